@@ -1,8 +1,8 @@
 """The command line, and the only module that may import every package. Each command imports its packages when it runs.
 
 tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of tailgate/examples/shop, live
-tailgate up       engine, gateway and sinks over one data folder
-tailgate engine | gateway | sinks     one of these processes, over a shared lake
+tailgate up       engine, gateway, sinks and watch over one data folder
+tailgate engine | gateway | sinks | watch     one of these processes, over a shared lake
 tailgate presto   Presto's HTTP protocol in front of a gateway
 tailgate status   the processes, their lag, and problems with hints
 tailgate doctor   checks of the environment: Java, ports, disk, brokers
@@ -89,11 +89,12 @@ def process() -> NoReturn:
 def parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands."""
     from tailgate.operations import backups
+    from tailgate.operations.watch import command as watching
 
     top = argparse.ArgumentParser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
-    up = _command(commands, "up", "engine, gateway and sinks over one data folder", _up)
+    up = _command(commands, "up", "engine, gateway, sinks and watch over one data folder", _up)
     _data(up)
     _listen(up)
     up.add_argument("--kafka", metavar="ADDRESS|embedded", help="a Kafka for statements to name, or one of our own on a free port")
@@ -104,7 +105,8 @@ def parser() -> argparse.ArgumentParser:
     _scratch(up)
     _memory(up)
     _parallelism(up)
-    _metrics(up, "metrics and health checks of the supervisor; the next ports are the engine's, the sinks' and each gateway's")
+    watching.add_options(up)
+    _metrics(up, "metrics and health checks of the supervisor; the next ports are the engine's, the sinks', each gateway's and the watch's")
 
     demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
     demo.add_argument("--data", type=Path, help="keep everything in this folder (otherwise a temporary one)")
@@ -140,6 +142,11 @@ def parser() -> argparse.ArgumentParser:
     _data(sinks)
     _secrets(sinks)
     _metrics(sinks)
+
+    watch = _command(commands, "watch", "alerts: finds failures of the other processes, and notifies webhooks", watching.watch)
+    _data(watch)
+    watching.add_options(watch)
+    _metrics(watch)
 
     verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _operation("verify"))
     _data(verify)
@@ -291,6 +298,7 @@ def _listening(options: argparse.Namespace) -> tuple[str, ...]:
 
 def _up(options: argparse.Namespace) -> int:
     from tailgate.embedded.supervisor import Plan, Supervisor
+    from tailgate.operations.watch import command as watching
 
     _check_listen(options)
     plan = Plan(
@@ -306,6 +314,7 @@ def _up(options: argparse.Namespace) -> int:
         engine=_path_options(options, "--scratch"),
         metrics=_metrics_address(options),
         log=options.log,
+        watch=watching.arguments(options),
     )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -63,8 +63,8 @@ class Plan:
     secrets: tuple[str, ...] = ()
     presto: int | None = None  # the port of Presto's HTTP protocol
     engine: tuple[str, ...] = ()  # more arguments for the engine
-    metrics: Address | None = None  # of the supervisor; the engine, the sinks and each gateway have the next ports
-
+    metrics: Address | None = None  # of the supervisor; the engine, the sinks, each gateway and the watch have the next ports
+    watch: tuple[str, ...] = ()  # more arguments for the watch
     log: str = "text"  # the form of the logs of engine, sinks and gateways
 
     def operations(self, number: int) -> tuple[str, ...]:
@@ -229,6 +229,9 @@ class Supervisor:
             reached = f"{'127.0.0.1' if host in EVERYWHERE else host}:{port}"
             self._add(self._part("presto", "presto", "--port", str(self.plan.presto), "--gateway", reached), READY)
         sinks.wait_ready(sinks.announced, READY)
+        of_watch = (*self.plan.watch, *self.plan.operations(GATEWAY_METRICS + self.plan.gateways))
+        watch = self._launch(self._part("watch", "watch", "--data", str(data), *of_watch))
+        watch.wait_ready(watch.announced, READY)
         if self._endpoint is not None:
             self._endpoint.health.started(self._unready)
 

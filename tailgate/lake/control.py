@@ -9,6 +9,7 @@
     GET  /freshness?after=n&version=v                      ──► the ages of records that ticks have read, or not read; if their version
                                                                is v, as soon as they change, or after FRESHNESS_HOLD_S
     GET  /status                                           ──► the state of sources, views and sinks
+    GET  /health                                           ──► the state of sources, views and ticks, without a request to a broker
 
 HTTP on loopback. Each request carries the token of engine.json and the version of the protocol. An answer is a JSON object. With a status
 other than 200 it is an error: {"sqlstate", "message", "detail", "hint", "position"}.
@@ -30,7 +31,7 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Tai
 VERSION = 1  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"
 STATEMENT, WRITE, TABLE, SEQUENCE = "/statement", "/write", "/table", "/sequence"
-NEWEST, RECENT, STATUS, FRESHNESS = "/newest", "/recent", "/status", "/freshness"
+NEWEST, RECENT, STATUS, FRESHNESS, HEALTH = "/newest", "/recent", "/status", "/freshness", "/health"
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
 FRESHNESS_HOLD_S = 0.8  # longest wait for a change; a later answer would not show that the engine lives
 RECENT_TIMEOUT_S = 10.0  # of a request for recent data that has none

@@ -106,3 +106,9 @@ UP = (
     Metric("tailgate_up_process_ready", "gauge", "0 or 1", "Whether a child process has announced that it is ready.", ("process",)),
     Metric("tailgate_up_process_ends_total", "counter", "ends", "How often a child process has ended since the start.", ("process",)),
 )
+
+WATCH = (
+    Metric("tailgate_watch_alerts", "gauge", "alerts", "Active alerts by name.", ("alert",)),
+    Metric("tailgate_watch_notifications_total", "counter", "notifications", "Id of the newest notification: how many there have been."),
+    Metric("tailgate_watch_undelivered", "gauge", "notifications", "Notifications that a target has not received yet.", ("target",)),
+)

@@ -7,22 +7,29 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Mapping
 
 import numpy as np
 
 GROWTH = 1.05
 LOG_GROWTH = math.log(GROWTH)
+STEP_S = 10  # of the history of freshness lag, and of the last minute
 BUCKETS_MAX = 512  # the last one begins at 18 hours in microseconds, two years in milliseconds
 
 
 class Sketch:
-    """A distribution of durations, all in one unit."""
+    """A distribution of durations, all in one unit. `missing`: how often there was no value."""
 
-    __slots__ = ("_counts", "max")
+    __slots__ = ("_counts", "max", "missing")
 
-    def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
-        self.max: float | None = None
+    def __init__(self, counts: Mapping[int, int] | None = None, max: float | None = None, missing: int = 0) -> None:
+        self._counts: dict[int, int] = dict(counts or {})
+        self.max, self.missing = max, missing
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """Returns the number of values by bucket."""
+        return dict(self._counts)
 
     def add(self, duration: float) -> None:
         """Counts a value."""
@@ -48,6 +55,7 @@ class Sketch:
         """Adds the values of another sketch. The other may change meanwhile."""
         for bucket, count in list(other._counts.items()):
             self._counts[bucket] = self._counts.get(bucket, 0) + count
+        self.missing += other.missing
         if other.max is not None:
             self.peak(other.max)
 
@@ -81,6 +89,10 @@ class Window:
         if not self._sketches or self._sketches[-1][0] != step:
             self._sketches.append((step, Sketch()))
         return self._sketches[-1][1]
+
+    def complete(self, after: int, now_s: float) -> list[tuple[int, Sketch]]:
+        """Returns the steps later than `after` that have ended, each with its number."""
+        return [(step, sketch) for step, sketch in list(self._sketches) if after < step < int(now_s / self._step_s)]
 
     def total(self, now_s: float) -> Sketch:
         """Returns the distribution of the whole window."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from tailgate.lake import control, peers
 from tailgate.lake.folder import Lake
+from tailgate.lake.readers import sinks_process
 from tailgate.lake.writer import engines
 
 ANSWER_S = 5.0  # the engine waits up to three seconds for a broker
@@ -57,6 +58,7 @@ def report(lake: Lake) -> Report:
     ]
     for what in SICK:
         fields[what] = {name: _without_errors(item) for name, item in answer.get(what, {}).items()}
+    fields["sinks_ended"] = sinks_process.ended_unexpectedly(lake)
     fields |= {"ticks": answer.get("ticks"), "tick_ms": answer.get("tick_ms")}
     return {**fields, "problems": [asdict(problem) for problem in _problems(fields)]}
 
@@ -88,24 +90,10 @@ def _engine(lake: Lake) -> tuple[dict[str, Any], control.Answer]:
         return {"state": "not running"}, {}
     engine = {"pid": announcement.process.pid, "epoch": announcement.epoch, "host": announcement.host}
     try:
-        answer = _ask(announcement)
+        answer = engines.ask(announcement, control.STATUS, ANSWER_S)
     except (OSError, http.client.HTTPException, ValueError):
         return {"state": "not answering" if announcement.process.lives() else "ended unexpectedly", **engine}, {}
     return {"state": "running", **engine}, answer
-
-
-def _ask(engine: engines.Announcement) -> control.Answer:
-    host, _, port = engine.address.rpartition(":")
-    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=ANSWER_S)
-    try:
-        connection.request("GET", control.STATUS, headers=control.headers(engine.token))
-        response = connection.getresponse()
-        body = response.read()
-    finally:
-        connection.close()
-    if response.status != 200:
-        raise ValueError(f"the engine answered {response.status}")
-    return control.decode(body)
 
 
 def _problems(fields: Report) -> Iterator[Problem]:
@@ -124,6 +112,11 @@ def _problems(fields: Report) -> Iterator[Problem]:
             yield Problem("the engine does not answer", "Look at its log and at the load of the machine; restart it if it stays so.")
     if not fields["gateways"]:
         yield Problem("no gateway runs on this machine: clients cannot connect", "Start one: tailgate up, or tailgate gateway.")
+    if fields["sinks_ended"]:
+        yield Problem(
+            "tailgate sinks has ended unexpectedly: sinks write nothing",
+            "Look at the end of its log (logs/sinks.log), and start it again: tailgate up, or tailgate sinks.",
+        )
     for what, states in SICK.items():
         yield from _sick(what, fields[what], states)
 

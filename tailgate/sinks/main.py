@@ -24,6 +24,7 @@ from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.catalog.secrets import Vault, secrets_of, settings
 from tailgate.lake.errors import Gone, TailgateError
 from tailgate.lake.folder import Lake
+from tailgate.lake.readers import sinks_process
 from tailgate.operations.definitions import SINKS
 from tailgate.operations.endpoint import Address, opened
 from tailgate.sinks import metrics, status
@@ -229,13 +230,16 @@ def run(lake_path: str | Path, vault: Vault | None = None, metrics_address: Addr
         if stopping.wait(LAKE_WAIT.total_seconds()):
             return 0
     try:
-        sinks.append(Sinks(Lake(Path(lake_path)), vault))
+        lake = Lake(Path(lake_path))
+        sinks.append(Sinks(lake, vault))
         if stopping.is_set():
             return 0
+        sinks_process.announce(lake)
         if endpoint is not None:
             metrics.connect(endpoint.metrics, sinks[0])
             endpoint.health.started(partial(metrics.unready, sinks[0]))
         sinks[0].follow(lambda: print(f"ready sinks={lake_path}", flush=True))
+        sinks_process.withdraw(lake)
     except TailgateError as error:
         print(f"tailgate sinks: {error.sqlstate}: {error.message}", file=sys.stderr, flush=True)
         return 1

@@ -49,7 +49,7 @@ class Copy:
 
     def __init__(self, lake: Lake, sink: int) -> None:
         self._lake = lake
-        self._name = f"{PREFIX}{sink}"
+        self._name = holds.sink(sink)
         self._path = lake.path / "readers" / self._name
 
     def _read(self) -> dict[str, Any]:

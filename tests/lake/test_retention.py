@@ -59,7 +59,7 @@ def test_a_reader_holds_entries_until_it_is_stopped(lake: Lake, monkeypatch: pyt
     sweep(writer)
     assert lake.log.first() <= 6
     assert [h.stopped for h in holds.holds(lake)] == [None, None]
-    monkeypatch.setattr(holds, "BYTES_MAX", retention.size_after(lake, 8))
+    monkeypatch.setattr(holds, "BYTES_MAX", holds.size_after(lake, 8))
     sweep(writer)
     first, second = holds.holds(lake)
     assert first.stopped == holds.stopped(lake, "sink-1")

@@ -10,11 +10,11 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics_text
 from prometheus_client.parser import text_string_to_metric_families
 
-from tailgate.operations.definitions import ENGINE, GATEWAY, OMITTED, SINKS, UP, Metric
+from tailgate.operations.definitions import ENGINE, GATEWAY, OMITTED, SINKS, UP, WATCH, Metric
 from tailgate.operations.metrics import SERIES_MAX, Counter, Histogram, Metrics
 from tests.docs.pages import DOCS
 
-ALL = {metric.name: metric for metrics in (ENGINE, GATEWAY, SINKS, UP) for metric in metrics}
+ALL = {metric.name: metric for metrics in (ENGINE, GATEWAY, SINKS, UP, WATCH) for metric in metrics}
 ROW = re.compile(r"^\| `(tailgate_\w+)` \| (\w+) \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", re.MULTILINE)
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -18,21 +15,22 @@ import pytest
 from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 
-from tailgate.embedded.children import free_port
 from tailgate.embedded.kafka import Kafka
-from tailgate.operations.definitions import ENGINE, GATEWAY, SINKS, UP, Metric
+from tailgate.operations.definitions import ENGINE, GATEWAY, SINKS, UP, WATCH, Metric
 from testing.engine_process import until
+from tests.operations.system import READY_S, System, status
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
-READY_S = 300.0
 SECRET = "a value of a row"
-# Metrics that have no series in this test: nothing fails, no backfill runs at the time of the scrape, and nobody uses HTTP.
+# Metrics that have no series in this test: nothing fails, no backfill runs at the time of the scrape, and HTTP and webhooks are not used.
 UNUSED = {
     "tailgate_metrics_omitted_series",
     "tailgate_gateway_requests_total",
     "tailgate_engine_backfill_percent",
     "tailgate_engine_backfill_rows",
+    "tailgate_watch_alerts",
+    "tailgate_watch_undelivered",
 }
 
 Served = dict[str, dict[tuple[str, ...], float]]
@@ -48,49 +46,6 @@ def scrape(port: int) -> Served:
         for sample in family.samples:
             samples.setdefault(sample.name, {})[tuple(sample.labels.values())] = sample.value
     return samples
-
-
-def status(port: int, path: str) -> int:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
-    except OSError:
-        return 0
-
-
-class System:
-    """A `tailgate up` with metrics, and its clients."""
-
-    def __init__(self, folder: Path, kafka: Kafka) -> None:
-        self.kafka = kafka
-        self.port = free_port()
-        self.metrics = free_port()
-        self.log = folder / "up.log"
-        words = ["up", "--data", str(folder / "data"), "--listen", f"127.0.0.1:{self.port}", "--metrics", str(self.metrics)]
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen([sys.executable, "-m", "tailgate", *words], stdout=log, stderr=log)
-
-    @property
-    def ports(self) -> dict[str, int]:
-        return {name: self.metrics + i for i, name in enumerate(("up", "engine", "sinks", "gateway"))}
-
-    def wait_ready(self) -> None:
-        deadline = time.monotonic() + READY_S
-        while status(self.ports["up"], "/readyz") != 200:
-            assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.2)
-
-    def run(self, *statements: str) -> list[Any]:
-        with psycopg.connect(f"host=127.0.0.1 port={self.port} user=ann dbname=tailgate", autocommit=True) as connection:
-            for statement in statements:
-                cursor = connection.execute(statement)  # type: ignore[call-overload]
-            return cursor.fetchall() if cursor.description else []
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +103,7 @@ def test_all_processes_serve_their_metrics(system: System) -> None:
     served = {name: scrape(port) for name, port in system.ports.items()}
     unused = {
         name: without_series(definitions, served[name])
-        for name, definitions in (("engine", ENGINE), ("gateway", GATEWAY), ("sinks", SINKS), ("up", UP))
+        for name, definitions in (("engine", ENGINE), ("gateway", GATEWAY), ("sinks", SINKS), ("up", UP), ("watch", WATCH))
     }
     assert set().union(*unused.values()) <= UNUSED
     engine = served["engine"]

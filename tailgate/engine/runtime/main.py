@@ -77,7 +77,9 @@ def run(options: Options, jvm: Jvm) -> int:
     change_table = partial(statements.change_table, writes.accepted)
     status, recency, freshness = Status(installation), Recency(engine), Freshness(engine)
     sequences = Sequences(engine, installation)
-    answers = Answers(statements.execute, statements.newest, status, writes.write, recency, change_table, sequences, freshness)
+    answers = Answers(
+        statements.execute, statements.newest, status, writes.write, recency, change_table, sequences, freshness, status.health
+    )
     control = Control(answers, jvm.ended)
 
     def on_signal(number: int, frame: object) -> None:

@@ -54,6 +54,8 @@ def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[
         return item_status.with_moments(session.statements())
     if relation == item_status.FRESHNESS:
         return session.freshness()
+    if relation == item_status.ALERTS:
+        return session.alerts()
     item_status_rows = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status
     return item_status.table(relation, catalog, item_status_rows, session.may_see)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from tailgate.gateway.execute.alerts import alert_rows
 from tailgate.gateway.execute.subscriptions import progress
 from tailgate.gateway.freshness import rows as freshness
 from tailgate.gateway.resources.concurrency import Requester
@@ -60,6 +61,10 @@ class CatalogSession:
         """Returns the freshness lag of the relations that the role may read."""
         session = self._session
         return freshness.rows(session.serving.freshness.lags, session.serving.progress.catalog, session.access.may_see)
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """Returns the alerts of the last days."""
+        return alert_rows(self._session.gateway.notifications.all())
 
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """Returns the progress of each subscription."""

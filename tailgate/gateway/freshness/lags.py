@@ -16,7 +16,7 @@ from typing import Any
 
 from tailgate.lake.catalog import Catalog, Item, MaterializedView, Source, Table, View
 from tailgate.lake.readers.failed import failure
-from tailgate.operations.sketch import Window
+from tailgate.operations.sketch import STEP_S, Window
 
 ANSWER_AGE_MAX_MS = 2_000  # an older answer of the engine says nothing about the present
 NO_ENGINE = "the engine does not answer"
@@ -47,7 +47,7 @@ class Lag:
 class History:
     """The distributions of a relation's freshness lag."""
 
-    minute: Window = field(default_factory=lambda: Window(10, 6))
+    minute: Window = field(default_factory=lambda: Window(STEP_S, 6))
     hour: Window = field(default_factory=lambda: Window(300, 12))
     day: Window = field(default_factory=lambda: Window(3600, 24))
 
@@ -145,14 +145,15 @@ class Lags:
             del self.histories[id]
         for item in existing.values():
             lag = self.lag(catalog, item, now)
-            if lag.ms is None:
-                continue
             peak = max((peaks.get(id, 0) for id in self.inputs(catalog, item)), default=0)
             history = self.histories.setdefault(item.id, History())
             for window in history.windows:
                 sketch = window.current(now / 1000)
-                sketch.add(lag.ms)
-                sketch.peak(peak)
+                if lag.ms is None:
+                    sketch.missing += 1
+                else:
+                    sketch.add(lag.ms)
+                    sketch.peak(peak)
 
     def _oldest(self, id: int) -> tuple[int | None, str | None]:
         """Returns the time of the oldest record of an input that the mirrors do not show, and why it is not known."""

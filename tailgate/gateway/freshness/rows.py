@@ -1,4 +1,4 @@
-"""The rows of the relation tailgate.freshness."""
+"""The rows of the relation tailgate.freshness, and the steps of its history for `tailgate watch`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,18 @@ def rows(lags: Lags, catalog: Catalog, may_see: Callable[[Item], bool]) -> list[
     """Returns a row for each relation that the role may read."""
     now = time.time_ns() // 1_000_000
     return [_row(lags, catalog, item, now) for item in relations(catalog) if may_see(item)]
+
+
+def steps(lags: Lags, after: int) -> list[tuple[int, int, int, float | None, dict[int, int]]]:
+    """Returns the steps of STEP_S seconds that have ended, later than `after`.
+
+    Each is a relation's id, the number of the step, and of its lags: how many are unknown, the maximum, and the number by bucket.
+    """
+    return [
+        (id, step, sketch.missing, sketch.max, sketch.counts)
+        for id, history in list(lags.histories.items())
+        for step, sketch in history.minute.complete(after, time.time())
+    ]
 
 
 def _row(lags: Lags, catalog: Catalog, item: Item, now: int) -> dict[str, Any]:

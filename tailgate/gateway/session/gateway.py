@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tailgate.gateway.answers.answers import Answers
 from tailgate.gateway.control import Control
+from tailgate.gateway.freshness import rows as freshness
 from tailgate.gateway.resources.background import Background
 from tailgate.gateway.resources.budgets import Budget, Cache
 from tailgate.gateway.resources.concurrency import Requester
@@ -26,6 +28,7 @@ from tailgate.lake import peers
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.folder import Lake
 from tailgate.lake.host.internal_errors import InternalErrors
+from tailgate.operations.watch.notifications import Notifications
 from tailgate.sql.lexer.literal_masking import mask_literals
 
 PATHS_MAX = 1_000  # cached catalogs, one per search path
@@ -49,10 +52,12 @@ class Gateway:
         self.insert_groups = InsertGroups()
         self.background = Background()
         self.internal_errors = InternalErrors(mask_literals)
+        self.notifications = Notifications(lake)
         self.secret = peers.secret(lake)
         self.sessions = Sessions(lambda: serving.progress.catalog)
         self.statistics = StatementStatistics(self.budget)
-        self.peers = Peers(lake, self.sessions, self.internal_errors, self.statement_rows, self.background)
+        steps = partial(freshness.steps, serving.freshness.lags)
+        self.peers = Peers(lake, self.sessions, self.internal_errors, self.statement_rows, steps, self.background)
         self.answers = Answers(serving, self.background)
         self.texts = StatementCache(serving.workers, self.budget)
         self.bound: Cache[tuple[bytes, tuple[int, ...], Hashable], Bound] = Cache(self.budget, BOUND_BYTES)

@@ -3,6 +3,7 @@
     pg_stat_activity                      ──► {"do": "sessions"} to each ──► rows
     tailgate.statements                   ──► {"do": "statements"} to each ──► rows
     pg_cancel_backend, pg_terminate_…     ──► {"do": "signal"}           ──► whether it has the session, or an error
+    tailgate watch                        ──► {"do": "freshness"}        ──► steps of the history of freshness lag
     CancelRequest for a session of another gateway on the same port ──► {"do": "cancel"}
 
 Request and response are one line of JSON each, on loopback, with the token from the peer's file (`lake.peers`). A gateway that does
@@ -37,6 +38,7 @@ CANCELS_MAX = 100  # concurrent cancel requests to peers: a client that guesses 
 MOMENTS = ("backend_start", "xact_start", "query_start", "state_change")
 
 StatementRows = Callable[[Requester], list[dict[str, Any]]]  # the rows of tailgate.statements that a role may see
+FreshnessSteps = Callable[[int], Sequence[object]]  # of the history, later than a step
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -44,12 +46,20 @@ log = logging.getLogger("tailgate.gateway")
 class Peers:
     """The client and the server for requests between gateways.
 
-    `own`: the sessions of this gateway. `statements`: returns its rows of tailgate.statements that a role may see.
+    `own`: the sessions of this gateway. `statements`: returns its rows of tailgate.statements that a role may see. `freshness`: returns
+    the steps of the history of freshness lag.
     """
 
     def __init__(
-        self, lake: Lake, own: Sessions, internal_errors: InternalErrors, statements: StatementRows, background: Background
+        self,
+        lake: Lake,
+        own: Sessions,
+        internal_errors: InternalErrors,
+        statements: StatementRows,
+        freshness: FreshnessSteps,
+        background: Background,
     ) -> None:
+        self._freshness = freshness
         self._lake, self._own, self._internal_errors, self._background = lake, own, internal_errors, background
         self._statements = statements
         self._token = secrets.token_urlsafe(24)
@@ -170,6 +180,8 @@ class Peers:
                 except InsufficientPrivilege as error:
                     return {"error": error.message}
                 return {"there": exists}
+            case "freshness":
+                return {"rows": self._freshness(int(request.get("after", 0)))}
             case "internal errors":
                 return {"rows": self._internal_errors.rows()}
             case "statements":

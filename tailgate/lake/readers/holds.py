@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tailgate.lake.folder import Lake
@@ -54,7 +55,7 @@ def holds(lake: Lake) -> list[Hold]:
     for name in sorted(os.listdir(lake.path / "readers")):
         if name.startswith(".") or name.endswith(_STOPPED):
             continue
-        content = _read(lake, name)
+        content = read(lake, name)
         if content is not None:  # None if it has just been released
             result.append(Hold(name, content["n"], content.get("since"), _reason(lake, name, content["n"])))
     return result
@@ -62,7 +63,7 @@ def holds(lake: Lake) -> list[Hold]:
 
 def stopped(lake: Lake, reader: str) -> str | None:
     """Returns why a reader was stopped, or None if it was not."""
-    content = _read(lake, reader)
+    content = read(lake, reader)
     return None if content is None else _reason(lake, reader, content["n"])
 
 
@@ -73,11 +74,33 @@ def stop(lake: Lake, reader: str, n: int, reason: str) -> None:
 
 
 def _reason(lake: Lake, reader: str, n: int) -> str | None:
-    content = _read(lake, reader + _STOPPED)
+    content = read(lake, reader + _STOPPED)
     return content["reason"] if content is not None and n <= content["n"] else None
 
 
-def _read(lake: Lake, name: str) -> dict[str, Any] | None:
+def sink(id: int) -> str:
+    """Returns the reader name of a sink."""
+    return f"sink-{id}"
+
+
+def held(lake: Lake, at: Hold, age_max_ms: int) -> float:
+    """Returns the share, from 0 to 1, of what a reader may hold: the age of the oldest entry that it needs, or the bytes from there."""
+    newest, next_ = lake.log.newest(), max(at.n + 1, lake.log.first())
+    if newest is None or next_ > newest.n:
+        return 0.0
+    age = newest.age - lake.log.header(next_).age
+    return max(age / min(age_max_ms, AGE_MAX_MS), size_after(lake, at.n) / BYTES_MAX)
+
+
+def size_after(lake: Lake, n: int) -> int:
+    """Returns the bytes of the entries after n, rounded up to whole segments."""
+    segments = [lake.log.segments.folder / r.name for r in lake.log.segments.ranges() if r.last > n]
+    entries = [p for p in map(Path, os.scandir(lake.log.folder)) if p.name.split(".")[0].isdecimal() and int(p.name.split(".")[0]) > n]
+    return sum(p.stat().st_size for p in [*segments, *entries])
+
+
+def read(lake: Lake, name: str) -> dict[str, Any] | None:
+    """Returns the content of a reader's file, or None if there is none."""
     try:
         content = json.loads((lake.path / "readers" / name).read_bytes())
     except FileNotFoundError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import http.client
 import json
 import os
 import socket
@@ -16,6 +17,7 @@ import time
 import weakref
 from dataclasses import asdict, dataclass
 
+from tailgate.lake import control
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import files
@@ -148,6 +150,21 @@ def announced(lake: Lake) -> Announcement | None:
         return None
     jvm = None if data["jvm"] is None else Process(**data["jvm"])
     return Announcement(data["epoch"], data["address"], data["token"], data["host"], Process(**data["process"]), jvm)
+
+
+def ask(engine: Announcement, path: str, timeout_s: float) -> control.Answer:
+    """Returns the engine's answer to a GET request. Raises OSError, HTTPException or ValueError if there is none in time."""
+    host, _, port = engine.address.rpartition(":")
+    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=timeout_s)
+    try:
+        connection.request("GET", path, headers=control.headers(engine.token))
+        response = connection.getresponse()
+        body = response.read()
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise ValueError(f"the engine answered {response.status}")
+    return control.decode(body)
 
 
 def forget(lake: Lake, epoch: int) -> None:

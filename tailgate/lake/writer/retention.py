@@ -16,7 +16,6 @@ folder (`lake.log.fencing`).
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -145,15 +144,8 @@ def stop_readers(lake: Lake) -> None:
         age = newest.age - lake.log.header(next_).age
         if age > min(retentions.get(hold.reader, holds.AGE_MAX_MS), holds.AGE_MAX_MS):
             holds.stop(lake, hold.reader, hold.n, f"it has read nothing for {timedelta(seconds=age // 1000)}")
-        elif (held := size_after(lake, hold.n)) > holds.BYTES_MAX:
+        elif (held := holds.size_after(lake, hold.n)) > holds.BYTES_MAX:
             holds.stop(lake, hold.reader, hold.n, f"it holds back {held >> 30} GiB of the log")
-
-
-def size_after(lake: Lake, n: int) -> int:
-    """Returns the bytes of the entries after n, rounded up to whole segments."""
-    segments = [lake.log.segments.folder / r.name for r in lake.log.segments.ranges() if r.last > n]
-    entries = [p for p in map(Path, os.scandir(lake.log.folder)) if p.name.split(".")[0].isdecimal() and int(p.name.split(".")[0]) > n]
-    return sum(p.stat().st_size for p in [*segments, *entries])
 
 
 def remove_catalogs(lake: Lake) -> None:

@@ -62,6 +62,7 @@ class Answers:
     table: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
     sequence: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
     freshness: Callable[[int, int], dict[str, Any]] = lambda after, version: {}
+    health: Callable[[], dict[str, Any]] = dict
 
 
 class _Server(ThreadingHTTPServer):
@@ -92,6 +93,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, self.server.answers.newest(protocol.decode_newest(url.query), POLL_S))
             elif url.path == protocol.STATUS:
                 self._answer(200, {**self.server.answers.status(), "internal_errors": self.server.errors.rows()})
+            elif url.path == protocol.HEALTH:
+                self._answer(200, self.server.answers.health())
             elif url.path == protocol.RECENT:
                 self._answer(200, self.server.answers.recent(*protocol.decode_recent(url.query)))
             elif url.path == protocol.FRESHNESS:

@@ -1,15 +1,20 @@
-"""The status of the engine: the answer of `GET /status`."""
+"""The status of the engine: the answers of `GET /status`, and of `GET /health`, which asks no broker."""
 
 from __future__ import annotations
 
 import json
+import threading
 import time
 from typing import Any
+
+from py4j.protocol import Py4JError
 
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.source_statements import lags
 from tailgate.lake.catalog import MaterializedView, Sink, Source
+from tailgate.lake.errors import SystemError_
+from tailgate.lake.readers import holds
 from tailgate.lake.readers.failed import failure
 
 Answer = dict[str, Any]
@@ -22,6 +27,7 @@ class Status:
 
     def __init__(self, installation: Installation) -> None:
         self._installation, self._engine = installation, installation.engine
+        self._asking = threading.Lock()  # held by the request that waits for the JVM
         self._errors: dict[int, str] = {}  # the last error of each source
         # when the records of a source were counted, and how many there were
         self._counted: dict[int, tuple[float, int]] = {}
@@ -43,6 +49,34 @@ class Status:
             "n": engine.newest.n,
             "time": engine.newest.time,
         }
+
+    def health(self) -> Answer:
+        """Returns what `tailgate watch` checks every second. Contains no error texts, and asks no broker.
+
+        Waits for the JVM. Raises 58000 if it has ended, or if an earlier request still waits for it.
+        """
+        engine, catalog = self._engine, self._engine.catalog
+        self._ask_jvm()
+        figures, items = engine.runner.figures, catalog.visible
+        sources = {catalog.name_of(i).sql: self._source(i, None) for i in items if isinstance(i, Source)}
+        views = {catalog.name_of(i).sql: (self._view(i)["status"], i.ready) for i in items if isinstance(i, MaterializedView)}
+        return {
+            "sources": {name: {"status": of["status"], "dead_letters": of["dead_letters"]} for name, of in sources.items()},
+            "views": {name: {"status": status, "ready": ready} for name, (status, ready) in views.items()},
+            "ticks": {"failing": figures.failing, "age_s": round(time.monotonic() - figures.committed_at, 3)},
+        }
+
+    def _ask_jvm(self) -> None:
+        loop = self._engine.runner.loop
+        if not self._asking.acquire(blocking=False):
+            raise SystemError_("the JVM does not answer")
+        try:
+            if loop is not None:
+                loop.pending()
+        except Py4JError:
+            raise SystemError_("the JVM has ended") from None
+        finally:
+            self._asking.release()
 
     def _source(self, item: Source, behind: int | None) -> Answer:
         """Returns the status of a source. `behind` is its number of unread records."""
@@ -80,7 +114,7 @@ class Status:
     def _sink(self, item: Sink) -> Answer:
         """Returns the status of a sink that the sinks process has recorded."""
         try:
-            data = json.loads((self._engine.lake.path / "readers" / f"sink-{item.id}").read_bytes())
+            data = json.loads((self._engine.lake.path / "readers" / holds.sink(item.id)).read_bytes())
         except (OSError, ValueError):
             data = {}
         return {"status": data.get("status", "waiting for tailgate sinks"), "error": data.get("error") or None}

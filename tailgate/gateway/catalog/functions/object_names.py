@@ -55,6 +55,9 @@ class Session(Protocol):
     def freshness(self) -> list[dict[str, Any]]:
         """Returns the rows of tailgate.freshness: the freshness lag of the relations that the role may read."""
 
+    def alerts(self) -> list[dict[str, Any]]:
+        """Returns the rows of tailgate.alerts."""
+
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """Returns the progress of each subscription by name."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tailgate.lake.catalog import Catalog, Connection, Endpoint, Item, MaterializedView, Secret, Sink, Source, Subscription, Table, View
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
-from tailgate.lake.types import FLOAT8, INT8, TEXT, TIMESTAMPTZ, Field
+from tailgate.lake.types import BOOL, FLOAT8, INT8, JSONB, TEXT, TIMESTAMPTZ, Field
 
 SCHEMA = "tailgate"  # the schema of the relations
 NAME = Field("name", TEXT)
@@ -90,7 +90,21 @@ STATEMENT_FIELDS = (
     Field("last_at", TIMESTAMPTZ),
 )
 
-OTHERS = {INTERNAL_ERRORS: KINDS, FRESHNESS: FRESHNESS_FIELDS, STATEMENTS: STATEMENT_FIELDS}  # relations other than lists of items
+ALERTS = f"{SCHEMA}.alerts"  # the alerts of the last 7 days
+ALERT_FIELDS = (
+    *(Field(name, TEXT) for name in ("alert", "key", "severity", "state", "summary", "hint")),
+    Field("fields", JSONB),
+    *(Field(name, TIMESTAMPTZ) for name in ("since", "updated_at", "resolved_at")),
+    Field("silenced", BOOL),
+    *(Field(name, INT8) for name in ("first_notification", "last_notification")),
+)
+
+OTHERS = {  # relations other than lists of items
+    INTERNAL_ERRORS: KINDS,
+    FRESHNESS: FRESHNESS_FIELDS,
+    STATEMENTS: STATEMENT_FIELDS,
+    ALERTS: ALERT_FIELDS,
+}
 
 
 def relations() -> dict[str, dict[str, str]]:

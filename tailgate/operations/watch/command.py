@@ -1,0 +1,31 @@
+"""The command `tailgate watch`: its options, also those that `tailgate up` has and passes on."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tailgate.operations.watch.payloads import FORMATS
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Adds the options for the targets of alerts."""
+    command.add_argument("--webhook", action="append", default=[], metavar="URL", help="where alerts are sent, with POST")
+    command.add_argument("--webhook-format", choices=FORMATS, default="plain", help="the form of alerts: plain, or Alertmanager's (plain)")
+    command.add_argument("--webhook-secret-file", type=Path, metavar="FILE", help="the key with which requests to webhooks are signed")
+
+
+def arguments(options: argparse.Namespace) -> tuple[str, ...]:
+    """Returns these options as arguments for a child process."""
+    words = (*(word for url in options.webhook for word in ("--webhook", url)), "--webhook-format", options.webhook_format)
+    file = options.webhook_secret_file
+    return words if file is None else (*words, "--webhook-secret-file", str(file.resolve()))
+
+
+def watch(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    from tailgate.operations.endpoint import address
+    from tailgate.operations.watch.main import Options, run
+
+    metrics = None if options.metrics is None else address(options.metrics)
+    return run(Options(options.data, tuple(options.webhook), options.webhook_format, options.webhook_secret_file, metrics))

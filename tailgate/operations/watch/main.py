@@ -1,0 +1,193 @@
+"""The process `tailgate watch`: observes, checks, and appends notifications, once a second; a thread for each target delivers them."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailgate.lake.errors import InvalidParameterValue
+from tailgate.lake.folder import Lake
+from tailgate.operations.definitions import WATCH
+from tailgate.operations.endpoint import Address, Endpoint, opened
+from tailgate.operations.metrics import labeled
+from tailgate.operations.watch import checks, missed, notifications, payloads
+from tailgate.operations.watch.alerts import Event, Notification, alerts
+from tailgate.operations.watch.delivery import Deliverer, Target, Webhook
+from tailgate.operations.watch.notifications import Writer
+from tailgate.operations.watch.observation import Observer
+from tailgate.operations.watch.states import States
+
+log = logging.getLogger("tailgate.watch")
+
+POLL_S = 1.0
+OVERDUE_S = 30.0  # an observation takes at most some seconds
+CLEAN_S = 3600.0  # between two removals of old notifications
+LAKE_WAIT_S = 0.2  # it may be started before the engine has created the lake
+END_S = 5.0  # for a request that is running
+SECRET_BYTES_MAX = 1 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of `tailgate watch`. `webhooks`: URLs that receive the notifications of all alerts without targets of their own."""
+
+    data: Path
+    webhooks: tuple[str, ...] = ()
+    form: payloads.Format = "plain"
+    secret_file: Path | None = None
+    metrics: Address | None = None
+
+
+class Watcher:
+    """Observes a lake until `stop()`."""
+
+    def __init__(self, lake: Lake, targets: Sequence[Target]) -> None:
+        self._lake, self._targets = lake, targets
+        self._stopping = threading.Event()
+        self._observer, self._memory = Observer(lake), checks.Memory()
+        self._writer = Writer(lake)
+        kept = self._writer.read.all()
+        self._states = States(alerts(kept), time.monotonic())
+        self._known = {notification.condition.identity for notification in kept}
+        active = [alert.first for alert in alerts(kept) if alert.resolved_at is None]
+        self._start = min([self._writer.newest, *(first - 1 for first in active)])  # a new target gets the alerts that are active
+        self._deliverers: list[Deliverer] = []
+        self._seen_at = self._cleaned_at = 0.0
+        self._observed_at = time.monotonic()
+
+    @property
+    def newest(self) -> int:
+        """Returns the id of the newest notification; 0 before the first."""
+        return self._writer.newest
+
+    def active(self) -> dict[str, int]:
+        """Returns the number of active alerts by name."""
+        return Counter(name for name, _ in list(self._states.active))
+
+    def undelivered(self) -> dict[str, int]:
+        """Returns the number of notifications that each target has not received yet."""
+        return {deliverer.target.name: self.newest - deliverer.position for deliverer in self._deliverers}
+
+    def unready(self) -> str | None:
+        """Returns why the lake is not observed, or None."""
+        age_s = time.monotonic() - self._observed_at
+        return f"the lake was not observed for {age_s:.0f} s" if age_s > OVERDUE_S else None
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Runs until `stop()`. Raises 55000 if another process writes notifications."""
+        notifications.forget_targets(self._lake, [target.name for target in self._targets])
+        self._deliverers = [Deliverer(self._lake, target, self._start) for target in self._targets]
+        for deliverer in self._deliverers:
+            deliverer.start()
+        condition = missed.outage(self._lake, missed.seen(self._lake))
+        if condition is not None and condition.identity not in self._known:
+            self._append([Event("fired", condition), Event("resolved", condition)])
+        try:
+            while not self._stopping.is_set():
+                self._observe()
+                self._stopping.wait(POLL_S)
+        finally:
+            for deliverer in self._deliverers:
+                deliverer.end()
+            for deliverer in self._deliverers:
+                deliverer.join(END_S)
+            self._writer.close()
+
+    def _observe(self) -> None:
+        """Observes once. A failure of the file system is logged, and the same events are appended after it."""
+        now_s = time.monotonic()
+        try:
+            at = self._observer.observe()
+            self._observed_at = at.at_s
+            results = list(checks.checked(at, self._memory))
+            self._append(self._states.events(results, at.at_s), at.at_s)
+            if now_s - self._seen_at >= missed.SEEN_S:
+                missed.record(self._lake, at)
+                self._seen_at = now_s
+            if now_s - self._cleaned_at >= CLEAN_S:
+                self._writer.remove_old()
+                self._cleaned_at = now_s
+        except OSError as error:
+            log.warning("the lake cannot be observed, or a notification cannot be written: %s; trying again", error)
+
+    def _append(self, events: Sequence[Event], now_s: float | None = None) -> None:
+        """Makes events durable, and changes the state by those that `States` has returned."""
+        for event in events:
+            notification = self._writer.append(event)
+            _log(notification)
+            if now_s is not None:
+                self._states.apply(event, notification.at, now_s)
+        if events:
+            for deliverer in self._deliverers:
+                deliverer.wake()
+
+
+def _log(notification: Notification) -> None:
+    condition = notification.condition
+    name = f"{condition.alert} {condition.key}".rstrip()
+    level = logging.INFO if notification.kind == "resolved" else logging.WARNING
+    log.log(level, "alert %s %s (notification %d): %s", name, notification.kind, notification.n, condition.summary)
+
+
+def _connect(endpoint: Endpoint, watcher: Watcher) -> None:
+    """Sets the readers of the metrics. The process is ready while it observes."""
+    metrics, prefix = endpoint.metrics, "tailgate_watch_"
+    metrics.read(prefix + "alerts", lambda: labeled(watcher.active()))
+    metrics.read_one(prefix + "notifications_total", lambda: watcher.newest)
+    metrics.read(prefix + "undelivered", lambda: labeled(watcher.undelivered()))
+    endpoint.health.started(watcher.unready)
+
+
+def _targets(options: Options, secret: str | None, lake: Lake) -> list[Target]:
+    return [Webhook(url, options.form, lake.id, lambda: secret, lambda notification: True) for url in dict.fromkeys(options.webhooks)]
+
+
+def _secret(path: Path) -> str:
+    """Returns the key of the signatures. Raises 22023 if the file cannot be used."""
+    try:
+        with path.open("rb") as file:
+            secret = file.read(SECRET_BYTES_MAX).decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidParameterValue(f"--webhook-secret-file {path} cannot be read: {type(error).__name__}") from None
+    if not secret:
+        raise InvalidParameterValue(f"--webhook-secret-file {path} is empty")
+    return secret
+
+
+def run(options: Options) -> int:
+    """Runs `tailgate watch` until SIGTERM or SIGINT, and returns the exit code."""
+    for url in options.webhooks:
+        if not url.startswith(("http://", "https://")):
+            raise InvalidParameterValue(f"--webhook {url} is not a URL of http or https")
+    secret = None if options.secret_file is None else _secret(options.secret_file)
+    endpoint = opened(options.metrics, WATCH)
+    stopping = threading.Event()
+    watchers: list[Watcher] = []
+
+    def stop(*_: object) -> None:
+        stopping.set()
+        for watcher in watchers:
+            watcher.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    while not (options.data / "lake.json").exists():
+        if stopping.wait(LAKE_WAIT_S):
+            return 0
+    lake = Lake(options.data)
+    watchers.append(Watcher(lake, _targets(options, secret, lake)))
+    if endpoint is not None:
+        _connect(endpoint, watchers[0])
+    print(f"ready watch={options.data}", flush=True)
+    if not stopping.is_set():
+        watchers[0].run()
+    return 0

@@ -1,0 +1,168 @@
+"""What `tailgate watch` sees at a moment: the machine, the log, and the answers of the processes.
+
+    file system, /proc ─┐
+    log, readers/        ├─► Observation
+    engine: GET /health ─┤
+    gateways: freshness ─┘
+
+Nothing here waits longer than ANSWER_S for a process, asks a broker, or needs a process to be alive.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import shutil
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tailgate.lake import control, peers
+from tailgate.lake.catalog import Catalog, Sink, Subscription
+from tailgate.lake.folder import Lake
+from tailgate.lake.readers import holds, sinks_process, subscriptions
+from tailgate.lake.writer import engines
+
+ANSWER_S = 2.5  # with the time for which `checks` waits, an engine that does not answer is reported within 10 s
+ANSWER_BYTES_MAX = 32 << 20  # of a gateway: the lags of some ten thousand relations
+HELD_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The engine: running, not running, ended unexpectedly, or not answering. `health`: its answer, empty if there is none."""
+
+    state: str
+    epoch: int = 0
+    health: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A gateway of this machine. `answer`: the freshness lags of its relations; None if it does not answer."""
+
+    pid: int
+    answer: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A sink or subscription that holds the log. `status` is that of a sink's last report, empty for a subscription.
+
+    `held`: the share of what it may hold, from 0 to 1. `stopped`: the engine has ended its hold.
+    """
+
+    name: str
+    kind: str
+    n: int
+    status: str
+    held: float
+    stopped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is known at a moment. `at_s`: by the monotonic clock. `now`: by the wall clock, in ms since the epoch.
+
+    `n` and `entry_time`: of the newest entry of the log; 0 if there is none. `disk_free` and `memory_used`: shares from 0 to 1.
+    `gateways`: those of this machine, or None if no gateway has ever run. `sinks_ended`: whether `tailgate sinks` was killed.
+    """
+
+    at_s: float
+    now: int
+    n: int
+    entry_time: int
+    engine: Engine
+    gateways: tuple[Gateway, ...] | None
+    sinks_ended: bool
+    readers: tuple[Reader, ...]
+    disk_free: float
+    memory_used: float
+    catalog: Catalog
+
+
+class Observer:
+    """Observes a lake and its processes. Shares of holds are read once in HELD_S seconds, because they list the log."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._held: dict[str, float] = {}
+        self._held_at = -HELD_S
+
+    def observe(self) -> Observation:
+        """Returns what is known now."""
+        lake = self._lake
+        newest = lake.log.newest()
+        catalog = lake.catalog() if newest is not None else Catalog()
+        disk = shutil.disk_usage(lake.path)
+        return Observation(
+            at_s=time.monotonic(),
+            now=time.time_ns() // 1_000_000,
+            n=0 if newest is None else newest.n,
+            entry_time=0 if newest is None else newest.time,
+            engine=_engine(lake),
+            gateways=_gateways(lake),
+            sinks_ended=sinks_process.ended_unexpectedly(lake),
+            readers=tuple(self._readers(catalog)),
+            disk_free=disk.free / disk.total,
+            memory_used=_memory_used(),
+            catalog=catalog,
+        )
+
+    def _readers(self, catalog: Catalog) -> Iterator[Reader]:
+        """Yields the sinks and subscriptions with a hold. Those whose item was dropped are left out."""
+        lake, items = self._lake, {holds.sink(item.id): item for item in catalog.each(Sink)}
+        names: dict[str, Sink | Subscription] = {**items, **{subscriptions.reader(i.id): i for i in catalog.each(Subscription)}}
+        all_holds = [hold for hold in holds.holds(lake) if hold.reader in names]
+        if time.monotonic() - self._held_at >= HELD_S:
+            retentions = subscriptions.retentions(catalog)
+            self._held_at = time.monotonic()
+            self._held = {h.reader: holds.held(lake, h, retentions.get(h.reader, holds.AGE_MAX_MS)) for h in all_holds}
+        for hold in all_holds:
+            item = names[hold.reader]
+            content = holds.read(lake, hold.reader) if isinstance(item, Sink) else None
+            status = (content or {}).get("status", "")
+            held = self._held.get(hold.reader, 0.0)
+            yield Reader(str(catalog.stored.name_of(item)), item.kind, hold.n, status, held, hold.stopped is not None)
+
+
+def _engine(lake: Lake) -> Engine:
+    announcement = engines.announced(lake)
+    if announcement is None:
+        return Engine("not running")
+    try:
+        answer = engines.ask(announcement, control.HEALTH, ANSWER_S)
+    except (OSError, http.client.HTTPException, ValueError):
+        here = announcement.host == socket.gethostname()
+        return Engine("not answering" if not here or announcement.process.lives() else "ended unexpectedly", announcement.epoch)
+    return Engine("running", announcement.epoch, answer)
+
+
+def _gateways(lake: Lake) -> tuple[Gateway, ...] | None:
+    if not (lake.path / peers.FOLDER).exists():
+        return None
+    return tuple(Gateway(peer.pid, ask_gateway(peer, {"do": "freshness"})) for peer in peers.announced(lake))
+
+
+def ask_gateway(peer: peers.Peer, request: Mapping[str, Any], timeout_s: float = ANSWER_S) -> dict[str, Any] | None:
+    """Returns the answer of a gateway, or None if it gives none in time."""
+    with contextlib.suppress(OSError, ValueError), socket.create_connection(("127.0.0.1", peer.port), timeout_s) as connection:
+        connection.sendall(json.dumps({"token": peer.token, **request}).encode() + b"\n")
+        with connection.makefile("rb") as stream:
+            answer = json.loads(stream.readline(ANSWER_BYTES_MAX))
+            return answer if isinstance(answer, dict) else None
+    return None
+
+
+def _memory_used(path: Path = Path("/proc/meminfo")) -> float:
+    """Returns the share of the machine's memory that is not available; 0 if the system does not say."""
+    try:
+        lines = dict(line.split(":", 1) for line in path.read_text().splitlines())
+        total, available = (int(lines[name].split()[0]) for name in ("MemTotal", "MemAvailable"))
+    except (OSError, KeyError, ValueError):
+        return 0.0
+    return 1 - available / total

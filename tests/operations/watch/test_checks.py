@@ -1,0 +1,127 @@
+"""Tests the default alerts: which observations make them fire."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tailgate.lake.catalog import Catalog
+from tailgate.operations.watch.checks import CHECKS, LETTERS_S, NO_ENTRY_S, NO_PROGRESS_S, Memory, checked
+from tailgate.operations.watch.observation import Engine, Gateway, Observation, Reader
+from tests.docs.pages import DOCS
+
+HEALTH: dict[str, Any] = {
+    "sources": {"orders": {"status": "running", "dead_letters": 3}},
+    "views": {"totals": {"status": "running", "ready": True}, "new": {"status": "filling", "ready": False}},
+    "ticks": {"failing": False, "age_s": 0.1},
+}
+SINK = Reader("out", "sink", 100, "running", 0.1, False)
+WELL = Observation(
+    at_s=1000.0,
+    now=1_800_000_000_000,
+    n=100,
+    entry_time=1_800_000_000_000,
+    engine=Engine("running", 1, HEALTH),
+    gateways=(Gateway(7, {"rows": []}),),
+    sinks_ended=False,
+    readers=(SINK, Reader("shop.sub", "subscription", 90, "", 0.1, False)),
+    disk_free=0.5,
+    memory_used=0.5,
+    catalog=Catalog(),
+)
+
+
+def found(at: Observation, memory: Memory | None = None) -> list[tuple[str, str]]:
+    """Returns the alerts and keys of the conditions that hold."""
+    return [(c.alert, c.key) for check in checked(at, memory or Memory()) for c in check.conditions or ()]
+
+
+def unknown(at: Observation) -> list[str]:
+    return [check.alert for check in checked(at, Memory()) if check.conditions is None]
+
+
+def health(**parts: Any) -> Observation:
+    return replace(WELL, engine=Engine("running", 1, {**HEALTH, **parts}))
+
+
+def test_a_healthy_lake_has_no_conditions() -> None:
+    assert (found(WELL), unknown(WELL)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        (replace(WELL, disk_free=0.09), [("disk_full", "")]),
+        (replace(WELL, memory_used=0.91), [("memory_full", "")]),
+        (replace(WELL, entry_time=WELL.now + 61_000), [("clock_ahead", "")]),
+        (replace(WELL, engine=Engine("not running")), [("engine_unavailable", "")]),
+        (replace(WELL, engine=Engine("not answering", 1)), [("engine_unavailable", "")]),
+        (replace(WELL, engine=Engine("ended unexpectedly", 1)), [("engine_unavailable", "")]),
+        (health(ticks={"failing": True, "age_s": 3}), [("tick_failing", "")]),
+        (replace(WELL, gateways=()), [("gateway_unavailable", "")]),
+        (replace(WELL, gateways=(Gateway(7, None), Gateway(8, {}))), [("gateway_unavailable", "7")]),
+        (replace(WELL, gateways=None), []),
+        (replace(WELL, sinks_ended=True), [("sinks_unavailable", "")]),
+        (health(sources={"orders": {"status": "stalled", "dead_letters": 0}}), [("source_stalled", "orders")]),
+        (health(sources={"orders": {"status": "paused", "dead_letters": 0}}), []),
+        (health(views={"totals": {"status": "failing", "ready": True}}), [("view_failing", "totals")]),
+        (health(views={"totals": {"status": "failed", "ready": True}}), [("view_failing", "totals")]),
+        (health(views={"totals": {"status": "filling", "ready": True}}), [("view_backfilled_again", "totals")]),
+        (health(views={"totals": {"status": "replacing", "ready": True}}), []),
+        (replace(WELL, readers=(replace(SINK, status="retrying"),)), [("sink_failing", "out")]),
+        (replace(WELL, readers=(replace(SINK, status="stopped"),)), [("sink_failing", "out")]),
+        (replace(WELL, readers=(replace(SINK, held=0.81),)), [("reader_near_limit", "out")]),
+        (replace(WELL, readers=(replace(SINK, held=2.0, stopped=True),)), [("reader_stopped", "out")]),
+    ],
+)
+def test_a_condition(at: Observation, expected: list[tuple[str, str]]) -> None:
+    assert found(at) == expected
+
+
+def test_what_the_engine_does_not_say_is_unknown() -> None:
+    at = replace(WELL, engine=Engine("not answering", 1))
+    assert unknown(at) == ["tick_failing", "ticks_stopped", "source_stalled", "view_failing", "view_backfilled_again", "dead_letters"]
+
+
+def test_an_engine_that_answers_and_appends_nothing() -> None:
+    memory = Memory()
+    assert found(WELL, memory) == []
+    assert found(replace(WELL, at_s=WELL.at_s + NO_ENTRY_S), memory) == []
+    later = replace(WELL, at_s=WELL.at_s + NO_ENTRY_S + 1)
+    assert found(later, memory) == [("ticks_stopped", "")]
+    assert found(replace(later, n=101), memory) == []
+
+
+def test_a_sink_that_does_not_read_on() -> None:
+    memory = Memory()
+    assert found(WELL, memory) == []
+    # after a minute, an entry that the sink has not read yet
+    assert found(replace(WELL, at_s=1060.0), memory) == [("ticks_stopped", "")]
+    assert found(replace(WELL, at_s=1060.0, n=101), memory) == []
+    assert found(replace(WELL, at_s=1060.0 + NO_PROGRESS_S, n=102), memory) == []
+    assert found(replace(WELL, at_s=1061.0 + NO_PROGRESS_S, n=103), memory) == [("sink_failing", "out")]
+    moved = replace(WELL, at_s=1070.0, n=103, readers=(replace(SINK, n=101),))
+    assert found(moved, memory) == []
+
+
+def test_dead_letters_that_grow() -> None:
+    def at(letters: int, at_s: float) -> Observation:
+        return replace(health(sources={"orders": {"status": "running", "dead_letters": letters}}), at_s=at_s, n=round(at_s), readers=())
+
+    memory = Memory()
+    assert found(at(3, 0), memory) == []
+    assert found(at(4, 1), memory) == [("dead_letters", "orders")]
+    assert found(at(4, LETTERS_S), memory) == [("dead_letters", "orders")]
+    assert found(at(4, LETTERS_S + 2), memory) == []
+    # an engine that was started again counts from 0
+    assert found(at(0, LETTERS_S + 3), memory) == []
+    assert found(at(1, LETTERS_S + 4), memory) == [("dead_letters", "orders")]
+
+
+def test_the_page_lists_the_alerts() -> None:
+    text = (DOCS / "operations" / "alerts.md").read_text()
+    listed = re.findall(r"^\| `(\w+)` \| (\w+) \|", text, re.MULTILINE)
+    assert [row for row in listed if row[0] in {check.alert for check in CHECKS}] == [(check.alert, check.severity) for check in CHECKS]

@@ -1,0 +1,129 @@
+"""Tests that real failures of real processes raise alerts at a webhook, and that the alerts are resolved."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from tailgate.embedded.kafka import Kafka
+from testing.engine_process import until
+from tests.embedded.sockets import descendants
+from tests.operations.system import System
+from tests.operations.watch.receiver import Receiver
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
+
+RAISED_S = 12.0  # 10 s, and the time for a busy machine
+REPAIRED_S = 120.0  # an engine starts again
+
+
+class Alerted(System):
+    """A `tailgate up` whose alerts go to a webhook."""
+
+    def __init__(self, folder: Path, kafka: Kafka) -> None:
+        self.receiver = Receiver()
+        super().__init__(folder, kafka, "--webhook", self.receiver.url, "--webhook-format", "plain")
+
+    def pid(self, words: str) -> int:
+        """Returns the process of the tree with this text in its command line."""
+        until(lambda: len(self._pids(words)) == 1, 60)
+        return self._pids(words)[0]
+
+    def _pids(self, words: str) -> list[int]:
+        return [pid for pid, command in descendants(self.process.pid).items() if words in command and not command.startswith("/bin/sh")]
+
+    def fires_and_resolves(self, alert: str, key: str | None = None) -> None:
+        """Waits until an alert fires, at most RAISED_S, and until it is resolved."""
+        start = time.monotonic()
+        until(lambda: "fired" in self.receiver.events(alert, key), RAISED_S)
+        print(f"{alert} fired after {time.monotonic() - start:.1f} s")
+        until(lambda: self.receiver.events(alert, key)[-1] == "resolved", REPAIRED_S)
+
+    def send(self, topic: str, *values: object) -> None:
+        producer = Producer({"bootstrap.servers": self.kafka.address})
+        for value in values:
+            producer.produce(topic, value if isinstance(value, str) else json.dumps(value))
+        producer.flush()
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[Alerted]:
+    system = Alerted(tmp_path_factory.mktemp("alerts"), kafka)
+    try:
+        system.wait_ready()
+        system.send("watched", {"id": 1, "n": 1})
+        system.run(
+            f"CREATE SOURCE watched (id bigint, n bigint) FROM KAFKA BROKER '{kafka.address}' TOPIC 'watched' FORMAT JSON ON ERROR FAIL",
+            "CREATE MATERIALIZED VIEW quotients AS SELECT id, 10 / n AS q FROM watched",
+            "CREATE TABLE notes (id bigint PRIMARY KEY)",
+            f"CREATE SINK notes_out FROM notes INTO KAFKA BROKER '{kafka.address}' TOPIC 'notes' KEY (id) FORMAT JSON ENVELOPE UPSERT",
+        )
+        yield system
+    finally:
+        system.stop()
+        system.receiver.stop()
+
+
+def test_nothing_fires_without_a_failure(system: Alerted) -> None:
+    time.sleep(10)
+    assert [body for body in system.receiver.bodies if body["alert"] not in ("memory_full", "disk_full")] == []
+
+
+def test_a_view_that_divides_by_zero(system: Alerted) -> None:
+    system.send("watched", {"id": 2, "n": 0})
+    until(lambda: system.receiver.events("view_failing", "quotients") == ["fired"], RAISED_S)
+    system.run("CREATE OR REPLACE MATERIALIZED VIEW quotients AS SELECT id, 10 / nullif(n, 0) AS q FROM watched")
+    until(lambda: system.receiver.events("view_failing", "quotients") == ["fired", "resolved"], REPAIRED_S)
+
+
+def test_a_poison_record(system: Alerted) -> None:
+    system.send("watched", "no JSON")
+    until(lambda: system.receiver.events("source_stalled", "watched") == ["fired"], RAISED_S)
+    system.run("DROP SOURCE watched CASCADE")
+    until(lambda: system.receiver.events("source_stalled", "watched") == ["fired", "resolved"], REPAIRED_S)
+
+
+@pytest.mark.parametrize(
+    ("process", "alert"),
+    [
+        ("tailgate engine", "engine_unavailable"),
+        ("PythonGatewayServer", "engine_unavailable"),
+        ("tailgate gateway", "gateway_unavailable"),
+        ("tailgate sinks", "sinks_unavailable"),
+    ],
+)
+def test_a_process_that_is_stopped(process: str, alert: str, system: Alerted) -> None:
+    """A stopped process answers nothing, but its id exists."""
+    system.receiver.clear()
+    pid = system.pid(process)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        if process == "tailgate sinks":
+            system.run("INSERT INTO notes SELECT coalesce(max(id), 0) + 1 FROM notes")
+        until(lambda: any("fired" in system.receiver.events(name) for name in (alert, "sink_failing", "ticks_stopped")), RAISED_S)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    until(lambda: all(events[-1] == "resolved" for events in system.receiver.all_events()), REPAIRED_S)
+
+
+@pytest.mark.parametrize("process", ["tailgate engine", "PythonGatewayServer"])
+def test_an_engine_that_is_killed(process: str, system: Alerted) -> None:
+    system.receiver.clear()
+    os.kill(system.pid(process), signal.SIGKILL)
+    system.fires_and_resolves("engine_unavailable")
+
+
+def test_ids_have_no_gap(system: Alerted) -> None:
+    os.kill(system.pid("tailgate watch"), signal.SIGKILL)
+    system.receiver.clear()
+    os.kill(system.pid("tailgate engine"), signal.SIGKILL)
+    system.fires_and_resolves("engine_unavailable")
+    ids = list(dict.fromkeys(body["id"] for body in system.receiver.everything))
+    assert ids == list(range(1, len(ids) + 1))

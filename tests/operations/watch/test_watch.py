@@ -1,0 +1,184 @@
+"""Tests `tailgate watch`: it finds failures of an engine and a gateway, over restarts of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tailgate import cli
+from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.lake.writer.engines import Announcement
+from tailgate.operations.watch import main, missed, states
+from tailgate.operations.watch.delivery import Webhook
+from testing.engine_process import until
+from tests.operations.watch.receiver import Receiver
+from tests.operations.watch.test_checks import HEALTH
+from tests.wire.live import Live
+
+RAISED_S = 10.0
+
+
+class Watched:
+    """A gateway, an engine that answers requests for its health, and a webhook."""
+
+    def __init__(self, folder: Path) -> None:
+        self.live = Live(folder / "lake")
+        self.lake = self.live.model.lake
+        self.health: dict[str, Any] = json.loads(json.dumps(HEALTH))
+        self.receiver = Receiver()
+        self.start_engine()
+
+    def start_engine(self) -> None:
+        nothing: Any = lambda *arguments: {}  # noqa: E731
+        newest = lambda after, timeout: (time.sleep(0.1), {"n": 0})[1]  # noqa: E731
+        self.control = Control(Answers(nothing, newest, dict, nothing, health=lambda: self.health))
+        self.control.start()
+        Announcement.mine(self.live.model.writer.epoch, self.control.address, self.control.token, None).write(self.lake)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.live.dsn, autocommit=True) as connection:
+            return connection.execute(query).fetchall()  # type: ignore[call-overload, no-any-return]
+
+    def close(self) -> None:
+        self.control.stop()
+        self.live.close()
+        self.receiver.stop()
+
+
+class System(Watched):
+    """The same, with the process `tailgate watch`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.start_watch()
+
+    def start_watch(self) -> None:
+        words = ["watch", "--data", str(self.lake.path), "--webhook", self.receiver.url]
+        self.process = subprocess.Popen([sys.executable, "-m", "tailgate", *words], stdout=subprocess.PIPE)
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline().startswith(b"ready watch=")
+
+    def kill_watch(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=20)
+        super().close()
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Iterator[System]:
+    system = System(tmp_path)
+    yield system
+    system.close()
+
+
+def test_an_alert_reaches_the_webhook_and_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "QUIET_S", 0.1)
+    monkeypatch.setattr(main, "POLL_S", 0.05)
+    watched = Watched(tmp_path)
+    target = Webhook(watched.receiver.url, "plain", watched.lake.id, lambda: None, lambda notification: True)
+    watcher = main.Watcher(watched.lake, [target])
+    thread = threading.Thread(target=watcher.run)
+    thread.start()
+    query = "SELECT key, severity, state, summary, fields, resolved_at IS NULL, last_notification FROM tailgate.alerts"
+    query += " WHERE alert = 'view_failing'"
+    try:
+        assert watched.rows(query) == []
+        watched.health["views"]["totals"]["status"] = "failing"
+        until(lambda: watched.receiver.events("view_failing", "totals") == ["fired"], RAISED_S)
+        assert watched.rows(query) == [("totals", "page", "firing", "view totals is failing", {}, True, watcher.newest)]
+        watched.health["views"]["totals"]["status"] = "running"
+        until(lambda: watched.receiver.events("view_failing", "totals") == ["fired", "resolved"], RAISED_S)
+        assert watched.rows(query) == [("totals", "page", "resolved", "view totals is failing", {}, False, watcher.newest)]
+    finally:
+        watcher.stop()
+        thread.join(20)
+        watched.close()
+
+
+@pytest.mark.long
+def test_failures_are_reported_within_ten_seconds_and_resolved(system: System) -> None:
+    receiver = system.receiver
+    stalled = "SELECT key, severity, state, summary, resolved_at IS NULL FROM tailgate.alerts WHERE alert = 'source_stalled'"
+    assert system.rows(stalled) == []
+    system.health["sources"]["orders"]["status"] = "stalled"
+    until(lambda: receiver.events("source_stalled", "orders") == ["fired"], RAISED_S)
+    assert system.rows(stalled) == [("orders", "page", "firing", "source orders is stalled", True)]
+    # the alert and the ids survive that the process is killed
+    system.kill_watch()
+    system.start_watch()
+    system.health["sources"]["orders"]["status"] = "running"
+    until(lambda: receiver.events("source_stalled", "orders") == ["fired", "resolved"], RAISED_S)
+    assert system.rows(stalled) == [("orders", "page", "resolved", "source orders is stalled", False)]
+    # an engine that ends; what it does not say now keeps its state
+    system.health["views"]["totals"]["status"] = "failing"
+    until(lambda: receiver.events("view_failing", "totals") == ["fired"], RAISED_S)
+    system.control.stop()
+    until(lambda: receiver.events("engine_unavailable") == ["fired"], RAISED_S)
+    system.start_engine()
+    until(lambda: receiver.events("engine_unavailable") == ["fired", "resolved"], RAISED_S)
+    assert receiver.events("view_failing") == ["fired"]
+    ids = [body["id"] for body in receiver.bodies]
+    assert ids == list(range(1, len(ids) + 1))
+
+
+@pytest.mark.long
+def test_a_gateway_that_ends(system: System) -> None:
+    system.live.call(system.live.server.stop())
+    until(lambda: system.receiver.events("gateway_unavailable") == ["fired"], RAISED_S)
+
+
+@pytest.mark.long
+def test_a_second_process_is_refused(system: System) -> None:
+    words = [sys.executable, "-m", "tailgate", "watch", "--data", str(system.lake.path)]
+    second = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert second.returncode == 1
+    assert "another tailgate watch runs on the lake" in second.stderr
+
+
+@pytest.mark.long
+def test_an_outage_is_reported_once(system: System) -> None:
+    receiver = system.receiver
+    until((system.lake.path / "watch" / "seen").exists, RAISED_S)
+    system.kill_watch()
+    seen = missed.seen(system.lake)
+    assert seen is not None
+    before = {"at": seen.at - 3_600_000, "n": seen.n, "epoch": seen.epoch - 1}
+    (system.lake.path / "watch" / "seen").write_text(json.dumps(before))
+    time_of_entry = system.live.tick()
+    for _ in range(2):
+        system.start_watch()
+        until(lambda: receiver.events("watch_was_stopped") == ["fired", "resolved"], RAISED_S)
+        system.kill_watch()
+    (summary,) = {body["summary"] for body in receiver.bodies if body["alert"] == "watch_was_stopped"}
+    assert summary.startswith("tailgate watch did not run from ")
+    seconds = round((time_of_entry - before["at"]) / 1000)
+    assert "the engine was started 1 time" in summary
+    assert f"no entry was appended to the log for {seconds} s" in summary
+    system.start_watch()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--webhook", "ftp://x/y"], "--webhook ftp://x/y is not a URL of http or https"),
+        (["--webhook-secret-file", os.devnull], f"--webhook-secret-file {os.devnull} is empty"),
+        (["--webhook-secret-file", "/nowhere"], "--webhook-secret-file /nowhere cannot be read"),
+    ],
+)
+def test_options(words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["watch", "--data", str(tmp_path), *words]) == 1
+    assert message in capsys.readouterr().err
