@@ -16,6 +16,8 @@ from tailgate.engine.runtime.ticks.ages import Ages
 from tailgate.gateway.catalog.relations.item_status import FRESHNESS_FIELDS
 from tailgate.lake import control
 from tailgate.lake.writer.engines import Announcement
+from tailgate.operations.sketch import STEP_S
+from tailgate.operations.watch.history import SETTLE_S, Recorder
 from testing.engine_process import until
 from tests.docs.pages import DOCS
 from tests.wire.live import Live
@@ -105,6 +107,27 @@ def test_lag_is_unknown_without_an_engine(live: Live) -> None:
     assert rows(live, "SELECT schema, name, kind, lag_ms, unknown FROM tailgate.freshness") == [
         ("public", "v", "materialized view", None, "the engine does not answer")
     ]
+
+
+def test_the_history(live: Live) -> None:
+    """The rows of relations that exist and that the role may read."""
+    step, statements = int(time.time()) // STEP_S - 1, Statements(live)
+    recorder = Recorder(live.model.lake, step * STEP_S)
+    lags = [[id, step, 1, 50.0, {"0": 8, "82": 1}] for id in (live.v.id, 4_000_000)]
+    recorder.reported(lags, [live.v.id, 4_000_000], (step + 1) * STEP_S + SETTLE_S)
+    history = "FROM tailgate.freshness_history h"
+    query = f"SELECT schema, name, kind, extract(epoch FROM at)::bigint, samples, unknown, p50_ms, p95_ms, max_ms {history}"
+    assert rows(live, query) == [("public", "v", "materialized view", step * STEP_S, 9, 1, 0, 50, 50)]
+    joined = f"SELECT count(*) {history} JOIN tailgate.freshness f USING (schema, name) WHERE h.at > now() - interval '1 hour'"
+    assert rows(live, joined) == [(1,)]
+    try:
+        with psycopg.connect(live.dsn, autocommit=True) as owner:
+            owner.execute("CREATE ROLE ann LOGIN SUPERUSER")
+            owner.execute("CREATE ROLE bea LOGIN")
+        with psycopg.connect(live.dsn.replace("ann", "bea"), autocommit=True) as reader:
+            assert reader.execute(query).fetchall() == []
+    finally:
+        statements.stop()
 
 
 def test_a_role_sees_the_relations_that_it_may_read(live: Live) -> None:

@@ -46,7 +46,7 @@ class NoJob:
 NO_JOB = NoJob()
 
 
-def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[str, Any]) -> list[dict[str, Any]] | pa.Table:
     """Returns the rows of a relation of the schema tailgate."""
     if relation == item_status.INTERNAL_ERRORS:
         return item_status.internal_errors(session.internal_errors(), status.get("internal_errors", ()))
@@ -54,6 +54,8 @@ def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[
         return item_status.with_moments(session.statements())
     if relation == item_status.FRESHNESS:
         return session.freshness()
+    if relation == item_status.HISTORY:
+        return session.freshness_history()
     if relation == item_status.ALERTS:
         return session.alerts()
     item_status_rows = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pyarrow as pa
+
 from tailgate.gateway.execute.alerts import alert_rows
 from tailgate.gateway.execute.subscriptions import progress
 from tailgate.gateway.freshness import rows as freshness
@@ -13,6 +15,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Item
 from tailgate.lake.catalog.roles import Role
+from tailgate.operations.watch import history
 
 EXPORT_TIMEOUT_S = 10.0  # limits the wait for a snapshot: an event loop that is shutting down never takes one
 
@@ -61,6 +64,11 @@ class CatalogSession:
         """Returns the freshness lag of the relations that the role may read."""
         session = self._session
         return freshness.rows(session.serving.freshness.lags, session.serving.progress.catalog, session.access.may_see)
+
+    def freshness_history(self) -> pa.Table:
+        """Returns the history of the freshness lag of the relations that the role may read."""
+        session = self._session
+        return freshness.history(history.read(session.gateway.lake), session.serving.progress.catalog, session.access.may_see)
 
     def alerts(self) -> list[dict[str, Any]]:
         """Returns the alerts of the last days."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Item, MaterializedView, Source, Table, View
+from tailgate.lake.catalog import Catalog, Item, MaterializedView, Source, Table
 from tailgate.lake.readers.failed import failure
 from tailgate.operations.sketch import STEP_S, Window
 
@@ -172,11 +172,6 @@ class Lags:
         if not item.ready:
             return BACKFILL
         return ERRORS if item.id in self._failing else None
-
-
-def relations(catalog: Catalog) -> list[Item]:
-    """Returns the relations that have a freshness lag."""
-    return [item for item in catalog.visible if isinstance(item, Source | Table | View | MaterializedView)]
 
 
 def _inputs(catalog: Catalog, item: Item, inputs: dict[int, frozenset[int]]) -> frozenset[int]:

@@ -7,9 +7,12 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from tailgate.gateway.freshness.lags import Lags, relations
+import pyarrow as pa
+
+from tailgate.gateway.freshness.lags import Lags
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.operations.sketch import Sketch
+from tailgate.operations.watch.history import relations
 
 QUANTILES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
@@ -18,6 +21,20 @@ def rows(lags: Lags, catalog: Catalog, may_see: Callable[[Item], bool]) -> list[
     """Returns a row for each relation that the role may read."""
     now = time.time_ns() // 1_000_000
     return [_row(lags, catalog, item, now) for item in relations(catalog) if may_see(item)]
+
+
+def history(recorded: pa.Table, catalog: Catalog, may_see: Callable[[Item], bool]) -> pa.Table:
+    """Returns the rows of tailgate.freshness_history: those of relations that exist and that the role may read."""
+    items = [item for item in relations(catalog) if may_see(item)]
+    names = pa.table(
+        {
+            "relation": pa.array([item.id for item in items], pa.int64()),
+            "schema": pa.array([catalog.schema_of(item).name for item in items], pa.string()),
+            "name": pa.array([item.name for item in items], pa.string()),
+            "kind": pa.array([item.kind for item in items], pa.string()),
+        }
+    )
+    return recorded.join(names, "relation", join_type="inner").drop_columns(["relation"])
 
 
 def steps(lags: Lags, after: int) -> list[tuple[int, int, int, float | None, dict[int, int]]]:

@@ -15,9 +15,10 @@ import threading
 import time
 from pathlib import Path
 
-from tailgate.gateway.freshness.lags import Lags, relations
+from tailgate.gateway.freshness.lags import Lags
 from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.lake import control
+from tailgate.operations.watch.history import relations
 
 log = logging.getLogger("tailgate.gateway")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tailgate.gateway.freshness.lags import Lag, relations
+from tailgate.gateway.freshness.lags import Lag
 from tailgate.gateway.server.connection import Connections
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.operations.health import BEHIND_MAX_S
 from tailgate.operations.labels import by_name, each
 from tailgate.operations.metrics import Metrics, Series, labeled
+from tailgate.operations.watch.history import relations
 
 P = "tailgate_gateway_"
 

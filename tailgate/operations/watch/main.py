@@ -19,8 +19,9 @@ from tailgate.operations.metrics import labeled
 from tailgate.operations.watch import checks, missed, notifications, payloads
 from tailgate.operations.watch.alerts import Event, Notification, alerts
 from tailgate.operations.watch.delivery import Deliverer, Target, Webhook
+from tailgate.operations.watch.history import Recorder, relations
 from tailgate.operations.watch.notifications import Writer
-from tailgate.operations.watch.observation import Observer
+from tailgate.operations.watch.observation import Observation, Observer
 from tailgate.operations.watch.states import States
 
 log = logging.getLogger("tailgate.watch")
@@ -52,6 +53,7 @@ class Watcher:
         self._stopping = threading.Event()
         self._observer, self._memory = Observer(lake), checks.Memory()
         self._writer = Writer(lake)
+        self._history = Recorder(lake, time.time())
         kept = self._writer.read.all()
         self._states = States(alerts(kept), time.monotonic())
         self._known = {notification.condition.identity for notification in kept}
@@ -106,10 +108,11 @@ class Watcher:
         """Observes once. A failure of the file system is logged, and the same events are appended after it."""
         now_s = time.monotonic()
         try:
-            at = self._observer.observe()
+            at = self._observer.observe(self._history.newest)
             self._observed_at = at.at_s
             results = list(checks.checked(at, self._memory))
             self._append(self._states.events(results, at.at_s), at.at_s)
+            self._record(at)
             if now_s - self._seen_at >= missed.SEEN_S:
                 missed.record(self._lake, at)
                 self._seen_at = now_s
@@ -118,6 +121,12 @@ class Watcher:
                 self._cleaned_at = now_s
         except OSError as error:
             log.warning("the lake cannot be observed, or a notification cannot be written: %s; trying again", error)
+
+    def _record(self, at: Observation) -> None:
+        """Records the freshness lags that gateways have reported."""
+        rows = [row for gateway in at.gateways or () for row in (gateway.answer or {}).get("rows", ())]
+        ids = [item.id for item in relations(at.catalog)]
+        self._history.reported(rows, ids, at.now / 1000)
 
     def _append(self, events: Sequence[Event], now_s: float | None = None) -> None:
         """Makes events durable, and changes the state by those that `States` has returned."""

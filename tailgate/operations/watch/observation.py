@@ -43,7 +43,7 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """A gateway of this machine. `answer`: the freshness lags of its relations; None if it does not answer."""
+    """A gateway of this machine. `answer`: its steps of the history of freshness lag; None if it does not answer."""
 
     pid: int
     answer: Mapping[str, Any] | None
@@ -93,8 +93,8 @@ class Observer:
         self._held: dict[str, float] = {}
         self._held_at = -HELD_S
 
-    def observe(self) -> Observation:
-        """Returns what is known now."""
+    def observe(self, step: int) -> Observation:
+        """Returns what is known now. `step`: the newest step of the history of freshness lag that is recorded."""
         lake = self._lake
         newest = lake.log.newest()
         catalog = lake.catalog() if newest is not None else Catalog()
@@ -105,7 +105,7 @@ class Observer:
             n=0 if newest is None else newest.n,
             entry_time=0 if newest is None else newest.time,
             engine=_engine(lake),
-            gateways=_gateways(lake),
+            gateways=_gateways(lake, step),
             sinks_ended=sinks_process.ended_unexpectedly(lake),
             readers=tuple(self._readers(catalog)),
             disk_free=disk.free / disk.total,
@@ -142,10 +142,10 @@ def _engine(lake: Lake) -> Engine:
     return Engine("running", announcement.epoch, answer)
 
 
-def _gateways(lake: Lake) -> tuple[Gateway, ...] | None:
+def _gateways(lake: Lake, step: int) -> tuple[Gateway, ...] | None:
     if not (lake.path / peers.FOLDER).exists():
         return None
-    return tuple(Gateway(peer.pid, ask_gateway(peer, {"do": "freshness"})) for peer in peers.announced(lake))
+    return tuple(Gateway(peer.pid, ask_gateway(peer, {"do": "freshness", "after": step})) for peer in peers.announced(lake))
 
 
 def ask_gateway(peer: peers.Peer, request: Mapping[str, Any], timeout_s: float = ANSWER_S) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import duckdb
+import pyarrow as pa
 
 from tailgate.gateway.catalog.relations import rows
 from tailgate.gateway.catalog.relations.signatures import Signature, index_definitions, signatures
@@ -54,6 +55,9 @@ class Session(Protocol):
 
     def freshness(self) -> list[dict[str, Any]]:
         """Returns the rows of tailgate.freshness: the freshness lag of the relations that the role may read."""
+
+    def freshness_history(self) -> pa.Table:
+        """Returns the rows of tailgate.freshness_history of the relations that the role may read."""
 
     def alerts(self) -> list[dict[str, Any]]:
         """Returns the rows of tailgate.alerts."""

@@ -119,9 +119,11 @@ def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
         raise
 
 
-def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: list[Row]) -> None:
+def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: list[Row] | pa.Table) -> None:
     """Inserts rows into an empty relation; missing columns are NULL."""
-    if rows:
+    if isinstance(rows, pa.Table):
+        insert(connection, name, rows)
+    elif rows:
         names = {key: None for row in rows for key in row}
         insert(connection, name, pa.table({key: pa.array([row.get(key) for row in rows]) for key in names}))
 

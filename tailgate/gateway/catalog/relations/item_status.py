@@ -79,6 +79,15 @@ FRESHNESS_FIELDS = (
     *(Field(f"{figure}_{window}_ms", INT8) for window in ("minute", "hour", "day") for figure in ("p50", "p95", "p99", "max")),
 )
 
+HISTORY = f"{SCHEMA}.freshness_history"  # the lag of the same relations in the last 7 days
+HISTORY_FIELDS = (
+    Field("schema", TEXT),
+    NAME,
+    Field("kind", TEXT),
+    Field("at", TIMESTAMPTZ),
+    *(Field(name, INT8) for name in ("samples", "unknown", "p50_ms", "p95_ms", "p99_ms", "max_ms")),
+)
+
 STATEMENTS = f"{SCHEMA}.statements"  # what clients send, of the roles whose sessions the role may see
 STATEMENT_FIELDS = (
     Field("gateway", INT8),
@@ -102,6 +111,7 @@ ALERT_FIELDS = (
 OTHERS = {  # relations other than lists of items
     INTERNAL_ERRORS: KINDS,
     FRESHNESS: FRESHNESS_FIELDS,
+    HISTORY: HISTORY_FIELDS,
     STATEMENTS: STATEMENT_FIELDS,
     ALERTS: ALERT_FIELDS,
 }

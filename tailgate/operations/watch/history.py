@@ -1,0 +1,186 @@
+"""The history of freshness lag: a row for each relation and step of STEP_S seconds, for 7 days. `tailgate watch` writes it.
+
+    gateways: steps that have ended ──► merged ──► watch/freshness/<hour>            the current hour: a line of JSON for each step
+                                                   watch/freshness/<hour>.parquet    hours that have ended
+
+A step of several gateways has the lags of all. If no gateway knows the lag of a relation, the step is unknown. A crash may lose the
+newest line; a line that is not complete is ignored. While `tailgate watch` does not run, gateways keep the last minute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailgate.lake.catalog import Catalog, Item, MaterializedView, Source, Table, View
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import files
+from tailgate.operations.sketch import STEP_S, Sketch
+from tailgate.operations.watch.notifications import FOLDER
+
+log = logging.getLogger("tailgate.watch")
+
+HOUR_STEPS = 3600 // STEP_S
+HOURS_MAX = 7 * 24
+BYTES_MAX = 256 << 20  # of all hours; the oldest are removed first. 100 relations take about 30 MB
+ROWS_MAX = 2_000_000  # that a reader gets, the newest ones: 33 relations for 7 days
+SETTLE_S = 2.0  # after the end of a step, until all gateways have reported it
+PARQUET = ".parquet"
+
+# `samples`: lags that were measured, once a second by each gateway. `unknown`: times when the lag was not known.
+SCHEMA = pa.schema(
+    [
+        ("relation", pa.int64()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("samples", pa.int64()),
+        ("unknown", pa.int64()),
+        *((f"{figure}_ms", pa.int64()) for figure in ("p50", "p95", "p99", "max")),
+    ]
+)
+
+Step: TypeAlias = dict[int, Sketch]  # by relation: the lags in one step
+Reported: TypeAlias = Sequence[Any]  # a gateway's row: relation, step, unknown, maximum, counts by bucket
+
+
+def folder(lake: Lake) -> Path:
+    """Returns the folder of the history."""
+    return lake.path / FOLDER / "freshness"
+
+
+def relations(catalog: Catalog) -> list[Item]:
+    """Returns the relations that have a freshness lag."""
+    return [item for item in catalog.visible if isinstance(item, Source | Table | View | MaterializedView)]
+
+
+class Recorder:
+    """The writer of the history. `newest` is the last step that is recorded."""
+
+    def __init__(self, lake: Lake, now_s: float) -> None:
+        self._folder = folder(lake)
+        files.make_folder(self._folder)
+        self._started = int(now_s) // STEP_S  # steps before it that no gateway reports are missing, later ones are unknown
+        self.newest = max([self._started - HOUR_STEPS, *(step for step, _ in self.recent(0))])
+        self._pending: dict[int, Step] = {}
+        self._close_hours(int(now_s) // STEP_S // HOUR_STEPS)
+
+    def reported(self, rows: Iterable[Reported], relations: Iterable[int], now_s: float) -> list[tuple[int, Step]]:
+        """Takes what gateways have reported since the last call. Returns the steps that are now recorded, with all `relations`.
+
+        Raises OSError if the file cannot be written; the steps are then recorded later.
+        """
+        merged: dict[int, Step] = {}
+        for id, step, missing, maximum, counts in rows:
+            if step > self.newest:
+                by_relation = merged.setdefault(step, {})
+                sketch = Sketch({int(bucket): count for bucket, count in counts.items()}, maximum, missing)
+                by_relation.setdefault(id, Sketch()).merge(sketch)
+        self._pending |= merged
+        last = int((now_s - SETTLE_S) // STEP_S) - 1  # the newest step that has settled
+        recorded = []
+        existing = list(relations)
+        for step in range(max(self.newest, last - HOUR_STEPS) + 1, last + 1):
+            if step not in self._pending and step < self._started:
+                continue
+            known = self._pending.pop(step, {})
+            by_relation = {id: known.get(id) or Sketch(missing=STEP_S) for id in existing}
+            self._append(step, by_relation)
+            self.newest = step
+            recorded.append((step, by_relation))
+        self._pending = {step: of for step, of in self._pending.items() if step > self.newest}
+        return recorded
+
+    def recent(self, since: int) -> list[tuple[int, Step]]:
+        """Returns the recorded steps of the current hour later than `since`."""
+        path = self._current()
+        return [] if path is None else [(step, of) for step, of in _lines(path) if step > since]
+
+    def _append(self, step: int, by_relation: Mapping[int, Sketch]) -> None:
+        hour = step // HOUR_STEPS
+        path = self._folder / str(hour)
+        if not path.exists():
+            self._close_hours(hour)
+        rows = [[id, sketch.missing, sketch.max, sketch.counts] for id, sketch in by_relation.items()]
+        # after the rest of a line that a failure has left
+        line = b"\n" + json.dumps({"step": step, "rows": rows}, separators=(",", ":")).encode()
+
+        def append() -> None:
+            with path.open("ab") as file:
+                file.write(line)
+
+        files.operation("write", path, append)
+
+    def _current(self) -> Path | None:
+        numbers = files.numbered(self._folder)
+        return self._folder / str(numbers[-1]) if numbers else None
+
+    def _close_hours(self, hour: int) -> None:
+        """Converts the files of hours before `hour`, and removes the oldest hours beyond the limits."""
+        for number in files.numbered(self._folder):
+            if number < hour:
+                path = self._folder / str(number)
+                target = path.with_name(path.name + PARQUET)
+                sink = pa.BufferOutputStream()
+                pq.write_table(_table(_lines(path)), sink, compression="zstd")
+                files.replace(target, sink.getvalue().to_pybytes())
+                files.discard(path)
+        kept = 0
+        for place, path in enumerate(closed(self._folder)):
+            kept += path.stat().st_size
+            if place >= HOURS_MAX or kept > BYTES_MAX:
+                files.discard(path)
+
+
+def read(lake: Lake) -> pa.Table:
+    """Returns the history: the newest rows, at most about ROWS_MAX."""
+    place = folder(lake)
+    if not place.exists():
+        return SCHEMA.empty_table()
+    tables = [_table(_lines(place / str(number))) for number in files.numbered(place)]
+    for path in closed(place):
+        if sum(table.num_rows for table in tables) >= ROWS_MAX:
+            break
+        with contextlib.suppress(FileNotFoundError):  # it has just been removed
+            tables.append(pq.read_table(pa.BufferReader(path.read_bytes())))
+    return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+
+
+def closed(place: Path) -> list[Path]:
+    """Returns the files of hours that have ended, the newest first."""
+    names = {int(path.name.removesuffix(PARQUET)): path for path in place.glob(f"[1-9]*{PARQUET}")}
+    return [names[hour] for hour in sorted(names, reverse=True)]
+
+
+def _lines(path: Path) -> list[tuple[int, Step]]:
+    """Returns the steps of a file of lines. A step that is in it twice, after a failure, has the later values."""
+    steps: dict[int, Step] = {}
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    for line in lines:
+        try:
+            data = json.loads(line)
+            of = {id: Sketch({int(b): n for b, n in counts.items()}, top, missing) for id, missing, top, counts in data["rows"]}
+            steps[int(data["step"])] = of
+        except (ValueError, KeyError, TypeError):
+            continue  # not complete
+    return sorted(steps.items())
+
+
+def _table(steps: Iterable[tuple[int, Step]]) -> pa.Table:
+    rows = [_row(id, step, sketch) for step, of in steps for id, sketch in of.items()]
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(SCHEMA)
+    return pa.Table.from_arrays([pa.array(c, field.type) for c, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+def _row(id: int, step: int, sketch: Sketch) -> tuple[int | None, ...]:
+    figures = [sketch.quantile(fraction) for fraction in (0.5, 0.95, 0.99)] + [sketch.max]
+    times = step * STEP_S * 1_000_000
+    return (id, times, sum(sketch.counts.values()), sketch.missing, *(None if f is None else round(f) for f in figures))

@@ -1,0 +1,134 @@
+"""Tests the history of freshness lag: what is recorded, and what readers get."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tailgate.lake.folder import Lake
+from tailgate.operations.sketch import STEP_S, Sketch
+from tailgate.operations.watch import history
+from tailgate.operations.watch.history import HOUR_STEPS, SETTLE_S, Recorder, read
+
+FIRST = HOUR_STEPS * 1_000  # the first step of an hour
+STEP = FIRST + 5
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake.create(tmp_path / "lake")
+
+
+def reported(step: int, *lags: float, relation: int = 7, unknown: int = 0) -> list[Any]:
+    """Returns the row of a gateway, as JSON has it."""
+    sketch = Sketch(missing=unknown)
+    for lag in lags:
+        sketch.add(lag)
+    return [relation, step, sketch.missing, sketch.max, {str(bucket): count for bucket, count in sketch.counts.items()}]
+
+
+def end(step: int) -> float:
+    """Returns the time at which a step is recorded."""
+    return (step + 1) * STEP_S + SETTLE_S
+
+
+def rows(lake: Lake) -> list[dict[str, Any]]:
+    columns = ("relation", "samples", "unknown", "p50_ms", "p95_ms", "max_ms")
+    recorded = read(lake).sort_by([("at", "ascending"), ("relation", "ascending")]).to_pylist()
+    return [{"step": int(row["at"].timestamp()) // STEP_S, **{name: row[name] for name in columns}} for row in recorded]
+
+
+def row(step: int, *figures: int | None, samples: int = 0, unknown: int = 0, relation: int = 7) -> dict[str, Any]:
+    names = ("p50_ms", "p95_ms", "max_ms")
+    return {"step": step, "relation": relation, "samples": samples, "unknown": unknown, **dict(zip(names, figures, strict=True))}
+
+
+def recorder(lake: Lake, step: int = STEP) -> Recorder:
+    """Returns a recorder that starts in a step."""
+    return Recorder(lake, step * STEP_S)
+
+
+def test_a_step_is_recorded_when_it_has_ended(lake: Lake) -> None:
+    recording = recorder(lake)
+    assert recording.reported([reported(STEP, 10, 10, 200)], [7], end(STEP) - 0.1) == []
+    ((step, of),) = recording.reported([reported(STEP, 10, 10, 200)], [7], end(STEP))
+    assert (step, of[7].max) == (STEP, 200)
+    assert rows(lake) == [row(STEP, 10, 200, 200, samples=3)]
+
+
+def test_the_lags_of_several_gateways_are_one_distribution(lake: Lake) -> None:
+    recording = recorder(lake)
+    recording.reported([reported(STEP, 10, 10, 10), reported(STEP, 500, unknown=2)], [7], end(STEP))
+    assert rows(lake) == [row(STEP, 10, 500, 500, samples=4, unknown=2)]
+
+
+def test_a_relation_without_a_report_is_unknown(lake: Lake) -> None:
+    recording = recorder(lake)
+    recording.reported([reported(STEP, 10)], [7, 8], end(STEP))
+    recording.reported([], [7], end(STEP + 2))
+    unknown = {"unknown": STEP_S}
+    assert rows(lake) == [
+        row(STEP, 10, 10, 10, samples=1),
+        row(STEP, None, None, None, relation=8, **unknown),
+        row(STEP + 1, None, None, None, **unknown),
+        row(STEP + 2, None, None, None, **unknown),
+    ]
+
+
+def test_a_gateway_reports_what_a_stopped_watch_has_missed(lake: Lake) -> None:
+    recorder(lake).reported([reported(STEP, 10)], [7], end(STEP))
+    again = Recorder(lake, end(STEP + 4))
+    assert again.newest == STEP
+    recorded = again.reported([reported(step, 20) for step in (STEP + 2, STEP + 3, STEP + 4)], [7], end(STEP + 4))
+    assert [step for step, _ in recorded] == [STEP + 2, STEP + 3, STEP + 4]
+    assert [r["step"] for r in rows(lake)] == [STEP, STEP + 2, STEP + 3, STEP + 4]
+    assert [step for step, _ in again.recent(STEP + 2)] == [STEP + 3, STEP + 4]
+
+
+def test_a_line_that_is_not_complete_is_ignored(lake: Lake) -> None:
+    recorder(lake).reported([reported(STEP, 10)], [7], end(STEP))
+    path = history.folder(lake) / str(STEP // HOUR_STEPS)
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:30])
+    again = Recorder(lake, end(STEP + 1))
+    again.reported([reported(STEP + 1, 20)], [7], end(STEP + 1))
+    assert [r["step"] for r in rows(lake)] == [STEP, STEP + 1]
+
+
+def test_an_hour_that_has_ended_is_converted(lake: Lake) -> None:
+    last = FIRST + HOUR_STEPS - 1
+    recording = recorder(lake, last)
+    recording.reported([reported(last, 10, unknown=3)], [7], end(last))
+    before = rows(lake)
+    recording.reported([reported(last + 1, 20)], [7], end(last + 1))
+    place = history.folder(lake)
+    assert sorted(path.name for path in place.iterdir()) == ["1000.parquet", "1001"]
+    assert rows(lake) == [*before, row(last + 1, 20, 20, 20, samples=1)]
+    # also if the process was stopped meanwhile
+    Recorder(lake, end(last + 2 * HOUR_STEPS))
+    assert sorted(path.name for path in place.iterdir()) == ["1000.parquet", "1001.parquet"]
+
+
+def test_the_history_is_bounded(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "HOURS_MAX", 3)
+    for hour in range(1000, 1006):
+        step = hour * HOUR_STEPS
+        recorder(lake, step).reported([reported(step, 10)], [7], end(step))
+    assert [path.name for path in history.closed(history.folder(lake))] == ["1004.parquet", "1003.parquet", "1002.parquet"]
+    monkeypatch.setattr(history, "BYTES_MAX", 1)
+    Recorder(lake, end(1007 * HOUR_STEPS))
+    assert history.closed(history.folder(lake)) == []
+
+
+def test_a_reader_gets_a_limited_number_of_rows(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    for hour in range(1000, 1004):
+        step = hour * HOUR_STEPS
+        recorder(lake, step).reported([reported(step, 10)], [7], end(step))
+    monkeypatch.setattr(history, "ROWS_MAX", 2)
+    assert [r["step"] // HOUR_STEPS for r in rows(lake)] == [1002, 1003]
+
+
+def test_a_lake_without_a_history(lake: Lake) -> None:
+    assert read(lake) == pa.Table.from_pylist([], schema=history.SCHEMA)
