@@ -84,7 +84,7 @@ def sink(id: int) -> str:
 
 
 def held(lake: Lake, at: Hold, age_max_ms: int) -> float:
-    """Returns the share, from 0 to 1, of what a reader may hold: the age of the oldest entry that it needs, or the bytes from there."""
+    """Returns the share, from 0 to 1, of its limit that a reader holds: by the age of the oldest entry that it needs, or by bytes."""
     newest, next_ = lake.log.newest(), max(at.n + 1, lake.log.first())
     if newest is None or next_ > newest.n:
         return 0.0

@@ -14,7 +14,7 @@ from tailgate.operations.watch.alerts import PAGE, WARNING, Checked, Condition
 from tailgate.operations.watch.observation import Observation
 
 MEMORY_USED_MAX = 0.90
-HELD_MAX = 0.80  # of what a reader may hold
+HELD_MAX = 0.80  # of a reader's limit
 NO_ENTRY_S = 15.0  # an idle engine appends an entry every 10 s
 NO_PROGRESS_S = 6.0  # a sink records its position every second
 LETTERS_S = 60.0  # an alert of dead letters is resolved after this time without a new one
@@ -25,7 +25,7 @@ ENGINE_STATES = {
 }
 READ = "Read the error: SELECT name, status, error FROM {}."
 
-Found = Sequence[tuple[str, str, str]]  # key, summary, hint
+Results = Sequence[tuple[str, str, str]]  # key, summary, hint
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Since:
 
 @dataclass
 class Memory:
-    """What the checks remember from earlier observations."""
+    """Values of earlier observations that the checks compare with."""
 
     entry: Since | None = None
     readers: dict[str, Since] = field(default_factory=dict)  # by name: how far they have read
@@ -53,14 +53,16 @@ class Check:
     alert: str
     severity: str
     hold_s: float
-    find: Callable[[Observation, Memory], Found | None]
+    find: Callable[[Observation, Memory], Results | None]
 
 
 def checked(at: Observation, memory: Memory) -> Iterator[Checked]:
     """Yields the result of each check."""
     for check in CHECKS:
-        found = check.find(at, memory)
-        conditions = None if found is None else tuple(Condition(check.alert, key, check.severity, what, hint) for key, what, hint in found)
+        results = check.find(at, memory)
+        conditions = (
+            None if results is None else tuple(Condition(check.alert, key, check.severity, what, hint) for key, what, hint in results)
+        )
         yield Checked(check.alert, conditions, check.hold_s)
 
 
@@ -73,17 +75,17 @@ def unchanged_s(before: Since | None, value: int, at_s: float) -> tuple[Since, f
 # ---- the machine -------------------------------------------------------------------------------------------------------------
 
 
-def _disk(at: Observation, memory: Memory) -> Found:
+def _disk(at: Observation, memory: Memory) -> Results:
     hint = "Free space, or move the data folder: ticks fail when the disk is full."
     return [("", f"only {at.disk_free:.0%} of the disk is free", hint)] if at.disk_free < DISK_FREE_MIN else []
 
 
-def _memory(at: Observation, memory: Memory) -> Found:
+def _memory(at: Observation, memory: Memory) -> Results:
     hint = "Stop other programs, or limit the gateways: --memory."
     return [("", f"{at.memory_used:.0%} of the memory of the machine is in use", hint)] if at.memory_used > MEMORY_USED_MAX else []
 
 
-def _clock(at: Observation, memory: Memory) -> Found:
+def _clock(at: Observation, memory: Memory) -> Results:
     hint = "Correct the clock, for example with NTP."
     return [("", "the log is ahead of the clock of this machine", hint)] if at.entry_time - at.now > CLOCK_AHEAD_MAX_MS else []
 
@@ -91,18 +93,18 @@ def _clock(at: Observation, memory: Memory) -> Found:
 # ---- the processes -----------------------------------------------------------------------------------------------------------
 
 
-def _engine(at: Observation, memory: Memory) -> Found:
+def _engine(at: Observation, memory: Memory) -> Results:
     return [("", *ENGINE_STATES[at.engine.state])] if at.engine.state in ENGINE_STATES else []
 
 
-def _failing_ticks(at: Observation, memory: Memory) -> Found | None:
+def _failing_ticks(at: Observation, memory: Memory) -> Results | None:
     ticks = at.engine.health.get("ticks")
     if ticks is None:
         return None
     return [("", "the newest tick failed and is tried again", "Read the end of the engine's log (logs/engine.log).")] * ticks["failing"]
 
 
-def _stopped_ticks(at: Observation, memory: Memory) -> Found | None:
+def _stopped_ticks(at: Observation, memory: Memory) -> Results | None:
     memory.entry, seconds = unchanged_s(memory.entry, at.n, at.at_s)
     if at.engine.state != "running":
         return None  # the alert of the engine says more
@@ -110,7 +112,7 @@ def _stopped_ticks(at: Observation, memory: Memory) -> Found | None:
     return [("", what, "Look at its log and at the load of the machine; restart it if it stays so.")] if seconds > NO_ENTRY_S else []
 
 
-def _gateways(at: Observation, memory: Memory) -> Found:
+def _gateways(at: Observation, memory: Memory) -> Results:
     if at.gateways is None:
         return []
     if not at.gateways:
@@ -119,7 +121,7 @@ def _gateways(at: Observation, memory: Memory) -> Found:
     return [(str(g.pid), f"the gateway with process id {g.pid} does not answer", hint) for g in at.gateways if g.answer is None]
 
 
-def _sinks_process(at: Observation, memory: Memory) -> Found:
+def _sinks_process(at: Observation, memory: Memory) -> Results:
     hint = "Look at the end of its log (logs/sinks.log), and start it again: tailgate up, or tailgate sinks."
     return [("", "tailgate sinks has ended unexpectedly: sinks write nothing", hint)] * at.sinks_ended
 
@@ -132,28 +134,28 @@ def _items(at: Observation, what: str) -> Mapping[str, Mapping[str, Any]] | None
     return items
 
 
-def _sources(at: Observation, memory: Memory) -> Found | None:
+def _sources(at: Observation, memory: Memory) -> Results | None:
     sources, hint = _items(at, "sources"), READ.format("tailgate.sources")
     if sources is None:
         return None
     return [(name, f"source {name} is {of['status']}", hint) for name, of in sources.items() if of["status"] in ("stalled", "failed")]
 
 
-def _views(at: Observation, memory: Memory) -> Found | None:
+def _views(at: Observation, memory: Memory) -> Results | None:
     views, hint = _items(at, "views"), READ.format("tailgate.materialized_views")
     if views is None:
         return None
     return [(name, f"view {name} is {of['status']}", hint) for name, of in views.items() if of["status"] in ("failing", "failed")]
 
 
-def _backfills(at: Observation, memory: Memory) -> Found | None:
+def _backfills(at: Observation, memory: Memory) -> Results | None:
     views, hint = _items(at, "views"), "Wait: SELECT name, percent FROM tailgate.materialized_views shows the progress."
     if views is None:
         return None
     return [(name, f"view {name} is backfilled again", hint) for name, of in views.items() if of["ready"] and of["status"] == "filling"]
 
 
-def _letters(at: Observation, memory: Memory) -> Found | None:
+def _letters(at: Observation, memory: Memory) -> Results | None:
     sources = _items(at, "sources")
     if sources is None:
         return None
@@ -167,31 +169,31 @@ def _letters(at: Observation, memory: Memory) -> Found | None:
     return [(name, f"source {name} has new dead letters: records that cannot be decoded", hint) for name in memory.grown]
 
 
-def _sinks(at: Observation, memory: Memory) -> Found:
-    found, hint = [], READ.format("tailgate.sinks")
-    known = {}
+def _sinks(at: Observation, memory: Memory) -> Results:
+    results, hint = [], READ.format("tailgate.sinks")
+    positions = {}
     for reader in at.readers:
         if reader.kind != "sink":
             continue
-        known[reader.name], seconds = unchanged_s(memory.readers.get(reader.name), reader.n, at.at_s)
+        positions[reader.name], seconds = unchanged_s(memory.readers.get(reader.name), reader.n, at.at_s)
         if reader.n >= at.n:
-            known[reader.name] = Since(reader.n, at.at_s)
+            positions[reader.name] = Since(reader.n, at.at_s)
         elif seconds > NO_PROGRESS_S and reader.status == "running":
-            found.append(
+            results.append(
                 (reader.name, f"sink {reader.name} does not write", "Look at the log of tailgate sinks; restart it if it stays so.")
             )
         if reader.status in ("stopped", "retrying"):
-            found.append((reader.name, f"sink {reader.name} is {reader.status}", hint))
-    memory.readers = known
-    return found
+            results.append((reader.name, f"sink {reader.name} is {reader.status}", hint))
+    memory.readers = positions
+    return results
 
 
-def _held(at: Observation, memory: Memory) -> Found:
+def _held(at: Observation, memory: Memory) -> Results:
     what, hint = "{} {} holds more than 80 % of what it may hold of the log", "Let it read on, or drop it: it stops at the limit."
     return [(r.name, what.format(r.kind, r.name), hint) for r in at.readers if r.held > HELD_MAX and not r.stopped]
 
 
-def _stopped_readers(at: Observation, memory: Memory) -> Found:
+def _stopped_readers(at: Observation, memory: Memory) -> Results:
     hint = "Read the error in tailgate.sinks or tailgate.subscriptions, and create it again."
     return [(r.name, f"{r.kind} {r.name} has stopped: it held too much of the log", hint) for r in at.readers if r.stopped]
 

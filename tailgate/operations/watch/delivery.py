@@ -46,13 +46,13 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A URL to which notifications are sent. `secret`: returns the key of the signature, or None. `wanted`: for which alerts."""
+    """A URL to which notifications are sent. `secret`: returns the key of the signature, or None."""
 
     url: str
     form: payloads.Format
     lake: str
     secret: Callable[[], str | None]
-    wanted: Callable[[Notification], bool]
+    accepts: Callable[[Notification], bool]
     owner: str = ""  # of several targets with one URL, each has its position
 
     @property
@@ -60,7 +60,7 @@ class Webhook:
         return hashlib.sha256("\n".join((self.owner, self.form, self.url)).encode()).hexdigest()[:16]
 
     def wants(self, notification: Notification) -> bool:
-        return self.wanted(notification)
+        return self.accepts(notification)
 
     def send(self, notification: Notification) -> str | None:
         content = payloads.body(notification, self.form, self.lake)
@@ -79,7 +79,7 @@ class Deliverer(threading.Thread):
     """A thread that delivers the notifications of a lake to one target."""
 
     def __init__(self, lake: Lake, target: Target, start: int) -> None:
-        """`start`: the id after which a target that has no position begins."""
+        """Creates the thread. A target without a position begins after the id `start`."""
         super().__init__(name=f"deliver {target.name}", daemon=True)
         self.target = target
         self._lake, self._read = lake, Notifications(lake)
@@ -115,8 +115,9 @@ class Deliverer(threading.Thread):
             if n <= self.position:
                 continue
             notification = self._read.get(n)
-            wanted = notification is not None and not notification.silenced and self.target.wants(notification)
-            if self._ending.is_set() or (wanted and notification is not None and not self._send(notification)):
+            if self._ending.is_set():
+                return
+            if notification is not None and not notification.silenced and self.target.wants(notification) and not self._send(notification):
                 return
             notifications.set_position(self._lake, self.target.name, n)
             self.position = n

@@ -88,8 +88,8 @@ class Recorder:
         for step in range(max(self.newest, last - HOUR_STEPS) + 1, last + 1):
             if step not in self._pending and step < self._started:
                 continue
-            known = self._pending.pop(step, {})
-            by_relation = {id: known.get(id) or Sketch(missing=STEP_S) for id in existing}
+            sketches = self._pending.pop(step, {})
+            by_relation = {id: sketches.get(id) or Sketch(missing=STEP_S) for id in existing}
             self._append(step, by_relation)
             self.newest = step
             recorded.append((step, by_relation))
@@ -130,10 +130,10 @@ class Recorder:
                 pq.write_table(_table(_lines(path)), sink, compression="zstd")
                 files.replace(target, sink.getvalue().to_pybytes())
                 files.discard(path)
-        kept = 0
+        size = 0
         for place, path in enumerate(closed(self._folder)):
-            kept += path.stat().st_size
-            if place >= HOURS_MAX or kept > BYTES_MAX:
+            size += path.stat().st_size
+            if place >= HOURS_MAX or size > BYTES_MAX:
                 files.discard(path)
 
 

@@ -36,7 +36,7 @@ SECRET_BYTES_MAX = 1 << 10
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of `tailgate watch`. `webhooks`: URLs that receive the notifications of all alerts without targets of their own."""
+    """The options of `tailgate watch`. `webhooks`: URLs that receive the notifications of all alerts."""
 
     data: Path
     webhooks: tuple[str, ...] = ()
@@ -54,10 +54,10 @@ class Watcher:
         self._observer, self._memory = Observer(lake), checks.Memory()
         self._writer = Writer(lake)
         self._history = Recorder(lake, time.time())
-        kept = self._writer.read.all()
-        self._states = States(alerts(kept), time.monotonic())
-        self._known = {notification.condition.identity for notification in kept}
-        active = [alert.first for alert in alerts(kept) if alert.resolved_at is None]
+        history = self._writer.read.all()
+        self._states = States(alerts(history), time.monotonic())
+        self._known = {notification.condition.identity for notification in history}
+        active = [alert.first for alert in alerts(history) if alert.resolved_at is None]
         self._start = min([self._writer.newest, *(first - 1 for first in active)])  # a new target gets the alerts that are active
         self._deliverers: list[Deliverer] = []
         self._seen_at = self._cleaned_at = 0.0

@@ -1,4 +1,4 @@
-"""What happened while `tailgate watch` did not run, reported once after it has started again.
+"""Reports failures in the time when `tailgate watch` did not run, once after it has started again.
 
 watch/seen    {"at": ms, "n": entry, "epoch": engine's epoch}: the last observation, every SEEN_S
 """
@@ -50,7 +50,7 @@ def record(lake: Lake, at: Observation) -> None:
 
 
 def outage(lake: Lake, last: Seen | None, now: int | None = None) -> Condition | None:
-    """Returns what happened since the last observation of an earlier process, or None after a short stop."""
+    """Returns a report on the time since the last observation of an earlier process, or None after a short stop."""
     now = time.time_ns() // 1_000_000 if now is None else now
     if last is None or now - last.at < OUTAGE_MS:
         return None

@@ -36,8 +36,8 @@ class Notifications:
 
     def all(self) -> list[Notification]:
         """Returns the notifications that are kept, in order. Safe from many threads."""
-        known = self._read
-        notifications = {n: known.get(n) or self.get(n) for n in self.numbers()}
+        cache = self._read
+        notifications = {n: cache.get(n) or self.get(n) for n in self.numbers()}
         self._read = {n: notification for n, notification in notifications.items() if notification is not None}
         return list(self._read.values())
 
@@ -87,10 +87,10 @@ class Writer:
 
     def remove_old(self) -> None:
         """Removes old notifications, but not the newest one, and none of an active alert."""
-        kept = self.read.all()
-        needed = {alert.first for alert in alerts(kept) if alert.resolved_at is None} | {self.newest}
+        history = self.read.all()
+        needed = {alert.first for alert in alerts(history) if alert.resolved_at is None} | {self.newest}
         oldest = time.time_ns() // 1_000_000 - KEPT_MS
-        for notification in kept:
+        for notification in history:
             old = notification.at < oldest or notification.n <= self.newest - KEPT_MAX
             if old and notification.n not in needed:
                 files.discard(self.read.folder / str(notification.n))

@@ -1,4 +1,4 @@
-"""What `tailgate watch` sees at a moment: the machine, the log, and the answers of the processes.
+"""Observations of a lake by `tailgate watch`: the machine, the log, and the answers of the processes.
 
     file system, /proc ─┐
     log, readers/        ├─► Observation
@@ -53,7 +53,7 @@ class Gateway:
 class Reader:
     """A sink or subscription that holds the log. `status` is that of a sink's last report, empty for a subscription.
 
-    `held`: the share of what it may hold, from 0 to 1. `stopped`: the engine has ended its hold.
+    `held`: the share of its limit, from 0 to 1. `stopped`: the engine has ended its hold.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What is known at a moment. `at_s`: by the monotonic clock. `now`: by the wall clock, in ms since the epoch.
+    """The state of a lake and its machine at a moment. `at_s`: by the monotonic clock. `now`: by the wall clock, in ms since the epoch.
 
     `n` and `entry_time`: of the newest entry of the log; 0 if there is none. `disk_free` and `memory_used`: shares from 0 to 1.
     `gateways`: those of this machine, or None if no gateway has ever run. `sinks_ended`: whether `tailgate sinks` was killed.
@@ -94,7 +94,7 @@ class Observer:
         self._held_at = -HELD_S
 
     def observe(self, step: int) -> Observation:
-        """Returns what is known now. `step`: the newest step of the history of freshness lag that is recorded."""
+        """Returns the present state. `step`: the newest step of the history of freshness lag that is recorded."""
         lake = self._lake
         newest = lake.log.newest()
         catalog = lake.catalog() if newest is not None else Catalog()

@@ -1,4 +1,4 @@
-"""A webhook for tests: an HTTP server that keeps what it receives."""
+"""A webhook for tests: an HTTP server that keeps the requests."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Receiver:
         return [self.events(alert, key) for alert, key in {(b["alert"], b["key"]) for b in list(self.bodies)}]
 
     def clear(self) -> None:
-        """Forgets what was received, except in `everything`."""
+        """Empties `bodies`."""
         self.bodies = []
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Tests the history of freshness lag: what is recorded, and what readers get."""
+"""Tests the history of freshness lag: steps that are recorded, and rows for readers."""
 
 from __future__ import annotations
 

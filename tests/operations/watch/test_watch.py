@@ -1,4 +1,4 @@
-"""Tests `tailgate watch`: it finds failures of an engine and a gateway, over restarts of its own."""
+"""Tests `tailgate watch`: it finds failures of an engine and a gateway, also after it was killed."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_failures_are_reported_within_ten_seconds_and_resolved(system: System) -
     system.health["sources"]["orders"]["status"] = "running"
     until(lambda: receiver.events("source_stalled", "orders") == ["fired", "resolved"], RAISED_S)
     assert system.rows(stalled) == [("orders", "page", "resolved", "source orders is stalled", False)]
-    # an engine that ends; what it does not say now keeps its state
+    # an engine that ends; alerts that it cannot report now keep their state
     system.health["views"]["totals"]["status"] = "failing"
     until(lambda: receiver.events("view_failing", "totals") == ["fired"], RAISED_S)
     system.control.stop()
@@ -154,9 +154,9 @@ def test_an_outage_is_reported_once(system: System) -> None:
     receiver = system.receiver
     until((system.lake.path / "watch" / "seen").exists, RAISED_S)
     system.kill_watch()
-    seen = missed.seen(system.lake)
-    assert seen is not None
-    before = {"at": seen.at - 3_600_000, "n": seen.n, "epoch": seen.epoch - 1}
+    last = missed.seen(system.lake)
+    assert last is not None
+    before = {"at": last.at - 3_600_000, "n": last.n, "epoch": last.epoch - 1}
     (system.lake.path / "watch" / "seen").write_text(json.dumps(before))
     time_of_entry = system.live.tick()
     for _ in range(2):
