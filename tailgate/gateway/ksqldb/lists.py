@@ -11,6 +11,7 @@ from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import TEXT, Field
 from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.queries import key_names
 from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
 
 _TOPIC = (Field("kafka_topic", TEXT), Field("key_format", TEXT), Field("value_format", TEXT))
@@ -52,7 +53,7 @@ def _query(item: Item, ksqldb: KsqldbItem, may_see: MaySee) -> tuple[Any, ...]:
 def _described(item: Item) -> list[tuple[Any, ...]]:
     """Returns the columns of an item and their types. Pseudo columns are left out."""
     ksqldb = ksqldb_of(item)
-    keys: tuple[str, ...] = tuple(item.columns[i].name for i in item.key or ()) if ksqldb is None else ksqldb.message_key
+    keys = key_names(item)
     word = "key" if ksqldb is not None and ksqldb.type == "stream" else "primary key"
     hidden = PSEUDO_COLUMNS if ksqldb is not None else {}
     return [

@@ -17,8 +17,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb.dialect import Dialect
 from tailgate.sql.ksqldb.expressions import SelectQuery
-from tailgate.sql.ksqldb.queries import aggregation, projection
-from tailgate.sql.ksqldb.scopes import scope_of
+from tailgate.sql.ksqldb.queries import aggregation, from_clause, projection
 
 
 def in_dialect(statement: ParsedStatement, text: str, catalog: Catalog, dialect: Dialect) -> ParsedStatement:
@@ -51,13 +50,19 @@ def followed(query: SelectQuery, catalog: Catalog, *, snapshot: bool) -> s.Tail:
     translate = aggregation if query.group_by else projection
     if query.partition_by:
         raise FeatureNotSupported("PARTITION BY with EMIT CHANGES is not supported", position=query.partition_by[0].position)
+    if query.joins:
+        raise FeatureNotSupported(
+            "JOIN with EMIT CHANGES is not supported here",
+            hint="Use CREATE STREAM … AS or CREATE TABLE … AS, and EMIT CHANGES of that.",
+            position=query.joins[0].position,
+        )
     if query.window is not None:
         raise FeatureNotSupported(
             "WINDOW with EMIT CHANGES is not supported here",
             hint="Use CREATE TABLE … AS SELECT, and EMIT CHANGES of that table.",
             position=query.window.position,
         )
-    text = translate(query, item.name, scope_of(item, query.source)).text
+    text = translate(query, from_clause(query, catalog)).text
     tail = s.parse(f"TAIL ({text})", "postgresql")
     assert isinstance(tail, s.Tail)
     return replace(tail, snapshot=snapshot, limit=query.limit)

@@ -3,6 +3,7 @@
     text ──► tokens ──► parser ──► statements (frozen values) ──► sources, views, sinks of the catalog
 
 - `names` maps names of ksqlDB to those of the catalog and back.
+- `queries` translates queries to PostgreSQL's dialect.
 - `dialect` decides which dialect a statement belongs to.
 - `refusals` rejects, by name, statements that are parsed and not executed.
 

@@ -16,17 +16,17 @@ from decimal import Decimal
 from typing_extensions import assert_never
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, GroupingError, UndefinedColumn
+from tailgate.lake.errors import AmbiguousColumn, DatatypeMismatch, FeatureNotSupported, GroupingError, UndefinedColumn
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 from tailgate.sql.ksqldb.names import quoted as ksqldb_quoted
 
 INT_MAX, BIGINT_MAX = 2**31 - 1, 2**63 - 1
 PSEUDO_COLUMNS = {"rowtime": types.BIGINT, "rowpartition": types.INT, "rowoffset": types.BIGINT}
 WINDOW_BOUNDS = ("windowstart", "windowend")
-ROWTIME = "CAST(extract(epoch FROM rowtime) * 1000 AS bigint)"  # milliseconds, as in ksqlDB
+ROWTIME = "CAST(extract(epoch FROM {}) * 1000 AS bigint)"  # milliseconds, as in ksqlDB
 WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # window_start: a column of tumble and hop
 
 
@@ -52,13 +52,29 @@ class Scope:
     """The columns of the source of a query, in order, without the pseudo columns.
 
     `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `window`: the size
-    of the windows in ms, if there are any: then WINDOWSTART and WINDOWEND exist.
+    of the windows in ms, if there are any: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources of a join;
+    then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
     """
 
     columns: Mapping[str, TypeName]
     names: tuple[str, ...]
     has_position: bool = True
     window: int | None = None
+    joined: tuple[Scope, ...] = ()
+    key: Typed | None = None
+
+    @property
+    def sources(self) -> tuple[Scope, ...]:
+        """Returns the scopes of all sources."""
+        return (self, *self.joined)
+
+    def text(self, column: str, source: Scope) -> str:
+        """Returns the text of a column of a source."""
+        return f"{quoted(source.names[0])}.{quoted(column)}" if self.joined else quoted(column)
+
+    def name(self, column: str, source: Scope) -> str:
+        """Returns the name that SELECT * of a join gives to a column: SOURCE_COLUMN."""
+        return catalog_name(f"{ksqldb_name(source.names[0])}_{ksqldb_name(column)}")
 
 
 class Translator:
@@ -119,13 +135,21 @@ class Translator:
 
     def _column(self, reference: e.ColumnReference) -> Typed:
         scope = self.scope
-        is_own = reference.source is None or reference.source in scope.names
-        if is_own and reference.column in scope.columns:
-            type = scope.columns[reference.column]
-            return Typed(quoted(reference.column), type, type.name in types.STRUCTURES)
-        if is_own and scope.has_position and reference.column in PSEUDO_COLUMNS:
-            text = ROWTIME if reference.column == "rowtime" else quoted(reference.column)
-            return Typed(text, PSEUDO_COLUMNS[reference.column])
+        own = [source for source in scope.sources if reference.source is None or reference.source in source.names]
+        owners = [source for source in own if reference.column in source.columns]
+        if len(owners) > 1:
+            column = ksqldb_name(reference.column)
+            listed = " or ".join(f"{ksqldb_name(source.names[0])}.{column}" for source in owners)
+            raise AmbiguousColumn(f"Column '{column}' is ambiguous. Could be {listed}.", position=reference.position)
+        if owners:
+            type = owners[0].columns[reference.column]
+            return Typed(scope.text(reference.column, owners[0]), type, type.name in types.STRUCTURES)
+        timed = [source for source in own if source.has_position]
+        if timed and reference.column in PSEUDO_COLUMNS:
+            text = scope.text(reference.column, timed[0])
+            return Typed(ROWTIME.format(text) if reference.column == "rowtime" else text, PSEUDO_COLUMNS[reference.column])
+        if scope.key is not None and reference.source is None and reference.column == "rowkey":
+            return scope.key
         if scope.window is not None and reference.source is None and reference.column in WINDOW_BOUNDS:
             is_start = reference.column == "windowstart"
             return Typed(WINDOWSTART if is_start else f"({WINDOWSTART} + {scope.window})", types.BIGINT)
@@ -262,11 +286,16 @@ def _first_known(arguments: tuple[Typed, ...] | list[Typed]) -> TypeName:
     return next((a.type for a in arguments if a.type != types.UNKNOWN), types.VARCHAR)
 
 
-def name_of(item: e.SelectItem, number: int) -> str:
-    """Returns the name of a column of a projection: its alias, its column or field, or KSQL_COL_n."""
+def name_of(item: e.SelectItem, number: int, scope: Scope) -> str:
+    """Returns the name of a column of a projection: its alias, its column or field, or KSQL_COL_n.
+
+    A column of a join whose name several sources have is SOURCE_COLUMN.
+    """
     match item.expression:
         case _ if item.alias is not None:
             return item.alias
+        case e.ColumnReference(column, str(source)) if sum(column in s.columns for s in scope.sources) > 1:
+            return scope.name(column, next(s for s in scope.sources if source in s.names))
         case e.ColumnReference(column):
             return column
         case e.FieldAccess(_, str(name)):

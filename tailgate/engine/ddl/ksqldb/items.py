@@ -18,15 +18,14 @@ from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.sink import create_sink
 from tailgate.engine.ddl.kafka.source import create_source
 from tailgate.engine.ddl.view import create_view
-from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Sink, Source, ksqldb_of
+from tailgate.lake.catalog import Catalog, DeadLetters, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem, SinkFormat
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
 from tailgate.sql.ksqldb import declarations, types
 from tailgate.sql.ksqldb.declarations import Message, TopicProperties, topic_properties
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.queries import Translation, aggregation, derivation
-from tailgate.sql.ksqldb.scopes import is_stream, scope_of
+from tailgate.sql.ksqldb.queries import Translation, aggregation, derivation, from_clause
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
 from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
 from tailgate.sql.statements import CreateSink, CreateSource, CreateView, parse
@@ -95,7 +94,7 @@ def derived_view(
             hint="Write WITH (value_format = 'json').",
             position=statement.position,
         )
-    translation = _translation(statement, source)
+    translation = _translation(statement, catalog)
     if len(statement.query.group_by) > 1:
         raise FeatureNotSupported("a key of several columns is not supported", hint="GROUP BY one expression.", position=statement.position)
     column_types = dict(translation.columns)
@@ -121,21 +120,16 @@ def derived_view(
     return replace(view, ksqldb=ksqldb)
 
 
-def _translation(statement: CreateAs, source: Item) -> Translation:
+def _translation(statement: CreateAs, catalog: Catalog) -> Translation:
     """Returns the query of CREATE {STREAM | TABLE} … AS in PostgreSQL's dialect. Raises 42809 for a query of the other type."""
-    query, scope = statement.query, scope_of(source, statement.query.source)
-    if statement.type == "table":
-        if not query.group_by:
-            raise FeatureNotSupported(
-                "CREATE TABLE … AS without GROUP BY is not supported", hint="Use CREATE MATERIALIZED VIEW.", position=query.position
-            )
-        translation = aggregation(query, source.name, scope)
-    elif query.group_by or not is_stream(source):
-        raise WrongObjectType("the query produces a table, not a stream", hint="Use CREATE TABLE … AS.", position=query.position)
-    else:
-        origin = ksqldb_of(source)
-        assert origin is not None
-        translation = derivation(query, source.name, scope, origin.message_key)
+    query = statement.query
+    source = from_clause(query, catalog)
+    result = "table" if query.group_by else source.type
+    if statement.type != result:
+        raise WrongObjectType(
+            f"the query produces a {result}, not a {statement.type}", hint=f"Use CREATE {result.upper()} … AS.", position=query.position
+        )
+    translation = aggregation(query, source) if query.group_by else derivation(query, source)
     if query.limit is not None:
         raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=query.position)
     return translation
@@ -154,7 +148,9 @@ def derived_sink(statement: CreateAs, view: MaterializedView, catalog: Catalog, 
         options.append("\"topic.cleanup.policy\" = 'compact'")
     if topic.replicas is not None:
         options.append(f"replication_factor = {topic.replicas}")
-    key = f" KEY ({', '.join(map(quoted, ksqldb.message_key))})" if ksqldb.message_key else ""
+    # the key of a table is unique, although that of a full join cannot be derived
+    enforced = " NOT ENFORCED" if ksqldb.type == "table" else ""
+    key = f" KEY ({', '.join(map(quoted, ksqldb.message_key))}){enforced}" if ksqldb.message_key else ""
     envelope = "UPSERT" if ksqldb.type == "table" else "NONE"
     home = catalog.schema_of(view).name
     sql = (

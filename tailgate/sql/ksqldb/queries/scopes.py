@@ -34,3 +34,9 @@ def scope_of(item: Item, source: SourceName) -> Scope:
         if c.name not in PSEUDO_COLUMNS
     }
     return Scope(columns, (source.alias,) if source.alias else (source.name,), has_position=is_stream(item))
+
+
+def key_names(item: Item) -> tuple[str, ...]:
+    """Returns the names of the columns in the key of a relation's messages; for a relation of PostgreSQL's dialect, its key."""
+    ksqldb = ksqldb_of(item)
+    return tuple(item.columns[i].name for i in item.key or ()) if ksqldb is None else ksqldb.message_key

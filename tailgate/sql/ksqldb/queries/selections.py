@@ -1,10 +1,10 @@
 """Persistent queries of ksqlDB as queries of PostgreSQL's dialect.
 
-    SelectQuery, scope ──► Translation(text, columns, message_key)
+    SelectQuery, FromClause ──► Translation(text, columns, message_key)
 
     aggregation   SELECT … GROUP BY: a table
-    projection    SELECT … [PARTITION BY]: the rows of a stream or table
-    derivation    a projection of a stream for another stream, with the positions of the rows
+    projection    SELECT …: the rows of a stream or table
+    derivation    SELECT … [PARTITION BY]: a stream, with the positions of the rows, or a table
 
 The table of an aggregation with WINDOW TUMBLING or HOPPING has the columns windowstart and windowend, too. The first
 is in the key. GROUP BY ignores rows whose key is NULL, PARTITION BY keeps them. The projection contains the key.
@@ -22,12 +22,14 @@ from tailgate.lake.errors import (
     InvalidColumnReference,
     InvalidParameterValue,
     ReservedName,
+    UndefinedColumn,
     WrongObjectType,
 )
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
 from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS, Scope, Translator, Typed, listed_names, name_of
 
 
@@ -40,17 +42,17 @@ class Translation:
     message_key: tuple[str, ...]
 
 
-def aggregation(query: e.SelectQuery, relation: str, scope: Scope) -> Translation:
-    """Returns the translation of SELECT … FROM relation [WHERE …] GROUP BY … [HAVING …].
+def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
+    """Returns the translation of SELECT … FROM … [WHERE …] GROUP BY … [HAVING …].
 
     Raises 0A000 for clauses that are not supported, 42803 for an expression that is neither a key nor an
     aggregate, 42P10 if the projection lacks a key, and 22023 or 42809 for an invalid window.
     """
     check_clauses(query)
-    source = quoted(relation)
+    text, scope = source.text, source.scope
     window_keys: tuple[e.Expression, ...] = ()
     if query.window is not None:
-        source = _windows(query.window, source, scope)
+        text = _windows(query.window, source)
         scope = replace(scope, window=query.window.size)
         window_keys = tuple(map(e.ColumnReference, WINDOW_BOUNDS))
     if query.partition_by:
@@ -74,7 +76,7 @@ def aggregation(query: e.SelectQuery, relation: str, scope: Scope) -> Translatio
             "Key missing from projection. The query used to build the table must include the grouping expressions in its projection.",
             position=missing[0].position,
         )
-    conditions = [f"{key.text} IS NOT NULL" for key in keys]
+    conditions = [*source.conditions, *(f"{key.text} IS NOT NULL" for key in keys)]
     if query.where is not None:
         conditions.append(translator.value(query.where).text)
     having = f" HAVING {translator.value(query.having).text}" if query.having is not None else ""
@@ -84,13 +86,17 @@ def aggregation(query: e.SelectQuery, relation: str, scope: Scope) -> Translatio
         keys.append(bounds[0][2])
         items += bounds
         message_key += WINDOW_BOUNDS[:1]
-    text = f"SELECT {_texts(items)} FROM {source} WHERE {' AND '.join(conditions)} GROUP BY {', '.join(k.text for k in keys)}{having}"
+    text = f"SELECT {_texts(items)} FROM {text} WHERE {' AND '.join(conditions)} GROUP BY {', '.join(k.text for k in keys)}{having}"
     return Translation(text, _columns(items), message_key)
 
 
-def _windows(window: e.WindowClause, relation: str, scope: Scope) -> str:
+def _windows(window: e.WindowClause, source: FromClause) -> str:
     """Returns the rows of a stream with their windows, an item of FROM. Raises 0A000, 22023, or 42809 for a table."""
-    if not scope.has_position:
+    if source.scope.joined:
+        raise FeatureNotSupported(
+            "WINDOW with a join is not supported", hint="Create a stream of the join first.", position=window.position
+        )
+    if source.type == "table":
         raise WrongObjectType("WINDOW clause is only supported for streams", position=window.position)
     if window.kind == "session":
         raise FeatureNotSupported("WINDOW SESSION is not supported", hint="Use session in a view.", position=window.position)
@@ -105,46 +111,59 @@ def _windows(window: e.WindowClause, relation: str, scope: Scope) -> str:
         )
     size = f"interval '{window.size} milliseconds'"
     if window.advance is None:
-        return f"tumble({relation}, rowtime, {size})"
-    return f"hop({relation}, rowtime, interval '{window.advance} milliseconds', {size})"
+        return f"tumble({source.text}, rowtime, {size})"
+    return f"hop({source.text}, rowtime, interval '{window.advance} milliseconds', {size})"
 
 
-def projection(query: e.SelectQuery, relation: str, scope: Scope) -> Translation:
-    """Returns the translation of SELECT … FROM relation [WHERE …], without a message key.
+def projection(query: e.SelectQuery, source: FromClause) -> Translation:
+    """Returns the translation of SELECT … FROM … [WHERE …], without a message key.
 
     Raises 0A000 for clauses that are not supported, and 42803 for aggregates.
     """
-    translator = Translator(scope, aggregates=False)
-    return _projection(query, relation, translator, _items(query, translator))
+    translator = Translator(source.scope, aggregates=False)
+    return _projection(query, source, translator, _items(query, translator))
 
 
-def derivation(query: e.SelectQuery, relation: str, scope: Scope, message_key: tuple[str, ...]) -> Translation:
-    """Returns the translation of SELECT … FROM stream [WHERE …] [PARTITION BY …] for a stream. `message_key`: that of its source.
+def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
+    """Returns the translation of SELECT … FROM … [WHERE …] [PARTITION BY …] for a stream or table.
 
-    A row has the position of the record that it results from. Raises 42P10 if the projection lacks the key, and 42939 for a column
-    with the name of a pseudo column.
+    A row of a stream has the position of the record of a stream that it results from. Raises 42P10 if the projection lacks the key,
+    and 42939 for a column with the name of a pseudo column.
     """
-    translator = Translator(scope, aggregates=False)
+    translator = Translator(source.scope, aggregates=False)
     items = _items(query, translator)
-    _check_names(items, tuple(PSEUDO_COLUMNS))
-    keys = [quoted(name) for name in message_key]
-    if query.partition_by:
-        if len(query.partition_by) > 1:
-            raise FeatureNotSupported(
-                "a key of several columns is not supported", hint="PARTITION BY one expression.", position=query.partition_by[1].position
+    is_stream = source.type == "stream"
+    _check_names(items, tuple(PSEUDO_COLUMNS) if is_stream else ())
+    keys = _partition_key(query, translator) if query.partition_by else source.key
+    if query.partition_by and not is_stream:
+        raise WrongObjectType("PARTITION BY is only supported for streams", position=query.partition_by[0].position)
+    key_names = []
+    for key in keys:
+        place = next((i for i, (_, _, typed) in enumerate(items) if typed.text in key.columns), None)
+        if place is None:
+            clause = "PARTITION BY expression" if query.partition_by else f"key column {listed_names((key.name,))}"
+            raise InvalidColumnReference(
+                f"Key missing from projection. The query used to build the {source.type} must include the {clause} in its projection.",
+                position=query.position,
             )
-        is_null = isinstance(query.partition_by[0], e.Constant) and query.partition_by[0].value is None
-        keys = [] if is_null else [translator.value(query.partition_by[0]).text]
-    names = {typed.text: name for _, name, typed in reversed(items)}
-    key_names = [names[key] for key in keys if key in names]
-    if len(key_names) < len(keys):
-        clause = "PARTITION BY expression" if query.partition_by else f"key column {listed_names(message_key)}"
-        raise InvalidColumnReference(
-            f"Key missing from projection. The query used to build the stream must include the {clause} in its projection.",
-            position=query.position,
-        )
-    rows = _projection(query, relation, translator, items, "".join(f", {quoted(name)}" for name in PSEUDO_COLUMNS))
+        item, name, _ = items[place]
+        items[place] = item, name, key.value
+        key_names.append(name)
+    position = (f"{source.scope.text(name, source.scope)} AS {quoted(name)}" for name in PSEUDO_COLUMNS)
+    rows = _projection(query, source, translator, items, "".join(f", {text}" for text in position) if is_stream else "")
     return Translation(rows.text, rows.columns, tuple(key_names))
+
+
+def _partition_key(query: e.SelectQuery, translator: Translator) -> tuple[KeyColumn, ...]:
+    """Returns the key of PARTITION BY; none for NULL. Raises 0A000 for a key of several columns."""
+    if len(query.partition_by) > 1:
+        raise FeatureNotSupported(
+            "a key of several columns is not supported", hint="PARTITION BY one expression.", position=query.partition_by[1].position
+        )
+    if isinstance(query.partition_by[0], e.Constant) and query.partition_by[0].value is None:
+        return ()
+    value = translator.value(query.partition_by[0])
+    return (KeyColumn(value, frozenset([value.text]), ""),)
 
 
 # an item of a projection, its name, and its translation
@@ -156,19 +175,31 @@ def _items(query: e.SelectQuery, translator: Translator) -> Items:
     items: Items = []
     for number, item in enumerate(query.items):
         if item.expression is not None:
-            items.append((item, name_of(item, number), translator.value(item.expression)))
+            items.append((item, name_of(item, number, translator.scope), translator.value(item.expression)))
             continue
         if query.group_by:
             raise GroupingError("SELECT * is not allowed with GROUP BY", hint="Write the columns out.", position=item.position)
-        for column in translator.scope.columns:
-            reference = e.ColumnReference(column, item.source, item.position)
-            items.append((e.SelectItem(reference, position=item.position), column, translator.value(reference)))
+        for column, name in _expanded(item, translator.scope):
+            items.append((e.SelectItem(column, position=item.position), name, translator.value(column)))
     names: set[str] = set()
     for item, name, _ in items:
         if name in names:
             raise DuplicateColumn(f'column "{name}" specified more than once', position=item.position)
         names.add(name)
     return items
+
+
+def _expanded(item: e.SelectItem, scope: Scope) -> list[tuple[e.ColumnReference, str]]:
+    """Returns the columns of * or source.*, with their names. Those of a join are SOURCE_COLUMN. Raises 42703."""
+    sources = [source for source in scope.sources if item.source is None or item.source in source.names]
+    if item.source is not None and not sources:
+        raise UndefinedColumn(f"Column '{ksqldb_name(item.source)}.*' cannot be resolved.", position=item.position)
+    pairs = [(source, column) for source in sources for column in source.columns]
+    rowkey = [(e.ColumnReference("rowkey", None, item.position), "rowkey")] if scope.key is not None and item.source is None else []
+    return rowkey + [
+        (e.ColumnReference(column, source.names[0], item.position), scope.name(column, source) if scope.joined else column)
+        for source, column in pairs
+    ]
 
 
 def _check_names(items: Items, reserved: tuple[str, ...]) -> None:
@@ -186,21 +217,18 @@ def _columns(items: Items) -> tuple[tuple[str, TypeName], ...]:
     return tuple((name, typed.type) for _, name, typed in items)
 
 
-def _projection(query: e.SelectQuery, relation: str, translator: Translator, items: Items, added: str = "") -> Translation:
+def _projection(query: e.SelectQuery, source: FromClause, translator: Translator, items: Items, added: str = "") -> Translation:
     """Returns the translation of a query without GROUP BY. `added`: further items of the projection."""
     check_clauses(query)
     if query.having is not None:
         raise GroupingError("HAVING requires a GROUP BY clause", position=query.having.position)
-    where = "" if query.where is None else f" WHERE {translator.value(query.where).text}"
-    return Translation(f"SELECT {_texts(items)}{added} FROM {quoted(relation)}{where}", _columns(items), ())
+    conditions = [*source.conditions, *(() if query.where is None else (translator.value(query.where).text,))]
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return Translation(f"SELECT {_texts(items)}{added} FROM {source.text}{where}", _columns(items), ())
 
 
 def check_clauses(query: e.SelectQuery) -> None:
-    """Raises 0A000 by name for joins, EMIT FINAL, and windows without GROUP BY, which are not supported."""
-    if query.joins:
-        raise FeatureNotSupported(
-            "JOIN in a query of ksqlDB is not supported", hint="Use CREATE MATERIALIZED VIEW.", position=query.joins[0].position
-        )
+    """Raises 0A000 for EMIT FINAL, which is not supported, and 42803 for a window without GROUP BY."""
     if query.window is not None and not query.group_by:
         raise GroupingError("WINDOW clause requires a GROUP BY clause", position=query.window.position)
     if query.emit == "final":

@@ -1,0 +1,160 @@
+"""FROM and JOIN of ksqlDB in PostgreSQL's dialect.
+
+    SourceName, JoinClause, …  ──►  FromClause(text, scope, type, key, conditions)
+
+    table JOIN table      by the primary key of both, or by any expression of the left and the primary key of the right
+
+Joins ignore rows whose left side of ON is NULL. The key of the result is the left side of ON, or for the primary key
+of the right table alone the key of the left table. The result of a full join has the key ROWKEY.
+
+Source: ksqlDB 0.29, documentation, "Join event streams with ksqlDB".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog.names import Name, quoted
+from tailgate.lake.errors import DatatypeMismatch, DuplicateAlias, FeatureNotSupported, InvalidColumnReference, WrongObjectType
+from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.queries.scopes import is_stream, key_names, scope_of
+from tailgate.sql.ksqldb.translation import WINDOW_BOUNDS, Scope, Translator, Typed
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A column of the message's key: its value, and the texts of the columns that the projection may contain for it."""
+
+    value: Typed
+    columns: frozenset[str]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FromClause:
+    """The rows that a query reads: `text` in PostgreSQL's dialect, and `conditions` that they must satisfy.
+
+    `type`: whether they are those of a stream or of a table. `key`: that of their messages.
+    """
+
+    text: str
+    scope: Scope
+    type: Literal["stream", "table"]
+    key: tuple[KeyColumn, ...]
+    conditions: tuple[str, ...] = ()
+
+
+def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
+    """Returns FROM of a query. Raises 42P01, 42809, 42804, 42P10, or 0A000 for a join that is not supported."""
+    sources = (query.source, *(join.source for join in query.joins))
+    items = [catalog.relation(Name(source.name, position=source.position)) for source in sources]
+    scopes = [scope_of(item, source) for item, source in zip(items, sources, strict=True)]
+    _check_names(sources, scopes)
+    scope = replace(scopes[0], joined=tuple(scopes[1:]))
+    keys = tuple(_key_column(scope, scopes[0], name) for name in key_names(items[0]))
+    text = quoted(items[0].name) + (f" AS {quoted(scopes[0].names[0])}" if query.joins else "")
+    clause = FromClause(text, scope, "stream" if is_stream(items[0]) else "table", keys)
+    for number, (join, item) in enumerate(zip(query.joins, items[1:], strict=True), 1):
+        clause = _joined(clause, join, item, scopes[:number], scopes[number])
+    return clause
+
+
+def _check_names(sources: tuple[e.SourceName, ...], scopes: list[Scope]) -> None:
+    """Raises 42712 for two sources with one name."""
+    names: set[str] = set()
+    for source, scope in zip(sources, scopes, strict=True):
+        if scope.names[0] in names:
+            raise DuplicateAlias(
+                "Each side of the join must have a unique alias", hint="Write FROM name AS alias.", position=source.position
+            )
+        names.add(scope.names[0])
+
+
+def _key_column(scope: Scope, source: Scope, name: str) -> KeyColumn:
+    text = scope.text(name, source)
+    return KeyColumn(Typed(text, source.columns[name]), frozenset([text]), name)
+
+
+def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope], right: Scope) -> FromClause:
+    """Returns the join of FROM so far, with these scopes, with one more table."""
+    _check_kind(left, join, item)
+    keys = key_names(item)
+    if len(keys) != 1 or keys[0] in WINDOW_BOUNDS:
+        raise FeatureNotSupported("a join with a table whose key has several columns is not supported", position=join.source.position)
+    other = Typed(left.scope.text(keys[0], right), right.columns[keys[0]])
+    before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key)
+    one = _left_side(join, other, before, replace(before, joined=(*before.joined, right)))
+    if one.type != other.type:
+        listed = f"{types.shown(one.type)} = {types.shown(other.type)}"
+        raise DatatypeMismatch(f"Invalid join condition: types don't match. Got {listed}.", position=join.condition.position)
+    by_key = len(left.key) == 1 and one.text in left.key[0].columns
+    one = left.key[0].value if by_key else one
+    text = f"{left.text} {join.kind.upper()} JOIN {quoted(item.name)} AS {quoted(right.names[0])} ON {one.text} = {other.text}"
+    if by_key and left.type == "table":
+        return _by_primary_key(replace(left, text=text), join, other, keys[0])
+    joined = replace(left, text=text, conditions=tuple(dict.fromkeys((*left.conditions, f"{one.text} IS NOT NULL"))))
+    if join.kind in ("right", "full"):
+        raise FeatureNotSupported(
+            f"Invalid join type: {join.kind} outer joins by a foreign key are not supported", hint="Use LEFT JOIN.", position=join.position
+        )
+    if left.type == "table":
+        return joined  # it has the key of the left table
+    name, columns = (left.key[0].name, left.key[0].columns) if by_key else (keys[0], frozenset([one.text]))
+    return replace(joined, key=(KeyColumn(one, columns | {other.text}, name),))
+
+
+def _by_primary_key(joined: FromClause, join: e.JoinClause, right: Typed, name: str) -> FromClause:
+    """Returns the join of two tables by their keys, with its key. `right`: the key of the right table, with this name."""
+    (left,) = joined.key
+    match join.kind:
+        case "full":
+            value = Typed(f"coalesce({left.value.text}, {right.text})", right.type)
+            key = KeyColumn(value, frozenset([value.text]), "rowkey")
+            return replace(joined, key=(key,), scope=replace(joined.scope, key=value))
+        case "right":
+            key = KeyColumn(right, left.columns | {right.text}, name)
+        case _:
+            key = KeyColumn(left.value, left.columns | {right.text}, left.name)
+    return replace(joined, key=(key,))
+
+
+def _check_kind(left: FromClause, join: e.JoinClause, item: Item) -> None:
+    """Raises 42809 for a table joined to a stream, and 0A000 for joins that are not supported."""
+    if join.within is not None and (left.type == "table" or not is_stream(item)):
+        raise WrongObjectType("A window definition was provided for a join without windows.", position=join.position)
+    if is_stream(item) and left.type == "table":
+        raise WrongObjectType(
+            "Invalid join order: table-stream joins are not supported; only stream-table joins.",
+            hint="Write the stream on the left.",
+            position=join.position,
+        )
+    if is_stream(item):
+        raise FeatureNotSupported(
+            "a join of two streams is not supported", hint="Make a table of one of them.", position=join.source.position
+        )
+    if left.type == "stream":
+        raise FeatureNotSupported("a join of a stream and a table is not supported", hint="Use LATEST_BY_OFFSET.", position=join.position)
+
+
+def _left_side(join: e.JoinClause, key: Typed, left: Scope, both: Scope) -> Typed:
+    """Returns the side of ON that is not the key of the right table. `both`: the scope with the right table, `left`: without it.
+
+    Raises 42P10 unless ON is an equality with this key.
+    """
+    condition = join.condition
+    if not isinstance(condition, e.Operation) or condition.operator != "=":
+        raise InvalidColumnReference("Invalid join condition: ON must be one equality", position=condition.position)
+    translator = Translator(both, aggregates=False)
+    sides = [translator.value(operand) for operand in condition.operands]
+    others = [n for n, side in enumerate(sides) if side.text != key.text]
+    if len(others) != 1:
+        raise InvalidColumnReference(
+            "Invalid join condition: joins with a table require to join on its primary key.",
+            hint=f"The primary key is {key.text}.",
+            position=condition.position,
+        )
+    Translator(left, aggregates=False).value(condition.operands[others[0]])  # reads columns of the left only
+    return sides[others[0]]

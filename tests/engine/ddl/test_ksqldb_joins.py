@@ -1,0 +1,97 @@
+"""Joins of ksqlDB's streams and tables, and the items that they create."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import TailgateError
+from tests.engine.ddl.test_ksqldb import READINGS, declared, derived
+
+TABLES = (
+    "CREATE TABLE a (id VARCHAR PRIMARY KEY, x INT, f VARCHAR) WITH (kafka_topic = 'a', value_format = 'json')",
+    "CREATE TABLE b (id VARCHAR PRIMARY KEY, y INT) WITH (kafka_topic = 'b', value_format = 'json')",
+    "CREATE TABLE c (cid VARCHAR PRIMARY KEY, x INT) WITH (kafka_topic = 'c', value_format = 'json')",
+)
+
+
+def tables() -> Catalog:
+    catalog = declared(READINGS)
+    for text in TABLES:
+        catalog = declared(text, catalog)
+    return catalog
+
+
+@pytest.mark.parametrize(
+    ("query", "columns", "key", "text"),
+    [
+        ("SELECT * FROM a JOIN b ON a.id = b.id", "a_id a_x a_f b_id b_y", "a_id", "a AS a INNER JOIN b AS b ON a.id = b.id"),
+        ("SELECT b.id, x, y FROM a JOIN b ON b.id = a.id", "b_id x y", "b_id", "a AS a INNER JOIN b AS b ON a.id = b.id"),
+        ("SELECT l.id AS k, l.x, c.x FROM a l LEFT JOIN c ON l.id = cid", "k l_x c_x", "k", "a AS l LEFT JOIN c AS c ON l.id = c.cid"),
+        ("SELECT cid, y FROM b RIGHT JOIN c ON id = cid", "cid y", "cid", "b AS b RIGHT JOIN c AS c ON b.id = c.cid"),
+        ("SELECT rowkey, x, y FROM a FULL JOIN b ON a.id = b.id", "rowkey x y", "rowkey", "a AS a FULL JOIN b AS b ON a.id = b.id"),
+        ("SELECT rowkey AS k, y FROM a FULL JOIN b ON a.id = b.id", "k y", "k", "a AS a FULL JOIN b AS b ON a.id = b.id"),
+        ("SELECT * FROM b FULL JOIN c ON id = cid", "rowkey b_id b_y c_cid c_x", "rowkey", "b AS b FULL JOIN c AS c ON b.id = c.cid"),
+        ("SELECT a.id, y FROM a JOIN b ON a.f = b.id", "a_id y", "a_id", "a AS a INNER JOIN b AS b ON a.f = b.id WHERE a.f IS NOT NULL"),
+        (
+            "SELECT b.id AS k, c.x FROM a JOIN b ON a.id = b.id LEFT JOIN c ON b.id = cid WHERE y > 1",
+            "k c_x",
+            "k",
+            "a AS a INNER JOIN b AS b ON a.id = b.id LEFT JOIN c AS c ON a.id = c.cid WHERE (b.y > 1)",
+        ),
+    ],
+)
+def test_joins_of_tables(query: str, columns: str, key: str, text: str) -> None:
+    view, sink, catalog = derived(f"CREATE TABLE t AS {query} EMIT CHANGES", tables())
+    assert view.query.split(" FROM ")[1] == text
+    assert [c.name for c in view.columns] == columns.split()
+    assert view.ksqldb is not None
+    assert view.ksqldb.message_key == (key,)
+    assert (sink.envelope, sink.settings["topic.cleanup.policy"]) == ("upsert", "compact")
+    above, _, _ = derived(f"CREATE TABLE u AS SELECT {key}, count(*) AS n FROM t GROUP BY {key} EMIT CHANGES", catalog)
+    assert [c.name for c in above.columns] == [key, "n"]
+
+
+def test_the_key_of_a_join_is_never_null() -> None:
+    """A column of the side that may be missing is the key's value if the projection has no other."""
+    view, _, _ = derived("CREATE TABLE t AS SELECT b.id AS k, y FROM a LEFT JOIN b ON a.id = b.id EMIT CHANGES", tables())
+    assert view.query.startswith("SELECT a.id AS k, b.y AS y ")
+    view, _, _ = derived("CREATE TABLE t AS SELECT a.id AS k, b.id AS other FROM a LEFT JOIN b ON a.id = b.id EMIT CHANGES", tables())
+    assert view.query.startswith("SELECT a.id AS k, b.id AS other ")
+    view, _, _ = derived("CREATE TABLE t AS SELECT a.id AS k, y FROM a RIGHT JOIN b ON a.id = b.id EMIT CHANGES", tables())
+    assert view.query.startswith("SELECT b.id AS k, b.y AS y ")
+
+
+def test_a_projection_of_a_table_is_a_table() -> None:
+    view, sink, _ = derived("CREATE TABLE t AS SELECT id, ucase(f) AS f FROM a WHERE x > 1 EMIT CHANGES", tables())
+    assert view.query == "SELECT id AS id, upper(f) AS f FROM a WHERE (x > 1)"
+    assert (view.key, sink.message_key, sink.envelope) == ((0,), (0,), "upsert")
+
+
+@pytest.mark.parametrize(
+    ("query", "sqlstate", "message"),
+    [
+        ("SELECT * FROM a JOIN readings r ON a.id = r.sensor", "42809", "Invalid join order: table-stream joins"),
+        ("SELECT * FROM readings r JOIN a ON r.sensor = a.id", "0A000", "a join of a stream and a table"),
+        ("SELECT * FROM a JOIN a ON a.id = a.id", "42712", "Each side of the join must have a unique alias"),
+        ("SELECT * FROM a JOIN b ON a.id = b.y", "42P10", "require to join on its primary key"),
+        ("SELECT * FROM a JOIN b ON a.x = b.id", "42804", "types don't match. Got INTEGER = VARCHAR"),
+        ("SELECT * FROM a JOIN b ON a.id = b.id AND a.x = b.y", "42P10", "ON must be one equality"),
+        ("SELECT * FROM a JOIN b ON b.id = b.id", "42P10", "primary key"),
+        ("SELECT * FROM a JOIN b ON concat(b.id, a.f) = b.id", "42703", "Column 'B.ID' cannot be resolved"),
+        ("SELECT * FROM a JOIN b ON id = b.id", "42702", "Column 'ID' is ambiguous. Could be A.ID or B.ID."),
+        ("SELECT * FROM a FULL JOIN b ON a.f = b.id", "0A000", "full outer joins by a foreign key"),
+        ("SELECT * FROM a JOIN b WITHIN 1 HOUR ON a.id = b.id", "42809", "A window definition was provided"),
+        ("SELECT x FROM a JOIN b ON a.id = b.id", "42P10", "the key column ID"),
+        ("SELECT a.id FROM a FULL JOIN b ON a.id = b.id", "42P10", "the key column ROWKEY"),
+        ("SELECT y FROM a JOIN b ON a.f = b.id", "42P10", "the key column ID"),
+        ("SELECT * FROM a JOIN c ON a.id = c.cid JOIN none ON a.id = none.id", "42P01", "none"),
+        ("SELECT z.* FROM a JOIN b ON a.id = b.id", "42703", "Column 'Z.\\*'"),
+        ("SELECT id FROM a PARTITION BY x", "42809", "PARTITION BY is only supported for streams"),
+        ("SELECT x FROM a", "42P10", "the key column ID"),
+    ],
+)
+def test_wrong_joins(query: str, sqlstate: str, message: str) -> None:
+    with pytest.raises(TailgateError, match=message) as error:
+        derived(f"CREATE TABLE t AS {query} EMIT CHANGES", tables())
+    assert error.value.sqlstate == sqlstate
