@@ -29,6 +29,7 @@ from tailgate.sql.statements import (
     CreateConnection,
     CreateEndpoint,
     CreateFunction,
+    CreateObjective,
     CreateSecret,
     CreateSink,
     CreateSource,
@@ -42,7 +43,7 @@ from tailgate.sql.statements.references import named_connections
 
 Creation = (
     CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection
-    | CreateEndpoint
+    | CreateEndpoint | CreateObjective
 )  # fmt: skip
 
 
@@ -79,7 +80,7 @@ def rename_references(item: ItemType, before: Catalog, after: Catalog, statement
         statement = parsed
     text = _Text(item.sql, before, after)
     text.name(statement.name.position, item.id)
-    if isinstance(statement, CreateSink | CreateSubscription):
+    if isinstance(statement, CreateSink | CreateSubscription | CreateObjective):
         if isinstance(statement.from_item, QueryText):
             places = bind_query(statement.from_item, before, view=True, widths=known_columns(item)).places
             text.query(statement.from_item.tree, places)

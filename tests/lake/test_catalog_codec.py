@@ -66,6 +66,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "numbers": "text",
     },
     "secret": {"sealed": "abc"},
+    "objective": {"limits_ms": {"p95": 5000, "max": 10000}, "window_ms": 60000, "availability_ppm": 999000},
     "connection": {"type": "kafka", "brokers": "k:9092", "settings": ACCESS},
 }  # fmt: skip
 

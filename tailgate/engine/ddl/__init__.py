@@ -25,6 +25,7 @@ from tailgate.engine.ddl.kafka.registry import PROBE_SUBJECT, Registry, SchemaLo
 from tailgate.engine.ddl.kafka.sink import create_sink, sink_schema, sink_view
 from tailgate.engine.ddl.kafka.source import create_source
 from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime, start_of
+from tailgate.engine.ddl.monitoring.objective import create_objective
 from tailgate.engine.ddl.names import find_item
 from tailgate.engine.ddl.replace import replace_view
 from tailgate.engine.ddl.roles import RoleStatement, change_roles
@@ -54,6 +55,7 @@ __all__ = [
     "create_endpoint",
     "create_function",
     "create_index",
+    "create_objective",
     "create_schema",
     "create_secret",
     "create_sink",

@@ -25,6 +25,7 @@ from tailgate.lake.catalog import (
     Index,
     Item,
     MaterializedView,
+    Objective,
     Secret,
     Sequence,
     Sink,
@@ -76,7 +77,7 @@ def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
             return bind_definition(item, catalog).demands
         case Function():
             return check_body(item, tree_of(item.query), catalog).demanded()
-        case Sink() | Subscription():
+        case Sink() | Subscription() | Objective():
             return (Demand(SELECT, item.depends[0]),)
         case Source() | DeadLetters() | Table() | ViewErrors() | Index() | Sequence() | Secret() | Connection():
             return ()

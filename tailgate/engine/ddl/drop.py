@@ -97,7 +97,7 @@ def find_of_kind(
         if if_exists:
             return None
         catalog.check_schema(name)
-        other = kind in ("sink", "subscription", "secret", "connection", "endpoint")
+        other = kind in ("sink", "subscription", "secret", "connection", "endpoint", "objective")
         missing = UndefinedObject if other or (kind == "index" and not word) else UndefinedTable
         raise missing(f'{word} "{name}" does not exist' if word and not other else f'{kind} "{name.name}" does not exist')
     ksqldb = ksqldb_of(item)

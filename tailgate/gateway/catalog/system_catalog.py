@@ -24,6 +24,7 @@ from tailgate.sql.authorization import Authorized
 
 ACTIVITY = "pg_stat_activity"  # its rows are computed for each query
 SUBSCRIPTIONS = f"{item_status.SCHEMA}.subscriptions"
+OBJECTIVES = f"{item_status.SCHEMA}.objectives"
 
 # Calls a function with a new in-memory DuckDB instance, then locks it: gateway.mirrors.sandbox.
 Opener = Callable[[Callable[[duckdb.DuckDBPyConnection], None]], duckdb.DuckDBPyConnection]
@@ -58,7 +59,11 @@ def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[
         return session.freshness_history()
     if relation == item_status.ALERTS:
         return session.alerts()
-    item_status_rows = {"subscriptions": session.subscriptions()} if relation == SUBSCRIPTIONS else status
+    item_status_rows = status
+    if relation == SUBSCRIPTIONS:
+        item_status_rows = {"subscriptions": session.subscriptions()}
+    elif relation == OBJECTIVES:
+        item_status_rows = {"objectives": session.objectives()}
     return item_status.table(relation, catalog, item_status_rows, session.may_see)
 
 

@@ -1,4 +1,4 @@
-"""The rows of the relation tailgate.alerts."""
+"""The rows of the relations tailgate.alerts and tailgate.objectives."""
 
 from __future__ import annotations
 
@@ -7,12 +7,43 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import Any
 
+from tailgate.lake.catalog import Catalog, Objective
+from tailgate.lake.folder import Lake
+from tailgate.operations.watch import objectives
 from tailgate.operations.watch.alerts import Alert, Notification, alerts
+from tailgate.operations.watch.history import HOUR_STEPS
 
 
 def alert_rows(notifications: Iterable[Notification]) -> list[dict[str, Any]]:
     """Returns a row for each alert that notifications describe."""
     return [_row(alert) for alert in alerts(notifications)]
+
+
+def objective_states(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
+    """Returns the state of each objective by name, qualified if not in `public`. Reads a file."""
+    states = objectives.states(lake)
+    return {catalog.stored.name_of(item).sql: _objective(item, catalog, states.get(item.id)) for item in catalog.each(Objective)}
+
+
+def _objective(item: Objective, catalog: Catalog, state: objectives.State | None) -> dict[str, Any]:
+    goals = [f"FRESHNESS {figure} '{limit} ms'" for figure, limit in item.limits_ms.items()]
+    availability = f"AVAILABILITY '{item.availability_ppm / 10_000:g} %'"
+    columns: dict[str, Any] = {
+        "on_name": catalog.name_of(catalog[item.depends[0]]).sql,
+        "goals": f"{', '.join([*goals, availability])} OVER '{item.window_ms // 1000} s'",
+    }
+    if state is None:
+        return columns
+    steps = {"5_minutes": HOUR_STEPS // 12, "1_hour": HOUR_STEPS, "6_hours": 6 * HOUR_STEPS}
+    return {
+        **columns,
+        "state": state.state,
+        "since": _moment(state.since),
+        "above_ms": state.above_ms,
+        "reason": state.reason or None,
+        **{f"burn_rate_{time}": state.burn_rate(count, item.availability_ppm) for time, count in steps.items()},
+        "budget_left_percent": state.budget_left(item.availability_ppm),
+    }
 
 
 def _row(alert: Alert) -> dict[str, Any]:

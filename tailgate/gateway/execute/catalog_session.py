@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailgate.gateway.execute.alerts import alert_rows
+from tailgate.gateway.execute.alerts import alert_rows, objective_states
 from tailgate.gateway.execute.subscriptions import progress
 from tailgate.gateway.freshness import rows as freshness
 from tailgate.gateway.resources.concurrency import Requester
@@ -77,6 +77,10 @@ class CatalogSession:
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """Returns the progress of each subscription."""
         return progress(self._session.gateway.lake, self._session.catalog)
+
+    def objectives(self) -> dict[str, dict[str, Any]]:
+        """Returns the state of each objective."""
+        return objective_states(self._session.gateway.lake, self._session.catalog)
 
     def export_snapshot(self) -> str:
         """Exports the transaction's snapshot and returns its id. Waits for the event loop."""

@@ -13,6 +13,7 @@ from tailgate.gateway.catalog.relations import item_status
 from tailgate.gateway.catalog.relations import rows as catalog_rows
 from tailgate.gateway.catalog.relations.item_status import LISTS, NAME
 from tailgate.gateway.execute import catalog_changes, subscriptions
+from tailgate.gateway.execute.alerts import objective_states
 from tailgate.gateway.ksqldb import lists as ksqldb_lists
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.session.access import Access
@@ -45,6 +46,7 @@ _CREATE = (
     "create subscription",
     "create connection",
     "create endpoint",
+    "create objective",
 )
 
 SINGLE: dict[str, tuple[Field, ...]] = {
@@ -92,6 +94,8 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
             return topics(statement, await _topic_lines(session, bound))
         case "subscriptions":
             status = {"subscriptions": await asyncio.to_thread(subscriptions.progress, lake, catalog)}
+        case "objectives":
+            status = {"objectives": await asyncio.to_thread(objective_states, lake, catalog)}
         case _ if needs_engine(statement):
             status = await session.control.status()
     return answer(statement, catalog, session.settings, session.client.database, status, session.access.may_see)

@@ -42,6 +42,8 @@ async def answer(session: Session, bound: Bound) -> str | None:
             raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
         case s.CreateSubscription(from_item=name) if _find_view(session, name) is not None:
             raise e.FeatureNotSupported("a subscription to a temporary view is not supported", hint="Use TAIL.")
+        case s.CreateObjective(from_item=name) if _find_view(session, name) is not None:
+            raise e.FeatureNotSupported("an objective of a temporary view is not supported", hint="Create a view.")
         case s.CreateIndex(relation=name) if (view := _find_view(session, name)) is not None:
             detail = "This operation is not supported for views."
             raise e.WrongObjectType(f'cannot create index on relation "{view.name}"', detail=detail)

@@ -30,6 +30,7 @@ from tailgate.lake.catalog.items import (
     ready,
     skips,
 )
+from tailgate.lake.catalog.monitoring import Objective
 
 __all__ = [
     "DEAD_LETTERS",
@@ -49,6 +50,7 @@ __all__ = [
     "Index",
     "Item",
     "MaterializedView",
+    "Objective",
     "Reader",
     "Secret",
     "Sequence",

@@ -28,6 +28,7 @@ from tailgate.lake.catalog.formats import (
     option,
 )
 from tailgate.lake.catalog.item_fields import ItemFields, Namespace, ReaderFields, ReplaceableFields
+from tailgate.lake.catalog.monitoring import Objective
 from tailgate.lake.types import BOOL, BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, Type
 
 # columns of a source's dead letters: records that could not be decoded, with the error
@@ -356,21 +357,9 @@ class Connection(ItemFields):
 
 
 Item: TypeAlias = (
-    Source
-    | DeadLetters
-    | Table
-    | View
-    | MaterializedView
-    | ViewErrors
-    | Sink
-    | Function
-    | Index
-    | Sequence
-    | Subscription
-    | Endpoint
-    | Secret
-    | Connection
-)
+    Source | DeadLetters | Table | View | MaterializedView | ViewErrors | Sink | Function | Index | Sequence | Subscription | Endpoint
+    | Secret | Connection | Objective
+)  # fmt: skip
 ItemType = TypeVar("ItemType", bound=Item)
 
 Companion: TypeAlias = DeadLetters | ViewErrors  # created and dropped with another item

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tailgate.lake.catalog.keywords import COLUMN, RESERVED, TYPE_OR_FUNCTION
+from tailgate.lake.keywords import COLUMN, RESERVED, TYPE_OR_FUNCTION
 
 PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 KEYWORDS = RESERVED | COLUMN | TYPE_OR_FUNCTION  # must be quoted as a name

@@ -21,6 +21,7 @@ from tailgate.operations.watch.alerts import Event, Notification, alerts
 from tailgate.operations.watch.delivery import Deliverer, Target, Webhook
 from tailgate.operations.watch.history import Recorder, relations
 from tailgate.operations.watch.notifications import Writer
+from tailgate.operations.watch.objectives import Objectives
 from tailgate.operations.watch.observation import Observation, Observer
 from tailgate.operations.watch.states import States
 
@@ -54,6 +55,7 @@ class Watcher:
         self._observer, self._memory = Observer(lake), checks.Memory()
         self._writer = Writer(lake)
         self._history = Recorder(lake, time.time())
+        self._objectives = Objectives(lake, self._history.recent(0))
         history = self._writer.read.all()
         self._states = States(alerts(history), time.monotonic())
         self._known = {notification.condition.identity for notification in history}
@@ -110,9 +112,9 @@ class Watcher:
         try:
             at = self._observer.observe(self._history.newest)
             self._observed_at = at.at_s
-            results = list(checks.checked(at, self._memory))
-            self._append(self._states.events(results, at.at_s), at.at_s)
             self._record(at)
+            results = [*checks.checked(at, self._memory), self._objectives.checked(at.catalog)]
+            self._append(self._states.events(results, at.at_s), at.at_s)
             if now_s - self._seen_at >= missed.SEEN_S:
                 missed.record(self._lake, at)
                 self._seen_at = now_s
@@ -123,10 +125,10 @@ class Watcher:
             log.warning("the lake cannot be observed, or a notification cannot be written: %s; trying again", error)
 
     def _record(self, at: Observation) -> None:
-        """Records the freshness lags that gateways have reported."""
+        """Records the freshness lags that gateways have reported, and judges the objectives."""
         rows = [row for gateway in at.gateways or () for row in (gateway.answer or {}).get("rows", ())]
         ids = [item.id for item in relations(at.catalog)]
-        self._history.reported(rows, ids, at.now / 1000)
+        self._objectives.judge(at.catalog, self._history.reported(rows, ids, at.now / 1000))
 
     def _append(self, events: Sequence[Event], now_s: float | None = None) -> None:
         """Makes events durable, and changes the state by those that `States` has returned."""

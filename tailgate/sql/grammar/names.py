@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import keywords
+from tailgate.lake import keywords
 from tailgate.sql.lexer.tokens import Cursor, Token
 
 E = TypeVar("E", bound=exp.Expr)

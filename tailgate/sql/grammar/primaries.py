@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import keywords
+from tailgate.lake import keywords
 from tailgate.lake.errors import SyntaxError_, TailgateError
 from tailgate.sql.grammar import calls
 from tailgate.sql.grammar.names import identifier, is_name, label, place

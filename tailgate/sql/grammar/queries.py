@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import keywords
+from tailgate.lake import keywords
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar import calls, primaries, tables
 from tailgate.sql.grammar.names import identifier, label, name, names, place, relation

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import keywords
+from tailgate.lake import keywords
 from tailgate.sql.grammar.names import is_name, label, place
 from tailgate.sql.lexer.tokens import Cursor
 

@@ -1,4 +1,4 @@
-"""CREATE, ALTER, DROP and COMMENT statements for views, functions, indexes, schemas, subscriptions and endpoints."""
+"""CREATE, ALTER, DROP and COMMENT statements for views, functions, indexes, schemas, subscriptions, endpoints and objectives."""
 
 from __future__ import annotations
 
@@ -43,6 +43,21 @@ class CreateSubscription:
     retention: str | None = None
     snapshot: bool = True
     progress: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateObjective:
+    """CREATE OBJECTIVE name ON relation (goal, …) [OVER interval].
+
+    `limits`: by figure of the freshness lag (p50, p95, p99, max), an interval as typed. `availability`: as typed, such as '99.9 %'.
+    """
+
+    name: Name
+    from_item: Name
+    limits: tuple[tuple[str, str], ...]
+    availability: str | None = None
+    over: str | None = None
     if_not_exists: bool = False
 
 
@@ -175,7 +190,8 @@ class CreateSequence:
 
 
 ObjectKind: TypeAlias = Literal[
-    "source", "table", "view", "materialized view", "sink", "index", "sequence", "subscription", "secret", "connection", "endpoint"
+    "source", "table", "view", "materialized view", "sink", "index", "sequence", "subscription", "secret", "connection", "endpoint",
+    "objective",
 ]  # fmt: skip
 
 

@@ -47,6 +47,7 @@ from tailgate.sql.statements.parsers import (
     cursors,
     functions,
     indexes,
+    objectives,
     objects,
     roles,
     schemas,
@@ -255,6 +256,7 @@ TABLE: tuple[Kind, ...] = (
     ),
     Kind(d.CreateSequence, after("CREATE SEQUENCE", sequences.create_sequence), CATALOG, _sequence, tag="CREATE SEQUENCE"),
     Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
+    Kind(d.CreateObjective, after("CREATE OBJECTIVE", objectives.create_objective), CATALOG, _new, tag="CREATE OBJECTIVE"),
     Kind(
         d.CreateEndpoint,
         after("CREATE", endpoints.create_endpoint, "ENDPOINT", "OR REPLACE ENDPOINT"),

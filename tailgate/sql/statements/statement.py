@@ -14,6 +14,7 @@ from tailgate.sql.statements.definitions import (
     CreateEndpoint,
     CreateFunction,
     CreateIndex,
+    CreateObjective,
     CreateSchema,
     CreateSequence,
     CreateSubscription,
@@ -92,5 +93,5 @@ Statement: TypeAlias = (
     | CommentOnFunction | CreateTableAs | AlterTable
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
-    | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb | InsertMessage
+    | CreateObjective | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb | InsertMessage
 )  # fmt: skip

@@ -18,6 +18,7 @@ from tailgate.sql.statements import (
     CreateConnection,
     CreateFunction,
     CreateKsqldbItem,
+    CreateObjective,
     CreateSecret,
     CreateSink,
     CreateSource,
@@ -33,6 +34,7 @@ Creation = (
     | CreateSink
     | CreateTable
     | CreateSubscription
+    | CreateObjective
     | CreateSecret
     | CreateConnection
     | CreateKsqldbItem
@@ -83,6 +85,8 @@ class NewItems:
                 return (table, *ddl.column_sequences(statement, table, catalog))
             case CreateSubscription():
                 return (ddl.create_subscription(statement, text, catalog),)
+            case CreateObjective():
+                return (ddl.create_objective(statement, text, catalog),)
             case CreateFunction():
                 raise AssertionError("`of` makes functions")
 

@@ -52,6 +52,7 @@ from tailgate.sql.statements import (
     CreateFunction,
     CreateIndex,
     CreateKsqldbItem,
+    CreateObjective,
     CreateSchema,
     CreateSecret,
     CreateSequence,
@@ -119,7 +120,7 @@ class Statements:
                 return self._answer(statement.action.upper())
             case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction() | CreateSubscription():
                 return self._create(statement, text, settings.get("role"), names, client)
-            case CreateSecret() | CreateConnection():
+            case CreateSecret() | CreateConnection() | CreateObjective():
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateSequence():
                 return self._create_sequence(statement, settings.get("role"), names, client)

@@ -65,6 +65,9 @@ class Session(Protocol):
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """Returns the progress of each subscription by name."""
 
+    def objectives(self) -> dict[str, dict[str, Any]]:
+        """Returns the state of each objective by name."""
+
     def may_see(self, item: Item) -> bool:
         """Tells whether the role may see a relation's rows, and errors that quote them."""
 

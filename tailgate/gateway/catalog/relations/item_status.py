@@ -10,7 +10,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Connection, Endpoint, Item, MaterializedView, Secret, Sink, Source, Subscription, Table, View
+from tailgate.lake.catalog import (
+    Catalog,
+    Connection,
+    Endpoint,
+    Item,
+    MaterializedView,
+    Objective,
+    Secret,
+    Sink,
+    Source,
+    Subscription,
+    Table,
+    View,
+)
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.types import BOOL, FLOAT8, INT8, JSONB, TEXT, TIMESTAMPTZ, Field
 
@@ -46,6 +59,19 @@ LISTS: dict[str, tuple[type[Item], tuple[Field, ...]]] = {
     "tables": (Table, (NAME,)),
     "secrets": (Secret, (NAME,)),
     "connections": (Connection, (NAME, Field("type", TEXT))),
+    "objectives": (
+        Objective,
+        (
+            NAME,
+            Field("on_name", TEXT),
+            Field("goals", TEXT),
+            Field("state", TEXT),
+            Field("since", TIMESTAMPTZ),
+            Field("above_ms", INT8),
+            Field("reason", TEXT),
+            *(Field(name, FLOAT8) for name in ("burn_rate_5_minutes", "burn_rate_1_hour", "burn_rate_6_hours", "budget_left_percent")),
+        ),
+    ),
     "endpoints": (Endpoint, (NAME, Field("method", TEXT), Field("path", TEXT))),
 }
 ERRORS = ("error", "last_error")  # columns that may quote values of rows

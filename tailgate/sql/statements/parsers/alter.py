@@ -21,6 +21,7 @@ from tailgate.sql.statements.writes import AlterTable
 KINDS: dict[str, ObjectKind] = {
     "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "sequence": "sequence",
     "subscription": "subscription", "secret": "secret", "connection": "connection", "endpoint": "endpoint",
+    "objective": "objective",
 }  # fmt: skip
 
 

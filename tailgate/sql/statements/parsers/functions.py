@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import keywords
+from tailgate.lake import keywords
 from tailgate.lake.catalog.items import Volatility
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, InvalidFunctionDefinition, SyntaxError_, TailgateError, UndefinedObject

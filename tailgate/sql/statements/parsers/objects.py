@@ -142,13 +142,13 @@ def drop(cursor: Parser) -> Drop | DropRole | DropFunction | DropSchema:
 
 OF_SCHEMA = (
     "sources", "views", "materialized views", "sinks", "subscriptions", "tables", "functions", "objects", "secrets", "connections",
-    "endpoints",
+    "endpoints", "objectives",
 )  # fmt: skip
 LISTS = (
     "sources", "topics", "views", "sinks", "subscriptions", "tables", "functions", "objects", "schemas", "databases", "secrets",
-    "connections", "endpoints", "tokens",
+    "connections", "endpoints", "objectives", "tokens",
 )  # fmt: skip
-CREATED = ("source", "view", "sink", "table", "index", "subscription", "connection", "endpoint")
+CREATED = ("source", "view", "sink", "table", "index", "subscription", "connection", "endpoint", "objective")
 
 
 def show(cursor: Parser) -> Show:

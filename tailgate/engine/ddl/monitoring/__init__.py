@@ -1,0 +1,1 @@
+"""CREATE statements of items that `tailgate watch` evaluates."""
