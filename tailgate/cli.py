@@ -101,6 +101,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--schema-registry", metavar="URL|embedded", help="a schema registry, or one of our own on a free port")
     _secrets(up)
     up.add_argument("--presto", type=int, metavar="PORT", help="answer Presto's (Trino's) HTTP on this port of loopback")
+    up.add_argument("--stand-by", action="store_true", help="run a second engine, which continues within seconds when the first one ends")
     up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
     _scratch(up)
     _memory(up)
@@ -124,9 +125,13 @@ def parser() -> argparse.ArgumentParser:
     engine.add_argument("--kafka", metavar="ADDRESS", help="the Kafka of ksqlDB's statements, which do not name one")
     engine.add_argument("--schema-registry", metavar="URL", help="the schema registry of ksqlDB's statements")
     _metrics(engine)
-    engine.add_argument(
-        "--take-over", action="store_true", help="start although another engine seems to be alive; it stops at its next entry"
-    )
+    begins = engine.add_mutually_exclusive_group()
+    for name, text in (
+        ("stand-by", "wait until the running engine ends or hangs, and continue in its place within seconds"),
+        ("hand-over", "as --stand-by, and ask the running engine to stop when this one is ready"),
+        ("take-over", "start although another engine seems to be alive; it stops at its next entry"),
+    ):
+        begins.add_argument(f"--{name}", action="store_true", help=text)
 
     gateway = _command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
     _data(gateway)
@@ -312,6 +317,7 @@ def _up(options: argparse.Namespace) -> int:
         _path_options(options, "--secret-key-file", "--secrets-dir"),
         presto=options.presto,
         engine=_path_options(options, "--scratch"),
+        stand_by=options.stand_by,
         metrics=_metrics_address(options),
         log=options.log,
         watch=watching.arguments(options),
@@ -346,12 +352,13 @@ def _engine(options: argparse.Namespace) -> int:
     at = _metrics_address(options)
     with launched(options.scratch or options.data / ROOT) as jvm:
         from tailgate.engine.ddl.ksqldb import Endpoints
-        from tailgate.engine.runtime.main import Options, run
+        from tailgate.engine.runtime.main import Begin, Options, run
         from tailgate.lake.catalog.secrets import Vault
 
         vault = Vault(options.secret_key_file, options.secrets_dir)
         endpoints = Endpoints(options.kafka or "", options.schema_registry or "")
-        engine_options = Options(options.data, options.parallelism, options.take_over, vault, endpoints, at)
+        begin = Begin.of(options.take_over, options.hand_over, options.stand_by)
+        engine_options = Options(options.data, options.parallelism, begin, vault, endpoints, at)
         return run(engine_options, jvm)
 
 

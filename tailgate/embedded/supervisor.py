@@ -63,7 +63,8 @@ class Plan:
     secrets: tuple[str, ...] = ()
     presto: int | None = None  # the port of Presto's HTTP protocol
     engine: tuple[str, ...] = ()  # more arguments for the engine
-    metrics: Address | None = None  # of the supervisor; the engine, the sinks, each gateway and the watch have the next ports
+    stand_by: bool = False  # whether a second engine stands by
+    metrics: Address | None = None  # of the supervisor; engine, sinks, each gateway, the watch and the second engine have the next ports
     watch: tuple[str, ...] = ()  # more arguments for the watch
     log: str = "text"  # the form of the logs of engine, sinks and gateways
 
@@ -207,23 +208,19 @@ class Supervisor:
         parallelism = ("--parallelism", str(self.plan.parallelism))
         endpoints = ["--kafka", self.kafka] if self.kafka else []
         endpoints += ["--schema-registry", self.registry] if self.registry else []
-        engine = self._part(
-            "engine",
-            "engine",
-            "--data",
-            str(data),
-            *parallelism,
-            *endpoints,
-            *self.plan.secrets,
-            *self.plan.engine,
-            *self.plan.operations(ENGINE_METRICS),
-        )
+        of_engine = ("engine", "--data", str(data), *parallelism, *endpoints, *self.plan.secrets, *self.plan.engine)
+        engine = self._part("engine", *of_engine, *self.plan.operations(ENGINE_METRICS))
         self._add(engine, ENGINE_READY)
         of_sinks = (*self.plan.secrets, *self.plan.operations(SINKS_METRICS))
         sinks = self._launch(self._part("sinks", "sinks", "--data", str(data), *of_sinks))  # starts in parallel with the gateways
         for i in range(self.plan.gateways):
             listening = ("--listen", self.plan.listen, *self.plan.listening, *self.plan.operations(GATEWAY_METRICS + i))
             self._add(self._part(f"gateway{i or ''}", "gateway", "--data", str(data), *listening), READY)
+        if self.plan.stand_by:  # from now on each of the two engines stands by when it is started
+            waiting = (*of_engine, "--stand-by")
+            engine.start = self._part("engine", *waiting, *self.plan.operations(ENGINE_METRICS)).start
+            second = self._part("stand-by", *waiting, *self.plan.operations(GATEWAY_METRICS + self.plan.gateways + 1))
+            self._add(second, ENGINE_READY)
         if self.plan.presto is not None:
             host, _, port = self.plan.listen.rpartition(":")
             reached = f"{'127.0.0.1' if host in EVERYWHERE else host}:{port}"

@@ -1,26 +1,36 @@
 """The client of the engine's control interface (`lake.control`), at the address in the lake's engine.json.
 
-Without an engine, or if the log has a newer epoch, a request fails with 58000 within a second. Polls and TAIL do not use the engine.
+Without an engine, or if the log has a newer epoch, a request fails with 58000 within a second. While another engine stands by
+(`lake.writer.stand_by`), a request waits for it: up to NEXT_ENGINE_S. A write that the old engine has not answered is sent again
+under the same id, so it is accepted once. Polls and TAIL do not use the engine.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+import math
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from tailgate.lake import control
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import FilledTable, Notice, StatementResult
-from tailgate.lake.errors import SystemError_
+from tailgate.lake.errors import Replaced, SystemError_
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer import engines
+from tailgate.lake.writer.stand_by import standing_by
 
 CONNECT_TIMEOUT_S = 0.8  # 58000 is promised within a second
 WITHDRAWAL_TIMEOUT_S = 10.0  # the engine needs about a second to remove a view that is being filled
 STATUS_TIMEOUT_S = 5.0  # the engine waits up to three seconds for a broker
 SEQUENCE_TIMEOUT_S = 30.0  # a statement that changes the catalog may hold its lock
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
+NEXT_ENGINE_S = 10.0  # that a request waits for an engine that stands by; it needs about a second to begin
+NEXT_ENGINE_LOOK_S = 0.05  # between two attempts to reach it
+REPLACED_LOOK_S = 1.0  # between checks whether the engine, which has not answered, was replaced
 
 
 NoticeHandler = Callable[[Notice], None]  # receives notices before the answer
@@ -50,10 +60,21 @@ class Control:
 
     async def write(self, body: bytes) -> control.WriteResult:
         """Sends a write to the inbox."""
-        status, answer = await self._request("POST", control.WRITE, body, None)
-        if status == 200:
-            return control.WriteResult.of(answer)
-        raise control.error_of(answer)
+        headers = {control.WRITE_ID_HEADER: secrets.token_hex(8)}
+        while True:
+            connection = await self._connected()
+            try:
+                status, answer = await self._exchange(connection, _Request("POST", control.WRITE, body, headers), None)
+            except _Unanswered:
+                if not standing_by(self._lake):
+                    raise _ended() from None
+            else:
+                if status == 200:
+                    return control.WriteResult.of(answer)
+                if answer.get("sqlstate") != Replaced.sqlstate:
+                    raise control.error_of(answer)
+            await self._replaced(connection.engine)
+            headers[control.WRITE_AGAIN_HEADER] = "1"
 
     async def filled_table(self, table: FilledTable) -> StatementResult | int:
         """Creates a table with rows. Returns the entry of the inbox with which the rows conflict, if there is one.
@@ -93,12 +114,30 @@ class Control:
 
     def _engine(self) -> engines.Announcement:
         announcement = engines.announced(self._lake)
-        newest = self._lake.log.seen  # the mirrors follow the log, so this is not older than they are
         if announcement is None:
             raise SystemError_("the engine is not running", hint="Views can be read; what changes the catalog needs `tailgate engine`.")
-        if newest is not None and newest.epoch > announcement.epoch:
+        if self._is_replaced(announcement):
             raise SystemError_("the engine is being replaced", hint="Try again in a moment.")
         return announcement
+
+    async def _connected(self) -> _Connection:
+        """Connects to the engine. Waits for one that stands by, at most NEXT_ENGINE_S. Raises 58000 if none can be reached."""
+        deadline = time.monotonic() + NEXT_ENGINE_S
+        while True:
+            try:
+                return await _opened(self._engine())
+            except SystemError_:
+                if time.monotonic() > deadline or not standing_by(self._lake):
+                    raise
+            await asyncio.sleep(NEXT_ENGINE_LOOK_S)
+
+    async def _replaced(self, engine: engines.Announcement) -> None:
+        """Waits until a later engine is announced, at most NEXT_ENGINE_S."""
+        deadline = time.monotonic() + NEXT_ENGINE_S
+        while (announcement := engines.announced(self._lake)) is None or announcement.epoch <= engine.epoch:
+            if time.monotonic() > deadline:
+                raise _ended()
+            await asyncio.sleep(NEXT_ENGINE_LOOK_S)
 
     async def _request(
         self, method: str, path: str, body: bytes, timeout: float | None, tell: NoticeHandler | None = None, *, withdraws: bool = False
@@ -107,25 +146,40 @@ class Control:
 
         If the task is canceled: with `withdraws`, see `statement`; without, the connection is closed.
         """
-        engine = self._engine()
-        host, _, port = engine.address.rpartition(":")
+        connection = await self._connected()
         try:
-            reader, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), CONNECT_TIMEOUT_S)
-        except (OSError, asyncio.TimeoutError):
-            raise SystemError_("the engine does not answer", detail=f"Nothing takes connections at {engine.address}.") from None
-        headers = {"Host": engine.address, **control.headers(engine.token), "Connection": "close"}
-        headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
-        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
-        writer.write("\r\n".join(lines).encode() + body)
+            return await self._exchange(connection, _Request(method, path, body), timeout, tell, withdraws=withdraws)
+        except _Unanswered:
+            raise _ended() from None
+
+    async def _exchange(
+        self,
+        connection: _Connection,
+        request: _Request,
+        timeout: float | None,
+        tell: NoticeHandler | None = None,
+        *,
+        withdraws: bool = False,
+    ) -> tuple[int, control.Answer]:
+        """Sends a request on a connection, which it closes. Raises _Unanswered if the engine ends or is replaced before it answers."""
+        engine, reader, writer = connection.engine, connection.reader, connection.writer
+        headers = {"Host": engine.address, **control.headers(engine.token), "Connection": "close", **request.headers}
+        headers |= {"Content-Type": "application/json", "Content-Length": str(len(request.body))}
+        lines = [f"{request.method} {request.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        writer.write("\r\n".join(lines).encode() + request.body)
         answer = asyncio.ensure_future(_answer(reader, tell))
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
         try:
-            return await asyncio.wait_for(asyncio.shield(answer), timeout)
-        except asyncio.TimeoutError:
-            raise SystemError_("the engine does not answer", detail=f"{engine.address} gave no answer in {timeout} s.") from None
+            while not answer.done():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise SystemError_("the engine does not answer", detail=f"{engine.address} gave no answer in {timeout} s.")
+                await asyncio.wait((answer,), timeout=min(left, REPLACED_LOOK_S))
+                if not answer.done() and self._is_replaced(engine):
+                    raise _Unanswered
+            return answer.result()
         except (OSError, asyncio.IncompleteReadError, ValueError):
-            raise SystemError_(
-                "the engine ended before it answered", hint="Look whether the statement took effect before sending it again."
-            ) from None
+            raise _Unanswered from None
         except asyncio.CancelledError:
             if withdraws and await _took_effect(writer, answer):
                 return answer.result()
@@ -133,6 +187,42 @@ class Control:
         finally:
             answer.cancel()
             writer.transport.abort()
+
+    def _is_replaced(self, engine: engines.Announcement) -> bool:
+        newest = self._lake.log.seen  # the mirrors follow the log, so this is not older than they are
+        return newest is not None and newest.epoch > engine.epoch
+
+
+class _Unanswered(Exception):
+    """The engine ended, or was replaced, before it answered. The request may have taken effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    path: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    engine: engines.Announcement
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+async def _opened(engine: engines.Announcement) -> _Connection:
+    host, _, port = engine.address.rpartition(":")
+    try:
+        reader, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), CONNECT_TIMEOUT_S)
+    except (OSError, asyncio.TimeoutError):
+        raise SystemError_("the engine does not answer", detail=f"Nothing takes connections at {engine.address}.") from None
+    return _Connection(engine, reader, writer)
+
+
+def _ended() -> SystemError_:
+    return SystemError_("the engine ended before it answered", hint="Look whether the statement took effect before sending it again.")
 
 
 async def _took_effect(writer: asyncio.StreamWriter, answer: asyncio.Future[tuple[int, control.Answer]]) -> bool:

@@ -1,7 +1,9 @@
 """The control protocol between gateways and the engine: requests and answers as bytes, used by both sides.
 
     POST /statement                       StatementRequest ──► StatementResult; before it, `102 Processing` with a header Notice
-    POST /write                           Write            ──► {"number": n} or {"conflict": c}
+    POST /write                           Write            ──► {"number": n} or {"conflict": c}; the headers Write-Id and Write-Again
+                                                               make sure that a write that is sent again is accepted once
+    POST /hand-over                                        ──► {}; the engine stops at a boundary
     POST /table                           FilledTable      ──► StatementResult or {"conflict": c}
     POST /sequence                        SequenceRequest  ──► SequenceValues
     GET  /newest?after=n                                   ──► {"n", "time"} as soon as there is an entry later than n
@@ -30,7 +32,8 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Tai
 
 VERSION = 1  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"
-STATEMENT, WRITE, TABLE, SEQUENCE = "/statement", "/write", "/table", "/sequence"
+WRITE_ID_HEADER, WRITE_AGAIN_HEADER = "Write-Id", "Write-Again"  # the latter is "1" if an earlier engine may have accepted the write
+STATEMENT, WRITE, TABLE, SEQUENCE, HAND_OVER = "/statement", "/write", "/table", "/sequence", "/hand-over"
 NEWEST, RECENT, STATUS, FRESHNESS, HEALTH = "/newest", "/recent", "/status", "/freshness", "/health"
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
 FRESHNESS_HOLD_S = 0.8  # longest wait for a change; a later answer would not show that the engine lives

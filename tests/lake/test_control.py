@@ -16,7 +16,7 @@ from tailgate.lake.errors import DivisionByZero, FeatureNotSupported, InvalidPar
 
 @pytest.fixture
 def engine() -> Iterator[Control]:
-    server = Control(Answers(lambda *_: {}, lambda after, timeout: {"n": after + 1, "time": 7}, dict, lambda body: {}))
+    server = Control(Answers(lambda *_: {}, lambda after, timeout: {"n": after + 1, "time": 7}, dict, lambda *_: {}))
     server.start()
     yield server
     server.stop()

@@ -12,6 +12,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import uvloop
 
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.sequences import Sequences
+from tailgate.engine.runtime.ticks import repeated_writes
 from tailgate.engine.runtime.ticks.writes import Writes, written
 from tailgate.gateway.server.server import Server
 from tailgate.gateway.serving.service import Serving
@@ -54,7 +56,7 @@ class Engine:
         engine = sparkless.Engine(lake, self.writer, self._boundary)
         self._statements = WithoutKafka(engine, fills=False)
         self._sequences = Sequences(engine, self._statements.installation)  # type: ignore[arg-type]
-        self.writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter)
+        self.writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter, find=partial(repeated_writes.find, lake, self.inbox))
         status = {"ticks": 0, "sources": {}, "sinks": {}}
         answers = Answers(self.statement, self.newest, lambda: status, self.writes.write, table=self.change_table, sequence=self.sequence)
         self.control = Control(answers)
@@ -90,7 +92,8 @@ class Engine:
         with self._boundary:
             before, upto = self.writer.newest.inbox, self.inbox.newest
             if upto > before and not self._ending:
-                self.writer.append(written(self.inbox, before, upto, self.writer.catalog), inbox=upto)
+                changes, writes = written(self.inbox, before, upto, self.writer.catalog)
+                self.writer.append(changes, inbox=upto, writes=writes)
                 crash.point("entry.committed")
                 self.inbox.remove(before, upto)
 

@@ -28,7 +28,7 @@ class Engine:
         self.live = live
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.ended: list[str] = []
-        self.control = Control(Answers(self.statement, self.newest, lambda: {"sources": {}, "sinks": {}, "ticks": 7}, lambda body: {}))
+        self.control = Control(Answers(self.statement, self.newest, lambda: {"sources": {}, "sinks": {}, "ticks": 7}, lambda *_: {}))
         self.control.start()
         Announcement.mine(live.model.writer.epoch, self.control.address, self.control.token, None).write(live.model.lake)
 

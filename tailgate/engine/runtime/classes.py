@@ -11,36 +11,13 @@ dynamic class data sharing archives.
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
-from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from tailgate.engine.runtime.backfill.installation import Installation
-from tailgate.engine.runtime.control.statements import Statements
 from tailgate.engine.runtime.spark import session as spark
 from tailgate.engine.runtime.spark.jvm import CLASSES, JvmFailed, launched
-from tailgate.engine.runtime.ticks.engine import Engine
-from tailgate.lake.folder import Lake
-from tailgate.lake.writer.log_writer import open_epoch
-from tailgate.sql.name_resolution import resolve
-
-STATEMENTS = (
-    "CREATE TABLE t (a int PRIMARY KEY, b text)",
-    "CREATE TABLE u (a int, c numeric)",
-    "CREATE MATERIALIZED VIEW v AS SELECT b, count(*), sum(c), max(u.a) FROM t JOIN u ON t.a = u.a WHERE c > 0 GROUP BY b",
-)
-
-
-class _Nobody:
-    """A client that ignores all notices."""
-
-    def tell(self, notice: dict[str, Any]) -> None:
-        return
-
-    def gone(self) -> bool:
-        return False
+from tailgate.engine.runtime.warm_up import small_engine
 
 
 def dump(file: Path) -> None:
@@ -49,17 +26,7 @@ def dump(file: Path) -> None:
     os.environ["TAILGATE_JAVA_OPTIONS"] = "-XX:+RecordDynamicDumpInfo -Xlog:disable -Xlog:all=error:stderr"
     with launched(file.parent) as jvm:
         session = spark.start(jvm.scratch, 1, jvm)
-        lake = Lake.open(jvm.scratch / "lake", create=True)
-        engine = Engine(lake, session, open_epoch(lake, take_over=False), 1)
-        installation = Installation(engine)
-        statements = Statements(engine, installation)
-        installation.recover()
-        running = threading.Thread(target=engine.run)
-        running.start()
-        try:
-            for statement in STATEMENTS:
-                names = resolve(statement, engine.catalog, engine.catalog)
-                statements.execute(statement, {}, names, _Nobody())
+        with small_engine(session, jvm.scratch / "lake"):
             try:
                 session._jvm.tailgate.ClassArchive.write(str(file))  # type: ignore[union-attr]  # PySpark declares it as optional
             except Py4JJavaError as error:
@@ -67,9 +34,6 @@ def dump(file: Path) -> None:
             if not file.exists():
                 print("setup: this JVM keeps no archive of classes; the engine starts without one", flush=True)
                 file.touch()
-        finally:
-            engine.stop()
-            running.join()
 
 
 if __name__ == "__main__":

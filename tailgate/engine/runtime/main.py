@@ -9,10 +9,12 @@ import logging
 import signal
 import threading
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
 from pathlib import Path
 
 from tailgate.engine.ddl.ksqldb import Endpoints
+from tailgate.engine.runtime import standing_by
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control import metrics
 from tailgate.engine.runtime.control.control import Answers, Control
@@ -26,16 +28,33 @@ from tailgate.engine.runtime.maintenance.isolation import Isolation
 from tailgate.engine.runtime.maintenance.letter_expiry import Expiring
 from tailgate.engine.runtime.spark import session as spark
 from tailgate.engine.runtime.spark.jvm import Jvm
+from tailgate.engine.runtime.ticks import repeated_writes
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.engine.runtime.ticks.writes import Writes
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
-from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.log_writer import Writer, open_epoch
+from tailgate.lake.writer.stand_by import Lease, StandBy
 from tailgate.operations.definitions import ENGINE
 from tailgate.operations.endpoint import Address, opened
 
 log = logging.getLogger("tailgate.engine")
+
+
+class Begin(Enum):
+    """The behavior of an engine while another one runs."""
+
+    ALONE = "alone"  # it is refused
+    STAND_BY = "stand-by"  # it waits until the other one ends or hangs
+    HAND_OVER = "hand-over"  # the same, and it asks the other one to stop
+    TAKE_OVER = "take-over"  # it replaces the other one
+
+    @staticmethod
+    def of(take_over: bool, hand_over: bool, stand_by: bool) -> Begin:
+        """Returns the first of the options that is set."""
+        options = {Begin.TAKE_OVER: take_over, Begin.HAND_OVER: hand_over, Begin.STAND_BY: stand_by}
+        return next((begin for begin, is_set in options.items() if is_set), Begin.ALONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +63,7 @@ class Options:
 
     data: Path
     parallelism: int = 1
-    take_over: bool = False
+    begin: Begin = Begin.ALONE
     vault: Vault = field(default_factory=Vault)
     endpoints: Endpoints = field(default_factory=Endpoints)
     metrics: Address | None = None  # where metrics and health checks are served
@@ -61,38 +80,43 @@ def run(options: Options, jvm: Jvm) -> int:
     logging.getLogger("py4j").setLevel(logging.ERROR)
     endpoint = opened(options.metrics, ENGINE)
     lake = Lake.open(options.data, create=True)
-    writer = open_epoch(lake, take_over=options.take_over)
-    parallelism = writer.newest.extra.get("parallelism", options.parallelism)
-    if parallelism != options.parallelism and writer.newest.state:
-        raise ObjectNotInPrerequisiteState(
-            f"the state of this lake lies in {parallelism} partitions, and --parallelism is {options.parallelism}",
-            hint=f"Start the engine with --parallelism {parallelism}.",
-        )
-    session = spark.start(jvm.scratch, options.parallelism, jvm)
+    place: StandBy | None = None
+    if options.begin in (Begin.STAND_BY, Begin.HAND_OVER):
+        session = spark.start(jvm.scratch, options.parallelism, jvm)
+        place, writer = standing_by.awaited(lake, session, jvm, hand_over=options.begin is Begin.HAND_OVER)
+        _check_parallelism(writer, options.parallelism)
+    else:
+        writer = open_epoch(lake, take_over=options.begin is Begin.TAKE_OVER)
+        _check_parallelism(writer, options.parallelism)
+        session = spark.start(jvm.scratch, options.parallelism, jvm)
     engine = Engine(lake, session, writer, options.parallelism, options.vault)
     installation = Installation(engine)
     isolation = Isolation(installation)
     statements = Statements(engine, installation, options.endpoints)
-    writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter, engine.ages.acknowledge)
+    find = partial(repeated_writes.find, lake, engine.inbox)
+    writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter, engine.ages.acknowledge, find)
     change_table = partial(statements.change_table, writes.accepted)
     status, recency, freshness = Status(installation), Recency(engine), Freshness(engine)
     sequences = Sequences(engine, installation)
-    answers = Answers(
-        statements.execute, statements.newest, status, writes.write, recency, change_table, sequences, freshness, status.health
-    )
-    control = Control(answers, jvm.ended)
 
-    def on_signal(number: int, frame: object) -> None:
+    def stop(*_: object) -> None:
         threading.Thread(target=engine.stop, name="stop").start()
 
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
+    answers = Answers(
+        statements.execute, statements.newest, status, writes.write, recency, change_table, sequences, freshness, status.health, stop
+    )
+    control = Control(answers, jvm.ended)
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
     installation.recover()
     follow = Follow(engine, isolation)
     follow.start()
     Expiring(engine, installation.letters).start()
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
+    lease = Lease(writer.renew_lease)
+    if place is not None:
+        place.close()
     if endpoint is not None:
         metrics.connect(endpoint.metrics, installation, follow, spark.jvm_pid(session))
         endpoint.health.started(partial(metrics.unready, engine))
@@ -101,6 +125,17 @@ def run(options: Options, jvm: Jvm) -> int:
         engine.run()
         follow.round()
     finally:
+        lease.end()
         control.stop()
         writer.close()
     return 0
+
+
+def _check_parallelism(writer: Writer, parallelism: int) -> None:
+    """Raises 55000 if the lake's state has another number of partitions. A lake without state has none yet."""
+    existing = writer.newest.extra.get("parallelism", parallelism)
+    if existing != parallelism and writer.newest.state:
+        raise ObjectNotInPrerequisiteState(
+            f"the state of this lake lies in {existing} partitions, and --parallelism is {parallelism}",
+            hint=f"Start the engine with --parallelism {existing}.",
+        )

@@ -55,6 +55,7 @@ class Header:
     - `clock`: the offset of the engine's clock source, in ms.
     - `state`: ids of the versions of the state, opaque.
     - `checkpoint`, `batch`: empty and -1; earlier versions recorded a checkpoint of Spark here.
+    - `writes`: ids of the writes in the entries of the inbox that were consumed by this entry.
     - `extra`: other values that each entry takes over from the previous one, as JSON.
     """
 
@@ -73,6 +74,7 @@ class Header:
     relations: tuple[Section, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     age: int = 0
+    writes: tuple[str, ...] = ()
 
     def with_offsets(self, offsets: Mapping[str, Any]) -> Header:
         return replace(self, offsets=offsets)
@@ -96,6 +98,8 @@ def encode_header(header: Header) -> bytes:
         data[name] = getattr(header, name)
     data["relations"] = [[s.relation, s.rows, s.offset, s.length, *([s.file] if s.file else [])] for s in header.relations]
     data["extra"] = dict(header.extra)
+    if header.writes:
+        data["writes"] = header.writes
     line = json.dumps(data, separators=(",", ":")).encode()
     return line + b" " * (-(len(line) + 1) % ALIGNMENT) + b"\n"
 
@@ -126,6 +130,7 @@ def decode_header(line: bytes | memoryview) -> Header:
         batch=data["batch"],
         relations=tuple(Section(*s) for s in data["relations"]),
         extra={**unknown, **data["extra"]},
+        writes=tuple(data.get("writes", ())),
     )
 
 

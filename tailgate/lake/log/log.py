@@ -196,7 +196,7 @@ class Log:
 
 
 def carried(header: Header | None) -> Header:
-    """Returns the defaults of the next entry: the newest header without its catalog change and relations."""
+    """Returns the defaults of the next entry: the newest header without its catalog change, relations and writes."""
     if header is None:
         return Header(n=0, time=0, epoch=0, kind="epoch")
-    return replace(header, catalog=None, relations=())
+    return replace(header, catalog=None, relations=(), writes=())

@@ -129,6 +129,7 @@ class Announcement:
     host: str
     process: Process
     jvm: Process | None
+    lease: bool = True  # whether the engine renews the file's modification time (`stand_by`); earlier versions do not
 
     @staticmethod
     def mine(epoch: int, address: str, token: str, jvm: int | None) -> Announcement:
@@ -149,7 +150,14 @@ def announced(lake: Lake) -> Announcement | None:
     except FileNotFoundError:
         return None
     jvm = None if data["jvm"] is None else Process(**data["jvm"])
-    return Announcement(data["epoch"], data["address"], data["token"], data["host"], Process(**data["process"]), jvm)
+    process = Process(**data["process"])
+    return Announcement(data["epoch"], data["address"], data["token"], data["host"], process, jvm, data.get("lease", False))
+
+
+def renew(lake: Lake, announcement: Announcement) -> None:
+    """Renews the lease of the engine of this announcement, unless another one is announced."""
+    if announced(lake) == announcement:
+        os.utime(lake.path / "engine.json")
 
 
 def ask(engine: Announcement, path: str, timeout_s: float) -> control.Answer:

@@ -30,6 +30,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash, files
 
 TABLE = "$table/"  # prefix of the channels of tables; the table's id follows
+WRITE_ID = "write"  # the header with the id of a write, of its first record
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,25 @@ def _sized(value: bytes | None) -> list[bytes]:
     return [struct.pack(">i", -1)] if value is None else [struct.pack(">i", len(value)), value]
 
 
-def records(data: bytes) -> Iterator[tuple[str, memoryview | None, memoryview | None]]:
-    """Yields channel, key and value of each record of an entry."""
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A record of an entry. `headers`: their bytes, as in the module's description."""
+
+    channel: str
+    key: memoryview | None
+    value: memoryview | None
+    headers: memoryview | None
+
+    @property
+    def write(self) -> str | None:
+        """Returns the id of the write whose first record this is, or None."""
+        if self.headers is None or self.headers[4 : 4 + len(WRITE_ID)] != WRITE_ID.encode():
+            return None
+        return bytes(self.headers[8 + len(WRITE_ID) :]).decode()
+
+
+def records(data: bytes) -> Iterator[Stored]:
+    """Yields the records of an entry."""
     view, at = memoryview(data), 0
 
     def next_value() -> memoryview | None:
@@ -78,8 +96,7 @@ def records(data: bytes) -> Iterator[tuple[str, memoryview | None, memoryview | 
         channel, key, value = next_value(), next_value(), next_value()
         assert channel is not None
         at += 20
-        next_value()
-        yield bytes(channel).decode(), key, value
+        yield Stored(bytes(channel).decode(), key, value, next_value())
 
 
 class Inbox:
@@ -142,14 +159,9 @@ class Inbox:
                 return IoError(error.message)
         return self._failure
 
-    def read(self, after: int, upto: int) -> Iterator[tuple[str, memoryview | None]]:
-        """Yields channel and value of the records of entries (after, upto]."""
-        for number in range(after + 1, upto + 1):
-            yield from ((channel, value) for channel, _, value in records((self.folder / str(number)).read_bytes()))
-
-    def keys(self, number: int) -> Iterator[tuple[str, memoryview | None]]:
-        """Yields channel and key of the records of an entry."""
-        yield from ((channel, key) for channel, key, _ in records((self.folder / str(number)).read_bytes()))
+    def read(self, number: int) -> Iterator[Stored]:
+        """Yields the records of an entry. Raises FileNotFoundError if it was removed after its tick."""
+        return records((self.folder / str(number)).read_bytes())
 
     def remove(self, after: int, upto: int) -> None:
         """Removes entries (after, upto], which the log has passed."""

@@ -32,7 +32,7 @@ from tailgate.lake.log.ages import Ages
 from tailgate.lake.log.entry import ALIGNMENT, KINDS, Header, Section, encode_header, rows, stream
 from tailgate.lake.log.fencing import Revoked, WriterFolder
 from tailgate.lake.log.log import carried
-from tailgate.lake.writer.engines import Announcement, EngineLock, announced, forget, wait_until_gone
+from tailgate.lake.writer.engines import Announcement, EngineLock, announced, forget, renew, wait_until_gone
 
 Changes: TypeAlias = (
     "bytes | memoryview | pa.Buffer | pa.Table | Path"  # an Arrow stream, a table, or a file with a stream, which becomes a section
@@ -224,6 +224,11 @@ class Writer:
         """Repeats the announcement if a replaced engine has removed or overwritten it."""
         if self._announcement is not None and announced(self.lake) != self._announcement:
             self._announcement.write(self.lake)
+
+    def renew_lease(self) -> None:
+        """Renews the lease of the announced engine."""
+        if self._announcement is not None:
+            renew(self.lake, self._announcement)
 
     def close(self) -> None:
         """Ends the epoch at a tick boundary, so that the next engine need not wait."""

@@ -50,19 +50,20 @@ class Client(Protocol):
 class Answers:
     """The functions that answer requests; the control interface sends their results as JSON.
 
-    `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `recent(relations, timeout)`, `table(body, client)`,
-    `sequence(body, client)`, `freshness(after, version)`.
+    `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `write(body, id, again)`, `recent(relations, timeout)`,
+    `table(body, client)`, `sequence(body, client)`, `freshness(after, version)`, `hand_over()`.
     """
 
     statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]]
     newest: Callable[[int, float], dict[str, Any]]
     status: Callable[[], dict[str, Any]]
-    write: Callable[[bytes], dict[str, Any]]
+    write: Callable[[bytes, str, bool], dict[str, Any]]
     recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {}
     table: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
     sequence: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
     freshness: Callable[[int, int], dict[str, Any]] = lambda after, version: {}
     health: Callable[[], dict[str, Any]] = dict
+    hand_over: Callable[[], None] = lambda: None
 
 
 class _Server(ThreadingHTTPServer):
@@ -115,14 +116,19 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._allowed():
             return
         body = self.rfile.read(length)
-        if path not in (protocol.STATEMENT, protocol.WRITE, protocol.TABLE, protocol.SEQUENCE):
+        if path not in (protocol.STATEMENT, protocol.WRITE, protocol.TABLE, protocol.SEQUENCE, protocol.HAND_OVER):
             self._answer(404, {"message": "no such path"})
             return
         text = ""
         try:
             protocol.check_version(self.headers.get(protocol.VERSION_HEADER))
             if path == protocol.WRITE:
-                self._answer(200, self.server.answers.write(body))
+                again = self.headers.get(protocol.WRITE_AGAIN_HEADER) == "1"
+                self._answer(200, self.server.answers.write(body, self.headers.get(protocol.WRITE_ID_HEADER, ""), again))
+                return
+            if path == protocol.HAND_OVER:
+                self.server.answers.hand_over()
+                self._answer(200, {})
                 return
             if path == protocol.TABLE:
                 self._answer(200, self.server.answers.table(body, self))

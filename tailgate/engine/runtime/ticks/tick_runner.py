@@ -118,8 +118,9 @@ class TickRunner:
                 crash.point("topics.checked")
                 changes: list[tuple[int, Any]] = [*result.changes]
                 computed, computed_ms = time.monotonic(), now_ms()
-                changes += written(self._inbox, engine_log.newest.inbox, ends.inbox, engine_log.catalog)
-                self._commit(began, time_ms, ends, changes, result)
+                of_tables, writes = written(self._inbox, engine_log.newest.inbox, ends.inbox, engine_log.catalog)
+                changes += of_tables
+                self._commit(began, time_ms, ends, changes, writes, result)
                 loop.committed()
                 self.figures.committed(start, computed, result)
                 engine_log.ages.committed(engine_log.newest.n, (began, computed_ms), ends.inbox, ends.oldest)
@@ -130,13 +131,15 @@ class TickRunner:
                 return e
         return None
 
-    def _commit(self, began: int, time_ms: int, ends: Ends, changes: list[tuple[int, Any]], result: Ticked) -> None:
+    def _commit(
+        self, began: int, time_ms: int, ends: Ends, changes: list[tuple[int, Any]], writes: tuple[str, ...], result: Ticked
+    ) -> None:
         """Appends the log entry of a tick and updates memory."""
         newest = self._log.newest
         removed = set(result.forgotten)
         extra = {**newest.extra, "parallelism": self._parallelism}
         extra["forgotten"] = [n for n in extra.get("forgotten", ()) if n not in removed]
-        fields = {"offsets": merged(newest.offsets, ends.offsets), "inbox": ends.inbox, "state": result.state}
+        fields = {"offsets": merged(newest.offsets, ends.offsets), "inbox": ends.inbox, "state": result.state, "writes": writes}
         self._log.append(changes, kind="tick", time=time_ms, extra=extra, checkpoint="", batch=-1, **fields)
         crash.point("entry.committed")
         with self._log.committed_change():

@@ -28,7 +28,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -41,7 +41,7 @@ from tailgate.lake.errors import ProgramLimitExceeded, SerializationFailure, Und
 from tailgate.lake.host import crash
 from tailgate.lake.tables.weights import formed, total
 from tailgate.lake.types import WEIGHT, arrow_schema
-from tailgate.lake.writer.inbox import TABLE, Inbox, Record
+from tailgate.lake.writer.inbox import TABLE, WRITE_ID, Inbox, Record, Stored
 
 KEYS_MAX = 500_000  # hashes of keys that are remembered: 60 MB
 RESERVED_S = 2.0  # how long other writes wait for one that had a conflict; it is repeated within a tick
@@ -53,6 +53,7 @@ GROUP_BYTES_MAX = 16 << 20  # of the writes that share an entry; a larger write 
 class _Accepted:
     """A write without a conflict. `parts`: what it changes. `ended`: it is durable in entry `number`, or has failed with `error`."""
 
+    id: str
     parts: Sequence[Part]
     ended: bool = False
     number: int = 0
@@ -62,6 +63,13 @@ class _Accepted:
     @property
     def size(self) -> int:
         return sum(len(part.changes) + part.keys.nbytes for part in self.parts)
+
+    def records(self) -> list[Record]:
+        """Returns the records of the inbox's entry."""
+        parts = [Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in self.parts]
+        if self.id and parts:
+            parts[0] = replace(parts[0], headers=((WRITE_ID, self.id.encode()),))
+        return parts
 
     def changes_what(self, write: Write) -> bool:
         """Returns whether it changes a key or table that the other write has read."""
@@ -83,6 +91,7 @@ class Writes:
 
     `enter` puts records into the inbox, calls its second argument with the number of the durable
     entry, and starts a tick. It may fail after the call: the entry counts for later writes nevertheless.
+    `find` returns the entry with a write that an earlier engine accepted (`repeated_writes`), or 0.
     """
 
     def __init__(
@@ -91,8 +100,9 @@ class Writes:
         catalog: Callable[[], Catalog],
         enter: Callable[[list[Record], Callable[[int], None]], int],
         on_durable: Callable[[int, Collection[int]], None] = lambda number, tables: None,
+        find: Callable[[str, int], int] = lambda id, base: 0,
     ) -> None:
-        self._catalog, self._enter, self._on_durable = catalog, enter, on_durable
+        self._catalog, self._enter, self._on_durable, self._find = catalog, enter, on_durable, find
         self._lock = threading.Condition()
         self._tables: dict[int, int] = {}  # table → the last entry that wrote it
         self._keys: dict[int, dict[int, int]] = {}  # table → hash of a key → the last entry that wrote it
@@ -104,13 +114,18 @@ class Writes:
         self._entering = False  # whether a thread makes the oldest of them durable
         self._alone = 0  # callers of `accepted`, for which further writes wait
         for number in range(inbox.consumed + 1, inbox.newest + 1):
-            self._recall(number, list(inbox.keys(number)))
+            self._recall(number, list(inbox.read(number)))
 
-    def write(self, body: bytes) -> dict[str, Any]:
-        """Returns the answer of `POST /write`: {"number": n}, or {"conflict": c} if entry c changed a key or table that this one read."""
+    def write(self, body: bytes, id: str = "", again: bool = False) -> dict[str, Any]:
+        """Returns the answer of `POST /write`: {"number": n}, or {"conflict": c} if entry c changed a key or table that this one read.
+
+        `again`: the write was sent to an earlier engine, which may have accepted it; then it is not accepted twice.
+        """
         if len(body) > TRANSACTION_BYTES_MAX:
             raise ProgramLimitExceeded(f"a transaction of {len(body)} bytes; {TRANSACTION_BYTES_MAX} are the most")
         write = Write.decode(body)
+        if again and (number := self._find(id, write.base)):
+            return {"number": number}
         with self._lock:
             self._wait_turn(write)
             conflict = self._validated(write)
@@ -120,7 +135,7 @@ class Writes:
             changed = [part for part in write.parts if part.changes]  # the others were only read
             self._check_columns(changed)
             self._release(write)
-            accepted = _Accepted(changed)
+            accepted = _Accepted(id, changed)
             self._accepted.append(accepted)
             while not accepted.ended:
                 if self._entering:
@@ -172,7 +187,7 @@ class Writes:
         self._entering = True
         self._lock.release()
         try:
-            records = [Record(f"{TABLE}{part.table}", part.keys.tobytes(), part.changes) for part in parts]
+            records = [record for accepted in group for record in accepted.records()]
             number = self._enter(records, lambda number: self._durable(number, parts))
         except BaseException as e:  # noqa: BLE001  # raised to the sessions of the group
             error = e
@@ -224,9 +239,9 @@ class Writes:
                 last = max(last, max([entries.get(key, 0) for key in part.keys]))
         return last if last > write.base else 0
 
-    def _recall(self, number: int, records: list[tuple[str, memoryview | None]]) -> None:
+    def _recall(self, number: int, records: list[Stored]) -> None:
         """Remembers an entry that an earlier engine has accepted. An entry of an older version has no keys: all writes conflict with it."""
-        written = [(int(channel.removeprefix(TABLE)), key) for channel, key in records if channel.startswith(TABLE)]
+        written = [(int(record.channel.removeprefix(TABLE)), record.key) for record in records if record.channel.startswith(TABLE)]
         self._note(number, [Part(table, b"", memoryview(bytes(key)).cast("Q")) for table, key in written if key is not None])
         if any(key is None for _, key in written):
             self._floor = number
@@ -278,16 +293,20 @@ class Writes:
             self._lock.notify_all()
 
 
-def written(inbox: Inbox, after: int, upto: int, catalog: Catalog) -> list[tuple[int, pa.Table]]:
-    """Returns the net changes of tables in entries (after, upto] of the inbox, without dropped tables.
+def written(inbox: Inbox, after: int, upto: int, catalog: Catalog) -> tuple[list[tuple[int, pa.Table]], tuple[str, ...]]:
+    """Returns the net changes of tables in entries (after, upto] of the inbox, without dropped tables, and the ids of the writes.
 
     Skips empty records, which versions before 0.3 wrote for tables that a transaction only read.
     """
     tables: dict[int, list[pa.Table]] = {}
-    for channel, value in inbox.read(after, upto):
-        if channel.startswith(TABLE) and value:
-            tables.setdefault(int(channel.removeprefix(TABLE)), []).append(pa.ipc.open_stream(value).read_all())
-    return [(table, _net(parts, table, catalog)) for table, parts in sorted(tables.items()) if table in catalog.items]
+    writes: list[str] = []
+    for record in (record for number in range(after + 1, upto + 1) for record in inbox.read(number)):
+        if record.channel.startswith(TABLE) and record.value:
+            tables.setdefault(int(record.channel.removeprefix(TABLE)), []).append(pa.ipc.open_stream(record.value).read_all())
+        if (write := record.write) is not None:
+            writes.append(write)
+    changes = [(table, _net(parts, table, catalog)) for table, parts in sorted(tables.items()) if table in catalog.items]
+    return changes, tuple(writes)
 
 
 def _net(parts: list[pa.Table], table: int, catalog: Catalog) -> pa.Table:

@@ -1,0 +1,67 @@
+"""An engine that stands by: its JVM runs and is warm, and it waits for its turn (`lake.writer.stand_by`).
+
+    JVM, Spark, a small engine ──► "ready standing by" ──► engine.lock is free, or the lease has expired ──► a new epoch
+
+With `--hand-over` it first asks the running engine to stop, once it is ready itself.
+"""
+
+from __future__ import annotations
+
+import http.client
+import logging
+
+from pyspark.sql import SparkSession
+
+from tailgate.engine.runtime.spark.jvm import Jvm
+from tailgate.engine.runtime.warm_up import small_engine
+from tailgate.lake import control
+from tailgate.lake.errors import ObjectNotInPrerequisiteState
+from tailgate.lake.folder import Lake
+from tailgate.lake.host import files
+from tailgate.lake.writer.engines import announced
+from tailgate.lake.writer.log_writer import Writer, open_epoch
+from tailgate.lake.writer.stand_by import StandBy
+
+HAND_OVER_S = 30.0  # until the running engine answers; it waits for the boundary between two ticks
+
+log = logging.getLogger("tailgate.engine")
+
+
+def awaited(lake: Lake, session: SparkSession, jvm: Jvm, *, hand_over: bool) -> tuple[StandBy, Writer]:
+    """Waits until this engine may write. Returns its place, to be closed once it is announced, and the writer of the log."""
+    place = StandBy(lake)
+    folder = jvm.scratch / "small-lake"
+    with small_engine(session, folder):
+        pass
+    files.discard_folder(folder)
+    print("ready standing by", flush=True)
+    if hand_over:
+        _ask(lake)
+    while True:
+        take_over = place.wait()
+        if take_over:
+            log.warning("the running engine has not renewed its lease; this engine replaces it")
+        try:
+            return place, open_epoch(lake, take_over=take_over)
+        except ObjectNotInPrerequisiteState as error:  # another engine was faster
+            log.info("still standing by: %s", error.message)
+
+
+def _ask(lake: Lake) -> None:
+    """Asks the running engine to stop at a boundary. Raises 55000 if it refuses."""
+    running = announced(lake)
+    if running is None:
+        return
+    host, _, port = running.address.rpartition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=HAND_OVER_S)
+    try:
+        connection.request("POST", control.HAND_OVER, b"", control.headers(running.token))
+        status = connection.getresponse().status
+    except OSError:  # it has ended, or hangs: the lock or the lease shows it
+        return
+    finally:
+        connection.close()
+    if status != 200:
+        raise ObjectNotInPrerequisiteState(
+            "the running engine does not hand over", hint="It may be of an earlier version: stop it, and this engine starts."
+        )
