@@ -107,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
     _memory(up)
     _parallelism(up)
     watching.add_options(up)
-    _metrics(up, "metrics and health checks of the supervisor; the next ports are the engine's, the sinks', each gateway's and the watch's")
+    _metrics(up, "metrics and health checks of the supervisor; the next ports: engine, sinks, gateways, watch, the engine that stands by")
 
     demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
     demo.add_argument("--data", type=Path, help="keep everything in this folder (otherwise a temporary one)")

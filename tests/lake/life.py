@@ -196,8 +196,8 @@ class Life:
         """Checks that every acknowledged write that no tick has read is in the inbox."""
         for number, content in self.inbox_entries.items():
             if number > self.consumed:
-                ((_, value),) = inbox.read(number - 1, number)
-                assert value == content
+                (record,) = inbox.read(number - 1, number)
+                assert record.value == content
 
     def resume(self, path: Path | None = None) -> None:
         """Continues after a crash: starts another engine, checks the lake, and runs more steps."""
@@ -210,8 +210,8 @@ class Life:
         self.check_inbox(self.inbox)
         self.inbox_entries = {n: c for n, c in self.inbox_entries.items() if n > self.consumed}
         for number in range(self.consumed + 1, self.inbox.newest + 1):  # includes writes that were not acknowledged
-            ((_, value),) = self.inbox.read(number - 1, number)
-            self.inbox_entries.setdefault(number, bytes(value or b""))
+            (record,) = self.inbox.read(number - 1, number)
+            self.inbox_entries.setdefault(number, bytes(record.value or b""))
         self.check(self.lake)
         for name in ("tick", "round", "write", "consume", "statement", "tick", "round", "sweep", "tick", "round", "sweep"):
             self.step(name)

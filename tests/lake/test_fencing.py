@@ -196,7 +196,7 @@ def test_a_write_is_acknowledged_for_its_own_entry_only(tmp_path: Path, monkeypa
             inbox.write([Record("$table/1", None, b"one")])
     assert failed
     number = inbox.write([Record("$table/1", None, b"two")])
-    assert [bytes(value or b"") for _, value in inbox.read(0, number)] == [b"two"]
+    assert [bytes(record.value or b"") for record in inbox.read(0, number)] == [b"two"]
 
 
 def test_a_lake_without_folders_of_writers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

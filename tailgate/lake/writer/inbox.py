@@ -159,9 +159,10 @@ class Inbox:
                 return IoError(error.message)
         return self._failure
 
-    def read(self, number: int) -> Iterator[Stored]:
-        """Yields the records of an entry. Raises FileNotFoundError if it was removed after its tick."""
-        return records((self.folder / str(number)).read_bytes())
+    def read(self, after: int, upto: int) -> Iterator[Stored]:
+        """Yields the records of entries (after, upto]. Raises FileNotFoundError for one that was removed after its tick."""
+        for number in range(after + 1, upto + 1):
+            yield from records((self.folder / str(number)).read_bytes())
 
     def remove(self, after: int, upto: int) -> None:
         """Removes entries (after, upto], which the log has passed."""

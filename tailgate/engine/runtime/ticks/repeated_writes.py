@@ -28,7 +28,7 @@ def find(lake: Lake, inbox: Inbox, id: str, base: int) -> int:
         assert newest is not None
         try:
             for number in range(newest.inbox + 1, inbox.newest + 1):
-                if any(record.write == id for record in inbox.read(number)):
+                if any(record.write == id for record in inbox.read(number - 1, number)):
                     return number
             break
         except FileNotFoundError:  # a tick has read the entry meanwhile

@@ -114,7 +114,7 @@ class Writes:
         self._entering = False  # whether a thread makes the oldest of them durable
         self._alone = 0  # callers of `accepted`, for which further writes wait
         for number in range(inbox.consumed + 1, inbox.newest + 1):
-            self._recall(number, list(inbox.read(number)))
+            self._recall(number, list(inbox.read(number - 1, number)))
 
     def write(self, body: bytes, id: str = "", again: bool = False) -> dict[str, Any]:
         """Returns the answer of `POST /write`: {"number": n}, or {"conflict": c} if entry c changed a key or table that this one read.
@@ -300,7 +300,7 @@ def written(inbox: Inbox, after: int, upto: int, catalog: Catalog) -> tuple[list
     """
     tables: dict[int, list[pa.Table]] = {}
     writes: list[str] = []
-    for record in (record for number in range(after + 1, upto + 1) for record in inbox.read(number)):
+    for record in inbox.read(after, upto):
         if record.channel.startswith(TABLE) and record.value:
             tables.setdefault(int(record.channel.removeprefix(TABLE)), []).append(pa.ipc.open_stream(record.value).read_all())
         if (write := record.write) is not None:
