@@ -1,4 +1,4 @@
-"""A small engine over a lake of its own, which loads and compiles what every engine needs.
+"""A small engine over a temporary lake, which loads and compiles what every engine needs.
 
 An engine that stands by runs it, so that its first ticks are as fast as later ones. `make setup` runs
 it to record the classes that the JVM loads.

@@ -88,7 +88,8 @@ public final class TickResult {
    * Returns the whole result in one message, since every call from the driver is a round trip:
    * length of the JSON (4 bytes, big-endian), JSON, and the streams of the relations.
    *
-   * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…}, "forgotten": […], "due": …, "sums": […], "lineage": n}</pre>
+   * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…},
+   * "forgotten": […], "due": …, "sums": […], "lineage": n}</pre>
    */
   byte[] message() {
     ObjectNode head = JSON.createObjectNode();
