@@ -26,6 +26,7 @@ from tailgate.sql.decorrelate.aggregates import over_nothing
 from tailgate.sql.decorrelate.unnested import Unnested, arranged, equal, name_of, nulls_of, placed, rejects_null
 from tailgate.sql.functions.comparison import TYPES
 from tailgate.sql.plan import (
+    ArrivalJoin,
     Call,
     Coalesce,
     Column,
@@ -144,6 +145,8 @@ class Unnesting:
                 return self(TopK(input, (), keys, count, offset, position=position))
             case Limit(input, count, offset, position):
                 return self(TopK(input, (), (), count, offset, position=position))
+            case ArrivalJoin(position=at):
+                raise FeatureNotSupported("FOR SYSTEM_TIME AS OF PROCTIME() in a correlated subquery is not supported", position=at)
             case TopK() | Window() | Generate():
                 return self._by_arguments(relation)
             case UnionAll(each, columns):

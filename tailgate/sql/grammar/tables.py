@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tailgate.lake.errors import TailgateError
+from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.sql.grammar import calls, primaries
 from tailgate.sql.grammar.names import is_name, label, name, names, place, relation
 from tailgate.sql.grammar.parentheses import at_query, parenthesised, subquery
@@ -81,6 +81,7 @@ def _item(cursor: Rules) -> exp.Expr:
         if cursor.accept("*"):
             only = False
         node.set("only", only)
+        node.set("arrival", _as_of_arrival(cursor))
         node.set("alias", _alias(cursor))
         if cursor.at_word("tablesample"):
             cursor.advance()
@@ -95,6 +96,19 @@ def _item(cursor: Rules) -> exp.Expr:
     ordinality = cursor.accept_word("with", "ordinality")
     node = place(exp.Table(this=function, ordinality=ordinality, alias=_alias(cursor, definitions=True)), at)
     return place(exp.Lateral(this=function, ordinality=ordinality, alias=node.args["alias"]), at) if lateral else node
+
+
+def _as_of_arrival(cursor: Rules) -> bool:
+    """Parses [FOR SYSTEM_TIME AS OF PROCTIME()]. Raises 0A000 for another time."""
+    at = cursor.position
+    if not cursor.accept_word("for", "system_time"):
+        return False
+    cursor.expect_word("as", "of")
+    if not cursor.accept_word("proctime"):
+        raise FeatureNotSupported("FOR SYSTEM_TIME AS OF a time is not supported", hint="Use AS OF at the end of the query.", position=at)
+    cursor.expect("(")
+    cursor.expect(")")
+    return True
 
 
 def _is_call(cursor: Rules) -> bool:

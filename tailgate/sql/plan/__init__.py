@@ -14,6 +14,7 @@ keys, and `explain` prints a plan.
 
 from tailgate.sql.plan.query import Query
 from tailgate.sql.plan.relations import (
+    ArrivalJoin,
     Distinct,
     Filter,
     Generate,
@@ -61,6 +62,7 @@ from tailgate.values.codec.codec import Value
 __all__ = [
     "AggregateCall",
     "And",
+    "ArrivalJoin",
     "Bound",
     "Call",
     "Case",

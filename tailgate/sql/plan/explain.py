@@ -18,6 +18,7 @@ from tailgate.sql.functions.aggregates import WITHIN_GROUP
 from tailgate.sql.plan import (
     AggregateCall,
     And,
+    ArrivalJoin,
     Call,
     Case,
     Coalesce,
@@ -95,6 +96,8 @@ def line(plan: Relation) -> str:
         case Join(left=left, right=right, kind=kind, condition=condition):
             on = "" if condition is None else f": {text(condition, _both(left, right), outer=True)}"
             return f"{kind.capitalize()} join{on}"
+        case ArrivalJoin(left=left, right=right, kind=kind, condition=condition):
+            return f"{kind.capitalize()} join as of arrival: {text(condition, _both(left, right), outer=True)}"
         case Reduce(input=input, keys=keys, aggregates=aggregates):
             shown = ", ".join(text(k, input.columns, outer=True) for k in keys)
             calls = ", ".join(aggregate(a, input.columns) for a in aggregates)

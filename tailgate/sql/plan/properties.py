@@ -6,6 +6,7 @@ from typing_extensions import assert_never
 
 from tailgate.lake.catalog import Catalog
 from tailgate.sql.plan import (
+    ArrivalJoin,
     Call,
     Column,
     Distinct,
@@ -29,7 +30,7 @@ from tailgate.sql.plan import (
     WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
-from tailgate.sql.plan.traversal import memoize_by_object, walk
+from tailgate.sql.plan.traversal import inputs, memoize_by_object, walk
 
 Key = tuple[int, ...]
 
@@ -59,6 +60,8 @@ def key(plan: Relation) -> Key | None:
             return tuple(range(len(input.columns))) if below is None else below
         case Join():
             return _joined(plan)
+        case ArrivalJoin():
+            return _joined(plan.as_join())
         case UnionAll(inputs=all):
             return key(all[0]) if len(all) == 1 else None
         case SetOperation(left=left, all=all_rows):
@@ -171,7 +174,8 @@ def _pairs(plan: Join, *, through_casts: bool) -> tuple[tuple[int, int], ...]:
 
 def append_only(plan: Relation, catalog: Catalog) -> bool:
     """Returns whether the plan only ever adds rows, whatever happens to its inputs."""
-    return all(_appends(node, catalog) for node in walk(plan))
+    below = (plan.left,) if isinstance(plan, ArrivalJoin) else inputs(plan)
+    return _appends(plan, catalog) and all(append_only(node, catalog) for node in below)
 
 
 def _appends(node: Relation, catalog: Catalog) -> bool:
@@ -181,7 +185,7 @@ def _appends(node: Relation, catalog: Catalog) -> bool:
             return catalog[relation].append_only
         case Join(kind=kind):
             return kind in ("inner", "cross", "semi")
-        case Values() | Filter() | Project() | Distinct() | UnionAll() | Generate():
+        case Values() | Filter() | Project() | ArrivalJoin() | Distinct() | UnionAll() | Generate():
             return True
         case Reduce() | Sort() | Limit() | SetOperation() | TopK() | Window() | Recursive() | WorkingTable():
             return False

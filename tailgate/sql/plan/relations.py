@@ -92,6 +92,29 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrivalJoin:
+    """The rows of a stream, each with the rows of a table that match when it arrives.
+
+    The left side is append-only, and later changes of the right side do not change the result. So it
+    depends on the order of changes, and only views have it. Columns and kinds are those of a Join.
+    """
+
+    left: Relation
+    right: Relation
+    kind: OneOf["inner", "left"]
+    condition: Scalar
+    position: int | None = field(default=None, compare=False)
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.as_join().columns
+
+    def as_join(self) -> Join:
+        """Returns the join of the same sides at one time."""
+        return Join(self.left, self.right, self.kind, self.condition, self.position)
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """One row per distinct `keys`. The columns are the keys, then the aggregates. NULLs are one group.
 
@@ -261,6 +284,7 @@ Relation: TypeAlias = (
     | Filter
     | Project
     | Join
+    | ArrivalJoin
     | Reduce
     | Distinct
     | UnionAll

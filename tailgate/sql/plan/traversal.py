@@ -18,6 +18,7 @@ from typing_extensions import assert_never
 from tailgate.lake.types import Field
 from tailgate.sql.plan import (
     AggregateCall,
+    ArrivalJoin,
     Column,
     Distinct,
     Filter,
@@ -75,7 +76,7 @@ def inputs(relation: Relation) -> tuple[Relation, ...]:
             return (input,)
         case Window(input) | TopK(input) | Generate(input):
             return (input,)
-        case Join(left, right) | SetOperation(left, right):
+        case Join(left, right) | ArrivalJoin(left, right) | SetOperation(left, right):
             return (left, right)
         case UnionAll(each):
             return each
@@ -99,7 +100,7 @@ def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
             return replace(relation, input=new[0])
         case Window() | TopK() | Generate():
             return replace(relation, input=new[0])
-        case Join() | SetOperation():
+        case Join() | ArrivalJoin() | SetOperation():
             return replace(relation, left=new[0], right=new[1])
         case UnionAll():
             return replace(relation, inputs=new)
@@ -138,7 +139,7 @@ def tree_size(relation: Relation) -> int:
 def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
     """Returns the scalars of a node, without those of its inputs."""
     match relation:
-        case Filter(condition=condition):
+        case Filter(condition=condition) | ArrivalJoin(condition=condition):
             return (condition,)
         case Project(expressions=expressions):
             return expressions
@@ -170,7 +171,7 @@ Rule = Callable[[Scalar], Scalar]
 def with_scalars(relation: Relation, new: Rule) -> Relation:
     """Returns the node with `new` applied to each of its scalars. Its inputs do not change."""
     match relation:
-        case Filter(condition=condition):
+        case Filter(condition=condition) | ArrivalJoin(condition=condition):
             return replace(relation, condition=new(condition))
         case Project(expressions=expressions):
             return replace(relation, expressions=tuple(map(new, expressions)))

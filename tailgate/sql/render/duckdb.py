@@ -14,10 +14,12 @@ from collections.abc import Iterable, Sequence
 
 from typing_extensions import assert_never
 
+from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import WEIGHT
 from tailgate.sql.functions.set_returning import SERIES_MAX
 from tailgate.sql.plan import (
     AggregateCall,
+    ArrivalJoin,
     Distinct,
     Filter,
     Generate,
@@ -145,6 +147,12 @@ class _Renderer:
                 return f"SELECT {shown} FROM {self._from(input)}"
             case Join():
                 return self._join(plan)
+            case ArrivalJoin(position=at):
+                raise FeatureNotSupported(
+                    "FOR SYSTEM_TIME AS OF PROCTIME() is supported in materialized views only",
+                    hint="Create a materialized view, or join with the table as it is.",
+                    position=at,
+                )
             case Reduce(input=input, keys=keys, aggregates=aggregates):
                 return self._aggregate(input, keys, aggregates)
             case Distinct(input=input):

@@ -72,7 +72,8 @@ def test_a_projection_of_a_table_is_a_table() -> None:
     ("query", "sqlstate", "message"),
     [
         ("SELECT * FROM a JOIN readings r ON a.id = r.sensor", "42809", "Invalid join order: table-stream joins"),
-        ("SELECT * FROM readings r JOIN a ON r.sensor = a.id", "0A000", "a join of a stream and a table"),
+        ("SELECT * FROM readings r RIGHT JOIN a ON r.sensor = a.id", "0A000", "right outer joins of a stream and a table"),
+        ("SELECT * FROM readings r JOIN a ON r.sensor = a.id", "42809", "produces a stream, not a table"),
         ("SELECT * FROM a JOIN a ON a.id = a.id", "42712", "Each side of the join must have a unique alias"),
         ("SELECT * FROM a JOIN b ON a.id = b.y", "42P10", "require to join on its primary key"),
         ("SELECT * FROM a JOIN b ON a.x = b.id", "42804", "types don't match. Got INTEGER = VARCHAR"),
@@ -95,3 +96,55 @@ def test_wrong_joins(query: str, sqlstate: str, message: str) -> None:
     with pytest.raises(TailgateError, match=message) as error:
         derived(f"CREATE TABLE t AS {query} EMIT CHANGES", tables())
     assert error.value.sqlstate == sqlstate
+
+
+ARRIVAL = "FOR SYSTEM_TIME AS OF PROCTIME()"
+CHAIN = f"readings AS r LEFT JOIN a {ARRIVAL} AS a ON r.sensor = a.id INNER JOIN b {ARRIVAL} AS b ON a.f = b.id"
+POSITION = "r.rowtime AS rowtime, r.rowpartition AS rowpartition, r.rowoffset AS rowoffset"
+
+
+@pytest.mark.parametrize(
+    ("query", "columns", "key", "text"),
+    [
+        (
+            "SELECT * FROM readings r JOIN a ON r.sensor = a.id",
+            "r_sensor r_area r_reading a_id a_x a_f",
+            "r_sensor",
+            f"readings AS r INNER JOIN a {ARRIVAL} AS a ON r.sensor = a.id WHERE r.sensor IS NOT NULL",
+        ),
+        (
+            "SELECT r.reading, a.id, x, rowtime AS t FROM readings r LEFT JOIN a ON r.area = a.id WHERE x > 1",
+            "reading id x t",
+            "id",
+            f"readings AS r LEFT JOIN a {ARRIVAL} AS a ON r.area = a.id WHERE r.area IS NOT NULL AND (a.x > 1)",
+        ),
+        (
+            "SELECT a.id, b.id, y FROM readings r LEFT JOIN a ON r.sensor = a.id JOIN b ON a.f = b.id",
+            "a_id b_id y",
+            "b_id",
+            f"{CHAIN} WHERE r.sensor IS NOT NULL AND a.f IS NOT NULL",
+        ),
+        (
+            "SELECT y, r.reading, b.id AS k FROM readings r JOIN b ON CAST(r.reading AS VARCHAR) = b.id",
+            "y reading k",
+            "k",
+            f"readings AS r INNER JOIN b {ARRIVAL} AS b ON CAST(r.reading AS text) = b.id WHERE CAST(r.reading AS text) IS NOT NULL",
+        ),
+    ],
+)
+def test_joins_of_a_stream_with_tables(query: str, columns: str, key: str, text: str) -> None:
+    view, sink, catalog = derived(f"CREATE STREAM t AS {query} EMIT CHANGES", tables())
+    assert view.query.endswith(f", {POSITION} FROM {text}")
+    assert [c.name for c in view.columns] == [*columns.split(), "rowtime", "rowpartition", "rowoffset"]
+    assert view.ksqldb is not None
+    assert view.ksqldb.message_key == (key,)
+    assert (sink.envelope, sink.message_key) == ("none", (columns.split().index(key),))
+    above, _, _ = derived(f"CREATE TABLE u AS SELECT {key}, count(*) AS n FROM t GROUP BY {key} EMIT CHANGES", catalog)
+    assert [c.name for c in above.columns] == [key, "n"]
+
+
+def test_an_aggregate_of_a_join() -> None:
+    query = "SELECT a.f AS f, count(*) AS n FROM readings r LEFT JOIN a ON r.sensor = a.id GROUP BY a.f"
+    view, sink, _ = derived(f"CREATE TABLE t AS {query} EMIT CHANGES", tables())
+    assert f"FROM readings AS r LEFT JOIN a {ARRIVAL} AS a ON" in view.query
+    assert (sink.envelope, sink.message_key) == ("upsert", (0,))

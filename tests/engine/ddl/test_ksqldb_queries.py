@@ -11,7 +11,7 @@ from tailgate.engine.ddl.view import create_view
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.catalog.roles import OPERATOR_ID, Role
-from tailgate.lake.errors import DependentObjectsStillExist, ObjectNotInPrerequisiteState, UndefinedObject
+from tailgate.lake.errors import DependentObjectsStillExist, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedObject
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements import ControlQueries, CreateView, Explain, QueryId, parse
 from tests.engine.ddl.test_ksqldb import AVERAGES, HIGH, READINGS, declared, derived
@@ -79,6 +79,14 @@ def test_views_above_a_query_are_stopped_first() -> None:
     assert stopped((high,), catalog, ends=True)[0].paused
     with pytest.raises(ObjectNotInPrerequisiteState, match="still being filled"):
         stopped((replace(averages, ready=False),), catalog, ends=False)
+
+
+def test_a_query_that_joins_a_stream_is_terminated_only() -> None:
+    catalog = declared("CREATE TABLE a (id VARCHAR PRIMARY KEY, x INT) WITH (kafka_topic = 'a', value_format = 'json')", declared(READINGS))
+    view, _, catalog = derived("CREATE STREAM j AS SELECT r.sensor, x FROM readings r LEFT JOIN a ON r.sensor = a.id EMIT CHANGES", catalog)
+    with pytest.raises(FeatureNotSupported, match="PAUSE of query CSAS_J_0, which joins a stream with a table"):
+        stopped((view,), catalog, ends=False)
+    assert stopped((view,), catalog, ends=True)[0].paused
 
 
 def test_a_terminated_query_has_no_id_and_keeps_its_number() -> None:

@@ -213,6 +213,9 @@ class Printer:
                 condition_text = "" if condition is None else f" where {condition.expression}"
                 sides_text = f"({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}"
                 return f"{join_kind}{sides_text}{condition_text}{only}"
+            case operators.ArrivalJoin(left=left, right=right, left_key=a, right_key=b):
+                sides_text = f"({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}"
+                return f"{node.kind}, {sides_text}{', filling' if node.filling else ''}"
             case operators.SetOperation(kind=kind, all=all):
                 return f"{kind}{' all' if all else ''} of ({self._fields(node.columns)})"
             case operators.Window(input=input, width=width, partition=partition, order=order, functions=functions):

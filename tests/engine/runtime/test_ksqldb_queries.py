@@ -135,6 +135,38 @@ def test_windows(world: World) -> None:
 HOPS = [(999_995_000, 9), (1_000_000_000, 11), (1_000_005_000, 6), (1_000_010_000, 4)]
 
 
+def test_a_stream_joins_the_rows_of_its_arrival(world: World) -> None:
+    """Later changes of the table do not change earlier rows, also after the engine was killed."""
+    world.stream("ratings")
+    world.engine.execute(
+        "CREATE TABLE people (id VARCHAR PRIMARY KEY, n INT) WITH (kafka_topic = 'people', partitions = 1, value_format = 'json')"
+    )
+    world.send("people", "a", 1)
+    until(lambda: world.rows("people") == [("a", 1)])
+    query = "SELECT r.k AS k, r.n AS n, p.n AS m FROM ratings r {} JOIN people p ON r.k = p.id EMIT CHANGES"
+    world.engine.execute(f"CREATE STREAM rated WITH (partitions = 1) AS {query.format('LEFT')}")
+    world.engine.execute(f"CREATE STREAM known AS {query.format('')}")
+    world.engine.execute("CREATE TABLE rates AS SELECT m, count(*) AS n FROM rated GROUP BY m EMIT CHANGES")
+    world.send("ratings", "a", 10)
+    world.send("ratings", "b", 11)
+    until(lambda: len(rows(world.lake, "rated")) == 2)
+    for n, of in ((2, 12), (3, 13)):
+        world.send("people", "a", n)
+        until(lambda: world.rows("people") == [("a", n)])  # noqa: B023
+        if n == 3:
+            world.engine.kill()
+            world.engine.start()
+        world.send("ratings", "a", of)
+        until(lambda: any(row[1] == of for row in rows(world.lake, "known")))  # noqa: B023
+    expected = [("a", 10, 1), ("a", 12, 2), ("a", 13, 3)]
+    assert sorted(row[:3] for row in rows(world.lake, "known")) == expected
+    until(lambda: len(rows(world.lake, "rated")) == 4)
+    assert sorted((row[:3] for row in rows(world.lake, "rated")), key=str) == [*expected, ("b", 11, None)]
+    assert world.rows("rates") == [(1, 1), (2, 1), (3, 1)]
+    with pytest.raises(TailgateError, match="joins a stream with a table"):
+        world.engine.execute(f"PAUSE {world.query('known')}")
+
+
 def test_a_terminated_query_leaves_its_table(world: World) -> None:
     world.stream("t")
     world.engine.execute("CREATE TABLE ended AS SELECT k, sum(n) AS n FROM t GROUP BY k EMIT CHANGES")

@@ -13,8 +13,9 @@ from dataclasses import replace
 from tailgate.engine.ddl.replace import check_ready
 from tailgate.engine.ddl.view import check_base
 from tailgate.engine.plan.views.replacements import readers, stored_inputs
+from tailgate.engine.plan.views.streams import joins_as_of_arrival
 from tailgate.lake.catalog import Catalog, MaterializedView
-from tailgate.lake.errors import DependentObjectsStillExist, UndefinedObject
+from tailgate.lake.errors import DependentObjectsStillExist, FeatureNotSupported, UndefinedObject
 from tailgate.sql.statements import ControlQueries
 
 
@@ -44,6 +45,11 @@ def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool
     check_ready(views, catalog)
     ids = {view.id for view in views}
     for view in views:
+        if not ends and joins_as_of_arrival(view, catalog):
+            raise FeatureNotSupported(
+                f"PAUSE of query {_query(view)}, which joins a stream with a table, is not supported",
+                hint="TERMINATE it: RESUME could not join the records that arrive meanwhile with the rows of their time.",
+            )
         above = [i for i in readers([view.id], catalog) if isinstance(i, MaterializedView) and not i.paused and i.id not in ids]
         if above:
             word = "terminate" if ends else "pause"

@@ -16,6 +16,7 @@ from math import prod
 from tailgate.engine.plan.analysis.keys import keys
 from tailgate.engine.plan.analysis.scalars import equated
 from tailgate.sql.plan import (
+    ArrivalJoin,
     Column,
     Distinct,
     Filter,
@@ -67,7 +68,7 @@ def rows(relation: Relation) -> float:
             return min(rows(input), values(input, _read(groups))) if groups else 1.0
         case UnionAll(each):
             return sum(map(rows, each))
-        case SetOperation(left):
+        case SetOperation(left) | ArrivalJoin(left):
             return rows(left)
         case Generate(input):
             return rows(input) * EACH

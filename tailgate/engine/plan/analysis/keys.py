@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from itertools import product
 
 from tailgate.sql.plan import (
+    ArrivalJoin,
     Call,
     Column,
     Distinct,
@@ -69,6 +70,8 @@ def keys(relation: Relation) -> Keys:
         case SetOperation(left, right, kind, bags):
             of_inputs = keys(left) | keys(right) if kind == "intersect" else keys(left)
             return _minimal(of_inputs) or (NO_KEYS if bags else frozenset([frozenset(range(len(relation.columns)))]))
+        case ArrivalJoin():
+            return keys(relation.as_join())
         case Join(left, right, kind, condition):
             if kind in ("semi", "anti"):
                 return keys(left)

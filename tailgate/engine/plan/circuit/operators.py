@@ -167,6 +167,30 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrivalJoin:
+    """A join of a stream, the left, with the rows that a table, the right, has when the stream's rows arrive.
+
+    Ports 0 and 1: `left` and `right`; ports 2 and 3: their history, while the view is being filled.
+    Output: the columns of the left, then of the right. `filling`: changes at ports 0 and 1 wait for
+    the end of the fill.
+    """
+
+    node: int
+    kind: Literal["inner", "left"]
+    left: tuple[Field, ...]
+    right: tuple[Field, ...]
+    left_key: tuple[int, ...]
+    right_key: tuple[int, ...]
+    filling: bool
+    fingerprint: str
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """Returns the columns of the output."""
+        return self.left + self.right
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """Grouped aggregation: one row for each group that has rows.
 
@@ -265,4 +289,4 @@ class Window:
         return self.input[: self.width] + results
 
 
-Operator = Upsert | CdcUpsert | CdcBag | Join | Reduce | TemporalFilter | SetOperation | TopK | Window
+Operator = Upsert | CdcUpsert | CdcBag | Join | ArrivalJoin | Reduce | TemporalFilter | SetOperation | TopK | Window

@@ -18,14 +18,15 @@ from dataclasses import dataclass, replace
 from tailgate.engine.plan.analysis.labels import label, names
 from tailgate.engine.plan.analysis.scalars import equated, renumber
 from tailgate.engine.plan.casts import cast_to
+from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import BOOL, FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
 from tailgate.sql.binder.types.coercion import same
 from tailgate.sql.binder.types.overloads import operator
-from tailgate.sql.plan import Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar
+from tailgate.sql.plan import ArrivalJoin, Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
 from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
-from tailgate.sql.plan.traversal import bottom_up, project
+from tailgate.sql.plan.traversal import bottom_up, project, with_inputs
 
 TRUE = Literal(True, BOOL)
 
@@ -66,7 +67,19 @@ class Matching:
 
 def split_joins(relation: Relation) -> Relation:
     """Brings all joins of a plan into the form of the circuit."""
-    return bottom_up(relation, _split)
+    return bottom_up(relation, lambda node: _arrival(_split(node.as_join())) if isinstance(node, ArrivalJoin) else _split(node))
+
+
+def _arrival(split: Relation) -> Relation:
+    """Replaces the join at the end of `_split` by a join as of arrival."""
+    match split:
+        case Join(left, right, "inner" | "left" as kind, condition, position) if condition is not None:
+            return ArrivalJoin(left, right, kind, condition, position)
+        case Project(input) | Filter(input):
+            return with_inputs(split, (_arrival(input),))
+    raise FeatureNotSupported(
+        "FOR SYSTEM_TIME AS OF PROCTIME() is only supported with an equality in ON", position=getattr(split, "position", None)
+    )
 
 
 def matching(join: Join) -> Matching:

@@ -14,6 +14,7 @@ from tailgate.engine.plan.analysis.keys import keys
 from tailgate.engine.plan.analysis.scalars import renumber
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.sql.plan import (
+    ArrivalJoin,
     Distinct,
     Filter,
     Generate,
@@ -65,15 +66,16 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
         case Join(left, kind="left") if max(needed, default=0) < len(left.columns) and _at_most_one(relation):
             return _prune(left, needed)
         case Join(left, right, kind, condition, position):
-            width = len(left.columns)
-            read = needed | (columns_of(condition) if condition is not None else frozenset())
-            one, one_places = _exactly(left, frozenset(i for i in read if i < width))
-            other, other_places = _exactly(right, frozenset(i - width for i in read if i >= width))
+            one, other, places = _sides(relation, needed | (columns_of(condition) if condition is not None else frozenset()))
             if one is left and other is right:
                 return relation, _identity(relation)
-            places = one_places | {width + old: len(one.columns) + new for old, new in other_places.items()}
             joined = Join(one, other, kind, None if condition is None else renumber(condition, places), position)
-            return joined, one_places if kind in ("semi", "anti") else places
+            return joined, {old: new for old, new in places.items() if old < len(left.columns)} if kind in ("semi", "anti") else places
+        case ArrivalJoin(kind=kind):
+            one, other, places = _sides(relation, needed | columns_of(relation.condition))
+            if one is relation.left and other is relation.right:
+                return relation, places
+            return ArrivalJoin(one, other, kind, renumber(relation.condition, places), relation.position), places
         case Reduce(input, keys, aggregates):
             call_positions = [i for i in range(len(aggregates)) if len(keys) + i in needed]
             if not keys and not call_positions:
@@ -101,6 +103,14 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             return _untouched(relation)  # all columns determine which rows come first, or are equal
         case _:
             assert_never(relation)
+
+
+def _sides(join: Join | ArrivalJoin, read: frozenset[int]) -> tuple[Relation, Relation, Places]:
+    """Returns the sides of a join with the columns that are read, and the new positions of these."""
+    width = len(join.left.columns)
+    one, one_places = _exactly(join.left, frozenset(i for i in read if i < width))
+    other, other_places = _exactly(join.right, frozenset(i - width for i in read if i >= width))
+    return one, other, one_places | {width + old: len(one.columns) + new for old, new in other_places.items()}
 
 
 def _at_most_one(join: Join) -> bool:

@@ -5,6 +5,8 @@
     Δ(L ⋈ R) = ΔL ⋈ R_old + L_new ⋈ ΔR
                             Join: stores both sides by key; outer, semi and anti joins also count
                             matches
+    Δ(S ⋈ T at arrival) = ΔS ⋈ T
+                            ArrivalJoin: stores T by key; ΔT changes T only
     Δ(τ R) = τ ΔR + rows that become visible or expire
                             TemporalFilter: stores the rows that wait for their time, in time order
     Δ(L ∩ R), Δ(L ∖ R)      SetOperation: stores the counts of each row on both sides; computed per
@@ -25,7 +27,7 @@ views have in common (`digest`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from tailgate.engine.plan.circuit import operators
 from tailgate.engine.plan.circuit.operators import JoinKind, SetKind, SortColumn
@@ -78,6 +80,20 @@ class Join:
     null_safe: tuple[bool, ...] = ()
     condition: Filter | None = None
     unique: tuple[bool, bool] = (False, False)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalJoin:
+    """A join of a stream, the left, with the rows that a table, the right, has when the stream's rows arrive.
+
+    Columns and keys are those of a Join; NULL equals nothing.
+    """
+
+    left: Stream
+    right: Stream
+    left_key: tuple[int, ...]
+    right_key: tuple[int, ...]
+    kind: Literal["inner", "left"] = "inner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +173,9 @@ class Window:
 
 
 Leaf: TypeAlias = Source | StoredRelation | View | SingleRow
-Stateful: TypeAlias = Join | Reduce | TemporalFilter | SetOperation | TopK | Window
+Stateful: TypeAlias = Join | ArrivalJoin | Reduce | TemporalFilter | SetOperation | TopK | Window
 Origin: TypeAlias = Leaf | Stateful | Union
-STATEFUL = (Join, Reduce, TemporalFilter, SetOperation, TopK, Window)
+STATEFUL = (Join, ArrivalJoin, Reduce, TemporalFilter, SetOperation, TopK, Window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +190,7 @@ class Stream:
 
 def inputs(origin: Stateful) -> tuple[Stream, ...]:
     """Returns the input streams of an operator, in port order."""
-    return (origin.left, origin.right) if isinstance(origin, Join | SetOperation) else (origin.input,)
+    return (origin.left, origin.right) if isinstance(origin, Join | ArrivalJoin | SetOperation) else (origin.input,)
 
 
 def _inputs_of(origin: Origin) -> tuple[Stream, ...]:
@@ -212,3 +228,8 @@ def leaves(stream: Stream) -> tuple[Leaf, ...]:
 
     visit(stream.origin)
     return tuple(leaves_in_order)
+
+
+def table_leaves(stream: Stream) -> frozenset[Leaf]:
+    """Returns the leaves on the right of joins as of arrival. Their history comes before that of the streams."""
+    return frozenset(leaf for o in stateful(stream) if isinstance(o, ArrivalJoin) for leaf in leaves(o.right))

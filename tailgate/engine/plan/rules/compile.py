@@ -27,6 +27,7 @@ from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, 
 from tailgate.lake.errors import FeatureNotSupported, InvalidRowCountInLimitClause, InvalidRowCountInResultOffsetClause
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.plan import (
+    ArrivalJoin,
     Call,
     Column,
     Distinct,
@@ -97,6 +98,8 @@ class _Compiler:
                 return replace(below, shape=shape, columns=columns or ONE_COLUMN)
             case Join():
                 return self._join(plan)
+            case ArrivalJoin():
+                return self._arrival_join(plan)
             case Reduce():
                 return self._aggregate(plan)
             case Distinct(input):
@@ -205,6 +208,25 @@ class _Compiler:
         if not join.left.columns or not join.right.columns:
             shape = then(shape, steps.Project(tuple(f"c{hidden + i}" for i in range(len(join.columns))) or ("true",)))
         return Stream(operator, shape, join.columns or ONE_COLUMN, append_only)
+
+    def _arrival_join(self, join: ArrivalJoin) -> Stream:
+        """Compiles a join as of arrival.
+
+        Raises 0A000 if a row of the left can be retracted, for other conditions than equalities, and for inputs that are not
+        filters and projections of relations.
+        """
+        on = matching(join.as_join())
+        left, right = self.stream(join.left), self.stream(join.right)
+        problem = None
+        if not left.append_only:
+            problem = "over rows that may go"
+        elif on.rest or any(on.null_safe):
+            problem = "with other conditions than equalities in ON"
+        elif not isinstance(left.origin, change.Leaf | change.ArrivalJoin) or not isinstance(right.origin, change.Leaf):
+            problem = "of a query other than filters and projections"
+        if problem is not None:
+            raise FeatureNotSupported(f"FOR SYSTEM_TIME AS OF PROCTIME() {problem} is not supported", position=join.position)
+        return Stream(change.ArrivalJoin(left, right, on.left, on.right, join.kind), Steps(), join.columns, True)
 
     def _aggregate(self, node: Reduce) -> Stream:
         measured = frozenset(i for call in node.aggregates for s in read_by(call) for i in columns_of(s))

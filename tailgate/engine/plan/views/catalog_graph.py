@@ -47,6 +47,7 @@ from tailgate.engine.plan.rules.change import (
     inputs,
     leaves,
     stateful,
+    table_leaves,
 )
 from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.engine.plan.views import nodes
@@ -99,8 +100,12 @@ def compile_catalog(catalog: Catalog, streams: Streams) -> Graph:
 
 
 def backfill_inputs(item: MaterializedView, stream: Stream) -> tuple[BackfillInput, ...]:
-    """Returns the inputs of the backfill of a materialized view that is not ready."""
+    """Returns the inputs of the backfill of a materialized view that is not ready.
+
+    The tables of joins as of arrival come before the streams.
+    """
     backfills = []
+    tables = {nodes.backfill_node(item, i) for i, leaf in enumerate(leaves(stream)) if leaf in table_leaves(stream)}
     for i, leaf in enumerate(leaves(stream)):
         node = nodes.backfill_node(item, i)
         # the generation is part of the name, so late batches of an earlier backfill are ignored
@@ -114,7 +119,7 @@ def backfill_inputs(item: MaterializedView, stream: Stream) -> tuple[BackfillInp
                 backfills.append(BackfillInput("relation", id, node, channel))
             case _:
                 assert_never(leaf)
-    return tuple(backfills)
+    return tuple(sorted(backfills, key=lambda b: b.node not in tables))
 
 
 def removed_operators(before: Graph, after: Graph) -> tuple[int, ...]:
@@ -248,8 +253,16 @@ class _Builder:
             return
         for port, input in enumerate(inputs(operator)):
             for place in self._places(item, input):
-                self.edges.append(Edge(place.node, place.shape, node, port))
-        self.operators[node] = _operator_node(node, operator, digest(operator, item, self.catalog))
+                self.edges.append(Edge(place.node, place.shape, node, port + self._history_port(item, operator, place)))
+        self.operators[node] = _operator_node(node, operator, digest(operator, item, self.catalog), filling=not item.ready)
+
+    def _history_port(self, item: MaterializedView, operator: Stateful, place: _Place) -> int:
+        """Returns 2 for an edge with history to a join as of arrival, else 0.
+
+        What leaves an operator of the view itself during its fill is history, because live changes wait at the first such join.
+        """
+        is_history = isinstance(operator, change.ArrivalJoin) and not item.ready and nodes.owner(place.node) == item.id
+        return 2 if is_history else 0
 
     def _node(self, item: MaterializedView, operator: Stateful) -> int:
         return nodes.node_of(item, self.numbers[item.id][operator])
@@ -287,14 +300,17 @@ class _Builder:
                 return []  # it never changes
             case change.Union(inputs):
                 return [p.then(i.shape) for i in inputs for p in self._live(item, i.origin)]
-            case change.Join() | change.Reduce() | change.TemporalFilter() | change.SetOperation() | change.TopK() | change.Window():
+            case change.Join() | change.ArrivalJoin() | change.SetOperation():
+                return [_Place(self._node(item, origin), Steps())]
+            case change.Reduce() | change.TemporalFilter() | change.TopK() | change.Window():
                 return [_Place(self._node(item, origin), Steps())]
             case _:
                 assert_never(origin)
 
     def _history(self, item: MaterializedView, leaf: Leaf) -> int:
         """Returns the node that sends the history of a leaf to a new view; creates it if necessary."""
-        fill = self.fills[item.id][self.numbers[item.id][leaf]]
+        node = nodes.backfill_node(item, self.numbers[item.id][leaf])
+        fill = next(f for f in self.fills[item.id] if f.node == node)
         if fill.node not in self.sources:
             if isinstance(leaf, Source):
                 self._source(self.catalog.expect(items.Source, leaf.item), fill.node, fill.channel)
@@ -304,9 +320,12 @@ class _Builder:
         return fill.node
 
 
-def _operator_node(node: int, operator: Stateful, fingerprint: str) -> operators.Operator:
-    """Returns the node of an operator."""
+def _operator_node(node: int, operator: Stateful, fingerprint: str, *, filling: bool) -> operators.Operator:
+    """Returns the node of an operator. `filling`: whether its view is being filled."""
     match operator:
+        case change.ArrivalJoin(left, right, left_key, right_key, kind):
+            sides = _numbered(left.columns), _numbered(right.columns)
+            return operators.ArrivalJoin(node, kind, *sides, left_key, right_key, filling, fingerprint)
         case change.Join(left, right, left_key, right_key, kind, null_safe, condition, unique):
             sides = _numbered(left.columns), _numbered(right.columns)
             append_only = left.append_only, right.append_only

@@ -36,6 +36,8 @@ def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
         case change.Join(left, right, left_key, right_key, kind, null_safe, condition, unique):
             text: list[object] = [kind, _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
             text += [null_safe, None if condition is None else _step(condition), unique, JOIN_LAYOUT]
+        case change.ArrivalJoin(left, right, left_key, right_key, kind):
+            text = ["arrival", kind, _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
         case change.Reduce(input, keys, aggregates):
             calls = [call(a) for a in aggregates]
             text = ["reduce", _edge(input, item, catalog), keys, calls]
@@ -99,7 +101,9 @@ def _origin(origin: Origin, item: Item, catalog: Catalog) -> str:
             return "unit"
         case change.Union(inputs):
             return json.dumps(["merged", *(_edge(i, item, catalog) for i in inputs)])
-        case change.Join() | change.Reduce() | change.TemporalFilter() | change.SetOperation() | change.TopK() | change.Window():
+        case change.Join() | change.ArrivalJoin() | change.SetOperation():
+            return digest(origin, item, catalog)
+        case change.Reduce() | change.TemporalFilter() | change.TopK() | change.Window():
             return digest(origin, item, catalog)
         case _:
             assert_never(origin)

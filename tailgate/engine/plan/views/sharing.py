@@ -6,6 +6,8 @@ Two operators can be shared if all of this holds:
     same state          the sums of their inputs are equal; the state is a function of this sum
     same input          the same edges lead to them, after the operators above have been replaced
 
+Joins as of arrival are never shared: when a fill ends, live changes wait in their state.
+
 Equal digests alone do not imply equal state. A view reads its topic during its backfill, and since
 another view read the topic, Kafka may have compacted it, or a record may have been handled
 differently.
@@ -18,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from tailgate.engine.plan.circuit.graph import Edge, Graph
+from tailgate.engine.plan.circuit.operators import ArrivalJoin
 from tailgate.engine.plan.circuit.steps import Steps
 from tailgate.engine.plan.views.catalog_graph import BACKFILL
 from tailgate.engine.plan.views.nodes import is_maintained, with_record
@@ -67,6 +70,7 @@ class Sharing:
         for edge in graph.edges:
             if edge.origin not in fills:
                 self._edges.setdefault(edge.to, []).append(edge)
+        self._unshared = {o.node for o in graph.operators if isinstance(o, ArrivalJoin)}
         self._replaced: dict[int, int] = {}
 
     def __call__(self, item: MaterializedView, catalog: Catalog) -> MaterializedView:
@@ -77,6 +81,8 @@ class Sharing:
                 for digest, node in other.nodes:
                     nodes_by_digest.setdefault(digest, []).append(node)
         for digest, node in item.nodes:
+            if node in self._unshared:
+                continue
             inputs = self._inputs(node)
             one = next((n for n in nodes_by_digest.get(digest, ()) if self._inputs(n) == inputs and self._same(node, n)), None)
             if one is not None:

@@ -99,6 +99,11 @@ class TickRunner:
             loop.close()
         self._log.raise_failure()
 
+    def wake(self) -> None:
+        """Runs a tick without another reason."""
+        if self.loop is not None:
+            self.loop.wake()
+
     # ---- a tick ----------------------------------------------------------------------------------
 
     def _tick(self, loop: TickLoop) -> Exception | None:

@@ -27,7 +27,8 @@ from tailgate.sql.binder.queries.time_windows import bind_windowed, is_windowed
 from tailgate.sql.binder.queries.views import plan_of_view
 from tailgate.sql.binder.scope import Named, Scope, Source, Table
 from tailgate.sql.grammar.names import place, position
-from tailgate.sql.plan import And, Coalesce, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
+from tailgate.sql.plan import And, ArrivalJoin, Coalesce, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
+from tailgate.sql.plan.correlation import has_subqueries
 from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.plan.subqueries import Dependent, as_relation
 
@@ -104,6 +105,8 @@ def _unregistered(node: exp.Expr, level: Level) -> Source:
             binder = Expressions(Scope(), replace(level, queries=lateral_queries(level)), "functions in FROM", False)
             return Source(*bind_function(node, binder, Values(((),), ())))
         case exp.Table():
+            if node.args.get("arrival"):
+                raise SyntaxError_("FOR SYSTEM_TIME AS OF PROCTIME() is allowed on the right of JOIN … ON only", position=at)
             if node.args.get("sample"):
                 raise FeatureNotSupported("TABLESAMPLE is not supported", position=position(node.args["sample"]))
             return _relation(node, level)
@@ -166,6 +169,8 @@ def _join(left: Source, node: exp.Join, level: Level) -> Source:
     if node.args.get("kind") == "CROSS":
         return bind_cross_join(left, node.this, level, at)
     kind = SIDES.get(node.args.get("side") or "", "inner")
+    if node.this.args.get("arrival") and node.args.get("on") is not None and not node.this.args.get("joins"):
+        return _arrival_join(left, node, kind, level)
     closure = _around(left, level, kind)
     right = bind_table(node.this, _within(level, closure))
     scope = left.scope.joined(right.scope, len(left.plan.columns))
@@ -179,6 +184,23 @@ def _join(left: Source, node: exp.Join, level: Level) -> Source:
         return _using(left, right, using, kind, node, closure)
     condition = Expressions(scope, level, "JOIN conditions", False).boolean(node.args["on"], "JOIN/ON")
     return Source(_joined(left, right, kind, condition, at, closure), scope)
+
+
+def _arrival_join(left: Source, node: exp.Join, kind: JoinKind, level: Level) -> Source:
+    """Binds JOIN relation FOR SYSTEM_TIME AS OF PROCTIME() ON …. Raises 0A000 for other kinds than INNER and LEFT."""
+    at = position(node)
+    if kind != "inner" and kind != "left":
+        raise FeatureNotSupported(f"{kind.upper()} JOIN with FOR SYSTEM_TIME AS OF PROCTIME() is not supported", position=at)
+    node.this.set("arrival", False)
+    try:
+        right = bind_table(node.this, level)
+    finally:
+        node.this.set("arrival", True)
+    scope = left.scope.joined(right.scope, len(left.plan.columns))
+    condition = Expressions(scope, level, "JOIN conditions", False).boolean(node.args["on"], "JOIN/ON")
+    if has_subqueries(condition):
+        raise FeatureNotSupported("a subquery in ON with FOR SYSTEM_TIME AS OF PROCTIME() is not supported", position=at)
+    return Source(ArrivalJoin(left.plan, right.plan, kind, condition, at), scope)
 
 
 def _true(kind: JoinKind) -> Scalar | None:

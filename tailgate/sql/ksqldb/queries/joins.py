@@ -2,6 +2,7 @@
 
     SourceName, JoinClause, …  ──►  FromClause(text, scope, type, key, conditions)
 
+    stream JOIN table     the table's row when the record of the stream arrives: FOR SYSTEM_TIME AS OF PROCTIME()
     table JOIN table      by the primary key of both, or by any expression of the left and the primary key of the right
 
 Joins ignore rows whose left side of ON is NULL. The key of the result is the left side of ON, or for the primary key
@@ -22,6 +23,8 @@ from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.queries.scopes import is_stream, key_names, scope_of
 from tailgate.sql.ksqldb.translation import WINDOW_BOUNDS, Scope, Translator, Typed
+
+AS_OF_ARRIVAL = "FOR SYSTEM_TIME AS OF PROCTIME()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,8 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
         raise DatatypeMismatch(f"Invalid join condition: types don't match. Got {listed}.", position=join.condition.position)
     by_key = len(left.key) == 1 and one.text in left.key[0].columns
     one = left.key[0].value if by_key else one
-    text = f"{left.text} {join.kind.upper()} JOIN {quoted(item.name)} AS {quoted(right.names[0])} ON {one.text} = {other.text}"
+    as_of = f" {AS_OF_ARRIVAL}" if left.type == "stream" else ""
+    text = f"{left.text} {join.kind.upper()} JOIN {quoted(item.name)}{as_of} AS {quoted(right.names[0])} ON {one.text} = {other.text}"
     if by_key and left.type == "table":
         return _by_primary_key(replace(left, text=text), join, other, keys[0])
     joined = replace(left, text=text, conditions=tuple(dict.fromkeys((*left.conditions, f"{one.text} IS NOT NULL"))))
@@ -135,8 +139,12 @@ def _check_kind(left: FromClause, join: e.JoinClause, item: Item) -> None:
         raise FeatureNotSupported(
             "a join of two streams is not supported", hint="Make a table of one of them.", position=join.source.position
         )
-    if left.type == "stream":
-        raise FeatureNotSupported("a join of a stream and a table is not supported", hint="Use LATEST_BY_OFFSET.", position=join.position)
+    if left.type == "stream" and join.kind in ("right", "full"):
+        raise FeatureNotSupported(
+            f"Invalid join type: {join.kind} outer joins of a stream and a table are not supported",
+            hint="Use LEFT JOIN.",
+            position=join.position,
+        )
 
 
 def _left_side(join: e.JoinClause, key: Typed, left: Scope, both: Scope) -> Typed:

@@ -66,6 +66,8 @@ public final class Circuit implements Serializable {
   public Operator[] order;
   public final Map<String, List<Node.Source>> channels = new HashMap<>();
   int levels;
+  /** Whether an operator depends on the order of records. */
+  boolean ordered;
   /** Levels and partitions that have reported the size of their state. */
   final Set<Long> reported = new HashSet<>();
   private final Map<Integer, Integer> errors = new HashMap<>();
@@ -167,6 +169,7 @@ public final class Circuit implements Serializable {
     for (int i = 0; i < order.length; i++) {
       order[i].index = i;
       order[i].inputs = order[i].ports().length;
+      ordered |= order[i].ordered();
     }
     levels = Arrays.stream(order).mapToInt(o -> o.level + 1).max().orElse(0);
     for (int i = order.length - 1; i >= 0; i--) reach(order[i]);
@@ -229,6 +232,7 @@ public final class Circuit implements Serializable {
         Operator to = (Operator) nodes.get(edge.to);
         edge.index = to.index;
         edge.errors = to.errors;
+        if (node instanceof Operator from) from.stepwise |= to.ordered();
       } else edge.errors = errors.containsKey(edge.to) ? new int[] {errors.get(edge.to)} : new int[0];
       for (int relation : edge.errors) all.add(relation);
     }

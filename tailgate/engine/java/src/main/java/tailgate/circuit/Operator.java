@@ -8,8 +8,8 @@ import tailgate.rows.Change;
 /**
  * A stateful step of a circuit: it receives changes at its ports and emits the resulting changes.
  *
- * <p>The sum of an operator's output is a function of the sum of its input. It does not depend on
- * the order of the input or its division into ticks. Weights may be negative for a while: a view
+ * <p>The sum of an operator's output is a function of the sum of its input. Unless it is {@link #ordered}, it does not
+ * depend on the order of the input or its division into ticks. Weights may be negative for a while: a view
  * that is being filled receives live changes before the history that they change.
  */
 public abstract class Operator extends Node {
@@ -21,6 +21,9 @@ public abstract class Operator extends Node {
 
   /** Number of ports. */
   int inputs;
+
+  /** Whether an operator that this one sends its output to is {@link #ordered}. */
+  public boolean stepwise;
 
   /** Returns the columns of each port. */
   public abstract StructType[] ports();
@@ -50,6 +53,12 @@ public abstract class Operator extends Node {
    * keep rows by keys that the port begins with.
    */
   public UnsafeRow deletion(Object... key) { return null; }
+
+  /**
+   * Returns whether the output depends on the order of the input. Such an operator receives all
+   * changes of a tick at once, and those of an upsert one by one, not only their sum.
+   */
+  public boolean ordered() { return false; }
 
   /** Processes changes, by port. Emits results with {@link Tick#emit} and {@link Tick#fail}. */
   public abstract void run(Tick tick, List<List<Change>> input);

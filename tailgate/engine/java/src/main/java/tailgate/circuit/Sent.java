@@ -13,7 +13,7 @@ import tailgate.state.StateIds;
 /**
  * A message between the stages of a tick or, at the end, to the driver.
  *
- * <p>If `kind` is 0 or above, it is a port: a change for the operator `to`. Below 0 it is one of
+ * <p>If `kind` is 0 or above, it is a port: a change for the operator `to`, with its {@link tailgate.rows.Change#order}. Below 0 it is one of
  *
  * <pre>   Edge.RELATION  a change of relation `to`; at the end, all its changes as an Arrow stream of n rows
  *   FILE           the same, with the name of a file that holds the stream
@@ -23,8 +23,10 @@ import tailgate.state.StateIds;
  *   DUE            a tick is needed at time n
  *   STATISTICS     work and state size of the operator `to` in partition n, as {@link Statistics} defines them</pre>
  */
-public record Sent(int kind, int to, byte[] bytes, long n) implements Serializable {
+public record Sent(int kind, int to, byte[] bytes, long n, long order) implements Serializable {
   static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6, STATISTICS = -7;
+
+  Sent(int kind, int to, byte[] bytes, long n) { this(kind, to, bytes, n, 0); }
 
   /** Returns the place of a key: all messages of one node and key go to one partition. */
   static int place(int to, byte[] key) { return Rows.hash(key, to); }
@@ -39,9 +41,11 @@ public record Sent(int kind, int to, byte[] bytes, long n) implements Serializab
 
   public static long n(InternalRow row) { return row.getLong(4); }
 
-  public static Sent of(InternalRow row) { return new Sent(kind(row), to(row), bytes(row), n(row)); }
+  static long order(InternalRow row) { return row.getLong(5); }
 
-  static final int WIDTH = 5;
+  public static Sent of(InternalRow row) { return new Sent(kind(row), to(row), bytes(row), n(row), order(row)); }
+
+  static final int WIDTH = 6;
 
   UnsafeRow row() { return row(State.NONE); }
 
@@ -56,6 +60,7 @@ public record Sent(int kind, int to, byte[] bytes, long n) implements Serializab
     out.write(2, to);
     out.write(3, bytes);
     out.write(4, n);
+    out.write(5, order);
     return out.getRow();
   }
 

@@ -43,8 +43,13 @@ public final class Tick {
   private long inside;  // nanoseconds spent in operators that ran inside the current one
   private final List<Sent> notes = new ArrayList<>();  // counts and state ids for the driver
   private final List<InternalRow> onward = new ArrayList<>();  // changes for other partitions or later levels
+  private final Map<Place, Long> newest = new HashMap<>();  // per partition of a channel: the newest time of its records
+  private long order;  // of the changes that are sent
   private final Map<Integer, long[]> counts = new TreeMap<>();  // per source: records, dead letters
   private final List<Change> rows = new ArrayList<>();  // the rows of one record
+  /** A partition of a channel. */
+  private record Place(String channel, int partition) {}
+
   private UnsafeProjection errors;  // created on first use: that takes as long as a hundred rows
 
   private Tick(Circuit circuit, State state, long time, int partition, int partitions, boolean exchanged) {
@@ -92,7 +97,7 @@ public final class Tick {
       Operator to = Sent.kind(c) < 0 ? null : (Operator) circuit.nodes.get(Sent.to(c));
       if (to != null && to.level == level)
         tick.waiting.get(to.index).get(Sent.kind(c))
-            .add(new Change(Rows.row(Sent.bytes(c), to.ports()[Sent.kind(c)].length()), Sent.n(c)));
+            .add(new Change(Rows.row(Sent.bytes(c), to.ports()[Sent.kind(c)].length()), Sent.n(c), Sent.order(c)));
       else tick.onward.add(c.copy());
     }
     for (Operator o : circuit.order) if (o.level == level) tick.run(o);
@@ -128,6 +133,10 @@ public final class Tick {
     }
     List<Source> sources = circuit.channels.get(channel);
     if (sources == null) return;
+    if (circuit.ordered) {
+      long time = kafka.isNullAt(KafkaRecord.TIMESTAMP) ? 0 : kafka.getLong(KafkaRecord.TIMESTAMP) / 1000;
+      order = newest.merge(new Place(channel, kafka.getInt(KafkaRecord.PARTITION)), time, Math::max);
+    }
     boolean again = again(kafka);
     Set<Integer> except = again ? ids(KafkaRecord.header(kafka, Circuit.EXCEPT)) : Set.of();
     for (Source source : sources) {
@@ -192,7 +201,10 @@ public final class Tick {
       count[0] += piece.records;
       count[2] += piece.bytes;
       count[3] = Math.max(count[3], piece.newest);
-      for (Change c : piece.rows.get(source.id)) for (Edge edge : source.out) send(edge, c.row(), c.weight());
+      for (Change c : piece.rows.get(source.id)) {
+        at(c);
+        for (Edge edge : source.out) send(edge, c.row(), c.weight());
+      }
     }
     piece.failed.forEach(this::record);
   }
@@ -266,13 +278,16 @@ public final class Tick {
       did[Statistics.IN] += input.get(i).size();
       state.received(operator.id, i, input.get(i));
     }
-    long outside = inside, began = System.nanoTime();
+    long outside = inside, began = System.nanoTime(), before = order;
     inside = 0;
+    order = 0;
+    for (List<Change> port : input) for (Change c : port) order = Math.max(order, c.order());
     try {
       operator.run(this, input);
     } catch (RuntimeException | StackOverflowError | AssertionError | LinkageError e) {
       throw OperatorFailed.of(operator, e);
     }
+    order = before;
     long took = System.nanoTime() - began;
     did[Statistics.NANOS] += took - inside;
     inside = outside + took;
@@ -304,6 +319,9 @@ public final class Tick {
     done[from.index][Statistics.OUT]++;
     for (Edge edge : from.out) send(edge, row, weight);
   }
+
+  /** Gives the order of a change to those that are emitted from now on; by default it is the highest of the operator's input. */
+  public void at(Change change) { order = change.order(); }
 
   /** Requests a tick at a later time, for an operator that must act without input. */
   public void due(long millis) { due = Math.min(due, millis); }
@@ -341,14 +359,15 @@ public final class Tick {
     if (edge.port == Edge.RELATION) relation(edge.to, shaped, weight);
     else if (exchanged) exchange(edge, circuit.order[edge.index], shaped, weight);
     else {
-      waiting.get(edge.index).get(edge.port).add(new Change(shaped.copy(), weight));
-      if ((held[edge.index] += shaped.getSizeInBytes() + OVERHEAD) > WAITING_MAX) drain(circuit.order[edge.index]);
+      waiting.get(edge.index).get(edge.port).add(new Change(shaped.copy(), weight, order));
+      Operator to = circuit.order[edge.index];
+      if ((held[edge.index] += shaped.getSizeInBytes() + OVERHEAD) > WAITING_MAX && !to.ordered()) drain(to);
     }
   }
 
   /**
    * Runs an operator early because many changes wait for it. Its total output does not depend on
-   * how its input is split.
+   * how its input is split. An ordered operator is not run early: the inputs limit the size of a tick.
    */
   private void drain(Operator operator) {
     List<List<Change>> input = waiting.get(operator.index), next = new ArrayList<>();
@@ -359,7 +378,7 @@ public final class Tick {
   }
 
   private void exchange(Edge edge, Operator to, UnsafeRow shaped, long weight) {
-    Sent sent = new Sent(edge.port, edge.to, Rows.bytes(shaped), weight);
+    Sent sent = new Sent(edge.port, edge.to, Rows.bytes(shaped), weight, order);
     try {
       if (to.everywhere(edge.port, shaped)) for (int p = 0; p < partitions; p++) onward.add(sent.row(p));
       else onward.add(sent.row(to.key(edge.port, shaped)));

@@ -91,6 +91,7 @@ public final class TopicBackfill implements AutoCloseable {
   private final UTF8String channel;
   private final KafkaConsumer<byte[], byte[]> consumer;
   private final Map<TopicPartition, Long> end = new HashMap<>();
+  private final Map<Integer, Long> newestOf = new HashMap<>();  // by partition: the newest time of the records so far
   private final Thread thread = new Thread(this::read, "tailgate-history");
   // pieces; at the end an exception, or this object
   private final BlockingQueue<Object> pieces = new SynchronousQueue<>();
@@ -222,9 +223,10 @@ public final class TopicBackfill implements AutoCloseable {
       piece.failed.add(row);
       return;
     }
+    long order = newestOf.merge(record.partition(), record.timestamp(), Math::max);
     Place place = new Place(record.partition(), record.offset());
     for (int i = 0; i < changes.size(); i++) {
-      piece.rows.get(sources.get(i).id).addAll(changes.get(i));
+      for (Change c : changes.get(i)) piece.rows.get(sources.get(i).id).add(new Change(c.row(), c.weight(), order));
       for (int n = changes.get(i).size(); n > 0; n--) piece.places.get(sources.get(i).id).add(place);
     }
     piece.records++;

@@ -37,6 +37,16 @@ public final class Operators {
     return Join.of(kind, left, leftKey, right, rightKey, nullSafe, appendOnly, unique, condition);
   }
 
+  /**
+   * Creates a join of a stream with the rows that a table has when the rows of the stream arrive.
+   *
+   * @param left whether rows without a match are emitted with NULLs
+   * @param filling whether live changes wait for the end of the fill
+   */
+  public static Operator arrivalJoin(boolean left, StructType stream, int[] streamKey, StructType table, int[] tableKey, boolean filling) {
+    return new ArrivalJoin(left, stream, streamKey, table, tableKey, filling);
+  }
+
   /** Creates a temporal filter. Input: `row`, then from and until, bigint. */
   public static Operator temporalFilter(StructType row) { return new TemporalFilter(row); }
 

@@ -25,7 +25,7 @@ import tailgate.state.State;
  * least once and may repeat old events, so events at or below the position applied to their key are
  * ignored. A deleted key keeps its position. An event without a position always applies, in order
  * of arrival, and does not change the position. A tick emits -old +new once per key, whatever
- * happens in between.
+ * happens in between, or for an ordered operator once per event.
  *
  * <p>State: key → position, row.
  */
@@ -56,21 +56,30 @@ public final class Upsert extends Operator {
   }
 
   @Override public void run(Tick tick, List<List<Change>> input) {
-    Map<Bytes, List<UnsafeRow>> events = new LinkedHashMap<>();
+    Map<Bytes, List<Change>> events = new LinkedHashMap<>();
     for (Change c : input.get(0))
       if (c.weight() > 0)
-        events.computeIfAbsent(new Bytes(key.bytes(c.row())), k -> new ArrayList<>(1)).add(c.row());
+        events.computeIfAbsent(new Bytes(key.bytes(c.row())), k -> new ArrayList<>(1)).add(c);
     events.forEach((k, of) -> {
       byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
       Kept old = stored == null ? new Kept(null, null) : parse(stored), now = old;
-      for (UnsafeRow event : of) now = applied(now, event);
+      for (Change event : of) {
+        Kept before = now;
+        now = applied(now, event.row());
+        if (stepwise) emit(tick, event, before, now);
+      }
       if (now == old) return;
       if (now.position != null || now.row != null) tick.state.put(id, 0, k.bytes, State.NONE, bytes(now), stored == null);
       else if (stored != null) tick.state.remove(id, 0, k.bytes, State.NONE);
-      if (Arrays.equals(old.row, now.row)) return;
-      if (old.row != null) tick.emit(this, Rows.row(old.row, row.length()), -1);
-      if (now.row != null) tick.emit(this, Rows.row(now.row, row.length()), 1);
+      if (!stepwise) emit(tick, of.get(of.size() - 1), old, now);
     });
+  }
+
+  private void emit(Tick tick, Change event, Kept old, Kept now) {
+    if (Arrays.equals(old.row, now.row)) return;
+    tick.at(event);
+    if (old.row != null) tick.emit(this, Rows.row(old.row, row.length()), -1);
+    if (now.row != null) tick.emit(this, Rows.row(now.row, row.length()), 1);
   }
 
   private Kept applied(Kept kept, UnsafeRow event) {

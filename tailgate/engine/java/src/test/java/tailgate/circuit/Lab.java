@@ -135,6 +135,8 @@ public final class Lab {
     final Path folder;
     final int partitions;
     String ids = "";
+    /** Whether records arrive in the order in which they are passed. */
+    public boolean inOrder;
     /** The time of the next tick. */
     public long time;
     public final Map<Integer, Bag> relations = new HashMap<>();
@@ -165,8 +167,8 @@ public final class Lab {
 
     /** Runs a tick that does not enter the log. */
     public TickResult attempt(Row... records) {
-      return circuit.tick(spark().createDataFrame(Arrays.asList(records), KAFKA).repartition(2),
-          folder.toString(), time, ids, partitions);
+      Dataset<Row> batch = spark().createDataFrame(Arrays.asList(records), KAFKA);
+      return circuit.tick(inOrder ? batch.coalesce(1) : batch.repartition(2), folder.toString(), time, ids, partitions);
     }
 
     /** Runs a tick that enters the log, and leaves its changes to the caller. */
