@@ -125,8 +125,8 @@ class Installation:
                 header = self._fill(fill)
         return header
 
-    def planned_anew(self, change: Change) -> list[Item]:
-        self.install(change)
+    def planned_anew(self, change: Change, changes: Callable[[], Any] = tuple, check: Callable[[], None] = lambda: None) -> list[Item]:
+        self.install(change, changes=changes, check=check)
         return []
 
     def settle(self) -> None:

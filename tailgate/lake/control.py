@@ -30,7 +30,7 @@ from urllib.parse import parse_qs
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError, of
 
-VERSION = 1  # a change that the other side cannot read increases it
+VERSION = 2  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"
 WRITE_ID_HEADER, WRITE_AGAIN_HEADER = "Write-Id", "Write-Again"  # the latter is "1" if an earlier engine may have accepted the write
 STATEMENT, WRITE, TABLE, SEQUENCE, HAND_OVER = "/statement", "/write", "/table", "/sequence", "/hand-over"
@@ -84,11 +84,13 @@ class Part:
     """The part of a write in one table: an Arrow stream of net changes, and the hashes of the keys that it read or writes.
 
     `changes` is empty if the write changes no row of the table. `keys`: uint64 in native byte order; empty for a table without a key.
+    `version`: of the rules by which it was evaluated (`lake.constraints.version`); '' for a table that it only read.
     """
 
     table: int
     changes: bytes
     keys: memoryview
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,9 @@ class Write:
 
     def encode(self) -> bytes:
         """Returns the length (4 bytes, big-endian) and JSON, then the parts' changes and keys one after the other."""
-        head = [{"table": part.table, "changes": len(part.changes), "keys": part.keys.nbytes} for part in self.parts]
+        head = [
+            {"table": part.table, "changes": len(part.changes), "keys": part.keys.nbytes, "version": part.version} for part in self.parts
+        ]
         text = json.dumps({"base": self.base, "reads": list(self.reads), "reserve": self.reserve, "parts": head}).encode()
         sections = [section for part in self.parts for section in (part.changes, part.keys)]
         return b"".join([struct.pack(">I", len(text)), text, *sections])
@@ -119,7 +123,8 @@ class Write:
         view, at, parts = memoryview(body), 4 + length, []
         for part in head["parts"]:
             middle, end = at + part["changes"], at + part["changes"] + part["keys"]
-            parts.append(Part(part["table"], bytes(view[at:middle]), memoryview(bytes(view[middle:end])).cast("Q")))
+            keys = memoryview(bytes(view[middle:end])).cast("Q")
+            parts.append(Part(part["table"], bytes(view[at:middle]), keys, part["version"]))
             at = end
         return Write(head["base"], tuple(head["reads"]), tuple(parts), head.get("reserve", ""))
 

@@ -21,8 +21,6 @@ from tailgate.lake.types import INT8, Type
 from tailgate.sql.statements.definitions import CreateSequence, SequenceOptions
 from tailgate.values.numbers.integers import RANGES
 
-NAME_BYTES = 63
-
 
 def create_sequence(statement: CreateSequence, catalog: Catalog, owner: int) -> Sequence:
     """Returns the item of a sequence. Raises 22023, 42P01, 42703, 42809, 55000."""
@@ -69,16 +67,6 @@ def with_options(name: str, options: SequenceOptions, catalog: Catalog) -> Seque
         cycle=bool(options.cycle),
         position=start,
     )
-
-
-def sequence_name(table: str, column: str) -> str:
-    """Returns the name of a column's sequence, at most NAME_BYTES long, as PostgreSQL's makeObjectName()."""
-    parts = [table.encode(), column.encode()]
-    while sum(map(len, parts)) + len("__seq") > NAME_BYTES:
-        longer = 0 if len(parts[0]) > len(parts[1]) else 1
-        parts[longer] = parts[longer][:-1]
-    first, second = (part.decode(errors="ignore") for part in parts)
-    return f"{first}_{second}_seq"
 
 
 def reserved(sequence: Sequence, count: int) -> tuple[Sequence, int, int]:

@@ -44,6 +44,9 @@ HIDDEN = [
     ("salaries", "REVOKE ALL ON salaries FROM boss"),
     ("salaries", "ALTER TABLE salaries ADD COLUMN x int DEFAULT 1"),
     ("salaries", "ALTER TABLE public.salaries ALTER COLUMN name SET DEFAULT 'x'"),
+    ("salaries", "ALTER TABLE public.salaries OWNER TO low"),
+    ("salaries", "CREATE UNIQUE INDEX ON public.salaries (n)"),
+    ("salaries", "CREATE TABLE lo.referring (n bigint REFERENCES salaries (n))"),
     ("word", "ALTER SECRET word AS 'mine'"),
     ("word", "ALTER SECRET IF EXISTS word AS 'mine'"),
     ("word", "GRANT USAGE ON SECRET word TO low"),
@@ -107,6 +110,21 @@ def test_a_temporary_view_stands_for_nothing_else(hidden: World, name: str, text
         assert raised.value.sqlstate not in ("XX000", "40001"), raised.value
         assert str(CANARY) not in str(raised.value)
     assert of_boss(hidden) == before
+
+
+def test_foreign_keys_need_references_and_new_owners_are_groups_of_the_role(world: World) -> None:
+    world.sql("boss", "CREATE TABLE hub (id int PRIMARY KEY)", "INSERT INTO hub VALUES (1)")
+    world.sql("tailgate", "CREATE ROLE crew", "GRANT CREATE ON SCHEMA public TO low")
+    for text in ("CREATE TABLE spoke (id int REFERENCES hub)", "CREATE TABLE spoke (id int, FOREIGN KEY (id) REFERENCES public.hub)"):
+        assert "permission denied for table hub" in str(refused(world, "low", text))
+    world.sql("low", "CREATE TABLE spoke (id int)")
+    assert "permission denied for table hub" in str(refused(world, "low", "ALTER TABLE spoke ADD FOREIGN KEY (id) REFERENCES hub"))
+    world.sql("low", "CREATE TABLE own (id int PRIMARY KEY)", "ALTER TABLE spoke ADD FOREIGN KEY (id) REFERENCES own")
+    assert 'must be member of role "crew"' in str(refused(world, "low", "ALTER TABLE spoke OWNER TO crew"))
+    world.sql("tailgate", "GRANT crew TO low")
+    assert "permission denied for schema public" in str(refused(world, "low", "ALTER TABLE spoke OWNER TO crew"))
+    world.sql("tailgate", "GRANT CREATE ON SCHEMA public TO crew")
+    world.sql("low", "ALTER TABLE spoke OWNER TO crew")
 
 
 OWNED = [

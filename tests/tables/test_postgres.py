@@ -13,7 +13,18 @@ import pytest
 
 from tests.tables.world import World
 
-SCRIPTS = ("statements", "functions", "indexes", "constraints", "new_tables", "alter_table", "sequences", "identity")
+SCRIPTS = (
+    "statements",
+    "functions",
+    "indexes",
+    "constraints",
+    "new_tables",
+    "alter_table",
+    "sequences",
+    "identity",
+    "unique",
+    "foreign_keys",
+)
 
 # intended differences: statement → the part of the answer that differs
 DIFFERENT: dict[str, str] = {

@@ -2,7 +2,7 @@
 
 Only `kafka.registry` performs I/O.
 
-- `table`, `view`, `subscription`, `index`, `function`, `endpoint` and `kafka` return the items of a CREATE
+- `table`, `view`, `subscription`, `function`, `endpoint` and `kafka` return the items of a CREATE
   statement, `replace` those of CREATE OR REPLACE.
 - `drop` finds the items that a DROP removes.
 - `alter` and `schema` rename and move items, `kafka.refresh` adds new columns to a source.
@@ -17,7 +17,6 @@ from tailgate.engine.ddl.definitions import check_definitions
 from tailgate.engine.ddl.drop import Notice, drop, drop_schemas
 from tailgate.engine.ddl.endpoint import create_endpoint
 from tailgate.engine.ddl.function import comment_on_function, create_function, drop_function
-from tailgate.engine.ddl.index import create_index
 from tailgate.engine.ddl.kafka.connection import alter_secret, create_connection, create_secret
 from tailgate.engine.ddl.kafka.dead_letters import matching_letters
 from tailgate.engine.ddl.kafka.refresh import refresh_schema
@@ -31,7 +30,7 @@ from tailgate.engine.ddl.replace import replace_view
 from tailgate.engine.ddl.roles import RoleStatement, change_roles
 from tailgate.engine.ddl.schema import alter_schema, create_schema
 from tailgate.engine.ddl.subscription import create_subscription
-from tailgate.engine.ddl.table import alter_table, column_sequences, create_table
+from tailgate.engine.ddl.table import alter_table, create_table
 from tailgate.engine.ddl.view import create_view, errors_item
 
 __all__ = [
@@ -48,13 +47,11 @@ __all__ = [
     "alter_table",
     "change_roles",
     "check_definitions",
-    "column_sequences",
     "comment",
     "comment_on_function",
     "create_connection",
     "create_endpoint",
     "create_function",
-    "create_index",
     "create_objective",
     "create_schema",
     "create_secret",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tailgate.lake.catalog import Catalog, Change, Companion, Item, Sink, ksqldb_of
-from tailgate.lake.catalog.dropping import described, dropping, sequences_of, without_defaults
+from tailgate.lake.catalog import Catalog, Change, Companion, Index, Item, Sink, Table, ksqldb_of
+from tailgate.lake.catalog.dropping import described, dropping, sequences_of, without_defaults, without_references
 from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import BUILT_IN, Schema
+from tailgate.lake.constraints import references_to
 from tailgate.lake.errors import DependentObjectsStillExist, UndefinedObject, UndefinedTable, WrongObjectType
 from tailgate.sql.statements import Drop, DropSchema
 
@@ -60,13 +61,20 @@ def removal(objects: dict[int, Item | Schema], catalog: Catalog, notices: list[N
         for column, sequence in sequences_of(table)
         if sequence in removed.ids
     ]
+    cascades += [
+        f"drop cascades to constraint {key.name} on {described(catalog, table)}"
+        for table in removed.referring
+        for key in table.foreign_keys
+        if key.table in removed.ids
+    ]
     if len(cascades) == 1:
         notices.append(notice(cascades[0]))
     elif cascades:
         notices.append({**notice(f"drop cascades to {len(cascades)} other objects"), "detail": "\n".join(cascades)})
     schemas = tuple(o.id for o in objects.values() if isinstance(o, Schema))
-    tables = tuple(without_defaults(table, removed.ids) for table in removed.defaulted)
-    return Change(put=tables, drop=tuple(i.id for i in removed.items), drop_schemas=schemas), notices
+    changed = {table.id: table for table in (*removed.defaulted, *removed.referring)}
+    tables = (without_references(without_defaults(table, removed.ids), removed.ids) for table in changed.values())
+    return Change(put=tuple(tables), drop=tuple(i.id for i in removed.items), drop_schemas=schemas), notices
 
 
 def _item_to_drop(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
@@ -79,7 +87,27 @@ def _item_to_drop(statement: Drop, name: Name, catalog: Catalog) -> Item | None:
             hint=f"You can drop {described(catalog, owner)} instead.",
             position=name.position,
         )
+    if isinstance(item, Index) and item.enforced:
+        _check_index(item, catalog)
     return item
+
+
+def _check_index(index: Index, catalog: Catalog) -> None:
+    """Raises 2BP01 for the index of a constraint, and for one that a foreign key needs."""
+    table = catalog.expect(Table, index.depends[0])
+    if index.constraint:
+        constraint = f"constraint {index.name} on {described(catalog, table)}"
+        raise DependentObjectsStillExist(
+            f"cannot drop index {catalog.name_of(index).sql} because {constraint} requires it", hint=f"You can drop {constraint} instead."
+        )
+    references = [r for r in references_to(table, catalog) if r.key.index == index.id]
+    if references:
+        what = f"index {catalog.name_of(index).sql}"
+        raise DependentObjectsStillExist(
+            f"cannot drop {what} because other objects depend on it",
+            detail="\n".join(f"constraint {r.name} on {described(catalog, r.table)} depends on {what}" for r in references),
+            hint="Drop these foreign keys first: ALTER TABLE … DROP CONSTRAINT.",
+        )
 
 
 def find_of_kind(

@@ -1,4 +1,4 @@
-"""CREATE TABLE and ALTER TABLE: the table's catalog item."""
+"""CREATE TABLE and ALTER TABLE: the items of the catalog."""
 
 from __future__ import annotations
 
@@ -7,53 +7,47 @@ from dataclasses import replace
 from tailgate.engine.ddl.history import split_retention
 from tailgate.engine.ddl.kafka.known_columns import check_no_backfill, readers_with_width
 from tailgate.engine.ddl.names import check_columns, normalized, schema_for
-from tailgate.lake.catalog import Catalog, Change, Sequence, Table
-from tailgate.lake.catalog.formats import CheckConstraint
-from tailgate.lake.errors import (
-    DuplicateColumn,
-    DuplicateObject,
-    FeatureNotSupported,
-    InvalidParameterValue,
-    TailgateError,
-    UndefinedColumn,
-    UndefinedObject,
-    UndefinedTable,
-)
+from tailgate.lake.catalog import Catalog, Change, Index, Sequence, Table
+from tailgate.lake.constraints import primary_key_name
+from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, InvalidParameterValue, TailgateError, UndefinedTable
 from tailgate.lake.types import Field
 from tailgate.sql.binder.sequence_calls import with_ids
-from tailgate.sql.binder.writes.targets import check_of, default_of
-from tailgate.sql.functions.comparison import INCOMPARABLE
-from tailgate.sql.plan.rewriting import columns_of
-from tailgate.sql.sequence_definitions import sequence_name, with_options
-from tailgate.sql.statements import AlterTable, CreateTable
+from tailgate.sql.binder.writes.targets import default_of
+from tailgate.sql.sequence_definitions import with_options
+from tailgate.sql.statements import AlterTable, Check, CreateTable, Unique
 from tailgate.sql.statements.definitions import SequenceOptions
-from tailgate.sql.table_changes import altered_table, table_to_alter
+from tailgate.sql.tables.alterations import Alteration, alteration, table_to_alter
+from tailgate.sql.tables.constraints import check_constraint, key_columns, unique_index, with_foreign_keys
+from tailgate.sql.tables.definition import definition
+from tailgate.sql.tables.names import free_name
 
-UNCOMPARABLE = ("jsonb", "interval")  # types with several stored forms of equal values
+
+def create_table(statement: CreateTable, text: str, catalog: Catalog) -> tuple[Table, tuple[Sequence | Index, ...]]:
+    """Returns the items of a table: its own, and those of its sequences and unique constraints. `text`: the statement as typed."""
+    table = _table(statement, text, catalog)
+    sequences = _column_sequences(statement, table, catalog)
+    with_table = catalog.apply(Change(put=(table, *sequences)))
+    indexes = list[Index]()
+    for unique in statement.uniques:
+        indexes.append(unique_index(unique, table, with_table, with_table.next_id))
+        with_table = with_table.apply(Change(put=(indexes[-1],)))
+    if statement.foreign_keys:
+        table = with_foreign_keys(table, statement.foreign_keys, with_table)
+    if statement.foreign_keys or statement.uniques:
+        table = replace(table, sql=definition(table))
+    return table, (*sequences, *indexes)
 
 
-def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
-    """Returns the item of a table; `text` is the statement as typed."""
+def _table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
+    """Returns the item of a table, without its foreign keys."""
     schema = schema_for(statement.name, catalog)
-    names = [c.name for c in statement.columns]
-    for key in statement.key:
-        if key not in names:
-            raise UndefinedColumn(f'column "{key}" named in key does not exist', position=statement.key_position)
-        if statement.key.count(key) > 1:
-            raise DuplicateColumn(f'column "{key}" appears twice in primary key constraint', position=statement.key_position)
+    primary = Unique(statement.constraint, statement.key, statement.key_position or 0, primary=True)
+    declared = tuple(Field(c.name, c.type, c.nullable) for c in statement.columns)
+    key = key_columns(primary, declared) or None
     if not statement.columns:
         raise FeatureNotSupported("a table without columns is not supported")
-    columns = tuple(Field(c.name, c.type, c.nullable and c.name not in statement.key) for c in statement.columns)
+    columns = tuple(replace(c, nullable=c.nullable and i not in (key or ())) for i, c in enumerate(declared))
     check_columns(columns)
-    for column in statement.columns:
-        if column.name in statement.key and column.type.name in INCOMPARABLE:
-            raise UndefinedObject(
-                f'data type {column.type} has no default operator class for access method "btree"',
-                hint="You must specify an operator class for the index or define a default operator class for the data type.",
-                position=column.position,
-            )
-        if column.name in statement.key and (column.type.name in UNCOMPARABLE or column.type.is_array):
-            raise FeatureNotSupported(f"a primary key of type {column.type} is not supported", position=column.position)
     defaults: dict[str, str] = {}
     sequence = catalog.next_id  # the sequences of columns have the ids behind that of the table
     for field, column in zip(columns, statement.columns, strict=True):
@@ -68,7 +62,6 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
             if error.position is not None and column.default_position is not None:
                 error.position += column.default_position
             raise
-    checks = _checks(statement, columns)
     history, others = split_retention(statement.options)
     if others:
         raise FeatureNotSupported(f'option "{others[0][0]}" of a table is not supported')
@@ -76,20 +69,35 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
         id=catalog.next_id,
         name=statement.name.name,
         columns=columns,
-        key=tuple(names.index(k) for k in statement.key) or None,
+        key=key,
         stored=True,
         sql=text,
         defaults=defaults,
         constraint=statement.constraint,
-        checks=checks,
         identity={c.name: c.generated for c in statement.columns if c.generated is not None and c.generated != "serial"},
         retain_history_ms=history,
         schema=schema.id,
     )
+    names = {c.name for c in statement.checks if c.name is not None}
+    for check in statement.checks:
+        item = _with_check(check, item, names)
     return normalized(item, statement, catalog)
 
 
-def column_sequences(statement: CreateTable, table: Table, catalog: Catalog) -> tuple[Sequence, ...]:
+def _with_check(check: Check, table: Table, named: set[str]) -> Table:
+    """Returns the table with one more check, sorted by name: the order in which PostgreSQL evaluates them.
+
+    `named`: the names of checks in the statement.
+    """
+    own = {primary_key_name(table)} if table.constraint else set[str]()
+    names = own | {c.name for c in table.checks} | (named if check.name is None else set())
+    if check.name is not None and check.name in {c.name for c in table.checks}:
+        raise DuplicateObject(f'check constraint "{check.name}" already exists')
+    checks = sorted((*table.checks, check_constraint(check, table, names)), key=lambda c: c.name.encode())
+    return replace(table, checks=tuple(checks))
+
+
+def _column_sequences(statement: CreateTable, table: Table, catalog: Catalog) -> tuple[Sequence, ...]:
     """Returns the sequences of a new table's serial and identity columns. Raises 22023."""
     sequences: list[Sequence] = []
     for column in (c for c in statement.columns if c.generated is not None):
@@ -97,47 +105,20 @@ def column_sequences(statement: CreateTable, table: Table, catalog: Catalog) -> 
         if column.generated != "serial" and column.type.name not in ("int2", "int4", "int8"):
             raise InvalidParameterValue("identity column type must be smallint, integer, or bigint")
         names = {i.name for i in catalog.items.values() if i.schema == table.schema} | {table.name, *(s.name for s in sequences)}
-        name = _free(sequence_name(table.name, column.name), names)
+        name = free_name(table.name, column.name, "seq", names.__contains__)
         sequence = with_options(name, replace(options, type=options.type or column.type), catalog)
         sequences.append(replace(sequence, id=table.id + 1 + len(sequences), depends=(table.id,), column=column.name, schema=table.schema))
     return tuple(sequences)
 
 
-def alter_table(statement: AlterTable, catalog: Catalog) -> tuple[Table, Change, tuple[str, ...]]:
-    """Returns the changed table, the change of the catalog, and messages of notices."""
+def alter_table(statement: AlterTable, catalog: Catalog) -> tuple[Alteration, Change]:
+    """Returns what the statement makes of the table, and the change of the catalog, with the items that read the table."""
     table = table_to_alter(statement, catalog)
     if table is None:
         raise UndefinedTable(f'relation "{statement.name}" does not exist')
+    altered = alteration(table, statement, catalog)
+    if altered.after.columns == table.columns:
+        return altered, altered.change
     check_no_backfill(table, catalog)
-    altered, notices = altered_table(table, statement, catalog)
-    readers = readers_with_width(table, catalog) if altered.columns != table.columns else ()
-    return altered, Change(put=(altered, *readers)), notices
-
-
-def _checks(statement: CreateTable, columns: tuple[Field, ...]) -> tuple[CheckConstraint, ...]:
-    """Returns the check constraints sorted by name, the order in which PostgreSQL evaluates them.
-
-    Raises 42710 for a duplicate name, and the errors of the expressions.
-    """
-    table, checks = statement.name.name, dict[str, CheckConstraint]()
-    names = {c.name for c in statement.checks if c.name is not None}
-    for check in statement.checks:
-        try:
-            read = columns_of(check_of(table, columns, check.text))
-        except TailgateError as error:
-            if error.position is not None:
-                error.position += check.position
-            raise
-        name = check.name or _free("_".join((table, *(columns[i].name for i in read if len(read) == 1), "check")), names)
-        if name in checks:
-            raise DuplicateObject(f'check constraint "{name}" already exists')
-        if name == statement.constraint:
-            raise DuplicateObject(f'constraint "{name}" for relation "{table}" already exists')
-        names.add(name)
-        checks[name] = CheckConstraint(name=name, text=check.text, columns=tuple(sorted(read)))
-    return tuple(checks[name] for name in sorted(checks, key=str.encode))
-
-
-def _free(name: str, names: set[str]) -> str:
-    """Returns the name, with a number if it is taken."""
-    return next(n for n in (name, *(f"{name}{i}" for i in range(1, len(names) + 2))) if n not in names)
+    readers = readers_with_width(table, catalog) if len(altered.after.columns) != len(table.columns) else ()
+    return altered, replace(altered.change, put=(*altered.change.put, *readers))

@@ -19,20 +19,19 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from tailgate.gateway.execute import sequences, subscriptions
+from tailgate.gateway.execute import constraints, sequences, subscriptions
 from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
-from tailgate.gateway.writes.evaluation import Effect, Evaluation
+from tailgate.gateway.writes.evaluation import Effect, Evaluation, immediate
 from tailgate.gateway.writes.insert_groups import ALL_ALONE, MEMBER_ROWS_MAX, Sent, evaluate
 from tailgate.gateway.writes.modifiers import fitted
 from tailgate.gateway.writes.pending import Pending
-from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, WritePlan
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, TruncatePlan, WritePlan
 from tailgate.lake.catalog import Item, MaterializedView
 from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
 from tailgate.sql.authorization import Authorized
-from tailgate.sql.plan.writes import INCOMING, TruncateTables
 
 Result = TypeVar("Result")
 
@@ -44,7 +43,7 @@ SERIALIZABLE = ("repeatable read", "serializable")  # COMMIT fails if what SELEC
 
 
 def tables_of(write: WritePlan) -> tuple[Item, ...]:
-    return write.tables if isinstance(write, TruncateTables) else (write.table,)
+    return write.tables if isinstance(write, TruncatePlan) else (write.table,)
 
 
 def verb(write: WritePlan) -> str:
@@ -53,21 +52,16 @@ def verb(write: WritePlan) -> str:
             return "INSERT"
         case ChangePlan(updates=updates):
             return "UPDATE" if updates else "DELETE"
-        case TruncateTables():
+        case TruncatePlan():
             return "TRUNCATE"
 
 
 def _items(session: Session, write: WritePlan) -> list[Item]:
     """Returns the relations that must be mirrored to evaluate the write."""
     catalog = session.serving.progress.catalog
-    match write:
-        case InsertPlan():
-            scans = write.scans
-        case ChangePlan():
-            scans = write.rows.scans
-        case TruncateTables():
-            return list(write.tables)
-    return [readable(catalog[r]) for r in sorted(set(scans) - {INCOMING})]
+    if isinstance(write, TruncatePlan):
+        return list(write.tables)
+    return [readable(catalog[r]) for r in sorted(write.relations)]
 
 
 async def run(session: Session, write: WritePlan, values: Sequence[object], rows: pa.Table | None = None) -> Effect:
@@ -109,9 +103,13 @@ async def _evaluated(
     """
     write, style, catalog = authorized.plan, session.settings.style, session.catalog
     evaluator = sequences.evaluator(session)
+    is_deferred = session.transaction.deferral.of if at is not None else immediate
     try:
         return await session.serving.queries.write(
-            authorized, _items(session, write), lambda cursor: work(Evaluation(cursor, values, style, catalog, evaluator)), at=at
+            authorized,
+            _items(session, write),
+            lambda cursor: work(Evaluation(cursor, values, style, catalog, evaluator, is_deferred)),
+            at=at,
         )
     except TailgateError as error:
         if error.sqlstate.startswith(VIOLATION) and not all(map(session.access.may_read, tables_of(write))):
@@ -125,7 +123,7 @@ async def _in_block(session: Session, authorized: Authorized[WritePlan], values:
     snapshot = transaction.snapshot(session.serving)
     assert snapshot is not None
     effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), snapshot)
-    transaction.writes.add(effect, tables_of(write), snapshot.inbox)
+    transaction.writes.add(effect, snapshot.inbox)
     return effect
 
 
@@ -167,7 +165,9 @@ async def _grouped(session: Session, authorized: Authorized[WritePlan], values: 
     async def send(members: list[pa.Table]) -> Sent:
         return await _sent(session, authorized, write, members)
 
-    number = await _confirmed(session, asyncio.ensure_future(session.gateway.insert_groups.insert(write.table, rows, send)))
+    number = await _confirmed(
+        session, asyncio.ensure_future(session.gateway.insert_groups.insert(write.table, write.own.version, rows, send))
+    )
     return Effect(rows.num_rows) if number else None
 
 
@@ -181,7 +181,7 @@ async def _sent(session: Session, authorized: Authorized[WritePlan], write: Inse
             effect, refused = await _evaluated(session, authorized, (), lambda evaluation: evaluate(evaluation, write, members))
         except TailgateError:  # each member meets its own error alone
             return ALL_ALONE
-        pending.add(effect, (write.table,), base)
+        pending.add(effect, base)
         if not pending.changes:
             break
         answer = await session.control.write(pending.body(progress.catalog, reserve))
@@ -205,7 +205,7 @@ async def _alone(session: Session, authorized: Authorized[WritePlan], values: Se
         base = serving.progress.inbox
         try:
             effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows))
-            pending.add(effect, tables_of(write), base)
+            pending.add(effect, base)
         except TailgateError:
             if base >= session.last_write:
                 raise
@@ -227,6 +227,7 @@ async def commit(session: Session) -> None:
     did not see an earlier write of the session.
     """
     await settle(session)
+    await constraints.check_postponed(session)
     pending = session.transaction.writes
     unseen = session.last_write if pending.base is not None and pending.base < session.last_write else 0
     conflict = await _send(session, pending, "") if pending.changes else unseen

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tailgate.gateway.catalog.relations import item_status
 from tailgate.gateway.catalog.relations import rows as catalog_rows
+from tailgate.gateway.catalog.relations.constraint_rows import beyond_rows
 from tailgate.gateway.catalog.relations.item_status import LISTS, NAME
 from tailgate.gateway.execute import catalog_changes, subscriptions
 from tailgate.gateway.execute.alerts import objective_states
@@ -20,9 +21,9 @@ from tailgate.gateway.session.access import Access
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.settings.settings import Settings
-from tailgate.lake.catalog import Catalog, Function, Index, Item
+from tailgate.lake.catalog import Catalog, Function, Index, Item, Table
 from tailgate.lake.catalog import functions as routines
-from tailgate.lake.catalog.indexes import definition
+from tailgate.lake.catalog.indexes import definition as index_definition
 from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
@@ -34,6 +35,7 @@ from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.compute.regexp import likes
 from tailgate.sql.definitions import for_search_path
 from tailgate.sql.statements import Name, Print, Show
+from tailgate.sql.tables.definition import definition
 
 _CREATE = (
     "create source",
@@ -235,7 +237,9 @@ def _create(catalog: Catalog, name: Name, kind: str) -> tuple[str, str]:
         raise WrongObjectType(f'"{name.name}" is not {article} {kind}', hint=f"It is a {item.kind}.", position=name.position)
     if isinstance(item, Index):
         relation = catalog[item.depends[0]]
-        return item.name, definition(item, Name(relation.name, catalog.schema_of(relation).name).sql, relation)
+        return item.name, index_definition(item, Name(relation.name, catalog.schema_of(relation).name).sql, relation)
     if not item.sql:
         raise UndefinedObject(f'no statement created "{name.name}"')
-    return item.name, for_search_path(item, catalog).sql
+    shown = for_search_path(item, catalog)
+    others = beyond_rows(item, catalog) if isinstance(item, Table) else ()
+    return item.name, definition(shown, others) if isinstance(shown, Table) and others else shown.sql

@@ -20,7 +20,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tailgate.gateway.encode.copying import CopyEncoder
-from tailgate.gateway.execute import catalog_changes, commands, cursors, explain, queries, show, subscriptions, time_expressions, tokens
+from tailgate.gateway.execute import (
+    catalog_changes,
+    commands,
+    constraints,
+    cursors,
+    explain,
+    queries,
+    show,
+    subscriptions,
+    time_expressions,
+    tokens,
+)
 from tailgate.gateway.execute.tables import changes, copy_in, create_table_as
 from tailgate.gateway.execute.tables import writes as table_writes
 from tailgate.gateway.ksqldb import targets
@@ -188,9 +199,11 @@ EXECUTORS: dict[type, Executor] = {
     s.Release: Executor(commands.release),
     s.RollbackTo: Executor(commands.rollback_to),
     s.Set: Executor(commands.set_value),
+    s.SetConstraints: Executor(constraints.set_mode),
     s.Reset: Executor(commands.reset),
     s.Discard: Executor(commands.discard),
     s.Unlisten: Executor(commands.unlisten),
     **dict.fromkeys(catalog_changes.CHANGING, Executor(catalog_changes.run)),
+    s.CreateIndex: Executor(changes.create_index),
     s.CreateToken: Executor(tokens.create, tokens.bind),
 }

@@ -43,7 +43,6 @@ def lay(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, changes: pa.
 
     `copied` says that the connection has a private copy of the relation.
     """
-    columns = ", ".join(shape.names)
     base, written = f"{BASE}{shape.table}", f"w{shape.relation}"
     if copied:
         base = f"temp.b{shape.relation}"
@@ -53,17 +52,21 @@ def lay(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape, changes: pa.
     connection.execute(f"DROP TABLE IF EXISTS temp.{written}")
     with mirror.registered(connection, "incoming", mirror.positional(shape, changes)) as name:
         connection.execute(f"CREATE TEMP TABLE {written} AS SELECT * FROM {name}")
+    connection.execute(f"CREATE TEMP VIEW {shape.table} AS {overlaid(shape, base, written)}")
+
+
+def overlaid(shape: mirror.Shape, base: str, changes: str) -> str:
+    """Returns a query for the rows of a relation with net changes on top."""
+    columns = ", ".join(shape.names)
     if shape.key is not None:
         keys = ", ".join(f"c{k}" for k in shape.key)
-        query = (
-            f"SELECT {columns} FROM {base} ANTI JOIN {written} USING ({keys}) UNION ALL SELECT {columns} FROM {written} WHERE {WEIGHT} > 0"
+        return (
+            f"SELECT {columns} FROM {base} ANTI JOIN {changes} USING ({keys}) UNION ALL SELECT {columns} FROM {changes} WHERE {WEIGHT} > 0"
         )
-    else:
-        query = (
-            f"SELECT {columns}, CAST(sum({WEIGHT}) AS BIGINT) AS {WEIGHT} FROM "
-            f"(SELECT * FROM {base} UNION ALL SELECT * FROM {written}) GROUP BY {columns} HAVING sum({WEIGHT}) > 0"
-        )
-    connection.execute(f"CREATE TEMP VIEW {shape.table} AS {query}")
+    return (
+        f"SELECT {columns}, CAST(sum({WEIGHT}) AS BIGINT) AS {WEIGHT} FROM "
+        f"(SELECT * FROM {base} UNION ALL SELECT * FROM {changes}) GROUP BY {columns} HAVING sum({WEIGHT}) > 0"
+    )
 
 
 def lift(connection: duckdb.DuckDBPyConnection, shape: mirror.Shape) -> None:

@@ -98,6 +98,8 @@ class _Check:
             case n.BeRole(name, action):
                 if name.name != self._role.name:
                     raise InsufficientPrivilege(f"permission denied to {action}")
+            case n.GiveItem(name, owner):
+                self._give(name, owner)
             case n.BeSuperuser(action):
                 if action:
                     raise InsufficientPrivilege(f"permission denied to {action}")
@@ -124,6 +126,17 @@ class _Check:
     def _owner(self, item: Item) -> None:
         if not self._owns(item):
             raise InsufficientPrivilege(f"must be owner of {kind_of(item)} {item.name}")
+
+    def _give(self, name: Name, owner: str) -> None:
+        """Checks OWNER TO."""
+        role, item = self._catalog.find_role(owner), self._catalog.find(name)
+        if role is None or item is None:
+            return
+        if role.id not in self._catalog.acting(self._role.id):
+            raise InsufficientPrivilege(f'must be member of role "{owner}"')
+        schema = self._catalog.schema_of(item)
+        if not self._catalog.may(role, "CREATE", schema.id):
+            raise InsufficientPrivilege(f"permission denied for schema {schema.name}")
 
     def _owners(self, *names: Name, namespace: Namespace = "relation") -> None:
         for item in self._items_named(names, namespace):

@@ -16,6 +16,7 @@ from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.settings.settings import Mark
 from tailgate.gateway.writes.pending import Pending
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.constraints import Reference
 from tailgate.lake.errors import InvalidSavepointSpecification
 
 
@@ -73,6 +74,28 @@ MOVES: dict[tuple[State, Move], State] = {
 }
 
 
+class Deferral:
+    """When a block checks its deferrable foreign keys, each (id of the table, name), by SET CONSTRAINTS; as declared without it."""
+
+    def __init__(self) -> None:
+        self._all: bool | None = None
+        self._one: dict[tuple[int, str], bool] = {}
+
+    def set(self, keys: frozenset[tuple[int, str]] | None, *, deferred: bool) -> None:
+        """Sets the mode of these foreign keys, or of all."""
+        if keys is None:
+            self._all = deferred
+            self._one.clear()
+        else:
+            self._one.update(dict.fromkeys(keys, deferred))
+
+    def of(self, reference: Reference) -> bool:
+        """Returns whether the check of a foreign key is postponed."""
+        declared = reference.constraint
+        general = declared.deferred if self._all is None else self._all
+        return declared.deferrable and self._one.get((reference.table.id, reference.name), general)
+
+
 class Transaction:
     """The transaction of one session.
 
@@ -84,6 +107,7 @@ class Transaction:
         self.state = State.IDLE
         self.savepoints: list[tuple[str, int, Mark]] = []
         self.writes = Pending()
+        self.deferral = Deferral()
         self.exported: dict[str, int] = {}
         self._exports = count(1)
         self._snapshot: Snapshot | None = None
@@ -105,6 +129,7 @@ class Transaction:
             self.savepoints.clear()
         if self.state is State.IDLE:
             self.writes = Pending()
+            self.deferral = Deferral()
 
     def back_to(self, name: str, *, keep: bool) -> Mark:
         """Removes the savepoints after the newest one with this name, and that one too unless `keep`.

@@ -17,28 +17,32 @@ from typing import TypeAlias
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors.mirror import conform
 from tailgate.gateway.serving.fetching import fetched
-from tailgate.gateway.writes.existing_keys import few_existing
-from tailgate.gateway.writes.hashes import hashes
+from tailgate.gateway.writes.constraints.keys import all_hashes, existing, moved, repeated, row_hashes
+from tailgate.gateway.writes.constraints.references import References
+from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable
+from tailgate.gateway.writes.constraints.violations import Violations, of_row
 from tailgate.gateway.writes.modifiers import fitted
-from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, Query, WritePlan
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, TruncatePlan, WritePlan
+from tailgate.gateway.writes.query import Query
 from tailgate.lake.catalog import Catalog, Item, Table
-from tailgate.lake.errors import CardinalityViolation, CheckViolation, NotNullViolation, StatementTooComplex, TailgateError, UniqueViolation
-from tailgate.lake.tables.weights import net
+from tailgate.lake.constraints import Key, Reference
+from tailgate.lake.errors import CardinalityViolation, StatementTooComplex
+from tailgate.lake.tables.weights import net, weighted
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
-from tailgate.sql.binder.writes.targets import constraint_of
 from tailgate.sql.plan.sequences import SequenceCall
-from tailgate.sql.plan.writes import INCOMING, TruncateTables
+from tailgate.sql.plan.writes import INCOMING
 from tailgate.sql.render.duckdb import arguments
 from tailgate.values.codec.style import Style
-from tailgate.values.registry import text_column
 
 # returns the values of each call, for this number of rows
 CallEvaluator: TypeAlias = Callable[[tuple[SequenceCall, ...], Sequence[object], int], list[Sequence[object]]]
-DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as in PostgreSQL
+
+
+Changes: TypeAlias = Mapping[int, pa.Table]  # by table, net changes with weights as last column
+Hashes: TypeAlias = Mapping[int, np.ndarray]  # by table, of keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +50,48 @@ class Effect:
     """The result of evaluating a write.
 
     - `count`: the number of rows in the command tag
-    - `changes`: by table, net changes with weights as last column
-    - `keys`: by table, hashes of the keys that it read or writes
+    - `changes`: of tables
+    - `keys`: of the keys that it read or writes
     - `reads`: relations that it read as a whole
     - `returned`: rows of RETURNING
+    - `rules`: those by which it was evaluated
+    - `postponed`: the checks of foreign keys that COMMIT makes, as (id of the table, name of the constraint)
     """
 
     count: int = 0
-    changes: Mapping[int, pa.Table] = field(default_factory=dict)
-    keys: Mapping[int, np.ndarray] = field(default_factory=dict)
+    changes: Changes = field(default_factory=dict)
+    keys: Hashes = field(default_factory=dict)
     reads: frozenset[int] = frozenset()
     returned: pa.Table | None = None
+    rules: RulesByTable = field(default_factory=dict)
+    postponed: frozenset[tuple[int, str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """The rows of an INSERT: new ones, and those that ON CONFLICT DO UPDATE changes from `old` to `new`. `kept`: all, in order."""
+
+    fresh: pa.Table
+    old: pa.Table
+    new: pa.Table
+    kept: pa.Table
+
+    @staticmethod
+    def of(rows: pa.Table) -> Inserted:
+        """Returns rows that are all new."""
+        return Inserted(rows, rows.slice(0, 0), rows.slice(0, 0), rows)
+
+
+def immediate(reference: Reference) -> bool:
+    """Returns False: outside a block, the check of a foreign key is not deferred."""
+    return False
 
 
 class Evaluation:
     """The evaluation of one statement.
 
     `values` are those of its parameters; `catalog` has the names that error messages show. `sequences` evaluates calls of sequences.
+    `is_deferred`: whether COMMIT checks a foreign key.
     """
 
     def __init__(
@@ -72,8 +101,10 @@ class Evaluation:
         style: Style,
         catalog: Catalog,
         sequences: CallEvaluator | None = None,
+        is_deferred: Callable[[Reference], bool] = immediate,
     ) -> None:
-        self.cursor, self.values, self.style, self.catalog, self.sequences = cursor, values, style, catalog, sequences
+        self.cursor, self.values, self.sequences, self.is_deferred = cursor, values, sequences, is_deferred
+        self.violations = Violations(self.query, self.incoming, style, catalog)
 
     def run(self, write: WritePlan, rows: pa.Table | None = None) -> Effect:
         """Evaluates any write; `rows` are those of a COPY."""
@@ -82,7 +113,7 @@ class Evaluation:
                 return self.insert(write, rows)
             case ChangePlan():
                 return self.change(write)
-            case TruncateTables():
+            case TruncatePlan():
                 return self.truncate(write)
 
     # ---- plans ---------------------------------------------------------------------------------------------------------------
@@ -131,7 +162,7 @@ class Evaluation:
 
     def insert(self, write: InsertPlan, copied: pa.Table | None) -> Effect:
         """Evaluates an INSERT, or a COPY with the rows `copied`."""
-        table = write.table
+        table, rules = write.table, write.own
         if copied is not None:
             rows = self._whole(write, copied)
         else:
@@ -139,20 +170,35 @@ class Evaluation:
             written = None if write.rows.calls else write.rows.literal(self.values)
             rows = written if written is not None else self.query(write.rows)
         rows = fitted(rows, table.columns)
-        if table.key is None:
-            self.allowed(write, rows)
-            return Effect(rows.num_rows, {table.id: net(weighted(rows, 1))}, {}, write.reads, self.returned(write, rows))
-        hashes = key_hashes(table, rows)
-        effect_rows, changes, count = self._keyed(write, rows, hashes)
-        changed_keys = hashes
-        if write.conflict == "update" and changes.num_rows != effect_rows.num_rows:
-            changed_keys = np.concatenate([hashes, key_hashes(table, changes)])
-        returned = self.returned(write, effect_rows)
-        return Effect(count, {table.id: changes}, {table.id: changed_keys}, write.reads, returned)
+        inserted = self._inserted(write, rows)
+        proposed = {table.id: all_hashes(rules.keys, rows)} if rules.keys else {}
+        changes, read, postponed = self.changes(write.rules, table, inserted)
+        returned = self.returned(write, inserted.kept)
+        return Effect(inserted.kept.num_rows, changes, merged(proposed, read), write.reads, returned, write.rules, postponed)
+
+    def changes(self, rules: RulesByTable, table: Table, inserted: Inserted) -> tuple[Changes, Hashes, frozenset[tuple[int, str]]]:
+        """Returns the net changes by table, the hashes of the keys that were read or written, and the checks for COMMIT."""
+        own, old, new = rules[table.id], inserted.old, inserted.new
+        if own.references or own.referring:
+            references = self.references(rules)
+            if old.num_rows:
+                references.update(table, old, new, np.ones(old.num_rows, np.int64))
+            references.insert(table, inserted.fresh)
+            references.check()
+            return references.changes, joined(references.hashes), frozenset(references.postponed)
+        changes = weighted(inserted.fresh, 1)
+        if not old.num_rows:
+            return {table.id: changes if table.key is not None else net(changes)}, {}, frozenset()
+        changes = net(pa.concat_tables([changes, weighted(old, -1), weighted(new, 1)]))
+        return {table.id: changes}, {table.id: all_hashes(own.keys, pa.concat_tables([old, new]))}, frozenset()
+
+    def references(self, rules: RulesByTable) -> References:
+        """Returns the foreign keys of a statement's changes."""
+        return References(self.cursor, rules, self.violations, self.query, self.is_deferred)
 
     def check(self, write: InsertPlan, copied: pa.Table) -> None:
         """Raises 23502 or 23514 if a row violates NOT NULL or CHECK."""
-        self.allowed(write, fitted(self._whole(write, copied), write.table.columns))
+        self.violations.allowed(write.own, fitted(self._whole(write, copied), write.table.columns))
 
     def _whole(self, write: InsertPlan, copied: pa.Table) -> pa.Table:
         """Adds the columns that a COPY omits."""
@@ -163,36 +209,60 @@ class Evaluation:
         with self.incoming(copied):
             return self.query(write.rows)
 
-    def _keyed(self, write: InsertPlan, rows: pa.Table, hashes: np.ndarray) -> tuple[pa.Table, pa.Table, int]:
-        """Checks the keys of an INSERT.
-
-        Returns the inserted and updated rows in statement order, the net changes, and the number of
-        these rows.
-        """
-        table = write.table
-        width = len(table.columns)
-        again = self.repeated(table, rows, hashes)
-        if rows.num_rows == 0:
-            return rows, weighted(rows, 1), 0
+    def _inserted(self, write: InsertPlan, rows: pa.Table) -> Inserted:
+        """Checks the rows of an INSERT, and applies ON CONFLICT to those whose keys exist."""
+        table, rules = write.table, write.own
+        if not rules.keys or not rows.num_rows:
+            self.violations.allowed(rules, rows)
+            return Inserted.of(rows)
         if write.conflict == "update":
-            met = self._met(write, rows)
-            existing = met.column(0).to_numpy()
-        else:
-            existing = self.existing(write, rows)
-        if write.conflict == "error":
-            bad = min([*again[:1], *existing[:1]], default=None)
-            self.allowed(write, rows, before=bad)
-            if bad is not None:
-                raise _of_row(int(bad), self._duplicate(table, rows.slice(int(bad), 1)))
-            return rows, weighted(rows, 1), rows.num_rows
-        self.allowed(write, rows)
-        if write.conflict == "nothing":
-            is_new = np.ones(rows.num_rows, bool)
-            is_new[existing] = False
-            is_new[again] = False
-            new = rows.filter(pa.array(is_new))
-            return new, weighted(new, 1), new.num_rows
-        if len(again):
+            return self._upserted(write, rows)
+        arbiters = [key for key in rules.keys if write.conflict == "nothing" and write.arbiter in (None, key)]
+        taken = self._taken(table, arbiters, rows)
+        kept = rows.filter(pa.array(~taken)) if taken.any() else rows
+        self._check_unique(rules, [key for key in rules.keys if key not in arbiters], rows, kept)
+        return Inserted.of(kept)
+
+    def _check_unique(self, rules: Rules, checked: Sequence[Key], rows: pa.Table, kept: pa.Table) -> None:
+        """Raises the error of the first row that violates NOT NULL, CHECK or, if it is kept, one of these keys."""
+        first: tuple[int, int] | None = None
+        for number, key in enumerate(checked):
+            again, old = repeated(key, kept), existing(self.cursor, rules.table, key, kept)
+            if (place := min([*again[:1], *old[:1]], default=None)) is not None:
+                first = min(first or (int(place), number), (int(place), number))
+        self.violations.allowed(rules, rows, before=None if first is None or kept is not rows else first[0])
+        if first is not None:
+            place, number = first
+            raise of_row(place, self.violations.duplicate(rules.table, checked[number], kept.slice(place, 1)))
+
+    def _taken(self, table: Table, arbiters: Sequence[Key], rows: pa.Table) -> np.ndarray:
+        """Returns for each row whether DO NOTHING skips it: one of these keys exists, or is that of an earlier row that is inserted."""
+        taken = np.zeros(rows.num_rows, bool)
+        for key in arbiters:
+            taken[existing(self.cursor, table, key, rows)] = True
+        if len(arbiters) == 1:
+            taken[repeated(arbiters[0], rows)] = True
+        elif any(len(repeated(key, rows)) for key in arbiters):
+            seen: list[set[int]] = [set() for _ in arbiters]
+            every = [row_hashes(key, rows) for key in arbiters]
+            for place in np.flatnonzero(~taken).tolist():
+                values = [hashes[place] for hashes in every]
+                taken[place] = any(value in found for value, found in zip(values, seen, strict=True))
+                if not taken[place]:
+                    for value, found in zip(values, seen, strict=True):
+                        found |= set() if value is None else {value}
+        return taken
+
+    def _upserted(self, write: InsertPlan, rows: pa.Table) -> Inserted:
+        """Checks the rows of INSERT … ON CONFLICT DO UPDATE."""
+        table, rules, arbiter = write.table, write.own, write.arbiter
+        assert arbiter is not None and write.existing is not None
+        width = len(table.columns)
+        with self.incoming(rows):
+            met = self.query(write.existing).sort_by("c0")
+        places = met.column(0).to_numpy()
+        self.violations.allowed(rules, rows)
+        if len(repeated(arbiter, rows)):
             raise CardinalityViolation(
                 "ON CONFLICT DO UPDATE command cannot affect row a second time",
                 hint="Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
@@ -201,35 +271,13 @@ class Evaluation:
         old = fitted(passing.select(range(1, width + 1)), table.columns)
         new = fitted(passing.select(range(width + 2, 2 * width + 2)), table.columns)
         is_fresh = np.ones(rows.num_rows, bool)
-        is_fresh[existing] = False
+        is_fresh[places] = False
         fresh = rows.filter(pa.array(is_fresh))
-        self.allowed(write, new)
-        self._moved_keys(table, old, new, fresh)
-        after = pa.concat_tables([fresh, new])
+        self.violations.allowed(rules, new)
+        self._check_unique(rules, [key for key in rules.keys if key != arbiter], fresh, fresh)
+        self._moved_keys(rules, old, new, fresh)
         order = np.argsort(np.concatenate([np.flatnonzero(is_fresh), passing.column(0).to_numpy()]), kind="stable")
-        changes = net(pa.concat_tables([weighted(fresh, 1), weighted(old, -1), weighted(new, 1)]))
-        return after.take(pa.array(order)), changes, fresh.num_rows + new.num_rows
-
-    def existing(self, write: InsertPlan, rows: pa.Table) -> np.ndarray:
-        """Returns the positions of rows whose keys exist, in order."""
-        few = few_existing(self.cursor, write.table, rows)
-        return self._met(write, rows).column(0).to_numpy() if few is None else few
-
-    def _met(self, write: InsertPlan, rows: pa.Table) -> pa.Table:
-        """Returns the rows whose keys exist with what `existing` of the plan selects, in order."""
-        assert write.existing is not None
-        with self.incoming(rows):
-            return self.query(write.existing).sort_by("c0")
-
-    def repeated(self, table: Item, rows: pa.Table, hashes: np.ndarray) -> np.ndarray:
-        """Returns the positions of rows whose key occurs in an earlier row of the statement."""
-        if len(hashes) < 2 or len(np.unique(hashes)) == len(hashes):
-            return np.empty(0, np.int64)
-        assert table.key is not None
-        names = [f"k{i}" for i in range(len(table.key))]
-        keys = rows.select(list(table.key)).rename_columns(names).append_column("place", pa.array(np.arange(rows.num_rows)))
-        firsts = keys.group_by(names, use_threads=False).aggregate([("place", "min")]).column("place_min").to_numpy()
-        return np.setdiff1d(np.arange(rows.num_rows), firsts)
+        return Inserted(fresh, old, new, pa.concat_tables([fresh, new]).take(pa.array(order)))
 
     def returned(self, write: InsertPlan, rows: pa.Table) -> pa.Table | None:
         if write.returning is None:
@@ -241,32 +289,33 @@ class Evaluation:
 
     def change(self, write: ChangePlan) -> Effect:
         """Evaluates an UPDATE or DELETE."""
-        table = write.table
+        table, rules = write.table, write.own
         width = len(table.columns)
         matches = self._once(table, self.query(write.rows))
         weights = matches.column(width).to_numpy()
         old = fitted(matches.select(range(width)), table.columns)
-        parts = [weighted(old, -weights)]
         new = None
         if write.updates:
             new = fitted(matches.select(range(width + 1, 2 * width + 1)), table.columns)
-            self.allowed(write, new)
-            parts.append(weighted(new, weights))
+            self.violations.allowed(rules, new)
+            self._moved_keys(rules, old, new, new.slice(0, 0))
         reads = set(write.rows.scans) - {INCOMING}
-        keys = {}
-        if table.key is not None:
-            keys[table.id] = np.concatenate([key_hashes(table, part) for part in ([old] if new is None else [old, new])])
-            if new is not None:
-                self._moved_keys(table, old, new, new.slice(0, 0))
-            if write.pinned and write.rows.scans.count(table.id) == 1:
-                reads.discard(table.id)
+        if table.key is not None and write.pinned and write.rows.scans.count(table.id) == 1:
+            reads.discard(table.id)
         returned = None
         if write.returning is not None:
             begin = width + 1 + (width if write.updates else 0)
             copies = pa.array(np.repeat(np.arange(matches.num_rows), weights))
             returned = named(matches.select(range(begin, matches.num_columns)).take(copies), write.returning)
-        changes = net(pa.concat_tables(parts))
-        return Effect(int(weights.sum()), {table.id: changes}, keys, frozenset(reads), returned)
+        references = self.references(write.rules)
+        if new is None:
+            references.delete(table, old, weights)
+        else:
+            references.update(table, old, new, weights)
+        references.check()
+        postponed = frozenset(references.postponed)
+        keys = joined(references.hashes)
+        return Effect(int(weights.sum()), references.changes, keys, frozenset(reads), returned, write.rules, postponed)
 
     def _once(self, table: Item, matches: pa.Table) -> pa.Table:
         """Returns each table row once if FROM joins it several times: the first match.
@@ -285,34 +334,20 @@ class Evaluation:
             self.cursor.unregister("__found")
         return matches if len(firsts) == rows else matches.take(pa.array(firsts))
 
-    def _moved_keys(self, table: Item, old: pa.Table, new: pa.Table, fresh: pa.Table) -> None:
+    def _moved_keys(self, rules: Rules, old: pa.Table, new: pa.Table, fresh: pa.Table) -> None:
         """Raises 23505 if a changed key equals that of another row."""
-        assert table.key is not None
-        key = list(table.key)
-        if all(old.column(k).equals(new.column(k)) for k in key):
-            return
-        all_new = pa.concat_tables([new, fresh])
-        again = self.repeated(table, all_new, key_hashes(table, all_new))
-        if len(again):
-            raise self._duplicate(table, all_new.slice(int(again[0]), 1))
-        names = [f"k{i}" for i in range(len(key))]
-        stored = ", ".join(f"c{k} AS k{i}" for i, k in enumerate(key))
-        placed = new.select(key).rename_columns(names).append_column("place", pa.array(np.arange(new.num_rows)))
-        self.cursor.register("__new", placed)
-        self.cursor.register("__old", old.select(key).rename_columns(names))
-        try:
-            shown = ", ".join(names)
-            place = self.cursor.execute(
-                f"SELECT min(place) FROM (SELECT * FROM __new ANTI JOIN __old USING ({shown})) "
-                f"SEMI JOIN (SELECT {stored} FROM r{table.id}) USING ({shown})"
-            ).fetchone()
-        finally:
-            self.cursor.unregister("__new")
-            self.cursor.unregister("__old")
-        if place is not None and place[0] is not None:
-            raise self._duplicate(table, new.slice(place[0], 1))
+        for key in rules.keys:
+            if all(old.column(k).equals(new.column(k)) for k in key.columns):
+                continue
+            all_new = pa.concat_tables([new, fresh])
+            again = repeated(key, all_new)
+            if len(again):
+                raise self.violations.duplicate(rules.table, key, all_new.slice(int(again[0]), 1))
+            place = moved(self.cursor, rules.table, key, old, new)
+            if place is not None:
+                raise self.violations.duplicate(rules.table, key, new.slice(place, 1))
 
-    def truncate(self, write: TruncateTables) -> Effect:
+    def truncate(self, write: TruncatePlan) -> Effect:
         """Evaluates a TRUNCATE: removes all rows of the tables."""
         changes, keys = {}, {}
         for table in write.tables:
@@ -321,75 +356,20 @@ class Evaluation:
             grouped = "" if table.key is not None else f" GROUP BY {columns}"
             rows = self.cursor.execute(f"SELECT {columns}, {weight} FROM r{table.id}{grouped}").to_arrow_table()
             changes[table.id] = conform(rows, arrow_schema(table.columns, weight=True))
-            if table.key is not None:
-                keys[table.id] = key_hashes(table, changes[table.id])
-        return Effect(0, changes, keys, frozenset(t.id for t in write.tables))
-
-    # ---- checks --------------------------------------------------------------------------------------------------------------
-
-    def allowed(self, write: InsertPlan | ChangePlan, rows: pa.Table, before: int | None = None) -> None:
-        """Raises 23502 or 23514 for the first row, up to `before`, that violates NOT NULL or CHECK."""
-        table, first = write.table, (len(rows), 0)
-        for i, column in enumerate(table.columns):
-            if not column.nullable and rows.column(i).null_count:
-                first = min(first, (pc.index(pc.is_null(rows.column(i)), True).as_py(), i))
-        if write.checks and rows.num_rows:
-            with self.incoming(rows):
-                for i, (_, forbidden) in enumerate(write.checks, len(table.columns)):
-                    places = self.query(forbidden).column(0)
-                    first = min(first, (pc.min(places).as_py(), i)) if len(places) else first
-        place, failed = first
-        if place == len(rows) or (before is not None and place > before):
-            return
-        detail = f"Failing row contains ({', '.join(self._texts(table, rows.slice(place, 1)))})."
-        names = {"s": self.catalog.schema_of(table).name, "t": table.name}
-        if failed < len(table.columns):
-            name = table.columns[failed].name
-            message = f'null value in column "{name}" of relation "{table.name}" violates not-null constraint'
-            raise _of_row(place, NotNullViolation(message, detail=detail, names={**names, "c": name}))
-        name = write.checks[failed - len(table.columns)][0]
-        message = f'new row for relation "{table.name}" violates check constraint "{name}"'
-        raise _of_row(place, CheckViolation(message, detail=detail, names={**names, "n": name}))
-
-    def _texts(self, table: Item, row: pa.Table) -> list[str]:
-        texts = []
-        for column, values in zip(table.columns, row.columns, strict=True):
-            value = text_column(values.combine_chunks(), column.type, self.style)[0].as_py()
-            text = "null" if value is None else value.decode()
-            texts.append(text if len(text) <= DETAIL_CHARACTERS_MAX else text[:DETAIL_CHARACTERS_MAX] + "...")
-        return texts
-
-    def _duplicate(self, table: Item, row: pa.Table) -> UniqueViolation:
-        """Returns the error for a row whose key exists."""
-        assert isinstance(table, Table) and table.key is not None
-        texts, constraint = self._texts(table, row), constraint_of(table)
-        names = ", ".join(table.columns[k].name for k in table.key)
-        return UniqueViolation(
-            f'duplicate key value violates unique constraint "{constraint}"',
-            detail=f"Key ({names})=({', '.join(texts[k] for k in table.key)}) already exists.",
-            names={"s": self.catalog.schema_of(table).name, "t": table.name, "n": constraint},
-        )
+            keys[table.id] = all_hashes(write.rules[table.id].keys, changes[table.id])
+        return Effect(0, changes, keys, frozenset(t.id for t in write.tables), None, write.rules)
 
 
-def _of_row(row: int, error: TailgateError) -> TailgateError:
-    error.row = row
-    return error
+def merged(*parts: Hashes) -> Hashes:
+    """Returns the hashes of several parts by table."""
+    tables = dict.fromkeys(table for part in parts for table in part)
+    return {table: np.concatenate([part[table] for part in parts if table in part]) for table in tables}
 
 
-def key_hashes(table: Item, rows: pa.Table) -> np.ndarray:
-    """Returns the hash of each row's key."""
-    assert table.key is not None
-    return hashes(rows.select(list(table.key)))
-
-
-# ---- Arrow tables ----------------------------------------------------------------------------------------------------------------
+def joined(lists: Mapping[int, Sequence[np.ndarray]]) -> Hashes:
+    """Returns the concatenation of the hashes of each table."""
+    return {table: np.concatenate(arrays) for table, arrays in lists.items() if arrays}
 
 
 def named(rows: pa.Table, columns: Sequence[Field]) -> pa.Table:
     return conform(rows, arrow_schema(tuple(columns)))
-
-
-def weighted(rows: pa.Table, weights: int | np.ndarray) -> pa.Table:
-    """Appends weights as the last column."""
-    column = np.full(rows.num_rows, weights, np.int64) if isinstance(weights, int) else weights.astype(np.int64)
-    return rows.append_column(pa.field(WEIGHT, pa.int64(), False), pa.array(column))

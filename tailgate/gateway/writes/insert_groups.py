@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from tailgate.gateway.resources.concurrency import REQUESTER
-from tailgate.gateway.writes.evaluation import Effect, Evaluation, key_hashes, weighted
+from tailgate.gateway.writes.constraints.keys import all_hashes, existing, repeated
+from tailgate.gateway.writes.evaluation import Effect, Evaluation, Inserted, merged
 from tailgate.gateway.writes.plans import InsertPlan
 from tailgate.lake.catalog import Item
-from tailgate.lake.tables.weights import net
 
 GROUP_ROWS_MAX = 500  # rows of a group; the others wait for the next one
 MEMBER_ROWS_MAX = 50  # rows of an INSERT that may join a group: larger ones gain little, and would delay others
@@ -42,14 +42,14 @@ ALL_ALONE = Sent(0, frozenset())
 
 @dataclass(slots=True)
 class _Group:
-    table: Item
+    version: str  # of the table's rules
     send: Send
     rows: list[pa.Table]
     answer: asyncio.Future[Sent]
 
-    def admits(self, table: Item, rows: pa.Table) -> bool:
-        """Tells whether an INSERT was bound to the same form of the table, with the same checks, and there is room for it."""
-        return table == self.table and sum(r.num_rows for r in self.rows) + rows.num_rows <= GROUP_ROWS_MAX
+    def admits(self, version: str, rows: pa.Table) -> bool:
+        """Tells whether an INSERT was bound to the same form of the table, with the same rules, and there is room for it."""
+        return version == self.version and sum(r.num_rows for r in self.rows) + rows.num_rows <= GROUP_ROWS_MAX
 
 
 class InsertGroups:
@@ -59,7 +59,7 @@ class InsertGroups:
         self._waiting: dict[tuple[int, int], deque[_Group]] = {}  # by role and table; a key exists while a group is evaluated and sent
         self._running: set[asyncio.Task[None]] = set()  # keeps the tasks alive
 
-    async def insert(self, table: Item, rows: pa.Table, send: Send) -> int:
+    async def insert(self, table: Item, version: str, rows: pa.Table, send: Send) -> int:
         """Inserts rows as part of a group. Returns the number of the inbox entry, or 0 if the caller must insert them alone.
 
         Raises the error of `send`, which is that of the request: an error of the rows refuses members.
@@ -73,8 +73,8 @@ class InsertGroups:
             task = loop.create_task(self._run(key))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
-        if not waiting or not waiting[-1].admits(table, rows):
-            waiting.append(_Group(table, send, [], loop.create_future()))
+        if not waiting or not waiting[-1].admits(version, rows):
+            waiting.append(_Group(version, send, [], loop.create_future()))
         group = waiting[-1]
         place = len(group.rows)
         group.rows.append(rows)
@@ -101,20 +101,19 @@ class InsertGroups:
 def evaluate(evaluation: Evaluation, write: InsertPlan, members: list[pa.Table]) -> tuple[Effect, frozenset[int]]:
     """Evaluates the INSERTs of a group. Refuses a member with a key that exists or occurs in an earlier row.
 
-    Returns the effect of the accepted members and the positions of the refused ones. Raises the first violation of NOT NULL or CHECK.
+    Returns the effect of the accepted members and the positions of the refused ones. Raises the first violation of another constraint.
     """
     rows = pa.concat_tables(members)
-    table = write.table
-    if table.key is None:
-        evaluation.allowed(write, rows)
-        return Effect(rows.num_rows, {table.id: net(weighted(rows, 1))}), frozenset()
-    hashes = key_hashes(table, rows)
-    bad = np.concatenate([evaluation.repeated(table, rows, hashes), evaluation.existing(write, rows)])
+    table, rules = write.table, write.own
+    lists = [places for key in rules.keys for places in (repeated(key, rows), existing(evaluation.cursor, table, key, rows))]
+    bad = np.concatenate([np.empty(0, np.int64), *lists])
     refused = frozenset[int]()
     if len(bad):
         member_of = np.repeat(np.arange(len(members)), [m.num_rows for m in members])
         refused = frozenset(member_of[bad].tolist())
         accepted = ~np.isin(member_of, list(refused))
-        rows, hashes = rows.filter(pa.array(accepted)), hashes[accepted]
-    evaluation.allowed(write, rows)
-    return Effect(rows.num_rows, {table.id: weighted(rows, 1)}, {table.id: hashes}), refused
+        rows = rows.filter(pa.array(accepted))
+    evaluation.violations.allowed(rules, rows)
+    changes, read, postponed = evaluation.changes(write.rules, table, Inserted.of(rows))
+    keys = merged({table.id: all_hashes(rules.keys, rows)}, read)
+    return Effect(rows.num_rows, changes, keys, rules=write.rules, postponed=postponed), refused

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tailgate.gateway.serving.prepared import declared
-from tailgate.gateway.writes.plans import Query, parameter_types, query_of
+from tailgate.gateway.writes.plans import parameter_types
+from tailgate.gateway.writes.query import Query, query_of
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import DuplicateColumn, InvalidTableDefinition, SyntaxError_
@@ -17,7 +18,7 @@ from tailgate.lake.types import NUMERIC, TEXT, Field, Type
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query
 from tailgate.sql.statements import CreateTableAs
-from tailgate.sql.table_changes import type_name
+from tailgate.sql.tables.definition import type_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tailgate.gateway.mirrors.overlay import UncommittedChanges
 from tailgate.gateway.writes.evaluation import Effect
 from tailgate.gateway.writes.plans import WritePlan
-from tailgate.lake.catalog import Catalog, Item, Table
+from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.control import Part, Write
 from tailgate.lake.log.entry import stream
 from tailgate.lake.tables.weights import net
@@ -27,10 +27,11 @@ class Pending:
     """
 
     def __init__(self) -> None:
-        self._effects: list[tuple[Effect, tuple[Item, ...]]] = []
+        self._effects: list[Effect] = []
         self._read: list[frozenset[int]] = []
         self.changes: dict[int, UncommittedChanges] = {}
         self._generations = itertools.count(1)
+        self.postponed: set[tuple[int, str]] = set()  # checks of foreign keys for COMMIT: (id of the table, name of the constraint)
         self.waiting: list[tuple[Authorized[WritePlan], pa.Table]] = []  # collected INSERTs of one table, not yet evaluated
         self.acknowledged: dict[int, int] = {}
         self.base: int | None = None  # the oldest inbox entry that an effect was evaluated at
@@ -41,10 +42,11 @@ class Pending:
     def __bool__(self) -> bool:
         return bool(self._effects or self.waiting or self.acknowledged)
 
-    def add(self, effect: Effect, tables: tuple[Item, ...], base: int) -> None:
-        self._effects.append((effect, tables))
+    def add(self, effect: Effect, base: int) -> None:
+        self._effects.append(effect)
+        self.postponed |= effect.postponed
         self.base = base if self.base is None else min(self.base, base)
-        self._sum(effect, tables)
+        self._sum(effect)
 
     def read(self, relations: Iterable[int]) -> None:
         """Records relations that the transaction read; COMMIT fails if they have changed."""
@@ -52,19 +54,19 @@ class Pending:
 
     def back_to(self, count: int) -> None:
         """Drops the effects after the first `count`, for ROLLBACK TO; their reads remain recorded."""
-        self._read += [e.reads for e, _ in self._effects[count:]]
+        self._read += [e.reads for e in self._effects[count:]]
         del self._effects[count:]
         self.waiting.clear()
         self.changes = {}
-        for effect, tables in self._effects:
-            self._sum(effect, tables)
+        for effect in self._effects:
+            self._sum(effect)
 
-    def _sum(self, effect: Effect, tables: tuple[Item, ...]) -> None:
+    def _sum(self, effect: Effect) -> None:
         """Adds an effect to the net changes."""
-        for table in tables:
-            changes = effect.changes.get(table.id)
-            if changes is None or changes.num_rows == 0:
+        for id, changes in effect.changes.items():
+            if changes.num_rows == 0:
                 continue
+            table = effect.rules[id].table
             earlier = self.changes.get(table.id)
             if earlier is None:
                 self.changes[table.id] = UncommittedChanges(table, changes, next(self._generations))
@@ -78,19 +80,20 @@ class Pending:
     def reads(self, catalog: Catalog) -> set[int]:
         """Returns the tables that the transaction read as a whole, directly or through views."""
         tables: set[int] = set()
-        for relation in set().union(*self._read, *(e.reads for e, _ in self._effects)):
+        for relation in set().union(*self._read, *(e.reads for e in self._effects)):
             tables |= tables_below(relation, catalog)
         return tables
 
     def body(self, catalog: Catalog, reserve: str) -> bytes:
         """Returns the request body for the engine."""
         parts: list[Part] = []
-        touched = {t for e, _ in self._effects for t in e.keys} | set(self.changes)
+        touched = {t for e in self._effects for t in e.keys} | set(self.changes)
+        versions = {t: rules.version for e in reversed(self._effects) for t, rules in e.rules.items()}
         for table in sorted(touched):
             rows = stream(self.changes[table].changes) if table in self.changes else b""
-            hashes = [e.keys[table] for e, _ in self._effects if table in e.keys]
+            hashes = [e.keys[table] for e in self._effects if table in e.keys]
             keys = np.unique(np.concatenate(hashes)) if hashes else np.empty(0, np.uint64)
-            parts.append(Part(table, rows, keys.data))
+            parts.append(Part(table, rows, keys.data, versions.get(table, "")))
         assert self.base is not None
         return Write(self.base, tuple(sorted(self.reads(catalog))), tuple(parts), reserve).encode()
 

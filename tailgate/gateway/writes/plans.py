@@ -7,75 +7,46 @@ statement is long (`gateway.workers`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
-import pyarrow as pa
-
-from tailgate.gateway.serving.prepared import PLAN_FACTOR, check_joins, declared, numbers, scans
-from tailgate.gateway.writes.constants import constants
-from tailgate.lake.catalog import Catalog, Item
-from tailgate.lake.errors import FeatureNotSupported, StatementTooComplex
+from tailgate.gateway.serving.prepared import declared
+from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable, relations, rendered, size
+from tailgate.gateway.writes.query import Query, numbered, query_of
+from tailgate.lake.catalog import Catalog, Table
+from tailgate.lake.constraints import Key
+from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import TEXT, UNKNOWN, Field, Type
-from tailgate.sql import plan
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.binder.writes.writes import Writes
-from tailgate.sql.plan.sequences import SequenceCall, separated
-from tailgate.sql.plan.writes import INCOMING, ChangeRows, InsertRows, TruncateTables
-from tailgate.sql.render.duckdb import render
+from tailgate.sql.plan.writes import INCOMING, ChangeRows, InsertRows
 
 Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Truncate
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A query of a write, rendered for DuckDB.
-
-    `constants` are long literals, passed as parameters; `used` has the numbers of the statement's
-    parameters in the SQL. `scans` has the relation id of each scan. `written` is set for a VALUES
-    list, which may need no DuckDB; rows of literals alone may already be a table. `calls`, `source`: as in
-    `sql.plan.sequences.Numbered`.
-    """
-
-    sql: str
-    constants: tuple[plan.Value, ...] = field(repr=False)
-    used: frozenset[int]
-    columns: tuple[Field, ...]
-    scans: tuple[int, ...]
-    written: plan.Values | pa.Table | None = field(default=None, compare=False, repr=False)
-    calls: tuple[SequenceCall, ...] = ()
-    source: Query | None = None
-
-    def literal(self, values: Sequence[object]) -> pa.Table | None:
-        """Returns the rows of a VALUES list of literals and parameters, otherwise None."""
-        return constants(self.written, values) if isinstance(self.written, plan.Values) else self.written
-
-    @property
-    def size(self) -> int:
-        rows = self.written
-        return len(self.sql) + (int(rows.nbytes) if isinstance(rows, pa.Table) else PLAN_FACTOR * len(rows.rows) if rows else 0)
-
-
-Checks: TypeAlias = tuple[tuple[str, Query], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class InsertPlan:
     """A rendered `sql.plan.writes.InsertRows`."""
 
-    table: Item
+    table: Table
     rows: Query | None
     existing: Query | None
     conflict: str
+    arbiter: Key | None
     returning: Query | None
     parameters: tuple[Type, ...]
     demands: tuple[Demand, ...]
-    checks: Checks
+    rules: RulesByTable
 
     @property
     def size(self) -> int:
-        return sum(q.size for q in (self.rows, self.existing, self.returning, *(c for _, c in self.checks)) if q is not None)
+        return sum(q.size for q in (self.rows, self.existing, self.returning) if q is not None) + size(self.rules)
+
+    @property
+    def own(self) -> Rules:
+        """Returns the rules of the table."""
+        return self.rules[self.table.id]
 
     @property
     def scans(self) -> tuple[int, ...]:
@@ -90,54 +61,53 @@ class InsertPlan:
             scans.remove(self.table.id)
         return frozenset(scans) - {INCOMING}
 
+    @property
+    def relations(self) -> frozenset[int]:
+        """Returns all relations that its evaluation reads."""
+        own = frozenset((self.table.id,)) if self.own.keys else frozenset()
+        return (frozenset(self.scans) | own | (relations(self.rules) - {self.table.id})) - {INCOMING}
+
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
     """A rendered `sql.plan.writes.ChangeRows`."""
 
-    table: Item
+    table: Table
     rows: Query
     updates: bool
     pinned: bool
     returning: tuple[Field, ...] | None
     parameters: tuple[Type, ...]
     demands: tuple[Demand, ...]
-    checks: Checks
+    rules: RulesByTable
 
     @property
     def size(self) -> int:
-        return self.rows.size + sum(c.size for _, c in self.checks)
+        return self.rows.size + size(self.rules)
+
+    @property
+    def own(self) -> Rules:
+        """Returns the rules of the table."""
+        return self.rules[self.table.id]
+
+    @property
+    def relations(self) -> frozenset[int]:
+        """Returns all relations that its evaluation reads."""
+        return (frozenset(self.rows.scans) | relations(self.rules)) - {INCOMING}
 
 
-WritePlan: TypeAlias = InsertPlan | ChangePlan | TruncateTables
+@dataclass(frozen=True, slots=True)
+class TruncatePlan:
+    """A rendered `sql.plan.writes.TruncateTables`."""
+
+    tables: tuple[Table, ...]
+    parameters: tuple[Type, ...]
+    demands: tuple[Demand, ...]
+    rules: RulesByTable
+    cascaded: tuple[str, ...]
 
 
-def numbered(relation: plan.Relation, parameters: int, *, compact: bool) -> Query:
-    """Renders a plan that may call sequences. `parameters`: the number of the statement's parameters."""
-    parts = separated(relation, parameters + 1)
-    query = query_of(parts.relation, compact=compact)
-    if parts.source is None:
-        return replace(query, calls=parts.calls)
-    source = query_of(parts.source, compact=compact)
-    return replace(query, calls=parts.calls, source=source, scans=(*query.scans, *source.scans))
-
-
-def query_of(relation: plan.Relation, *, compact: bool) -> Query:
-    """Renders a plan. `compact`: this is a worker process, so the result must be small."""
-    check_joins(relation)
-    used = numbers(relation)
-    written: plan.Values | pa.Table | None = relation if isinstance(relation, plan.Values) else None
-    if compact and written is not None and not used:
-        written = constants(written, ()) or written
-    long_literals: list[plan.Value] = []
-    sql = ""
-    if not isinstance(written, pa.Table):
-        try:
-            sql = render(relation, constants=long_literals)
-        except StatementTooComplex:  # VALUES lists seldom need their SQL
-            if written is None:
-                raise
-    return Query(sql, tuple(long_literals), used, relation.columns, tuple(scan.relation for scan in scans(relation)), written)
+WritePlan: TypeAlias = InsertPlan | ChangePlan | TruncatePlan
 
 
 def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, compact: bool = False) -> tuple[tuple[Field, ...] | None, WritePlan]:
@@ -154,7 +124,8 @@ def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, compact: b
             change = _change_plan(binder.delete(statement), compact=compact)
             return change.returning, change
         case s.Truncate():
-            return None, binder.truncate(statement)
+            write = binder.truncate(statement)
+            return None, TruncatePlan(write.tables, write.parameters, write.demands, rendered(write.rules, compact=compact), write.cascaded)
 
 
 def bound_in_worker(text: str, oids: Sequence[int], catalog: Catalog) -> tuple[tuple[Field, ...] | None, WritePlan]:
@@ -171,26 +142,23 @@ def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:
         None if write.rows is None else numbered(write.rows, len(write.parameters), compact=compact),
         existing,
         write.conflict,
+        write.arbiter,
         returning,
         parameter_types(write.parameters),
         write.demands,
-        _checks(write.checks, compact),
+        rendered(write.rules, compact=compact),
     )
 
 
 def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
-    rows, checks = numbered(write.rows, len(write.parameters), compact=compact), _checks(write.checks, compact)
+    rows, rules = numbered(write.rows, len(write.parameters), compact=compact), rendered(write.rules, compact=compact)
     if rows.calls and write.table.key is None:
         raise FeatureNotSupported(
             f"{rows.calls[0].name} in UPDATE of a table without a primary key is not supported", hint="Equal rows would get equal values."
         )
     return ChangePlan(
-        write.table, rows, write.updates, write.pinned, write.returning, parameter_types(write.parameters), write.demands, checks
+        write.table, rows, write.updates, write.pinned, write.returning, parameter_types(write.parameters), write.demands, rules
     )
-
-
-def _checks(checks: tuple[tuple[str, plan.Relation], ...], compact: bool) -> Checks:
-    return tuple((name, query_of(forbidden, compact=compact)) for name, forbidden in checks)
 
 
 def parameter_types(parameters: tuple[Type, ...]) -> tuple[Type, ...]:

@@ -1,11 +1,8 @@
 """The catalog: what exists in a lake, as values; `codec` has its stored form."""
 
 from tailgate.lake.catalog.catalog import FIRST_ID, Catalog, Change
+from tailgate.lake.catalog.formats import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, ERRORS
 from tailgate.lake.catalog.items import (
-    DEAD_LETTERS,
-    DEAD_LETTERS_FIRST,
-    DEAD_LETTERS_KEY,
-    ERRORS,
     Companion,
     Connection,
     DeadLetters,

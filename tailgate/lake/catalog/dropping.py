@@ -23,12 +23,14 @@ SEQUENCE = re.compile(r"'(\d+)'::regclass")  # in the stored text of a default
 class Dropped:
     """The items to drop. `items` includes the roots; `followers` are those that the statement did not name, for a NOTICE.
 
-    `defaulted`: tables that remain and have a default with a sequence that is dropped.
+    `defaulted`: tables that remain and have a default with a sequence that is dropped. `referring`: tables that remain and have a
+    foreign key to a table that is dropped.
     """
 
     items: tuple[Item, ...]
     followers: tuple[Item, ...]
     defaulted: tuple[Table, ...] = ()
+    referring: tuple[Table, ...] = ()
 
     @property
     def ids(self) -> frozenset[int]:
@@ -64,18 +66,21 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
     followers = [i for i in reversed(items) if i.id not in root_ids and not _goes_with_owner(i) and not i.replaces and i.id not in own]
     ids = {item.id for item in items}
     defaults = [(t, c, s) for t in catalog.each(Table) if t.id not in ids for c, s in sequences_of(t) if s in ids]
-    if (followers or defaults) and not cascade:
+    keys = [(t, k) for t in catalog.each(Table) if t.id not in ids for k in t.foreign_keys if k.table in ids]
+    if (followers or defaults or keys) and not cascade:
         details = [f"{described(catalog, i)} depends on {described(catalog, because[i.id])}" for i in followers]
         details += [
             f"default value for column {c} of {described(catalog, t)} depends on {described(catalog, catalog[s])}" for t, c, s in defaults
         ]
+        details += [f"constraint {k.name} on {described(catalog, t)} depends on {described(catalog, catalog[k.table])}" for t, k in keys]
         what = "desired object(s)" if len(roots) > 1 else described(catalog, roots[0])
         raise DependentObjectsStillExist(
             f"cannot drop {what} because other objects depend on {'them' if len(roots) > 1 else 'it'}",
             detail="\n".join(details),
             hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
-    return Dropped(tuple(sorted(items, key=lambda item: item.id)), tuple(followers), tuple({t.id: t for t, _, _ in defaults}.values()))
+    defaulted, referring = {t.id: t for t, _, _ in defaults}, {t.id: t for t, _ in keys}
+    return Dropped(tuple(sorted(items, key=lambda item: item.id)), tuple(followers), tuple(defaulted.values()), tuple(referring.values()))
 
 
 def sequences_of(table: Table) -> tuple[tuple[str, int], ...]:
@@ -87,6 +92,11 @@ def without_defaults(table: Table, sequences: frozenset[int]) -> Table:
     """Returns the table without the defaults that use these sequences."""
     dropped = {column for column, id in sequences_of(table) if id in sequences}
     return replace(table, defaults={c: text for c, text in table.defaults.items() if c not in dropped})
+
+
+def without_references(table: Table, tables: frozenset[int]) -> Table:
+    """Returns the table without the foreign keys to these tables."""
+    return replace(table, foreign_keys=tuple(key for key in table.foreign_keys if key.table not in tables))
 
 
 def _goes_with_owner(item: Item) -> bool:

@@ -1,4 +1,4 @@
-"""Values that items of the catalog contain: settings of connections, formats of messages, and other options of a source or a table."""
+"""Values that items of the catalog contain: settings of connections, formats of messages, other options, and the columns of companions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from tailgate.lake.types import Field
+from tailgate.lake.types import BOOL, BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +164,38 @@ class TransactionMetadata(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckConstraint(Record):
-    """A check constraint of a table. `text`: its condition. `columns`: the positions of the columns that the condition reads."""
+    """A check constraint of a table. `text`: its condition. `columns`: the positions of the columns that the condition reads.
+
+    `valid`: existing rows have been checked.
+    """
 
     name: str
     text: str
     columns: tuple[int, ...]
+    valid: bool = True
+
+
+ReferentialAction = Literal["no action", "restrict", "cascade", "set null", "set default"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKeyConstraint(Record):
+    """A foreign key of a table: the values of `columns` are those of `references` in a row of the table with the id `table`, or NULL.
+
+    - `columns`, `references`: positions.
+    - `deferred`: it is checked at COMMIT unless SET CONSTRAINTS says otherwise.
+    - `valid`: existing rows have been checked.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    table: int
+    references: tuple[int, ...]
+    on_delete: ReferentialAction = "no action"
+    on_update: ReferentialAction = "no action"
+    deferrable: bool = False
+    deferred: bool = False
+    valid: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,3 +247,25 @@ class SinkFormat(Record):
     type: Literal["avro", "json", "text", "protobuf", "ksqldb_json", "ksqldb_kafka", "ksqldb_delimited"]
     registry: str | None = None
     access: ConnectionSettings | None = None
+
+
+# ---- columns of relations that are created with an item -------------------------------------------------------------------------------
+
+# columns of a source's dead letters: records that could not be decoded, with the error
+DEAD_LETTERS = (
+    Field("topic", TEXT, False),
+    Field("partition", INT4, False),
+    Field("offset", INT8, False),
+    Field("time", TIMESTAMPTZ),
+    Field("key", BYTEA),
+    Field("value", BYTEA),
+    Field("error", TEXT, False),
+    Field("attempts", INT4, False),
+    Field("since", TIMESTAMPTZ),
+    Field("backfill", BOOL),
+)
+DEAD_LETTERS_KEY = (0, 1, 2)
+DEAD_LETTERS_FIRST = 8  # number of columns in the first version; `since` and `backfill` were added later
+
+# columns of a maintained item's errors
+ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))

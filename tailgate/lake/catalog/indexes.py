@@ -22,4 +22,5 @@ def definition(index: Index, on: str, relation: Item) -> str:
         text = quoted(relation.columns[column].name) + " DESC" * descending
         parts.append(text if first == descending else f"{text} NULLS {'FIRST' if first else 'LAST'}")
     include = f" INCLUDE ({', '.join(quoted(relation.columns[i].name) for i in index.include)})" if index.include else ""
-    return f"CREATE {'UNIQUE ' * index.unique}INDEX {quoted(index.name)} ON {on} USING {index.method} ({', '.join(parts)}){include}"
+    nulls = "" if index.nulls_distinct else " NULLS NOT DISTINCT"
+    return f"CREATE {'UNIQUE ' * index.unique}INDEX {quoted(index.name)} ON {on} USING {index.method} ({', '.join(parts)}){include}{nulls}"

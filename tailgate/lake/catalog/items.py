@@ -20,6 +20,7 @@ from tailgate.lake.catalog.formats import (
     ConnectionSettings,
     DeclaredColumn,
     Failure,
+    ForeignKeyConstraint,
     Include,
     KsqldbItem,
     MessageFormat,
@@ -29,26 +30,7 @@ from tailgate.lake.catalog.formats import (
 )
 from tailgate.lake.catalog.item_fields import ItemFields, Namespace, ReaderFields, ReplaceableFields
 from tailgate.lake.catalog.monitoring import Objective
-from tailgate.lake.types import BOOL, BYTEA, INT4, INT8, TEXT, TIMESTAMPTZ, Field, Type
-
-# columns of a source's dead letters: records that could not be decoded, with the error
-DEAD_LETTERS = (
-    Field("topic", TEXT, False),
-    Field("partition", INT4, False),
-    Field("offset", INT8, False),
-    Field("time", TIMESTAMPTZ),
-    Field("key", BYTEA),
-    Field("value", BYTEA),
-    Field("error", TEXT, False),
-    Field("attempts", INT4, False),
-    Field("since", TIMESTAMPTZ),
-    Field("backfill", BOOL),
-)
-DEAD_LETTERS_KEY = (0, 1, 2)
-DEAD_LETTERS_FIRST = 8  # number of columns in the first version; `since` and `backfill` were added later
-
-# columns of a maintained item's errors
-ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
+from tailgate.lake.types import Field, Type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +102,17 @@ class DeadLetters(ItemFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(ItemFields):
-    """A table. `defaults`: expressions by column. `constraint`: the primary key's name. `identity`: columns with a default of nextval."""
+    """A table.
+
+    - `defaults`: expressions by column. `identity`: columns with a default of nextval.
+    - `constraint`: the primary key's name.
+    """
 
     kind: ClassVar[Literal["table"]] = "table"
     defaults: Mapping[str, str] = field(default_factory=dict, metadata=option(always=True))
     constraint: str | None = field(default=None, metadata=option(always=True))
     checks: tuple[CheckConstraint, ...] = ()
+    foreign_keys: tuple[ForeignKeyConstraint, ...] = ()
     identity: Mapping[str, Literal["always", "by default"]] = field(default_factory=dict)
     retain_history_ms: int = 0
 
@@ -256,13 +243,17 @@ class Function(ReplaceableFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index(ItemFields):
-    """A user-defined index of a relation, the first item of `depends`, and dropped with it. Uniqueness is not checked.
+    """A user-defined index of a relation, the first item of `depends`, and dropped with it.
 
     An index has no rows: gateways build it from the relation's changes.
 
     - `positions`: the indexed columns, by their positions in the relation.
     - `descending`, `nulls_first`: for each column, as declared. They have no effect.
     - `include`: positions of the INCLUDE columns. They have no effect.
+    - `enforced`: whether writes of the table are checked. A unique index of another relation is not.
+    - `constraint`: whether it is the index of a UNIQUE constraint or, with `primary`, of a primary key.
+    - `deferrable`: as declared. It is checked after each statement.
+    - `nulls_distinct`: whether rows with NULL are always unique.
     """
 
     kind: ClassVar[Literal["index"]] = "index"
@@ -273,6 +264,11 @@ class Index(ItemFields):
     include: tuple[int, ...] = field(default=(), metadata=option(always=True))
     unique: bool = field(default=False, metadata=option(always=True))
     method: str = field(default="btree", metadata=option(always=True))
+    enforced: bool = False
+    constraint: bool = False
+    primary: bool = False
+    deferrable: bool = False
+    nulls_distinct: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

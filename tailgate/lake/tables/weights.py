@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +18,12 @@ from tailgate.lake.types import WEIGHT
 FOLD_ROWS = 200_000  # changes that are collected before they are summed: some 20 MB of narrow rows
 
 _ROW = "__row"
+
+
+def weighted(rows: pa.Table, weights: int | np.ndarray) -> pa.Table:
+    """Appends weights as the last column."""
+    column = np.full(rows.num_rows, weights, np.int64) if isinstance(weights, int) else weights.astype(np.int64)
+    return rows.append_column(pa.field(WEIGHT, pa.int64(), False), pa.array(column))
 
 
 def net(changes: pa.Table) -> pa.Table:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import Table
+from tailgate.lake.catalog.formats import ReferentialAction
+from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.types import INT8, Field, Type
 from tailgate.sql.authorization import Demand
 from tailgate.sql.plan import Relation
@@ -21,25 +23,46 @@ PLACE = Field("place", INT8, False)
 Checks: TypeAlias = tuple[tuple[str, Relation], ...]  # (constraint, a plan over INCOMING: the places of rows that violate it)
 
 
+# referential actions that write the referencing table
+CHANGING_ACTIONS: frozenset[ReferentialAction] = frozenset(("cascade", "set null", "set default"))
+
+
+@dataclass(frozen=True, slots=True)
+class TableRules:
+    """What the rows of a written table must satisfy.
+
+    `referring`: the foreign keys that reference the table, each with a plan for the row of its defaults if it has the action SET
+    DEFAULT. `version`: as of `lake.constraints.version`.
+    """
+
+    table: Table
+    checks: Checks
+    keys: tuple[Key, ...]
+    references: tuple[Reference, ...]
+    referring: tuple[tuple[Reference, Relation | None], ...]
+    version: str
+
+
 @dataclass(frozen=True, slots=True)
 class InsertRows:
     """A bound INSERT or COPY.
 
     `rows`: a plan with the columns of the table. For COPY it reads the client's rows from INCOMING; None
-    if these have all columns. `existing`: a plan over INCOMING and the table, None if the table has no
-    key. Its columns are the place, the existing row with the same key, and for DO UPDATE whether its
-    WHERE is true and the new row. `conflict`: the action for a row whose key exists. `returning`: a plan
+    if these have all columns. `conflict`: the action for a row whose key exists. `arbiter`: the key to which
+    this action applies, None for all keys. `existing`: for DO UPDATE, a plan over INCOMING and the table. Its columns are
+    the place, the existing row with the same key, whether WHERE is true, and the new row. `returning`: a plan
     over INCOMING, None without RETURNING.
     """
 
-    table: Item
+    table: Table
     rows: Relation | None
     existing: Relation | None
     conflict: str  # 'error', 'nothing', 'update'
+    arbiter: Key | None = None
     returning: Relation | None = None
     parameters: tuple[Type, ...] = ()
     demands: tuple[Demand, ...] = ()
-    checks: Checks = ()
+    rules: tuple[TableRules, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +74,23 @@ class ChangeRows:
     at most one row of the table.
     """
 
-    table: Item
+    table: Table
     rows: Relation
     updates: bool
     pinned: bool
     returning: tuple[Field, ...] | None = None
     parameters: tuple[Type, ...] = ()
     demands: tuple[Demand, ...] = ()
-    checks: Checks = ()
+    rules: tuple[TableRules, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TruncateTables:
-    """A bound TRUNCATE."""
+    """A bound TRUNCATE. `rules`: of each table. `cascaded`: the names of the tables that CASCADE adds, for notices."""
 
-    tables: tuple[Item, ...]
+    tables: tuple[Table, ...]
+    rules: tuple[TableRules, ...] = ()
+    cascaded: tuple[str, ...] = ()
     parameters: tuple[Type, ...] = ()
 
     @property

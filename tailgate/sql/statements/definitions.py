@@ -151,7 +151,7 @@ class IndexColumn:
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """CREATE [UNIQUE] INDEX [name] ON relation (columns), or CREATE DEFAULT INDEX ON relation."""
+    """CREATE [UNIQUE] INDEX [name] ON relation (columns) [NULLS [NOT] DISTINCT], or CREATE DEFAULT INDEX ON relation."""
 
     name: Name | None
     relation: Name
@@ -161,6 +161,7 @@ class CreateIndex:
     method: Literal["btree", "hash"] = "btree"
     default: bool = False
     if_not_exists: bool = False
+    nulls_distinct: bool = True
 
 
 @dataclass(frozen=True, slots=True)

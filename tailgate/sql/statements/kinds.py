@@ -22,6 +22,7 @@ from tailgate.sql.statements import kafka_statements as k
 from tailgate.sql.statements import ksqldb_statements as ksqldb
 from tailgate.sql.statements import queries as q
 from tailgate.sql.statements import session_statements as s
+from tailgate.sql.statements import tables as t
 from tailgate.sql.statements import writes as w
 from tailgate.sql.statements.needs import (
     AdministerRoles,
@@ -31,6 +32,7 @@ from tailgate.sql.statements.needs import (
     CreateInDatabase,
     CreateItem,
     DefineFunction,
+    GiveItem,
     GrantOnItems,
     GrantOnSchemas,
     HoldPrivilege,
@@ -146,6 +148,18 @@ def _alter(statement: d.AlterItem) -> Needs:
     return (OwnItems((statement.name,), namespace), place)
 
 
+def _create_table(statement: t.CreateTable) -> Needs:
+    referenced = tuple(key.table for key in statement.foreign_keys if key.table.name != statement.name.name)
+    return (CreateItem(statement.name), HoldPrivilege("REFERENCES", referenced))
+
+
+def _alter_table(statement: t.AlterTable) -> Needs:
+    added = (action.constraint for action in statement.actions if isinstance(action, t.AddConstraint))
+    referenced = tuple(constraint.table for constraint in added if isinstance(constraint, t.ForeignKey))
+    owners = tuple(GiveItem(statement.name, action.role) for action in statement.actions if isinstance(action, t.SetOwner))
+    return (OwnItems((statement.name,)), HoldPrivilege("REFERENCES", referenced), *owners)
+
+
 def _comment(statement: d.Comment) -> Needs:
     if statement.kind == "schema":
         return (OwnSchemas((statement.name,)),)
@@ -219,7 +233,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(w.Delete, {"DELETE": write_parsers.delete}, WRITE, rows=True),
     Kind(w.Truncate, {"TRUNCATE": write_parsers.truncate}, WRITE, tag="TRUNCATE TABLE"),
     Kind(w.CopyFrom, {"COPY": copying.copy}, WRITE),
-    Kind(w.AlterTable, {"ALTER": objects.alter}, WRITE, _owner, tag="ALTER TABLE"),
+    Kind(t.AlterTable, {"ALTER": objects.alter}, WRITE, _alter_table, tag="ALTER TABLE"),
     Kind(w.CreateTableAs, after("CREATE TABLE", create_table.create_table), WRITE, _new),
     # the session
     Kind(s.Begin, {"BEGIN": session_parser.begin, "START": session_parser.begin}, SESSION),
@@ -228,6 +242,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(s.RollbackTo, {"ROLLBACK": session_parser.rollback}, SESSION, ends_failed_block=True),
     Kind(s.Savepoint, {"SAVEPOINT": session_parser.savepoint}, SESSION, tag="SAVEPOINT"),
     Kind(s.Release, {"RELEASE": session_parser.release}, SESSION, tag="RELEASE"),
+    Kind(s.SetConstraints, after("SET CONSTRAINTS", session_parser.set_constraints), SESSION, tag="SET CONSTRAINTS"),
     Kind(s.Set, {"SET": session_parser.set_}, SESSION, tag="SET"),
     Kind(s.Reset, {"RESET": session_parser.reset}, SESSION, tag="RESET"),
     Kind(s.Discard, {"DISCARD": session_parser.discard}, SESSION),
@@ -264,7 +279,7 @@ TABLE: tuple[Kind, ...] = (
         lambda t: (CreateItem(t.name, t.replace, "endpoint"),),
         tag="CREATE ENDPOINT",
     ),
-    Kind(w.CreateTable, after("CREATE TABLE", create_table.create_table), CATALOG, _new, tag="CREATE TABLE"),
+    Kind(t.CreateTable, after("CREATE TABLE", create_table.create_table), CATALOG, _create_table, tag="CREATE TABLE"),
     Kind(
         k.CreateSource,
         after("CREATE", sources_and_sinks.create_source, "SOURCE", "MATERIALIZED SOURCE"),

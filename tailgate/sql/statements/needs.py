@@ -75,7 +75,7 @@ class OwnSchemas:
 class HoldPrivilege:
     """A privilege on items, and USAGE on their schemas."""
 
-    privilege: Literal["SELECT", "USAGE"]
+    privilege: Literal["SELECT", "USAGE", "REFERENCES"]
     names: tuple[Name, ...]
 
 
@@ -123,6 +123,14 @@ class BeRole:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveItem:
+    """The membership in a role that becomes the owner of an item. The role itself needs CREATE in the schema of the item."""
+
+    name: Name
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
 class BeSuperuser:
     """A superuser. `action` is for the error: "permission denied to …"."""
 
@@ -144,5 +152,6 @@ Need: TypeAlias = (
     | GrantOnSchemas
     | AdministerRoles
     | BeRole
+    | GiveItem
     | BeSuperuser
 )

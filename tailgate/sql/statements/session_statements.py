@@ -56,6 +56,14 @@ class RollbackTo:
 
 
 @dataclass(frozen=True, slots=True)
+class SetConstraints:
+    """SET CONSTRAINTS {ALL | name, …} {DEFERRED | IMMEDIATE}. `names`: () for ALL."""
+
+    names: tuple[Name, ...]
+    deferred: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Set:
     """SET [SESSION | LOCAL] name {= | TO} value, … Empty `values` mean DEFAULT.
 

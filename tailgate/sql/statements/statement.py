@@ -69,10 +69,12 @@ from tailgate.sql.statements.session_statements import (
     RollbackTo,
     Savepoint,
     Set,
+    SetConstraints,
     Unlisten,
 )
+from tailgate.sql.statements.tables import AlterTable, CreateTable
 from tailgate.sql.statements.values import Empty
-from tailgate.sql.statements.writes import AlterTable, CopyFrom, CreateTable, CreateTableAs, Delete, Insert, Truncate, Update
+from tailgate.sql.statements.writes import CopyFrom, CreateTableAs, Delete, Insert, Truncate, Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ Statement: TypeAlias = (
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
     | Discard | Unlisten | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
-    | CommentOnFunction | CreateTableAs | AlterTable
+    | CommentOnFunction | CreateTableAs | AlterTable | SetConstraints
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
     | CreateObjective | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb | InsertMessage

@@ -1,4 +1,4 @@
-"""Statements that create and write tables. Their trees are sqlglot's, created by `sql.grammar`."""
+"""Statements that write tables. Their trees are sqlglot's, created by `sql.grammar`."""
 
 from __future__ import annotations
 
@@ -7,87 +7,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sqlglot import exp
 
-from tailgate.lake.types import Type
-
 if TYPE_CHECKING:
     from tailgate.lake.catalog.names import Name
-    from tailgate.sql.statements.definitions import SequenceOptions
     from tailgate.sql.statements.values import Options, QueryText
-
-Generation: TypeAlias = Literal["serial", "always", "by default"]
-
-
-@dataclass(frozen=True, slots=True)
-class TableColumn:
-    """A column of CREATE TABLE. `default`: the text of an expression, or None.
-
-    `generated`: the column has a sequence with these `options`: that of a serial type, or of an identity column.
-    """
-
-    name: str
-    type: Type
-    nullable: bool = True
-    default: str | None = None
-    position: int | None = field(default=None, compare=False)
-    default_position: int | None = field(default=None, compare=False, repr=False)
-    generated: Generation | None = None
-    options: SequenceOptions | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """CHECK (expression) of a table or column. `name`: None if the constraint has no name."""
-
-    name: str | None
-    text: str
-    position: int = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class CreateTable:
-    """CREATE TABLE name (column, … [, PRIMARY KEY (…)]) [WITH (options)].
-
-    `key`: the columns of the primary key, or (). `constraint`: the name of the primary key.
-    `options_at`: as for CreateView.
-    """
-
-    name: Name
-    columns: tuple[TableColumn, ...]
-    key: tuple[str, ...] = ()
-    constraint: str | None = None
-    if_not_exists: bool = False
-    key_position: int | None = field(default=None, compare=False)
-    checks: tuple[Check, ...] = ()
-    options: Options = ()
-    options_at: tuple[int, int] = field(default=(0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class AddColumn:
-    """ADD [COLUMN] [IF NOT EXISTS] column."""
-
-    column: TableColumn
-    if_not_exists: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SetDefault:
-    """ALTER [COLUMN] column {SET DEFAULT expression | DROP DEFAULT}. `default`: the expression as typed, or None."""
-
-    column: str
-    default: str | None
-
-
-TableAction: TypeAlias = AddColumn | SetDefault
-
-
-@dataclass(frozen=True, slots=True)
-class AlterTable:
-    """ALTER TABLE [IF EXISTS] [ONLY] name action, …, for actions that change columns."""
-
-    name: Name
-    actions: tuple[TableAction, ...]
-    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +128,11 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """TRUNCATE name, … [RESTART IDENTITY | CONTINUE IDENTITY]"""
+    """TRUNCATE name, … [RESTART IDENTITY | CONTINUE IDENTITY] [CASCADE | RESTRICT]."""
 
     tables: tuple[Name, ...]
     restart: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)

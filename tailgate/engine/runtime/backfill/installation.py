@@ -108,10 +108,12 @@ class Installation:
             if state is not None:
                 remove_lost(engine, state[0])
 
-    def planned_anew(self, change: Change) -> list[MaterializedView]:
+    def planned_anew(
+        self, change: Change, changes: Callable[[], Changes] = tuple, check: Callable[[], None] = lambda: None
+    ) -> list[MaterializedView]:
         """Installs a change after which views may have new plans (a column becomes nullable).
 
-        Returns those views; they are filled again. The caller holds the lock.
+        Returns those views; they are filled again. The caller holds the lock. `changes`, `check`: as in `install`.
         """
         after = self.engine.catalog.apply(change)
         broken = self._broken(after, False)
@@ -119,7 +121,7 @@ class Installation:
         put = {i.id: i for i in change.put} | stale
         coming = prepared(self.engine, replacements_of(broken, after), after.apply(Change(put=tuple(stale.values()))))
         errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in broken]
-        self.install(replace(change, put=(*put.values(), *coming)), fill=tuple(coming), changes=lambda: errors)
+        self.install(replace(change, put=(*put.values(), *coming)), fill=tuple(coming), changes=lambda: [*changes(), *errors], check=check)
         return broken
 
     def _broken(self, catalog: Catalog, lost: bool) -> list[MaterializedView]:

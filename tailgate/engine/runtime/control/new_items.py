@@ -81,8 +81,8 @@ class NewItems:
                 items = with_errors(query_view)
                 return (*items, ddl.create_sink(statement, text, catalog.apply(Change(put=items))))
             case CreateTable():
-                table = ddl.create_table(statement, text, catalog)
-                return (table, *ddl.column_sequences(statement, table, catalog))
+                table, others = ddl.create_table(statement, text, catalog)
+                return (table, *others)
             case CreateSubscription():
                 return (ddl.create_subscription(statement, text, catalog),)
             case CreateObjective():

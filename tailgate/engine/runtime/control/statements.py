@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -30,11 +30,11 @@ from tailgate.engine.runtime.control.source_statements import Attending
 from tailgate.engine.runtime.control.turns import check_canceled, turn
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats.events.schemas import Part
-from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink
-from tailgate.lake.catalog.resolution import Resolution
+from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink, Table
+from tailgate.lake.catalog.resolution import Resolution, changed
 from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.control import FilledTable, Write
-from tailgate.lake.errors import DuplicateColumn, DuplicateTable, FeatureNotSupported, WrongObjectType
+from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, WrongObjectType
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
@@ -79,6 +79,7 @@ from tailgate.sql.statements import (
     parse,
 )
 from tailgate.sql.statements.kinds import kind_of
+from tailgate.sql.tables.indexes import create_index
 
 NO_ENDPOINTS = Endpoints()
 
@@ -201,7 +202,7 @@ class Statements:
         return {"tag": tag, "n": header.n, "time": header.time, "notices": all_notices}
 
     def change_table(self, accepted: Acceptance, body: bytes, client: Client) -> Answer:
-        """Creates or alters a table and changes its rows in one entry of the log; returns the answer of `POST /table`.
+        """Creates or alters a table with its rows, or creates a unique index, in one entry; returns the answer of `POST /table`.
 
         `accepted` keeps other writes back, and says whether a table that the gateway has read was written since.
         """
@@ -211,27 +212,36 @@ class Statements:
             if conflict:
                 return {"conflict": conflict}
             catalog = self._engine.catalog.with_resolution(names)
-            messages: tuple[str, ...] = ()
+            messages: tuple[tuple[str, str], ...] = ()
             match parse(request.statement.sql):
                 case CreateTable() as creation:
                     owner = _owner(request.statement.settings.get("role"), catalog)
-                    table = replace(ddl.create_table(creation, request.statement.sql, catalog), owner=owner)
-                    tag, change = "CREATE TABLE AS", Change(put=(table,))
+                    table = replace(ddl.create_table(creation, request.statement.sql, catalog)[0], owner=owner)
+                    tag, change, anew = "CREATE TABLE AS", Change(put=(table,)), False
                 case AlterTable() as statement:
-                    tag = "ALTER TABLE"
-                    table, change, messages = ddl.alter_table(statement, catalog)
+                    altered, change = ddl.alter_table(statement, catalog)
+                    tag, table, messages, anew = "ALTER TABLE", altered.after, altered.notices, altered.changes_plans
+                case CreateIndex() as statement:
+                    index, _ = create_index(statement, catalog)
+                    if index is None:
+                        raise changed("an index")
+                    table = catalog.expect(Table, index.depends[0])
+                    tag, change, anew = "CREATE INDEX", Change(put=(index,)), False
                 case other:
                     raise FeatureNotSupported(f"{type(other).__name__} with rows is not supported")
             changes = [(table.id, formed(pa.ipc.open_stream(rows).read_all(), arrow_schema(table.columns, weight=True)))] if rows else []
-            self._installation.install(change, changes=lambda: changes, check=lambda: check_canceled(client))
-        return self._answer(tag, *(notice(message, DuplicateColumn.sqlstate) for message in messages))
+            install = self._installation.planned_anew if anew else self._installation.install
+            install(change, changes=lambda: changes, check=lambda: check_canceled(client))
+        return self._answer(tag, *(notice(message, sqlstate) for message, sqlstate in messages))
 
     def _create_index(self, statement: CreateIndex, names: Resolution, client: Client) -> Answer:
         with turn(self._installation, client):
-            item, all_notices = ddl.create_index(statement, self._engine.catalog.with_resolution(names))
+            item, all_notices = create_index(statement, self._engine.catalog.with_resolution(names))
             if item is not None:
+                if item.enforced:
+                    raise FeatureNotSupported("a unique index of a table needs the check of its rows")
                 self._installation.install(Change(put=(item,)))
-        return {**self._answer("CREATE INDEX"), "notices": all_notices}
+        return self._answer("CREATE INDEX", *map(asdict, all_notices))
 
     def _create_sequence(self, statement: CreateSequence, creator: str | None, names: Resolution, client: Client) -> Answer:
         with turn(self._installation, client):

@@ -36,6 +36,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.lake.catalog import Catalog, Table
+from tailgate.lake.constraints import version
 from tailgate.lake.control import NEW_TABLE, Part, Write
 from tailgate.lake.errors import ProgramLimitExceeded, SerializationFailure, UndefinedTable
 from tailgate.lake.host import crash
@@ -133,7 +134,7 @@ class Writes:
                 return {"conflict": conflict}
             crash.point("write.begin")
             changed = [part for part in write.parts if part.changes]  # the others were only read
-            self._check_columns(changed)
+            self._check_rules(write)
             self._release(write)
             accepted = _Accepted(id, changed)
             self._accepted.append(accepted)
@@ -217,11 +218,11 @@ class Writes:
             if item is None or not isinstance(item, Table):
                 raise UndefinedTable("a table of the statement does not exist", detail="It was dropped while the statement ran.")
 
-    def _check_columns(self, parts: Sequence[Part]) -> None:
-        """Raises 40001 for rows of a table that has got columns since they were computed."""
+    def _check_rules(self, write: Write) -> None:
+        """Raises 40001 for rows of a table that has got other columns or constraints since they were computed."""
         catalog = self._catalog()
-        for part in parts:
-            if len(pa.ipc.open_stream(part.changes).schema) != len(catalog[part.table].columns) + 1:
+        for part in write.parts:
+            if part.version and part.version != version(catalog[part.table], catalog):
                 raise SerializationFailure(
                     "could not serialize access due to concurrent update", hint="The transaction might succeed if retried."
                 )

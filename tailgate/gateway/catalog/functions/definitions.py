@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tailgate.gateway.catalog.functions.context import FunctionContext, FunctionGroup, Listed, nothing
 from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
-from tailgate.gateway.catalog.relations import rows
+from tailgate.gateway.catalog.relations import constraint_rows, rows
 from tailgate.gateway.catalog.relations.signatures import Signature
 from tailgate.lake.catalog import Function, Item, Sequence
 from tailgate.lake.catalog.functions import arguments_of, result_of
@@ -120,18 +120,10 @@ class DefinitionFunctions(FunctionGroup):
         return by_oid
 
     def constraintdef(self, oid: int, pretty: bool = False) -> str | None:
-        if oid >= rows.CHECKS:
-            id, number = divmod(oid - rows.CHECKS, rows.CHECKS_MAX)
-            table = self.facts.item(id)
-            checks = rows.checks_of(table) if table is not None else ()
-            return f"CHECK (({checks[number].text}))" if number < len(checks) else None
         if (index := self.facts.fixed_constraints.get(oid)) is not None:
             word, names = index
             return f"{word} ({', '.join(map(quoted, names))})"
-        item = self.facts.item(oid - rows.CONSTRAINTS)
-        if item is None or not item.key:
-            return None
-        return f"PRIMARY KEY ({', '.join(quoted(item.columns[i].name) for i in item.key)})"
+        return constraint_rows.definition(oid, self.facts.catalog)
 
     def obj_description(self, oid: int, catalog: str) -> str | None:
         kind = self.facts.by_name.get((11, catalog))

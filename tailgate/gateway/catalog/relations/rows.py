@@ -4,7 +4,7 @@ An item's id is its oid. Oids of dependent objects are computed from it, so all 
 restart:
 
     id            the relation               TYPES + id        its row type; TYPES_ARRAY + id: the array of it
-    INDEXES + id  the index of its key       CONSTRAINTS + id  the primary key       RULES + id  the rule of a view
+    INDEXES + id  the index of its key       RULES + id  the rule of a view          constraints: `constraint_rows`
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailgate.gateway.catalog.relations import sequence_rows
+from tailgate.gateway.catalog.relations.constraint_rows import INDEXES, checks_of, foreign_keys_of, key_name, pg_constraint
 from tailgate.gateway.catalog.relations.sequence_rows import shown_default
 from tailgate.lake.catalog import Catalog, Function, Index, Item, Sequence, Table, View
-from tailgate.lake.catalog.formats import CheckConstraint
 from tailgate.lake.catalog.indexes import indexes
 from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, SEQUENCE_PRIVILEGES
 from tailgate.lake.catalog.schemas import BUILT_IN, TEMPORARY_ID, Schema
 
-TYPES, TYPES_ARRAY, INDEXES, CONSTRAINTS, RULES, DEPENDENCIES, DEFAULTS, CHECKS = (n << 28 for n in range(4, 12))
-CHECKS_MAX = 1 << 4  # CHECK constraints of a table that have oids
+TYPES, TYPES_ARRAY, RULES, DEPENDENCIES, DEFAULTS = (n << 28 for n in (4, 5, 8, 9, 10))
 
 HEAP, BTREE, HASH = 2, 403, 405  # pg_am
 # oids of pg_class, pg_constraint, pg_rewrite, pg_namespace, pg_proc
@@ -49,17 +48,6 @@ def relations(catalog: Catalog) -> list[Item]:
 
 def relkind(item: Item) -> str:
     return RELKIND.get(item.kind, "r")
-
-
-def key_name(item: Item) -> str:
-    if not is_primary(item):
-        return f"{item.name}_key"
-    return (item.constraint if isinstance(item, Table) else None) or f"{item.name}_pkey"
-
-
-def checks_of(item: Item) -> tuple[CheckConstraint, ...]:
-    """Returns the check constraints of a table; other relations have none."""
-    return item.checks if isinstance(item, Table) else ()
 
 
 def defaults_of(item: Item) -> Mapping[str, str]:
@@ -98,7 +86,7 @@ def indexed(catalog: Catalog) -> list[Indexed]:
             INDEXES + item.id, key_name(item), positions=key, descending=ascending, nulls_first=ascending, unique=True, schema=item.schema
         )
         entries.append(Indexed(item, index, is_primary(item)))
-    return entries + [Indexed(catalog[i.depends[0]], i) for i in indexes(catalog)]
+    return entries + [Indexed(catalog[i.depends[0]], i, i.primary) for i in indexes(catalog)]
 
 
 def keyed(catalog: Catalog) -> list[Item]:
@@ -115,6 +103,7 @@ def pg_namespace(catalog: Catalog) -> Iterator[Row]:
 
 def pg_class(catalog: Catalog) -> Iterator[Row]:
     with_index = {i.relation.id for i in indexed(catalog)}
+    referenced = {key.table for item in catalog.each(Table) for key in item.foreign_keys}
     yield from ({**row, "relacl": access_list(catalog[row["oid"]], catalog)} for row in sequence_rows.classes(catalog))
     for item in relations(catalog):
         kind = relkind(item)
@@ -125,7 +114,8 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
             "reltuples": 0.0 if kind == "v" else -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in with_index,
             "relisshared": False, "relpersistence": "t" if item.schema == TEMPORARY_ID else "p", "relkind": kind,
             "relnatts": len(item.columns), "relchecks": len(checks_of(item)),
-            "relhasrules": kind != "r", "relhastriggers": False, "relhassubclass": False, "relrowsecurity": False,
+            "relhasrules": kind != "r", "relhastriggers": item.id in referenced or bool(foreign_keys_of(item)),
+            "relhassubclass": False, "relrowsecurity": False,
             "relforcerowsecurity": False, "relacl": access_list(item, catalog),
             "relispopulated": item.ready, "relreplident": "n" if kind == "v" else "d",
             "relispartition": False, "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0,
@@ -227,35 +217,15 @@ def pg_index(catalog: Catalog) -> Iterator[Row]:
     for i in indexed(catalog):
         index, keys = i.index, len(i.index.positions)
         types = [i.relation.columns[c].type for c in index.positions]
-        nulls_equal = i.oid >= INDEXES and not i.primary  # the key index of a view
+        nulls_equal = (i.oid >= INDEXES and not i.primary) or not index.nulls_distinct  # the key index of a view
         yield {
             "indexrelid": i.oid, "indrelid": i.relation.id, "indnatts": len(i.columns), "indnkeyatts": keys, "indisunique": index.unique,
-            "indnullsnotdistinct": nulls_equal, "indisprimary": i.primary, "indisexclusion": False, "indimmediate": True,
+            "indnullsnotdistinct": nulls_equal, "indisprimary": i.primary, "indisexclusion": False, "indimmediate": not index.deferrable,
             "indisclustered": False, "indisvalid": True, "indcheckxmin": False, "indisready": True, "indislive": True,
             "indisreplident": False, "indkey": [c + 1 for c in i.columns], "indcollation": [COLLATION.get(t.name, 0) for t in types],
             "indclass": [OPERATOR_CLASS.get(t.name, 3126) for t in types],
             "indoption": [down | first << 1 for down, first in zip(index.descending, index.nulls_first, strict=True)],
         }  # fmt: skip
-
-
-def pg_constraint(catalog: Catalog) -> Iterator[Row]:
-    for item in keyed(catalog):
-        if is_primary(item):
-            yield {
-                "oid": CONSTRAINTS + item.id, "conname": key_name(item), "connamespace": item.schema,
-                "contype": "p", "condeferrable": False,
-                "condeferred": False, "convalidated": True, "conrelid": item.id, "contypid": 0, "conindid": INDEXES + item.id,
-                "conparentid": 0, "confrelid": 0, "confupdtype": " ", "confdeltype": " ", "confmatchtype": " ", "conislocal": True,
-                "coninhcount": 0, "connoinherit": True, "conkey": [i + 1 for i in item.key or ()],
-            }  # fmt: skip
-    for item in relations(catalog):
-        for number, check in enumerate(checks_of(item)[:CHECKS_MAX]):
-            yield {
-                "oid": CHECKS + item.id * CHECKS_MAX + number, "conname": check.name, "connamespace": item.schema, "contype": "c",
-                "condeferrable": False, "condeferred": False, "convalidated": True, "conrelid": item.id, "contypid": 0, "conindid": 0,
-                "conparentid": 0, "confrelid": 0, "confupdtype": " ", "confdeltype": " ", "confmatchtype": " ", "conislocal": True,
-                "coninhcount": 0, "connoinherit": False, "conkey": [i + 1 for i in check.columns], "conbin": check.text,
-            }  # fmt: skip
 
 
 def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:

@@ -123,19 +123,33 @@ WHERE NOT EXISTS (SELECT 1 FROM pg.pg_depend d WHERE d.classid = 1259 AND d.obji
 -- view information_schema.table_constraints
 SELECT pg_current_database_0(), n.nspname, x.conname, pg_current_database_0(), n.nspname, c.relname,
        CASE x.contype WHEN 'c' THEN 'CHECK' WHEN 'f' THEN 'FOREIGN KEY' WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' END,
-       'NO', 'NO', 'YES', 'YES'
-FROM pg.pg_constraint x JOIN pg.pg_class c ON c.oid = x.conrelid JOIN pg.pg_namespace n ON n.oid = c.relnamespace WHERE x.contype IN ('c', 'f', 'p', 'u')
+       CASE WHEN x.condeferrable THEN 'YES' ELSE 'NO' END, CASE WHEN x.condeferred THEN 'YES' ELSE 'NO' END, 'YES',
+       CASE WHEN x.contype <> 'u' THEN NULL WHEN i.indnullsnotdistinct THEN 'NO' ELSE 'YES' END
+FROM pg.pg_constraint x JOIN pg.pg_class c ON c.oid = x.conrelid JOIN pg.pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg.pg_index i ON i.indexrelid = x.conindid WHERE x.contype IN ('c', 'f', 'p', 'u')
 
 -- view information_schema.key_column_usage
 SELECT pg_current_database_0(), n.nspname, x.conname, pg_current_database_0(), n.nspname, c.relname, a.attname,
-       CAST(list_position(x.conkey, a.attnum) AS INTEGER), CAST(NULL AS INTEGER)
+       CAST(list_position(x.conkey, a.attnum) AS INTEGER),
+       CASE WHEN x.contype = 'f' THEN CAST(list_position(i.indkey, x.confkey[list_position(x.conkey, a.attnum)]) AS INTEGER) END
 FROM pg.pg_constraint x JOIN pg.pg_class c ON c.oid = x.conrelid JOIN pg.pg_namespace n ON n.oid = c.relnamespace
-JOIN pg.pg_attribute a ON a.attrelid = c.oid AND list_contains(x.conkey, a.attnum) WHERE x.contype IN ('p', 'u', 'f')
+JOIN pg.pg_attribute a ON a.attrelid = c.oid AND list_contains(x.conkey, a.attnum)
+LEFT JOIN pg.pg_index i ON i.indexrelid = x.conindid WHERE x.contype IN ('p', 'u', 'f')
 
 -- view information_schema.constraint_column_usage
-SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, pg_current_database_0(), n.nspname, x.conname
-FROM pg.pg_constraint x JOIN pg.pg_class c ON c.oid = x.conrelid JOIN pg.pg_namespace n ON n.oid = c.relnamespace
-JOIN pg.pg_attribute a ON a.attrelid = c.oid AND list_contains(x.conkey, a.attnum) WHERE x.contype IN ('p', 'u', 'c')
+SELECT pg_current_database_0(), tn.nspname, c.relname, a.attname, pg_current_database_0(), n.nspname, x.conname
+FROM pg.pg_constraint x JOIN pg.pg_namespace n ON n.oid = x.connamespace
+JOIN pg.pg_class c ON c.oid = CASE WHEN x.contype = 'f' THEN x.confrelid ELSE x.conrelid END JOIN pg.pg_namespace tn ON tn.oid = c.relnamespace
+JOIN pg.pg_attribute a ON a.attrelid = c.oid AND list_contains(CASE WHEN x.contype = 'f' THEN x.confkey ELSE x.conkey END, a.attnum)
+WHERE x.contype IN ('p', 'u', 'c', 'f')
+
+-- view information_schema.referential_constraints
+SELECT pg_current_database_0(), n.nspname, x.conname, pg_current_database_0(), kn.nspname, k.conname, 'NONE',
+       CASE x.confupdtype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' WHEN 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END,
+       CASE x.confdeltype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' WHEN 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END
+FROM pg.pg_constraint x JOIN pg.pg_namespace n ON n.oid = x.connamespace
+LEFT JOIN pg.pg_constraint k ON k.conindid = x.conindid AND k.contype IN ('p', 'u') LEFT JOIN pg.pg_namespace kn ON kn.oid = k.connamespace
+WHERE x.contype = 'f'
 
 -- view information_schema.table_privileges
 SELECT pg_current_user_0(), pg_current_user_0(), pg_current_database_0(), n.nspname, c.relname, 'SELECT', 'YES', 'YES'

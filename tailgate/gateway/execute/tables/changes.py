@@ -12,26 +12,28 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from tailgate.gateway.execute import committing
+from tailgate.gateway.execute import catalog_changes, committing
 from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, caught_up, settings_of, withdrawable
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
-from tailgate.gateway.writes import added_columns
+from tailgate.gateway.writes import altered_rows
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.pending import Pending, tables_below
 from tailgate.lake import errors as e
+from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.control import FilledTable, Part, StatementRequest, StatementResult, Write
-from tailgate.lake.errors import DuplicateColumn
 from tailgate.lake.log.entry import stream
 from tailgate.lake.tables.weights import net
 from tailgate.lake.types import arrow_schema
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
-from tailgate.sql.table_changes import altered_table, table_to_alter
+from tailgate.sql.tables import indexes
+from tailgate.sql.tables.alterations import alteration, table_to_alter
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,10 @@ class TableChange:
     tag: str
 
 
-async def run(
-    session: Session, bound: Bound, statement: s.CreateTableAs | s.AlterTable, tag: str, compute: Callable[[], Awaitable[TableChange | str]]
-) -> str:
+Compute: TypeAlias = Callable[[], Awaitable[TableChange | str]]
+
+
+async def run(session: Session, bound: Bound, statement: s.CreateTableAs | s.AlterTable | s.CreateIndex, tag: str, compute: Compute) -> str:
     """Carries out the change that `compute` returns, unless it returns the command tag of a statement that changes nothing.
 
     Raises 25001 inside a block.
@@ -95,9 +98,9 @@ def _section(rows: pa.Table) -> bytes:
     return stream(net(rows))
 
 
-# ---- ALTER TABLE
+# ---- ALTER TABLE and CREATE UNIQUE INDEX
 
-ALTER_TABLE = "ALTER TABLE"  # the command tag
+ALTER_TABLE, CREATE_INDEX = "ALTER TABLE", "CREATE INDEX"  # command tags
 
 
 async def alter(session: Session, bound: Bound, statement: s.AlterTable, values: Sequence[object]) -> str:
@@ -111,18 +114,43 @@ async def _altered(session: Session, text: str, statement: s.AlterTable) -> Tabl
     if table is None:
         session.notice(f'relation "{statement.name.name}" does not exist, skipping')
         return ALTER_TABLE
-    altered, notices = altered_table(table, statement, session.catalog)
-    if altered == table:
-        for notice in notices:
-            session.notice(notice, "NOTICE", DuplicateColumn.sqlstate)
+    altered = alteration(table, statement, session.catalog)
+    if altered.change == Change():
+        for message, sqlstate in altered.notices:
+            session.notice(message, "NOTICE", sqlstate)
         return ALTER_TABLE
-    plan = added_columns.plan(table, altered)
+    return await _with_rows(session, text, ALTER_TABLE, table, session.catalog.apply(altered.change), altered.validated)
+
+
+async def create_index(session: Session, bound: Bound, statement: s.CreateIndex, values: Sequence[object]) -> str:
+    """Creates an index and returns the command tag. For a unique index of a table, the rows are checked."""
+    relation = session.catalog.find(statement.relation)
+    if not statement.unique or not isinstance(relation, Table):
+        return await catalog_changes.run(session, bound, statement, values)
+    return await run(session, bound, statement, CREATE_INDEX, partial(_indexed, session, bound.text, statement))
+
+
+async def _indexed(session: Session, text: str, statement: s.CreateIndex) -> TableChange | str:
+    index, notices = indexes.create_index(statement, session.catalog)
+    if index is None:
+        for notice in notices:
+            session.notice(notice.message, notice.severity, notice.sqlstate)
+        return CREATE_INDEX
+    table = session.catalog.expect(Table, index.depends[0])
+    return await _with_rows(session, text, CREATE_INDEX, table, session.catalog.apply(Change(put=(index,))), frozenset())
+
+
+async def _with_rows(session: Session, text: str, tag: str, table: Table, after: Catalog, validated: frozenset[str]) -> TableChange:
+    """Returns a change of a table with the changes of its rows, which satisfy its new constraints."""
+    schema = arrow_schema(after[table.id].columns, weight=True)
+    plan = altered_rows.plan(table, after, validated, session.catalog)
     if plan is None:
-        return TableChange(text, table.id, arrow_schema(altered.columns, weight=True).empty_table(), (table.id,), ALTER_TABLE)
-    style, names = session.settings.style, session.catalog
+        return TableChange(text, table.id, schema.empty_table(), (table.id,), tag)
+    style, catalog = session.settings.style, session.catalog
+    names = {"s": catalog.schema_of(table).name, "t": table.name}
     rows = await session.serving.queries.write(
         session.access.authorize(plan),
-        [table],
-        lambda cursor: added_columns.changes(plan, Evaluation(cursor, (), style, names).query(plan.rows), names),
+        list(plan.relations),
+        lambda cursor: altered_rows.changes(plan, Evaluation(cursor, (), style, catalog), names),
     )
-    return TableChange(text, table.id, rows, (table.id,), ALTER_TABLE)
+    return TableChange(text, table.id, rows, tuple(t.id for t in plan.relations), tag)

@@ -12,7 +12,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS, LongWrite
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import plans
-from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, Write, WritePlan
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, TruncatePlan, Write, WritePlan
 
 
 async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oids: Sequence[int]) -> Bound:
@@ -37,7 +37,9 @@ async def begin(session: Session, bound: Bound, statement: Write | LongWrite, va
             word = "INSERT 0"
         case ChangePlan(updates=updates):
             word = "UPDATE" if updates else "DELETE"
-        case _:
+        case TruncatePlan(cascaded=cascaded):
+            for name in cascaded:
+                session.notice(f'truncate cascades to table "{name}"')
             return "TRUNCATE TABLE"
     if bound.columns is None or effect.returned is None:
         return f"{word} {effect.count}"

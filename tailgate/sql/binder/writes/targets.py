@@ -14,6 +14,7 @@ from sqlglot import exp
 from tailgate.lake.catalog import Catalog, Source, Table, View
 from tailgate.lake.catalog import Sequence as SequenceItem
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.constraints import Key, keys_of, references_to
 from tailgate.lake.errors import (
     DatatypeMismatch,
     DuplicateColumn,
@@ -41,7 +42,7 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.plan import Literal, Scalar
 from tailgate.sql.statements.values import QueryText
-from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue, Truncate
+from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue, OnConflict, Truncate
 from tailgate.values.numbers.integers import RANGES
 
 
@@ -56,19 +57,14 @@ def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Ta
     return item
 
 
-def constraint_of(table: Table) -> str:
-    """Returns the name of a table's primary key constraint."""
-    return table.constraint or f"{table.name}_pkey"
-
-
-def check_arbiter(table: Table, statement: Insert) -> None:
-    """Raises 42704, 42601, 42703 or 42P10 for an ON CONFLICT that is not on the primary key."""
-    clause = statement.conflict
-    assert clause is not None
+def arbiter_of(table: Table, clause: OnConflict, catalog: Catalog) -> Key | None:
+    """Returns the key that ON CONFLICT infers or names; None for DO NOTHING on all keys. Raises 42704, 42601, 42703, 42P10, 55000."""
+    keys = keys_of(table, catalog)
     if clause.constraint is not None:
-        if clause.constraint != constraint_of(table):
+        named = next((key for key in keys if key.constraint and key.name == clause.constraint), None)
+        if named is None:
             raise UndefinedObject(f'constraint "{clause.constraint}" for table "{table.name}" does not exist')
-        return
+        return _immediate(named, table, catalog)
     if not clause.columns:
         if clause.update is not None:
             raise SyntaxError_(
@@ -76,13 +72,26 @@ def check_arbiter(table: Table, statement: Insert) -> None:
                 hint="For example, ON CONFLICT (column_name).",
                 position=clause.position,
             )
-        return
+        return None
     names = [c.name for c in table.columns]
     for column in clause.columns:
         if column.name not in names:
             raise UndefinedColumn(f'column "{column.name}" does not exist', position=column.position)
-    if table.key is None or {names.index(c.name) for c in clause.columns} != set(table.key):
+    inferred = {names.index(c.name) for c in clause.columns}
+    found = next((key for key in keys if set(key.columns) == inferred), None)
+    if found is None:
         raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
+    return _immediate(found, table, catalog)
+
+
+def _immediate(key: Key, table: Table, catalog: Catalog) -> Key:
+    """Raises 55000 for a deferrable key."""
+    if key.deferrable:
+        raise ObjectNotInPrerequisiteState(
+            "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters",
+            names={"s": catalog.schema_of(table).name, "t": table.name, "n": key.name},
+        )
+    return key
 
 
 def columns_named(table: Table, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:
@@ -146,6 +155,18 @@ def check_restart(statement: Truncate, table: Table, catalog: Catalog) -> None:
     if statement.restart and owned is not None:
         hint = f"TRUNCATE the table, then SELECT setval('{catalog.name_of(owned).sql}', {owned.start}, false)."
         raise FeatureNotSupported("RESTART IDENTITY is not supported", hint=hint)
+
+
+def check_truncated(tables: Sequence[Table], catalog: Catalog) -> None:
+    """Raises 0A000 if a table that is not truncated references one that is."""
+    ids = {table.id for table in tables}
+    for reference in (r for table in tables for r in references_to(table, catalog) if r.table.id not in ids):
+        other, table = reference.table.name, reference.referenced.name
+        raise FeatureNotSupported(
+            "cannot truncate a table referenced in a foreign key constraint",
+            detail=f'Table "{other}" references "{table}".',
+            hint=f'Truncate table "{other}" at the same time, or use TRUNCATE ... CASCADE.',
+        )
 
 
 def only_default(table: Table, column: str) -> TailgateError:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from tailgate.lake.catalog import Catalog, items
+from tailgate.lake.constraints import Key, references_to
 from tailgate.lake.errors import (
     SyntaxError_,
     UndefinedColumn,
@@ -31,11 +32,12 @@ from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Named, Scope, Source, Table, placed
 from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.binder.writes.rules import rules_of
 from tailgate.sql.binder.writes.targets import (
+    arbiter_of,
     assigned,
-    check_arbiter,
     check_restart,
-    checks_of,
+    check_truncated,
     columns_named,
     default_of,
     empty_level,
@@ -48,9 +50,9 @@ from tailgate.sql.binder.writes.targets import (
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import AggregateCall, And, Column, Filter, Join, Literal, Not, Project, Reduce, Relation, Scalar, Scan, nullable
+from tailgate.sql.plan import AggregateCall, And, Column, Filter, Join, Literal, Project, Reduce, Relation, Scalar, Scan, nullable
 from tailgate.sql.plan.properties import constant_columns
-from tailgate.sql.plan.writes import INCOMING, PLACE, ChangeRows, Checks, InsertRows, TruncateTables
+from tailgate.sql.plan.writes import INCOMING, PLACE, ChangeRows, InsertRows, TruncateTables
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import (
     Assignment,
@@ -100,13 +102,16 @@ class Writes:
                 rows = self._selected(table, targets, columns, query, identity)
             case given:
                 rows = self._values(table, targets, columns, with_defaults(given, identity))
-        existing, conflict = self._existing(table, statement)
+        arbiter = None if statement.conflict is None else arbiter_of(table, statement.conflict, self.catalog)
+        existing = None if arbiter is None else self._existing(table, statement, arbiter)
+        conflict = "error" if statement.conflict is None else "nothing" if existing is None else "update"
         incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), statement.alias or table.name)
         scope = scopes.of(statement.alias or table.name, table.columns, relation=table.name, item=0 if statement.alias else table.id)
         self.level.tables.extend(scope.tables)
         returning = self._returning(incoming, scope, statement.returning)
         plans = (None if p is None else decorrelate(p) for p in (existing, returning))
-        bound = InsertRows(table, decorrelate(rows), next(plans), conflict, next(plans), self._types(), (), _checks(table))
+        rules = rules_of(table, self.catalog, adds_only=conflict != "update")
+        bound = InsertRows(table, decorrelate(rows), next(plans), conflict, arbiter, next(plans), self._types(), (), rules)
         privileges = ["INSERT", *(["UPDATE", "SELECT"] if conflict == "update" else []), *(["SELECT"] if statement.returning else [])]
         return replace(bound, demands=self._demands(table, *privileges))
 
@@ -125,8 +130,8 @@ class Writes:
             incoming = Scan(INCOMING, (*input_columns, PLACE), (len(input_columns),), table.name)
             filled = self._filled(table, values)
             rows = Project(incoming, filled, fields_of(table.columns, [filled]))
-        existing, conflict = self._existing(table, Insert(statement.table, None))
-        return InsertRows(table, rows, existing, conflict, demands=self._demands(table, "INSERT"), checks=_checks(table)), targets
+        demands, rules = self._demands(table, "INSERT"), rules_of(table, self.catalog, adds_only=True)
+        return InsertRows(table, rows, None, "error", demands=demands, rules=rules), targets
 
     def _values(
         self, table: items.Table, targets: tuple[int, ...], columns: tuple[ColumnName, ...], lists: tuple[tuple[InsertValue, ...], ...]
@@ -207,27 +212,19 @@ class Writes:
         """Casts a scalar to the type of a column, as an assignment does. Raises 42804."""
         return assigned(table.columns[index], scalar, self.parameters, place)
 
-    def _existing(self, table: items.Table, statement: Insert) -> tuple[Relation | None, str]:
-        """Returns the plan of the stored rows that conflict with new ones, and the action for them.
-
-        The plan is None if the table has no primary key. The action is 'error', 'nothing' or
-        'update'.
-        """
+    def _existing(self, table: items.Table, statement: Insert, arbiter: Key) -> Relation | None:
+        """Returns the plan of the stored rows that DO UPDATE changes; None for another action."""
         clause = statement.conflict
-        if clause is not None:
-            check_arbiter(table, statement)
-        if table.key is None:
-            return None, "error"
+        if clause is None or clause.update is None:
+            return None
         width = len(table.columns)
         incoming = Scan(INCOMING, (*table.columns, PLACE), (width,), "excluded")
         stored = Scan(table.id, table.columns, table.key, table.name)
         alias = statement.alias or table.name
-        pairs: list[Scalar] = [_equal(self.parameters, k, width + 1 + k, table.columns[k].type) for k in table.key]
+        pairs: list[Scalar] = [_equal(self.parameters, k, width + 1 + k, table.columns[k].type) for k in arbiter.columns]
         joined = Join(incoming, stored, "inner", pairs[0] if len(pairs) == 1 else And(tuple(pairs)))
         shown: list[Scalar] = [Column(width, INT8), *(Column(width + 1 + i, f.type) for i, f in enumerate(table.columns))]
         fields = [PLACE, *table.columns]
-        if clause is None or clause.update is None:
-            return Project(joined, tuple(shown), tuple(fields)), "error" if clause is None else "nothing"
         old = scopes.of(alias, table.columns, relation=table.name, item=0 if statement.alias else table.id).moved(width + 1)
         excluded = tuple(Named(f.name, Column(i, f.type)) for i, f in enumerate(table.columns))
         scope = Scope(old.columns, (*old.tables, Table("excluded", excluded)))
@@ -238,7 +235,7 @@ class Writes:
         new = self._set(table, clause.update, binder, width + 1)
         shown += [passes, *new]
         fields += [Field("passes", BOOL), *fields_of(table.columns, [new])]
-        return Project(joined, tuple(shown), tuple(fields)), "update"
+        return Project(joined, tuple(shown), tuple(fields))
 
     # ---- UPDATE, DELETE ----------------------------------------------------------------------------------------------------
 
@@ -295,8 +292,8 @@ class Writes:
             if len(fields) > behind:
                 rows = Project(rows, tuple(Column(i, f.type) for i, f in enumerate(fields[:behind])), fields[:behind])
         updates = assignments is not None
-        demands = self._demands(table, "UPDATE" if updates else "DELETE", "SELECT")
-        return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, _checks(table) if updates else ())
+        demands, rules = self._demands(table, "UPDATE" if updates else "DELETE", "SELECT"), rules_of(table, self.catalog)
+        return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, rules)
 
     def _set(self, table: items.Table, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
         """Returns the new row.
@@ -364,15 +361,16 @@ class Writes:
                 raise WrongObjectType(f'"{item.name}" is not a table')
             if item not in tables:
                 tables.append(item)
-            check_restart(statement, item, self.catalog)
-        return TruncateTables(tuple(tables))
-
-
-def _checks(table: items.Table) -> Checks:
-    """Returns for each CHECK its name and a plan for the places of the rows that violate it."""
-    incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), table.name)
-    place = Column(len(table.columns), INT8)
-    return tuple((name, Project(Filter(incoming, Not(check)), (place,), (PLACE,))) for name, check in checks_of(table))
+        named = len(tables)
+        for table in tables:  # grows
+            for reference in references_to(table, self.catalog) if statement.cascade else ():
+                if reference.table not in tables:
+                    tables.append(reference.table)
+        check_truncated(tables, self.catalog)
+        for table in tables:
+            check_restart(statement, table, self.catalog)
+        rules = tuple(rules for table in tables for rules in rules_of(table, self.catalog, adds_only=True))
+        return TruncateTables(tuple(tables), rules, tuple(table.name for table in tables[named:]))
 
 
 def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:

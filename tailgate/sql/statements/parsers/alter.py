@@ -16,7 +16,7 @@ from tailgate.sql.statements.kafka_statements import RefreshSchema, ResumeSource
 from tailgate.sql.statements.parsers.clauses import options, relation_name
 from tailgate.sql.statements.parsers.functions import function_name
 from tailgate.sql.statements.parsers.tables.alter_table import alter_table
-from tailgate.sql.statements.writes import AlterTable
+from tailgate.sql.statements.tables import AlterTable
 
 KINDS: dict[str, ObjectKind] = {
     "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "sequence": "sequence",

@@ -16,9 +16,8 @@ from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists,
 
 OTHER_METHODS = ("gin", "gist", "spgist", "brin", "bloom", "rum", "hnsw", "ivfflat")
 CLASSES = "_ops"  # the suffix of operator classes
+PATTERN_CLASSES = ("text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops", "text_ops", "varchar_ops")  # have no effect in C order
 CLAUSES = {
-    ("nulls", "not", "distinct"): "NULLS NOT DISTINCT",
-    ("nulls", "distinct"): "NULLS DISTINCT",
     ("with",): "WITH",
     ("tablespace",): "TABLESPACE",
     ("where",): "WHERE",
@@ -53,11 +52,15 @@ def create_index(cursor: Parser) -> CreateIndex:
         columns = tuple(cursor.listed(_column))
         cursor.expect(")")
     include = column_names(cursor) if cursor.accept_word("include") else ()
+    distinct = True
+    if cursor.accept_word("nulls"):
+        distinct = not cursor.accept_word("not")
+        cursor.expect_word("distinct")
     for words, what in CLAUSES.items():
         if cursor.at_word(*words):
             hint = PARTIAL if what == "WHERE" else None
             raise FeatureNotSupported(f"{what} of an index is not supported", hint=hint, position=cursor.position)
-    return CreateIndex(this, relation, columns, include, unique, method, default, absent)
+    return CreateIndex(this, relation, columns, include, unique, method, default, absent, distinct)
 
 
 def _method(cursor: Parser) -> Literal["btree", "hash"]:
@@ -88,6 +91,8 @@ def _column(cursor: Parser) -> IndexColumn:
         collation = name(cursor).name
         if collation not in ("C", "POSIX", "default", "ucs_basic"):
             raise FeatureNotSupported(f'collation "{collation}" is not supported', position=at)
+    if cursor.token.kind == "word" and cursor.token.value in PATTERN_CLASSES:
+        cursor.advance()
     if cursor.token.kind == "word" and cursor.token.value.endswith(CLASSES):
         raise FeatureNotSupported(f"operator class {cursor.token.value} is not supported", hint="Leave it out.", position=cursor.position)
     descending = cursor.any_word("asc", "desc") == "desc"

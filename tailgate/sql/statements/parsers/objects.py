@@ -37,8 +37,8 @@ from tailgate.sql.statements.parsers.schemas import alter_schema, drop_schema, s
 from tailgate.sql.statements.parsers.unsupported import refuse, refuse_create, refuse_drop, refuse_show
 from tailgate.sql.statements.queries import Explain, Select, Show, Tail
 from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole
+from tailgate.sql.statements.tables import AlterTable
 from tailgate.sql.statements.values import Options, option
-from tailgate.sql.statements.writes import AlterTable
 
 Creation: TypeAlias = CreateSource | CreateView | CreateRole | CreateFunction | CreateIndex
 

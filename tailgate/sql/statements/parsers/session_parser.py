@@ -8,6 +8,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements import session_statements as v
+from tailgate.sql.statements.parsers.clauses import relation_name
 from tailgate.sql.statements.parsers.objects import setting_name
 from tailgate.sql.statements.values import QueryText
 
@@ -93,6 +94,15 @@ def release(cursor: Parser) -> v.Release:
     cursor.advance()
     cursor.accept_word("savepoint")
     return v.Release(name(cursor).name)
+
+
+def set_constraints(cursor: Parser) -> v.SetConstraints:
+    """Parses {ALL | name, …} {DEFERRED | IMMEDIATE}, after SET CONSTRAINTS."""
+    names = () if cursor.accept_word("all") else tuple(cursor.listed(relation_name))
+    mode = cursor.any_word("deferred", "immediate")
+    if mode is None:
+        raise cursor.error()
+    return v.SetConstraints(names, mode == "deferred")
 
 
 def set_(cursor: Parser) -> v.Set:

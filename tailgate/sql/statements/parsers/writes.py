@@ -231,6 +231,5 @@ def truncate(cursor: Parser) -> Truncate:
     cursor.accept_word("only")
     tables = cursor.listed(relation_name)
     restart = not cursor.accept_word("continue", "identity") and cursor.accept_word("restart", "identity")
-    if cursor.any_word("cascade", "restrict") == "cascade":
-        raise unsupported("TRUNCATE … CASCADE", cursor.tokens[cursor.index - 1].position)
-    return Truncate(tuple(tables), restart)
+    cascade = cursor.any_word("cascade", "restrict") == "cascade"
+    return Truncate(tuple(tables), restart, cascade)

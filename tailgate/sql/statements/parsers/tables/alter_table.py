@@ -1,6 +1,6 @@
-"""Parses the actions of ALTER TABLE that change columns.
+"""Parses the actions of ALTER TABLE that change the definition of a table.
 
-Source: PostgreSQL 15, "ALTER TABLE"; gram.y, alter_table_cmd.
+Source: PostgreSQL 15, "ALTER TABLE"; gram.y, alter_table_cmd, RenameStmt.
 """
 
 from __future__ import annotations
@@ -8,38 +8,96 @@ from __future__ import annotations
 from tailgate.lake.catalog.names import Name
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.grammar.type_resolution import resolve
+from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.parsers.clauses import if_not_exists, since
-from tailgate.sql.statements.parsers.tables.create_table import table_column
+from tailgate.sql.statements.parsers.tables.constraints import CONSTRAINTS, table_constraint
+from tailgate.sql.statements.parsers.tables.create_table import added_column
 from tailgate.sql.statements.parsers.unsupported import unsupported
-from tailgate.sql.statements.writes import AddColumn, AlterTable, SetDefault, TableAction
+from tailgate.sql.statements.tables import (
+    AddColumn,
+    AddConstraint,
+    AlterTable,
+    DropColumn,
+    DropConstraint,
+    RenameColumn,
+    RenameConstraint,
+    SetDefault,
+    SetNullable,
+    SetOwner,
+    SetType,
+    TableAction,
+    ValidateConstraint,
+)
 
-CONSTRAINTS = ("constraint", "primary", "unique", "check", "foreign", "exclude")
+ACTIONS = ("add", "alter", "drop", "validate", "owner")  # first words of actions
 
 
 def alter_table(cursor: Parser, table: Name, exists: bool) -> AlterTable | None:
     """Parses the actions, after the name of the table. Returns None and consumes nothing for other forms of ALTER TABLE."""
-    if not (cursor.at_word("add") or cursor.at_word("alter")):
+    if cursor.at_word("rename") and not cursor.at_word("rename", "to"):
+        return AlterTable(table, (_rename(cursor),), exists)
+    if not any(cursor.at_word(word) for word in ACTIONS):
         return None
     actions: list[TableAction] = []
     while True:
-        actions.append(_action(cursor, table))
+        actions += _actions(cursor, table)
         if not cursor.accept(","):
             return AlterTable(table, tuple(actions), exists)
 
 
-def _action(cursor: Parser, table: Name) -> TableAction:
+def _rename(cursor: Parser) -> TableAction:
+    """Parses RENAME [COLUMN] … and RENAME CONSTRAINT …"""
+    cursor.expect_word("rename")
+    constraint = cursor.accept_word("constraint")
+    if not constraint:
+        cursor.accept_word("column")
+    old = names.name(cursor).name
+    cursor.expect_word("to")
+    new = names.name(cursor).name
+    return RenameConstraint(old, new) if constraint else RenameColumn(old, new)
+
+
+def _actions(cursor: Parser, table: Name) -> list[TableAction]:
+    """Parses an action. ADD COLUMN with constraints is several."""
     at = cursor.position
     if cursor.accept_word("add"):
-        word = next((w for w in CONSTRAINTS if cursor.at_word(w)), None)
-        if word is not None:
-            raise unsupported(f"ALTER TABLE … ADD {word.upper()}", at)
+        if any(cursor.at_word(word) for word in CONSTRAINTS):
+            return [AddConstraint(table_constraint(cursor))]
         cursor.accept_word("column")
         absent = if_not_exists(cursor)
-        return AddColumn(table_column(cursor, table), absent)
-    if not cursor.accept_word("alter"):
-        if cursor.token.kind != "word":
-            raise cursor.error()
-        raise unsupported(f"ALTER TABLE … {cursor.token.text.upper()}, with other actions,", at)
+        column, constraints = added_column(cursor, table)
+        if absent and constraints:
+            raise unsupported("IF NOT EXISTS of a column with constraints", at, "Add the constraints by ADD CONSTRAINT.")
+        return [AddColumn(column, absent), *map(AddConstraint, constraints)]
+    if cursor.accept_word("alter"):
+        return [_alter(cursor, at)]
+    if cursor.accept_word("drop"):
+        return [_drop(cursor)]
+    if cursor.accept_word("validate", "constraint"):
+        return [ValidateConstraint(names.name(cursor).name)]
+    if cursor.accept_word("owner", "to"):
+        return [SetOwner(names.name(cursor).name)]
+    if cursor.token.kind != "word":
+        raise cursor.error()
+    raise unsupported(f"ALTER TABLE … {cursor.token.text.upper()}, with other actions,", at)
+
+
+def _drop(cursor: Parser) -> TableAction:
+    """Parses the rest of DROP CONSTRAINT and DROP [COLUMN]."""
+    constraint = cursor.accept_word("constraint")
+    if not constraint:
+        cursor.accept_word("column")
+    exists = cursor.accept_word("if", "exists")
+    name = names.name(cursor).name
+    cascade = cursor.any_word("cascade", "restrict") == "cascade"
+    return DropConstraint(name, exists, cascade) if constraint else DropColumn(name, exists, cascade)
+
+
+def _alter(cursor: Parser, at: int) -> TableAction:
+    """Parses the rest of ALTER [COLUMN]."""
+    if cursor.at_word("constraint"):
+        raise unsupported("ALTER TABLE … ALTER CONSTRAINT", at, "Drop the constraint, and add it again.")
     cursor.accept_word("column")
     column = names.name(cursor).name
     if cursor.accept_word("drop", "default"):
@@ -48,7 +106,19 @@ def _action(cursor: Parser, table: Name) -> TableAction:
         start = cursor.position
         cursor.expression()
         return SetDefault(column, since(cursor, start))
+    if cursor.accept_word("drop", "not", "null"):
+        return SetNullable(column, True)
+    if cursor.accept_word("set", "not", "null"):
+        return SetNullable(column, False)
+    if cursor.accept_word("type") or cursor.accept_word("set", "data", "type"):
+        type = resolve(type_name(cursor))
+        using = None
+        if cursor.accept_word("using"):
+            start = cursor.position
+            cursor.expression()
+            using = since(cursor, start)
+        return SetType(column, type, using)
     if cursor.token.kind == "end":
         raise cursor.error()
-    words = cursor.token.text.upper() if cursor.at_word("type") else f"{cursor.token.text} {cursor.peek().text}".upper().strip()
+    words = f"{cursor.token.text} {cursor.peek().text}".upper().strip()
     raise unsupported(f"ALTER TABLE … ALTER COLUMN … {words}", at)

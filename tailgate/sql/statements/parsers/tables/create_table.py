@@ -1,6 +1,6 @@
-"""Parses CREATE TABLE: columns, defaults, PRIMARY KEY and CHECK. Other constraints raise 0A000.
+"""Parses CREATE TABLE: columns with their types, defaults and sequences, and constraints.
 
-Source: PostgreSQL 15, "CREATE TABLE"; gram.y, columnDef, ConstraintElem.
+Source: PostgreSQL 15, "CREATE TABLE"; gram.y, columnDef.
 """
 
 from __future__ import annotations
@@ -13,19 +13,16 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.definitions import SequenceOptions
-from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, since, with_options
+from tailgate.sql.statements.parsers.clauses import if_not_exists, relation_name, since, with_options
 from tailgate.sql.statements.parsers.sequences import sequence_options
+from tailgate.sql.statements.parsers.tables.constraints import CONSTRAINTS, column_constraint, table_constraint
 from tailgate.sql.statements.parsers.tables.create_table_as import at_query_of_table, create_table_as
 from tailgate.sql.statements.parsers.unsupported import unsupported
-from tailgate.sql.statements.writes import Check, CreateTable, CreateTableAs, Generation, TableColumn
+from tailgate.sql.statements.tables import Check, Constraint, CreateTable, ForeignKey, Generation, TableColumn, Unique
+from tailgate.sql.statements.writes import CreateTableAs
 
-# unsupported constraints and column clauses: first words → name and hint of the error
+# unsupported clauses of a column: first words → name and hint of the error
 _REFUSED: dict[tuple[str, ...], tuple[str, str | None]] = {
-    ("unique",): ("UNIQUE", "Only a primary key is checked: make these columns the PRIMARY KEY."),
-    ("references",): ("REFERENCES", None),
-    ("foreign", "key"): ("FOREIGN KEY", None),
-    ("exclude",): ("EXCLUDE", None),
-    ("like",): ("LIKE", "Write the columns out."),
     ("collate",): ("COLLATE", "Text is compared in C order."),
     ("compression",): ("COMPRESSION", None),
     ("storage",): ("STORAGE", None),
@@ -44,20 +41,35 @@ SERIAL = {
 }  # fmt: skip
 
 
-class _Key:
-    """The primary key and the CHECK constraints that are parsed so far."""
+class _Constraints:
+    """The constraints of a table that are parsed so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, table: Name) -> None:
+        self._table = table
+        self.primary: Unique | None = None
         self.checks: list[Check] = []
-        self.columns: tuple[str, ...] = ()
-        self.constraint: str | None = None
-        self.position: int | None = None
+        self.uniques: list[Unique] = []
+        self.foreign_keys: list[ForeignKey] = []
 
-    def set(self, columns: tuple[str, ...], constraint: str | None, table: Name, at: int) -> None:
-        """Sets the primary key. Raises 42P16 if there already is one."""
-        if self.columns:
-            raise InvalidTableDefinition(f'multiple primary keys for table "{table.name}" are not allowed', position=at)
-        self.columns, self.constraint, self.position = columns, constraint, at
+    def add(self, constraint: Constraint) -> None:
+        """Adds a constraint. Raises 42P16 for a second primary key."""
+        match constraint:
+            case Check():
+                self.checks.append(constraint)
+            case ForeignKey():
+                self.foreign_keys.append(constraint)
+            case Unique(primary=False):
+                self.uniques.append(constraint)
+            case Unique(position=at):
+                if self.primary is not None:
+                    raise InvalidTableDefinition(f'multiple primary keys for table "{self._table.name}" are not allowed', position=at)
+                self.primary = constraint
+
+    @property
+    def all(self) -> tuple[Constraint, ...]:
+        """Returns all constraints, the primary key first."""
+        primary = () if self.primary is None else (self.primary,)
+        return (*primary, *self.uniques, *self.checks, *self.foreign_keys)
 
 
 def create_table(cursor: Parser) -> CreateTable | CreateTableAs:
@@ -70,11 +82,15 @@ def create_table(cursor: Parser) -> CreateTable | CreateTableAs:
         return create_table_as(cursor, this, absent)
     cursor.expect("(")
     columns: list[TableColumn] = []
-    key = _Key()
+    constraints = _Constraints(this)
     if not cursor.at(")"):
         while True:
-            if not _table_constraint(cursor, this, key):
-                columns.append(_column(cursor, this, key))
+            if cursor.at_word("like"):
+                raise unsupported("LIKE of a table", cursor.position, "Write the columns out.")
+            if any(cursor.at_word(word) for word in CONSTRAINTS):
+                constraints.add(table_constraint(cursor))
+            else:
+                columns.append(_column(cursor, this, constraints))
             if not cursor.accept(","):
                 break
     cursor.expect(")")
@@ -82,68 +98,34 @@ def create_table(cursor: Parser) -> CreateTable | CreateTableAs:
     for words, what in _BEHIND.items():
         if cursor.at_word(*words):
             raise unsupported(what, cursor.position)
-    return CreateTable(this, tuple(columns), key.columns, key.constraint, absent, key.position, tuple(key.checks), settings, clause)
+    key = constraints.primary or Unique(None, (), 0)
+    return CreateTable(
+        this,
+        tuple(columns),
+        key.columns,
+        key.name,
+        absent,
+        None if constraints.primary is None else key.position,
+        tuple(constraints.checks),
+        settings,
+        clause,
+        tuple(constraints.uniques),
+        tuple(constraints.foreign_keys),
+    )
 
 
-def _table_constraint(cursor: Parser, table: Name, key: _Key) -> bool:
-    """Parses a table constraint into `key`. Returns False if there is none."""
+def added_column(cursor: Parser, table: Name) -> tuple[TableColumn, tuple[Constraint, ...]]:
+    """Parses a column of ALTER TABLE … ADD COLUMN. Returns its constraints, too."""
     at = cursor.position
-    constraint = None
-    if cursor.accept_word("constraint"):
-        constraint = names.name(cursor).name
-    if cursor.accept_word("primary", "key"):
-        key.set(column_names(cursor), constraint, table, at)
-        _modes(cursor)
-        return True
-    if cursor.accept_word("check"):
-        key.checks.append(_check(cursor, constraint))
-        return True
-    for words in (("unique",), ("foreign", "key"), ("exclude",), ("like",)):
-        if cursor.at_word(*words):
-            what, hint = _REFUSED[words]
-            raise unsupported(f"{what} of a table", cursor.position, hint)
-    if constraint is not None:
-        raise cursor.error()
-    return False
+    constraints = _Constraints(table)
+    column = _column(cursor, table, constraints)
+    if column.generated is not None:
+        raise unsupported("a sequence of a column that is added", at)
+    return column, constraints.all
 
 
-def _check(cursor: Parser, constraint: str | None) -> Check:
-    """Parses the rest of CHECK."""
-    cursor.expect("(")
-    start = cursor.position
-    cursor.expression()
-    text = since(cursor, start)
-    cursor.expect(")")
-    cursor.accept_word("no", "inherit")
-    _modes(cursor)
-    return Check(constraint, text, start)
-
-
-def _modes(cursor: Parser) -> None:
-    """Parses NOT DEFERRABLE and INITIALLY IMMEDIATE, the defaults.
-
-    Raises 0A000 for deferrable constraints.
-    """
-    while True:
-        if cursor.at_word("deferrable") or cursor.at_word("initially", "deferred"):
-            raise unsupported("DEFERRABLE", cursor.position)
-        if not (cursor.accept_word("not", "deferrable") or cursor.accept_word("initially", "immediate")):
-            return
-
-
-def table_column(cursor: Parser, table: Name) -> TableColumn:
-    """Parses a column of ALTER TABLE … ADD COLUMN. Raises 0A000 for a constraint that applies to other columns or rows."""
-    at = cursor.position
-    key = _Key()
-    column = _column(cursor, table, key)
-    if key.columns or key.checks or column.generated is not None:
-        what = "PRIMARY KEY" if key.columns else "CHECK" if key.checks else "a sequence"
-        raise unsupported(f"{what} of a column that is added", at)
-    return column
-
-
-def _column(cursor: Parser, table: Name, key: _Key) -> TableColumn:
-    """Parses a column with its constraints. Keys and checks go to `key`."""
+def _column(cursor: Parser, table: Name, constraints: _Constraints) -> TableColumn:
+    """Parses a column. Its constraints, except NOT NULL, go to `constraints`."""
     at = cursor.position
     this = names.name(cursor).name
     serial = SERIAL.get(cursor.token.value) if cursor.token.kind == "word" else None
@@ -187,12 +169,8 @@ def _column(cursor: Parser, table: Name, key: _Key) -> TableColumn:
             if nullable is True:
                 raise _conflicting(this, table, here)
             nullable = False
-        elif cursor.accept_word("primary", "key"):
-            key.set((this,), constraint, table, here)
-            _modes(cursor)
-            constraint = None
-        elif cursor.accept_word("check"):
-            key.checks.append(_check(cursor, constraint))
+        elif (parsed := column_constraint(cursor, this, constraint)) is not None:
+            constraints.add(parsed)
             constraint = None
         else:
             refused = next((words for words in _REFUSED if cursor.at_word(*words)), None)

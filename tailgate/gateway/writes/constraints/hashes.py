@@ -13,6 +13,7 @@ from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailgate.values.numbers.floats import normalized
 
@@ -20,10 +21,24 @@ _ONE, _TWO, _THREE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9
 
 
 def hashes(keys: pa.Table) -> np.ndarray:
-    """Returns a hash for each row; the columns must not contain NULL."""
+    """Returns a hash for each row."""
     result = np.zeros(keys.num_rows, np.uint64)
     for column in keys.columns:
-        result = _mixed(result ^ _column(column.combine_chunks()))
+        result = _mixed(result ^ _values(column.combine_chunks()))
+    return result
+
+
+def salted(values: np.ndarray, salt: int) -> np.ndarray:
+    """Returns other hashes for each salt; those of salt 0 are unchanged."""
+    return _mixed(values ^ np.uint64(salt)) if salt else values
+
+
+def _values(array: pa.Array) -> np.ndarray:
+    """Returns the hash of each value, and a fixed one for NULL."""
+    if not array.null_count:
+        return _column(array)
+    result = np.full(len(array), _ONE, np.uint64)
+    result[pc.is_valid(array).to_numpy(zero_copy_only=False)] = _column(array.drop_null())
     return result
 
 

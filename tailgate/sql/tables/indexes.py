@@ -1,22 +1,22 @@
 """CREATE INDEX: the index's catalog item.
 
-Source: PostgreSQL 15, src/backend/commands/indexcmds.c DefineIndex(), ChooseIndexName().
+Source: PostgreSQL 15, src/backend/commands/indexcmds.c DefineIndex().
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.ddl.drop import Notice, notice
-from tailgate.lake.catalog import Catalog, Index, Item, View
+from tailgate.lake.catalog import Catalog, Index, Item, Table, View
 from tailgate.lake.catalog.indexes import KEY_TYPES
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.catalog.schemas import Schema
+from tailgate.lake.control import Notice
 from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedColumn, WrongObjectType
-from tailgate.sql.lexer.tokens import NAME_BYTES_MAX
 from tailgate.sql.statements import CreateIndex
+from tailgate.sql.tables.constraints import check_key_types
+from tailgate.sql.tables.names import columns_part, free_name
 
-UNCHECKED = "An index says by which columns rows are looked up. A table's PRIMARY KEY is checked."
+UNCHECKED = "An index says by which columns rows are looked up. Unique indexes of tables are checked."
 VIEW = "Create a materialized view: CREATE MATERIALIZED VIEW."
 
 
@@ -25,15 +25,18 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
     relation = _relation(statement.relation, catalog)
     schema = catalog.schema_of(relation)  # as in PostgreSQL
     if statement.if_not_exists and statement.name is not None and catalog.at(statement.name.name, schema) is not None:
-        skipped = notice(f'relation "{statement.name.name}" already exists, skipping')
-        return None, [{**skipped, "sqlstate": DuplicateTable.sqlstate}]
-    columns = _columns(statement, relation)
+        return None, [Notice(f'relation "{statement.name.name}" already exists, skipping', sqlstate=DuplicateTable.sqlstate)]
+    enforced = statement.unique and isinstance(relation, Table)
+    columns = _columns(statement, relation, enforced=enforced)
     _check_method(statement)
     if statement.name is not None:
         catalog.check_new(statement.name.name, schema)
     include = tuple(_position(name, relation) for name in statement.include)
-    columns_part = "primary" if statement.default else "_".join(relation.columns[i].name for i in columns + include)
-    name = statement.name.name if statement.name is not None else _free_name(relation.name, columns_part, schema, catalog)
+    part = "primary" if statement.default else columns_part([relation.columns[i].name for i in columns + include])
+    if statement.name is not None:
+        name = statement.name.name
+    else:
+        name = free_name(relation.name, part, "idx", lambda n: catalog.at(n, schema) is not None)
     item = Index(
         catalog.next_id,
         name,
@@ -46,11 +49,11 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
         include=include,
         unique=statement.unique,
         method=statement.method,
+        enforced=enforced,
+        nulls_distinct=statement.nulls_distinct,
     )
-    notices: list[Notice] = []
-    if statement.unique:
-        notices = [{**notice(f'index "{name}" is not checked: rows with equal values may come'), "hint": UNCHECKED}]
-    return item, notices
+    unchecked = Notice(f'index "{name}" is not checked: rows with equal values may come', hint=UNCHECKED)
+    return item, [unchecked] if statement.unique and not enforced else []
 
 
 def _relation(name: Name, catalog: Catalog) -> Item:
@@ -65,11 +68,14 @@ def _relation(name: Name, catalog: Catalog) -> Item:
     return relation
 
 
-def _columns(statement: CreateIndex, relation: Item) -> tuple[int, ...]:
+def _columns(statement: CreateIndex, relation: Item, *, enforced: bool) -> tuple[int, ...]:
     """Returns the positions of the columns; for CREATE DEFAULT INDEX those of the key, or all columns."""
     positions = tuple(_position(c.name, relation) for c in statement.columns)
     if statement.default:
         positions = relation.key or tuple(range(len(relation.columns)))
+    if enforced:
+        check_key_types((relation.columns[i].type for i in positions), "a unique index on a column")
+        return positions
     for position in positions:
         type = relation.columns[position].type
         if type.name not in KEY_TYPES or type.is_array:
@@ -98,20 +104,3 @@ def _check_method(statement: CreateIndex) -> None:
         raise FeatureNotSupported('access method "hash" does not support multicolumn indexes')
     if any(c.descending for c in statement.columns):
         raise FeatureNotSupported('access method "hash" does not support ASC/DESC options')
-
-
-def _free_name(relation: str, columns_part: str, schema: Schema, catalog: Catalog) -> str:
-    """Returns a free name `relation_columns_idx`.
-
-    The longer part is truncated to fit the maximum length; a number is added if the name is taken.
-    """
-    number = 0
-    while True:
-        label = f"_idx{number or ''}"
-        first, second = relation.encode(), columns_part.encode()
-        while len(first) + 1 + len(second) + len(label) > NAME_BYTES_MAX:
-            first, second = (first[:-1], second) if len(first) > len(second) else (first, second[:-1])
-        name = f"{first.decode(errors='ignore')}_{second.decode(errors='ignore')}{label}"
-        if catalog.at(name, schema) is None:
-            return name
-        number += 1

@@ -1,0 +1,134 @@
+"""Rows of pg_constraint, and the definitions of constraints.
+
+The oid of a constraint is computed from the id of its table, or of its unique index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tailgate.lake.catalog import Catalog, Index, Item, Table, View
+from tailgate.lake.catalog.formats import CheckConstraint, ForeignKeyConstraint, ReferentialAction
+from tailgate.lake.catalog.names import quoted
+from tailgate.lake.constraints import enforced_indexes, referenced_key
+
+INDEXES, CONSTRAINTS, CHECKS, FOREIGN_KEYS = (n << 28 for n in (6, 7, 11, 12))
+CHECKS_MAX, FOREIGN_KEYS_MAX = 1 << 4, 1 << 4  # constraints of a table that have oids
+ACTIONS: Mapping[ReferentialAction, str] = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}
+
+Row = dict[str, Any]
+
+
+def checks_of(item: Item) -> tuple[CheckConstraint, ...]:
+    """Returns the check constraints of a table; other relations have none."""
+    return item.checks if isinstance(item, Table) else ()
+
+
+def foreign_keys_of(item: Item) -> tuple[ForeignKeyConstraint, ...]:
+    """Returns the foreign keys of a table; other relations have none."""
+    return item.foreign_keys if isinstance(item, Table) else ()
+
+
+def key_name(item: Item) -> str:
+    """Returns the name of the key of stored rows: of a primary key, or for a view of a unique index."""
+    if item.kind in ("view", "materialized view"):
+        return f"{item.name}_key"
+    return (item.constraint if isinstance(item, Table) else None) or f"{item.name}_pkey"
+
+
+def pg_constraint(catalog: Catalog) -> Iterator[Row]:
+    for item in catalog.visible:
+        if isinstance(item, Index) and item.constraint:
+            kind, deferrable = "p" if item.primary else "u", item.deferrable
+            own = {"conindid": item.id, "condeferrable": deferrable, "connoinherit": True, "conkey": [i + 1 for i in item.positions]}
+            yield _row(CONSTRAINTS + item.id, item.name, kind, item, item.depends[0]) | own
+        if not item.is_relation or isinstance(item, View):
+            continue
+        if item.key and item.kind != "materialized view":
+            own = {"conindid": INDEXES + item.id, "connoinherit": True, "conkey": [i + 1 for i in item.key]}
+            yield _row(CONSTRAINTS + item.id, key_name(item), "p", item, item.id) | own
+        for number, check in enumerate(checks_of(item)[:CHECKS_MAX]):
+            own = {"convalidated": check.valid, "conkey": [i + 1 for i in check.columns], "conbin": check.text}
+            yield _row(CHECKS + item.id * CHECKS_MAX + number, check.name, "c", item, item.id) | own
+        for number, key in enumerate(foreign_keys_of(item)[:FOREIGN_KEYS_MAX]):
+            yield _row(FOREIGN_KEYS + item.id * FOREIGN_KEYS_MAX + number, key.name, "f", item, item.id) | _foreign_key(key, catalog)
+
+
+def _foreign_key(key: ForeignKeyConstraint, catalog: Catalog) -> Row:
+    referenced = catalog.expect(Table, key.table)
+    target = referenced_key(key, referenced, catalog)
+    index = 0 if target is None else target.index or INDEXES + referenced.id
+    return {
+        "condeferrable": key.deferrable, "condeferred": key.deferred, "convalidated": key.valid, "confrelid": key.table,
+        "conindid": index, "confupdtype": ACTIONS[key.on_update], "confdeltype": ACTIONS[key.on_delete], "confmatchtype": "s",
+        "connoinherit": True, "conkey": [i + 1 for i in key.columns], "confkey": [i + 1 for i in key.references],
+    }  # fmt: skip
+
+
+def _row(oid: int, name: str, kind: str, item: Item, relation: int) -> Row:
+    """Returns a row with the usual values."""
+    return {
+        "oid": oid, "conname": name, "connamespace": item.schema, "contype": kind, "condeferrable": False, "condeferred": False,
+        "convalidated": True, "conrelid": relation, "contypid": 0, "conindid": 0, "conparentid": 0, "confrelid": 0, "confupdtype": " ",
+        "confdeltype": " ", "confmatchtype": " ", "conislocal": True, "coninhcount": 0, "connoinherit": False,
+        "conkey": None, "confkey": None, "conbin": None,
+    }  # fmt: skip
+
+
+# ---- definitions
+
+
+def definition(oid: int, catalog: Catalog) -> str | None:
+    """Returns the definition of a constraint, as pg_get_constraintdef() prints it; None if there is none with this oid."""
+    for base, size in ((FOREIGN_KEYS, FOREIGN_KEYS_MAX), (CHECKS, CHECKS_MAX)):
+        if oid >= base:
+            id, number = divmod(oid - base, size)
+            table = catalog.items.get(id)
+            if not isinstance(table, Table):
+                return None
+            texts = foreign_keys(table, catalog) if base == FOREIGN_KEYS else checks(table)
+            return texts[number] if number < len(texts) else None
+    item = catalog.items.get(oid - CONSTRAINTS)
+    if isinstance(item, Index):
+        return unique(item, catalog)
+    if item is None or not item.key:
+        return None
+    return f"PRIMARY KEY ({_columns(item, item.key)})"
+
+
+def unique(index: Index, catalog: Catalog) -> str:
+    """Returns the definition of the constraint of an index."""
+    words = "PRIMARY KEY" if index.primary else "UNIQUE" if index.nulls_distinct else "UNIQUE NULLS NOT DISTINCT"
+    return f"{words} ({_columns(catalog[index.depends[0]], index.positions)}){' DEFERRABLE' * index.deferrable}"
+
+
+def checks(table: Table) -> list[str]:
+    """Returns the definitions of a table's checks."""
+    return [f"CHECK (({check.text})){'' if check.valid else ' NOT VALID'}" for check in table.checks]
+
+
+def foreign_keys(table: Table, catalog: Catalog) -> list[str]:
+    """Returns the definitions of a table's foreign keys."""
+    texts = []
+    for key in table.foreign_keys:
+        referenced = catalog[key.table]
+        text = f"FOREIGN KEY ({_columns(table, key.columns)}) REFERENCES {catalog.name_of(referenced).sql}"
+        text += f"({_columns(referenced, key.references)})"
+        text += f" ON UPDATE {key.on_update.upper()}" if key.on_update != "no action" else ""
+        text += f" ON DELETE {key.on_delete.upper()}" if key.on_delete != "no action" else ""
+        text += " DEFERRABLE" * key.deferrable + " INITIALLY DEFERRED" * key.deferred
+        texts.append(text + ("" if key.valid else " NOT VALID"))
+    return texts
+
+
+def beyond_rows(table: Table, catalog: Catalog) -> list[str]:
+    """Returns CONSTRAINT clauses for the unique constraints and the foreign keys of a table."""
+    indexes = [index for index in enforced_indexes(table, catalog) if index.constraint]
+    named = [(index.name, unique(index, catalog)) for index in indexes]
+    named += zip((key.name for key in table.foreign_keys), foreign_keys(table, catalog), strict=True)
+    return [f"CONSTRAINT {quoted(name)} {text}" for name, text in named]
+
+
+def _columns(item: Item, positions: tuple[int, ...]) -> str:
+    return ", ".join(quoted(item.columns[i].name) for i in positions)

@@ -1,0 +1,142 @@
+"""The rows of a table that ALTER TABLE or CREATE UNIQUE INDEX concerns: new values of columns, and the check of new constraints.
+
+Old rows are removed, and rows with the new values are added, in the entry that changes the catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tailgate.gateway.mirrors.mirror import registered
+from tailgate.gateway.writes.constraints import keys
+from tailgate.gateway.writes.evaluation import Evaluation
+from tailgate.gateway.writes.modifiers import fitted
+from tailgate.gateway.writes.query import Query, query_of
+from tailgate.lake import constraints
+from tailgate.lake.catalog import Catalog, Table
+from tailgate.lake.constraints import Key, Reference
+from tailgate.lake.errors import CheckViolation, NotNullViolation
+from tailgate.lake.tables.weights import weighted
+from tailgate.lake.types import Field, arrow_schema
+from tailgate.sql.authorization import Demand
+from tailgate.sql.binder.writes.rules import checks
+from tailgate.sql.binder.writes.targets import default_of, fields_of
+from tailgate.sql.binder.writes.writes import counted
+from tailgate.sql.plan import Column, Project
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredRows:
+    """What happens to the rows of a table. Only the owner may alter a table, and needs no privilege on its rows, as in PostgreSQL.
+
+    `rows`: a query of the old columns, the number of copies, and the values of the new columns. `rewrites`: whether these are
+    stored. The other fields are the new rules that the rows must satisfy.
+    """
+
+    table: Table
+    altered: Table
+    rows: Query
+    rewrites: bool
+    not_null: tuple[int, ...] = ()
+    checks: tuple[tuple[str, Query], ...] = ()
+    keys: tuple[Key, ...] = ()
+    references: tuple[Reference, ...] = ()
+    demands: tuple[Demand, ...] = ()
+
+    @property
+    def relations(self) -> tuple[Table, ...]:
+        """Returns the tables that are read."""
+        return tuple({t.id: t for t in (self.table, *(r.referenced for r in self.references))}.values())
+
+
+def plan(table: Table, after: Catalog, validated: frozenset[str], before: Catalog) -> AlteredRows | None:
+    """Returns what happens to the rows, or None if nothing does.
+
+    `after`: the catalog with the altered table. `validated`: the names of its checks and foreign keys that the rows must satisfy.
+    """
+    altered = after.expect(Table, table.id)
+    width = len(table.columns)
+    added = altered.columns[width:]
+    defaults = [altered.defaults.get(column.name) for column in added]
+    not_null = tuple(i for i, c in enumerate(altered.columns) if not c.nullable and (i >= width or table.columns[i].nullable))
+    new_checks = tuple((name, query_of(forbidden, compact=False)) for name, forbidden in checks(altered) if name in validated)
+    old_keys = {key.index for key in constraints.keys_of(table, before)}
+    new_keys = tuple(key for key in constraints.keys_of(altered, after) if key.index not in old_keys)
+    references = tuple(r for r in constraints.references_of(altered, after) if r.name in validated)
+    rewrites = any(default is not None for default in defaults)
+    if not (rewrites or not_null or new_checks or new_keys or references):
+        return None
+    source, count = counted(table)
+    values = tuple(default_of(column, default) for column, default in zip(added, defaults, strict=True))
+    old = tuple(Column(i, column.type) for i, column in enumerate(table.columns))
+    rows = Project(source, (*old, count, *values), (*table.columns, Field("copies", count.type, False), *fields_of(added, [values])))
+    return AlteredRows(table, altered, query_of(rows, compact=False), rewrites, not_null, new_checks, new_keys, references)
+
+
+def changes(plan: AlteredRows, evaluation: Evaluation, names: dict[str, str]) -> pa.Table:
+    """Returns the weighted changes of the table's rows. Raises 23502, 23514, 23505 or 23503 if they violate a new rule.
+
+    `names`: the schema and the table, for errors.
+    """
+    table, altered = plan.table, plan.altered
+    rows = evaluation.query(plan.rows)
+    width = len(table.columns)
+    added = altered.columns[width:]
+    old, weights = fitted(rows.select(range(width)), table.columns), rows.column(width).to_numpy()
+    values = fitted(rows.select(range(width + 1, rows.num_columns)), added)
+    schema = arrow_schema(altered.columns)
+    after = pa.Table.from_arrays([*old.columns, *values.columns], schema=schema)
+    _check(plan, evaluation, after, weights, names)
+    if not plan.rewrites:
+        return weighted(after.slice(0, 0), 0)
+    nulls = [pa.nulls(rows.num_rows, column.type.arrow) for column in added]
+    before = pa.Table.from_arrays([*old.columns, *nulls], schema=schema)
+    return pa.concat_tables([weighted(before, -weights), weighted(after, weights)])
+
+
+def _check(plan: AlteredRows, evaluation: Evaluation, rows: pa.Table, weights: np.ndarray, names: dict[str, str]) -> None:
+    table = plan.altered
+    for i in plan.not_null:
+        if rows.column(i).null_count:
+            name = table.columns[i].name
+            raise NotNullViolation(f'column "{name}" of relation "{table.name}" contains null values', names={**names, "c": name})
+    with evaluation.incoming(rows):
+        for name, forbidden in plan.checks:
+            if evaluation.query(forbidden).num_rows:
+                message = f'check constraint "{name}" of relation "{table.name}" is violated by some row'
+                raise CheckViolation(message, names={**names, "n": name})
+    for key in plan.keys:
+        copies = np.flatnonzero((weights > 1) & np.array([h is not None for h in keys.row_hashes(key, rows)], bool))
+        again = [*copies[:1], *keys.repeated(key, rows)[:1]]
+        if again:
+            raise evaluation.violations.not_unique(table, key, rows.slice(int(min(again)), 1))
+    for reference in plan.references:
+        _check_reference(reference, evaluation, rows)
+
+
+def _check_reference(reference: Reference, evaluation: Evaluation, rows: pa.Table) -> None:
+    """Raises 23503 if a key that a row references does not exist."""
+    every, rows = rows, rows.filter(pa.array(keys.present(reference.columns, rows)))
+    placed = rows.select(list(reference.columns)).rename_columns([f"k{i}" for i in range(len(reference.columns))])
+    placed = placed.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
+    with registered(evaluation.cursor, "placed", placed) as name, _referenced(reference, evaluation, every) as referenced:
+        condition = keys.same(reference.key, "p", "n")
+        place = evaluation.cursor.execute(f"SELECT min(place) FROM {name} AS n ANTI JOIN {referenced} AS p ON {condition}").fetchone()
+    if place is not None and place[0] is not None:
+        raise evaluation.violations.missing(reference, rows.slice(place[0], 1))
+
+
+@contextmanager
+def _referenced(reference: Reference, evaluation: Evaluation, rows: pa.Table) -> Iterator[str]:
+    """Returns the name of the referenced table in DuckDB; that of the altered rows if the table references itself."""
+    if reference.referenced.id != reference.table.id:
+        yield f"r{reference.referenced.id}"
+        return
+    own = rows.rename_columns([f"c{i}" for i in range(rows.num_columns)])
+    with registered(evaluation.cursor, "own", own) as name:
+        yield name

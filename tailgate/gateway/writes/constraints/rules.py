@@ -1,0 +1,59 @@
+"""The rules of `sql.plan.writes.TableRules` with their queries rendered as DuckDB SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tailgate.gateway.writes.query import Query, query_of
+from tailgate.lake.catalog import Table
+from tailgate.lake.constraints import Key, Reference
+from tailgate.sql.plan.writes import TableRules
+
+Checks: TypeAlias = tuple[tuple[str, Query], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A rendered `TableRules`."""
+
+    table: Table
+    checks: Checks
+    keys: tuple[Key, ...]
+    references: tuple[Reference, ...]
+    referring: tuple[tuple[Reference, Query | None], ...]
+    version: str
+
+    @property
+    def relations(self) -> frozenset[int]:
+        """Returns the tables that foreign keys lead to, in both directions."""
+        return frozenset(r.referenced.id for r in self.references) | {r.table.id for r, _ in self.referring}
+
+
+RulesByTable: TypeAlias = Mapping[int, Rules]  # of a written table, and of those that referential actions may change
+
+
+def rendered(rules: tuple[TableRules, ...], *, compact: bool) -> RulesByTable:
+    """Renders the rules of a statement. `compact`: as for `query_of`."""
+    return {
+        r.table.id: Rules(
+            r.table,
+            tuple((name, query_of(forbidden, compact=compact)) for name, forbidden in r.checks),
+            r.keys,
+            r.references,
+            tuple((reference, None if row is None else query_of(row, compact=compact)) for reference, row in r.referring),
+            r.version,
+        )
+        for r in rules
+    }
+
+
+def size(rules: RulesByTable) -> int:
+    """Returns the memory of the rendered checks, in bytes."""
+    return sum(query.size for r in rules.values() for _, query in r.checks)
+
+
+def relations(rules: RulesByTable) -> frozenset[int]:
+    """Returns the tables whose rows the rules may need."""
+    return frozenset(rules).union(*(r.relations for r in rules.values()))

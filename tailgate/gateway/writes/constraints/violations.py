@@ -1,0 +1,119 @@
+"""Checks rows by NOT NULL and CHECK, and makes PostgreSQL's errors for violated constraints.
+
+Source: PostgreSQL 15, src/backend/executor/execMain.c (ExecConstraints, ExecBuildSlotValueDescription),
+src/backend/access/nbtree/nbtinsert.c (_bt_check_unique), src/backend/utils/adt/ri_triggers.c (ri_ReportViolation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailgate.gateway.writes.constraints.keys import shown
+from tailgate.gateway.writes.constraints.rules import Rules
+from tailgate.gateway.writes.query import Query
+from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.constraints import Key, Reference
+from tailgate.lake.errors import CheckViolation, ForeignKeyViolation, NotNullViolation, TailgateError, UniqueViolation
+from tailgate.values.codec.style import Style
+from tailgate.values.registry import text_column
+
+DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as in PostgreSQL
+
+
+@dataclass(frozen=True, slots=True)
+class Violations:
+    """`query` evaluates a check on the rows that `incoming` registers; `catalog` has the names that messages show."""
+
+    query: Callable[[Query], pa.Table]
+    incoming: Callable[[pa.Table], AbstractContextManager[None]]
+    style: Style
+    catalog: Catalog
+
+    def allowed(self, rules: Rules, rows: pa.Table, before: int | None = None) -> None:
+        """Raises 23502 or 23514 for the first row, up to `before`, that violates NOT NULL or CHECK."""
+        table, (place, failed) = rules.table, self._first(rules, rows)
+        if place == len(rows) or (before is not None and place > before):
+            return
+        detail = f"Failing row contains ({', '.join(self._texts(table, rows.slice(place, 1)))})."
+        if failed < len(table.columns):
+            name = table.columns[failed].name
+            message = f'null value in column "{name}" of relation "{table.name}" violates not-null constraint'
+            raise of_row(place, NotNullViolation(message, detail=detail, names={**self._names(table), "c": name}))
+        name = rules.checks[failed - len(table.columns)][0]
+        message = f'new row for relation "{table.name}" violates check constraint "{name}"'
+        raise of_row(place, CheckViolation(message, detail=detail, names={**self._names(table), "n": name}))
+
+    def _first(self, rules: Rules, rows: pa.Table) -> tuple[int, int]:
+        """Returns the place of the first row that violates NOT NULL or CHECK, and the number of the column or, after all, the check."""
+        table, first = rules.table, (len(rows), 0)
+        for i, column in enumerate(table.columns):
+            if not column.nullable and rows.column(i).null_count:
+                first = min(first, (pc.index(pc.is_null(rows.column(i)), True).as_py(), i))
+        if rules.checks and rows.num_rows:
+            with self.incoming(rows):
+                for i, (_, forbidden) in enumerate(rules.checks, len(table.columns)):
+                    places = self.query(forbidden).column(0)
+                    first = min(first, (pc.min(places).as_py(), i)) if len(places) else first
+        return first
+
+    def duplicate(self, table: Item, key: Key, row: pa.Table) -> UniqueViolation:
+        """Returns the error for a row whose key exists."""
+        return UniqueViolation(
+            f'duplicate key value violates unique constraint "{key.name}"',
+            detail=f"Key {self.values(table, key.columns, row)} already exists.",
+            names={**self._names(table), "n": key.name},
+        )
+
+    def not_unique(self, table: Item, key: Key, row: pa.Table) -> UniqueViolation:
+        """Returns the error for existing rows with equal keys."""
+        return UniqueViolation(
+            f'could not create unique index "{key.name}"',
+            detail=f"Key {self.values(table, key.columns, row)} is duplicated.",
+            names={**self._names(table), "n": key.name},
+        )
+
+    def missing(self, reference: Reference, row: pa.Table) -> ForeignKeyViolation:
+        """Returns the error for a row that references a key that does not exist."""
+        values = self.values(reference.table, reference.constraint.columns, row)
+        return ForeignKeyViolation(
+            f'insert or update on table "{reference.table.name}" violates foreign key constraint "{reference.name}"',
+            detail=f'Key {values} is not present in table "{reference.referenced.name}".',
+            names={**self._names(reference.table), "n": reference.name},
+        )
+
+    def still_referenced(self, reference: Reference, row: pa.Table) -> ForeignKeyViolation:
+        """Returns the error for a removed key that is referenced."""
+        values = self.values(reference.referenced, reference.constraint.references, row)
+        referenced, table = reference.referenced.name, reference.table.name
+        return ForeignKeyViolation(
+            f'update or delete on table "{referenced}" violates foreign key constraint "{reference.name}" on table "{table}"',
+            detail=f'Key {values} is still referenced from table "{table}".',
+            names={**self._names(reference.table), "n": reference.name},
+        )
+
+    def values(self, table: Item, columns: tuple[int, ...], row: pa.Table) -> str:
+        """Returns the values of columns as `(a, b)=(1, 2)`."""
+        texts = self._texts(table, row)
+        return f"({shown(columns, table.columns)})=({', '.join(texts[column] for column in columns)})"
+
+    def _names(self, table: Item) -> dict[str, str]:
+        return {"s": self.catalog.schema_of(table).name, "t": table.name}
+
+    def _texts(self, table: Item, row: pa.Table) -> list[str]:
+        texts = []
+        for column, values in zip(table.columns, row.columns, strict=True):
+            value = text_column(values.combine_chunks(), column.type, self.style)[0].as_py()
+            text = "null" if value is None else value.decode()
+            texts.append(text if len(text) <= DETAIL_CHARACTERS_MAX else text[:DETAIL_CHARACTERS_MAX] + "...")
+        return texts
+
+
+def of_row(row: int, error: TailgateError) -> TailgateError:
+    """Sets the row of an error."""
+    error.row = row
+    return error

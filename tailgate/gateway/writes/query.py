@@ -1,0 +1,73 @@
+"""Queries of writes, rendered as DuckDB SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from tailgate.gateway.serving.prepared import PLAN_FACTOR, check_joins, numbers, scans
+from tailgate.gateway.writes.constants import constants
+from tailgate.lake.errors import StatementTooComplex
+from tailgate.lake.types import Field
+from tailgate.sql import plan
+from tailgate.sql.plan.sequences import SequenceCall, separated
+from tailgate.sql.render.duckdb import render
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query of a write, rendered for DuckDB.
+
+    `constants` are long literals, passed as parameters; `used` has the numbers of the statement's
+    parameters in the SQL. `scans` has the relation id of each scan. `written` is set for a VALUES
+    list, which may need no DuckDB; rows of literals alone may already be a table. `calls`, `source`: as in
+    `sql.plan.sequences.Numbered`.
+    """
+
+    sql: str
+    constants: tuple[plan.Value, ...] = field(repr=False)
+    used: frozenset[int]
+    columns: tuple[Field, ...]
+    scans: tuple[int, ...]
+    written: plan.Values | pa.Table | None = field(default=None, compare=False, repr=False)
+    calls: tuple[SequenceCall, ...] = ()
+    source: Query | None = None
+
+    def literal(self, values: Sequence[object]) -> pa.Table | None:
+        """Returns the rows of a VALUES list of literals and parameters, otherwise None."""
+        return constants(self.written, values) if isinstance(self.written, plan.Values) else self.written
+
+    @property
+    def size(self) -> int:
+        rows = self.written
+        return len(self.sql) + (int(rows.nbytes) if isinstance(rows, pa.Table) else PLAN_FACTOR * len(rows.rows) if rows else 0)
+
+
+def numbered(relation: plan.Relation, parameters: int, *, compact: bool) -> Query:
+    """Renders a plan that may call sequences. `parameters`: the number of the statement's parameters."""
+    parts = separated(relation, parameters + 1)
+    query = query_of(parts.relation, compact=compact)
+    if parts.source is None:
+        return replace(query, calls=parts.calls)
+    source = query_of(parts.source, compact=compact)
+    return replace(query, calls=parts.calls, source=source, scans=(*query.scans, *source.scans))
+
+
+def query_of(relation: plan.Relation, *, compact: bool) -> Query:
+    """Renders a plan. `compact`: this is a worker process, so the result must be small."""
+    check_joins(relation)
+    used = numbers(relation)
+    written: plan.Values | pa.Table | None = relation if isinstance(relation, plan.Values) else None
+    if compact and written is not None and not used:
+        written = constants(written, ()) or written
+    long_literals: list[plan.Value] = []
+    sql = ""
+    if not isinstance(written, pa.Table):
+        try:
+            sql = render(relation, constants=long_literals)
+        except StatementTooComplex:  # VALUES lists seldom need their SQL
+            if written is None:
+                raise
+    return Query(sql, tuple(long_literals), used, relation.columns, tuple(scan.relation for scan in scans(relation)), written)

@@ -1,0 +1,108 @@
+"""The constraints between rows: the keys of a table and its foreign keys, as the catalog defines them.
+
+A key is the primary key that a table was created with, which also identifies its stored rows, or a unique index whose
+uniqueness is enforced. A primary key that was added later is such an index.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from tailgate.lake.catalog import Catalog, Index, Item, Table
+from tailgate.lake.catalog.formats import ForeignKeyConstraint
+from tailgate.lake.catalog.indexes import indexes
+from tailgate.lake.catalog.resolution import version as item_version
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Columns whose values differ between all rows of a table. `index`: the id of the unique index; 0 for the key of stored rows."""
+
+    name: str
+    columns: tuple[int, ...]
+    index: int = 0
+    primary: bool = False
+    constraint: bool = True
+    deferrable: bool = False
+    nulls_distinct: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key of `table` to a `key` of the table `referenced`. `columns`: of `table`, in the order of the key's columns."""
+
+    table: Table
+    constraint: ForeignKeyConstraint
+    referenced: Table
+    key: Key
+    columns: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """Returns the name of the constraint."""
+        return self.constraint.name
+
+
+def primary_key_name(table: Table) -> str:
+    """Returns the name of the primary key that a table was created with."""
+    return table.constraint or f"{table.name}_pkey"
+
+
+def keys_of(table: Item, catalog: Catalog) -> tuple[Key, ...]:
+    """Returns the keys of a table, in the order in which PostgreSQL checks them."""
+    if not isinstance(table, Table):
+        return ()
+    primary = () if not table.key else (Key(primary_key_name(table), table.key, primary=True),)
+    others = (
+        Key(i.name, i.positions, i.id, i.primary, i.constraint, i.deferrable, i.nulls_distinct) for i in enforced_indexes(table, catalog)
+    )
+    return (*primary, *others)
+
+
+def enforced_indexes(table: Item, catalog: Catalog) -> tuple[Index, ...]:
+    """Returns the unique indexes of a table whose uniqueness is enforced, by id."""
+    return tuple(index for index in indexes(catalog, table.id) if index.enforced)
+
+
+def primary_key(table: Item, catalog: Catalog) -> Key | None:
+    """Returns the primary key of a table."""
+    return next((key for key in keys_of(table, catalog) if key.primary), None)
+
+
+def referenced_key(constraint: ForeignKeyConstraint, referenced: Table, catalog: Catalog) -> Key | None:
+    """Returns the key whose columns a foreign key references; None if there is none."""
+    keys = keys_of(referenced, catalog)
+    return next((key for key in keys if not key.deferrable and set(key.columns) == set(constraint.references)), None)
+
+
+def references_of(table: Item, catalog: Catalog) -> tuple[Reference, ...]:
+    """Returns the foreign keys of a table, in the order of their creation: that in which PostgreSQL checks them."""
+    constraints = table.foreign_keys if isinstance(table, Table) else ()
+    return tuple(_reference(table, constraint, catalog) for constraint in constraints if isinstance(table, Table))
+
+
+def references_to(table: Item, catalog: Catalog) -> tuple[Reference, ...]:
+    """Returns the foreign keys that reference a table, also its own."""
+    others = sorted((other for other in catalog.each(Table) if other.foreign_keys), key=lambda other: other.id)
+    return tuple(_reference(other, c, catalog) for other in others for c in other.foreign_keys if c.table == table.id)
+
+
+def _reference(table: Table, constraint: ForeignKeyConstraint, catalog: Catalog) -> Reference:
+    referenced = catalog.expect(Table, constraint.table)
+    key = referenced_key(constraint, referenced, catalog)
+    assert key is not None, "DROP refuses to remove the key of a foreign key"
+    columns = tuple(constraint.columns[constraint.references.index(position)] for position in key.columns)
+    return Reference(table, constraint, referenced, key, columns)
+
+
+def version(table: Item, catalog: Catalog) -> str:
+    """Returns a digest of all that decides which rows a table may have. A write that was evaluated under another version is void."""
+    keys = [[k.name, k.columns, k.index, k.primary, k.nulls_distinct] for k in keys_of(table, catalog)]
+    references = [
+        [r.table.id, r.name, r.columns, r.referenced.id, r.key.columns, r.constraint.on_delete, r.constraint.on_update]
+        for r in (*references_of(table, catalog), *references_to(table, catalog))
+    ]
+    text = json.dumps([item_version(table), keys, references])
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,54 @@
+"""The rules for the rows of tables that a statement writes: checks, keys and foreign keys, bound for their evaluation."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from tailgate.lake.catalog import Catalog, Table
+from tailgate.lake.constraints import Reference, keys_of, references_of, references_to, version
+from tailgate.lake.types import INT8
+from tailgate.sql.binder.queries.queries import values_plan
+from tailgate.sql.binder.writes.targets import checks_of, default_of, fields_of
+from tailgate.sql.plan import Column, Filter, Not, Project, Relation, Scan
+from tailgate.sql.plan.writes import CHANGING_ACTIONS, INCOMING, PLACE, Checks, TableRules
+
+
+def rules_of(table: Table, catalog: Catalog, *, adds_only: bool = False) -> tuple[TableRules, ...]:
+    """Returns the rules of a table, and those of the tables that referential actions may change.
+
+    `adds_only`: the statement removes and changes no row, so foreign keys of other tables do not concern it.
+    """
+    found: dict[int, TableRules] = {}
+    waiting = deque([table])
+    while waiting:
+        current = waiting.popleft()
+        if current.id in found:
+            continue
+        referring = () if adds_only else references_to(current, catalog)
+        found[current.id] = TableRules(
+            current,
+            checks(current),
+            keys_of(current, catalog),
+            references_of(current, catalog),
+            tuple((reference, _defaults(reference)) for reference in referring),
+            version(current, catalog),
+        )
+        waiting.extend(r.table for r in referring if CHANGING_ACTIONS & {r.constraint.on_delete, r.constraint.on_update})
+    return tuple(found.values())
+
+
+def checks(table: Table) -> Checks:
+    """Returns for each CHECK its name and a plan for the places of the rows that violate it."""
+    incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), table.name)
+    place = Column(len(table.columns), INT8)
+    return tuple((name, Project(Filter(incoming, Not(check)), (place,), (PLACE,))) for name, check in checks_of(table))
+
+
+def _defaults(reference: Reference) -> Relation | None:
+    """Returns a plan with one row, the defaults of the columns of a foreign key, if one of its actions is SET DEFAULT."""
+    if "set default" not in (reference.constraint.on_delete, reference.constraint.on_update):
+        return None
+    table = reference.table
+    columns = tuple(table.columns[i] for i in reference.columns)
+    row = tuple(default_of(column, table.defaults.get(column.name)) for column in columns)
+    return values_plan((row,), fields_of(columns, [row]))

@@ -1,0 +1,219 @@
+"""Statements that define tables: CREATE TABLE and ALTER TABLE, with their constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from tailgate.lake.catalog.formats import ReferentialAction
+from tailgate.lake.types import Type
+
+if TYPE_CHECKING:
+    from tailgate.lake.catalog.names import Name
+    from tailgate.sql.statements.definitions import SequenceOptions
+    from tailgate.sql.statements.values import Options
+
+Generation: TypeAlias = Literal["serial", "always", "by default"]
+
+
+# ---- columns and constraints
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of CREATE TABLE. `default`: the text of an expression, or None.
+
+    `generated`: the column has a sequence with these `options`: that of a serial type, or of an identity column.
+    """
+
+    name: str
+    type: Type
+    nullable: bool = True
+    default: str | None = None
+    position: int | None = field(default=None, compare=False)
+    default_position: int | None = field(default=None, compare=False, repr=False)
+    generated: Generation | None = None
+    options: SequenceOptions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """CHECK (expression) of a table or column. `name`: None if the constraint has no name. `valid`: existing rows are checked."""
+
+    name: str | None
+    text: str
+    position: int = field(compare=False, repr=False)
+    valid: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """UNIQUE or PRIMARY KEY (columns). `name`: None if the constraint has no name."""
+
+    name: str | None
+    columns: tuple[str, ...]
+    position: int = field(compare=False, repr=False)
+    primary: bool = False
+    nulls_distinct: bool = True
+    deferrable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """FOREIGN KEY (columns) REFERENCES table (references). `references`: () for the primary key of the table.
+
+    `deferred`: it is checked at COMMIT unless SET CONSTRAINTS says otherwise. `valid`: existing rows are checked.
+    """
+
+    name: str | None
+    columns: tuple[str, ...]
+    table: Name
+    references: tuple[str, ...]
+    position: int = field(compare=False, repr=False)
+    on_delete: ReferentialAction = "no action"
+    on_update: ReferentialAction = "no action"
+    deferrable: bool = False
+    deferred: bool = False
+    valid: bool = True
+
+
+Constraint: TypeAlias = Check | Unique | ForeignKey
+
+
+# ---- CREATE TABLE
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """CREATE TABLE name (column, … [, constraint, …]) [WITH (options)].
+
+    `key`: the columns of the primary key, or (). `constraint`: the name of the primary key.
+    `options_at`: as for CreateView.
+    """
+
+    name: Name
+    columns: tuple[TableColumn, ...]
+    key: tuple[str, ...] = ()
+    constraint: str | None = None
+    if_not_exists: bool = False
+    key_position: int | None = field(default=None, compare=False)
+    checks: tuple[Check, ...] = ()
+    options: Options = ()
+    options_at: tuple[int, int] = field(default=(0, 0), compare=False)
+    uniques: tuple[Unique, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+
+
+# ---- ALTER TABLE
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """ADD [COLUMN] [IF NOT EXISTS] column. Its constraints are further actions."""
+
+    column: TableColumn
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """DROP [COLUMN] [IF EXISTS] column [CASCADE | RESTRICT]."""
+
+    column: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """RENAME [COLUMN] column TO name."""
+
+    column: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetType:
+    """ALTER [COLUMN] column [SET DATA] TYPE type [USING expression]. `using`: the expression as typed, or None."""
+
+    column: str
+    type: Type
+    using: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """ALTER [COLUMN] column {SET DEFAULT expression | DROP DEFAULT}. `default`: the expression as typed, or None."""
+
+    column: str
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetNullable:
+    """ALTER [COLUMN] column {SET | DROP} NOT NULL."""
+
+    column: str
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint:
+    """ADD constraint."""
+
+    constraint: Constraint
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    """DROP CONSTRAINT [IF EXISTS] name [CASCADE | RESTRICT]."""
+
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateConstraint:
+    """VALIDATE CONSTRAINT name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameConstraint:
+    """RENAME CONSTRAINT constraint TO name."""
+
+    constraint: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetOwner:
+    """OWNER TO role."""
+
+    role: str
+
+
+TableAction: TypeAlias = (
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | SetType
+    | SetDefault
+    | SetNullable
+    | AddConstraint
+    | DropConstraint
+    | ValidateConstraint
+    | RenameConstraint
+    | SetOwner
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """ALTER TABLE [IF EXISTS] [ONLY] name action, …, for the actions that change the table's definition."""
+
+    name: Name
+    actions: tuple[TableAction, ...]
+    if_exists: bool = False

@@ -1,0 +1,1 @@
+"""Definitions of tables: their constraints, and what ALTER TABLE makes of them."""

@@ -1,0 +1,332 @@
+"""ALTER TABLE: the catalog after the statement, for the gateway, which checks and changes the rows, and for the engine.
+
+Source: PostgreSQL 15, src/backend/commands/tablecmds.c (ATPrepCmd, ATExecAddColumn, ATExecColumnDefault, ATExecDropNotNull,
+ATExecAddConstraint, ATExecDropConstraint, ATExecValidateConstraint, renameatt_internal, ATExecChangeOwner).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from typing_extensions import assert_never
+
+from tailgate.lake import constraints
+from tailgate.lake.catalog import Catalog, Change, Index, MaterializedView, Sequence, Table, View
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.errors import (
+    DependentObjectsStillExist,
+    DuplicateColumn,
+    DuplicateObject,
+    FeatureNotSupported,
+    InvalidTableDefinition,
+    SyntaxError_,
+    TailgateError,
+    UndefinedColumn,
+    UndefinedObject,
+    WrongObjectType,
+)
+from tailgate.lake.types import Field
+from tailgate.sql.binder.sequence_calls import with_ids
+from tailgate.sql.binder.writes.targets import default_of
+from tailgate.sql.statements import (
+    AddColumn,
+    AddConstraint,
+    AlterTable,
+    Check,
+    DropColumn,
+    DropConstraint,
+    ForeignKey,
+    RenameColumn,
+    RenameConstraint,
+    SetDefault,
+    SetNullable,
+    SetOwner,
+    SetType,
+    Unique,
+    ValidateConstraint,
+)
+from tailgate.sql.statements.tables import TableAction
+from tailgate.sql.tables.constraints import check_constraint, constraint_names, unique_index, with_foreign_keys
+from tailgate.sql.tables.definition import definition
+
+Result = TypeVar("Result")
+
+# the words of an action in the error for a relation that is no table
+WORDS: dict[type, str] = {
+    AddColumn: "ADD COLUMN", DropColumn: "DROP COLUMN", SetType: "ALTER COLUMN ... SET TYPE", SetDefault: "ALTER COLUMN ... SET DEFAULT",
+    SetNullable: "ALTER COLUMN ... SET NOT NULL", AddConstraint: "ADD CONSTRAINT", DropConstraint: "DROP CONSTRAINT",
+    ValidateConstraint: "VALIDATE CONSTRAINT",
+}  # fmt: skip
+
+
+def table_to_alter(statement: AlterTable, catalog: Catalog) -> Table | None:
+    """Returns the table, or None if it does not exist and need not. Raises 3F000, 42P01, 42809, 0A000."""
+    name = statement.name
+    if statement.if_exists and catalog.find(name) is None:
+        return None
+    catalog.check_schema(Name(name.name, name.schema))
+    item = catalog.relation(Name(name.name, name.schema))  # PostgreSQL reports no position
+    action = statement.actions[0]
+    if isinstance(action, SetOwner | RenameColumn) and not isinstance(item, Table):
+        raise FeatureNotSupported(f"{'OWNER TO' if isinstance(action, SetOwner) else 'RENAME COLUMN'} of a {item.kind} is not supported")
+    if isinstance(item, View | MaterializedView):
+        words = "ALTER COLUMN ... DROP NOT NULL" if isinstance(action, SetNullable) and action.nullable else WORDS.get(type(action))
+        if words is None:
+            raise UndefinedObject(f'constraint "{getattr(action, "constraint", "")}" for table "{item.name}" does not exist')
+        raise WrongObjectType(
+            f'ALTER action {words} cannot be performed on relation "{item.name}"',
+            detail=f"This operation is not supported for {item.kind}s.",
+        )
+    if not isinstance(item, Table):
+        raise WrongObjectType(f'"{item.name}" is not a table')
+    return item
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """The result of ALTER TABLE: the table before and after it, the change of the catalog, and notices as (message, SQLSTATE).
+
+    `validated`: names of checks and foreign keys that existing rows must satisfy.
+    """
+
+    before: Table
+    after: Table
+    change: Change
+    notices: tuple[tuple[str, str], ...]
+    validated: frozenset[str]
+
+    @property
+    def changes_plans(self) -> bool:
+        """Tells whether existing columns may contain NULL that could not before, or no longer: views may have other plans."""
+        return any(old.nullable != new.nullable for old, new in zip(self.before.columns, self.after.columns, strict=False))
+
+
+def alteration(table: Table, statement: AlterTable, catalog: Catalog) -> Alteration:
+    """Returns the result of the statement. `catalog`: also has the sequences of defaults and the referenced tables."""
+    work = _Work(table, catalog)
+    for action in sorted(statement.actions, key=_pass):
+        work.carry_out(action)
+    if work.table != table:
+        work.put(replace(work.table, sql=definition(work.table)))
+    after = work.catalog
+    put = tuple(item for id, item in after.items.items() if catalog.items.get(id) is not item)
+    dropped = tuple(id for id in catalog.items if id not in after.items)
+    return Alteration(table, work.table, Change(put=put, drop=dropped), tuple(work.notices), frozenset(work.validated))
+
+
+def _pass(action: TableAction) -> int:
+    """Returns the place of an action in PostgreSQL's order: it drops first, and adds constraints last, foreign keys after the others."""
+    match action:
+        case DropColumn() | DropConstraint():
+            return 0
+        case SetType():
+            return 1
+        case AddConstraint(constraint=ForeignKey()):
+            return 5
+        case AddConstraint(constraint=Check()):
+            return 4
+        case AddConstraint() | ValidateConstraint():
+            return 3
+        case _:
+            return 2
+
+
+@dataclass(slots=True)
+class _Work:
+    """The catalog while the actions of a statement are carried out."""
+
+    table: Table
+    catalog: Catalog
+    notices: list[tuple[str, str]] = field(default_factory=list)
+    validated: set[str] = field(default_factory=set)
+
+    def put(self, item: Table | Index | Sequence) -> None:
+        """Puts an item into the catalog, which may be the table itself."""
+        self.catalog = self.catalog.apply(Change(put=(item,)))
+        if isinstance(item, Table) and item.id == self.table.id:
+            self.table = item
+
+    def carry_out(self, action: TableAction) -> None:
+        match action:
+            case AddColumn():
+                self._add_column(action)
+            case SetDefault():
+                self._set_default(action)
+            case SetNullable():
+                self._set_nullable(action)
+            case AddConstraint(constraint=constraint):
+                self._add_constraint(constraint)
+            case DropConstraint():
+                self._drop_constraint(action)
+            case ValidateConstraint(name=name):
+                self._validate(name)
+            case RenameConstraint(constraint=old, name=new):
+                self._rename_constraint(old, new)
+            case SetOwner(role=role):
+                owner = self.catalog.role(role).id
+                self.put(replace(self.table, owner=owner))
+                for item in self.catalog.dependents(self.table.id):
+                    if isinstance(item, Index | Sequence):
+                        self.put(replace(item, owner=owner))
+            case DropColumn() | RenameColumn() | SetType():
+                words = {DropColumn: "DROP COLUMN", RenameColumn: "RENAME COLUMN", SetType: "ALTER COLUMN … TYPE"}[type(action)]
+                raise FeatureNotSupported(f"ALTER TABLE … {words} is not supported")
+            case _:
+                assert_never(action)
+
+    # ---- columns
+
+    def _add_column(self, action: AddColumn) -> None:
+        column, table = action.column, self.table
+        if column.name in [c.name for c in table.columns]:
+            message = f'column "{column.name}" of relation "{table.name}" already exists'
+            if not action.if_not_exists:
+                raise DuplicateColumn(message)
+            self.notices.append((f"{message}, skipping", DuplicateColumn.sqlstate))
+            return
+        new = Field(column.name, column.type, column.nullable)
+        defaults = dict(table.defaults) | _default(new, column.default, self.catalog)
+        self.put(replace(table, columns=(*table.columns, new), defaults=defaults))
+
+    def _set_default(self, action: SetDefault) -> None:
+        target, table = self._column(action.column), self.table
+        if action.column in table.identity:
+            raise SyntaxError_(
+                f'column "{action.column}" of relation "{table.name}" is an identity column', hint=_identity_hint(action.default)
+            )
+        defaults = {n: d for n, d in table.defaults.items() if n != action.column} | _default(target, action.default, self.catalog)
+        self.put(replace(table, defaults=defaults))
+
+    def _set_nullable(self, action: SetNullable) -> None:
+        target, table = self._column(action.column), self.table
+        if action.nullable:
+            if action.column in table.identity:
+                raise SyntaxError_(f'column "{action.column}" of relation "{table.name}" is an identity column')
+            key = constraints.primary_key(table, self.catalog)
+            if key is not None and table.columns.index(target) in key.columns:
+                raise InvalidTableDefinition(f'column "{action.column}" is in a primary key')
+        self._make_nullable(action.column, action.nullable)
+
+    def _make_nullable(self, name: str, nullable: bool) -> None:
+        columns = tuple(replace(c, nullable=nullable) if c.name == name else c for c in self.table.columns)
+        self.put(replace(self.table, columns=columns))
+
+    def _column(self, name: str) -> Field:
+        found = next((c for c in self.table.columns if c.name == name), None)
+        if found is None:
+            raise UndefinedColumn(f'column "{name}" of relation "{self.table.name}" does not exist')
+        return found
+
+    # ---- constraints
+
+    def _add_constraint(self, constraint: Check | Unique | ForeignKey) -> None:
+        table = self.table
+        names = constraint_names(table, self.catalog)
+        match constraint:
+            case Check():
+                check = _placeless(lambda: check_constraint(constraint, table, names))
+                checks = sorted((*table.checks, check), key=lambda c: c.name.encode())
+                self.put(replace(table, checks=tuple(checks)))
+                self.validated |= {check.name} if check.valid else set()
+            case Unique():
+                if constraint.primary and constraints.primary_key(table, self.catalog) is not None:
+                    raise InvalidTableDefinition(f'multiple primary keys for table "{table.name}" are not allowed')
+                try:
+                    index = unique_index(constraint, table, self.catalog, self.catalog.next_id)
+                except UndefinedColumn as error:  # PostgreSQL reports the position of other errors
+                    error.position = None
+                    raise
+                self.put(index)
+                for name in constraint.columns if constraint.primary else ():
+                    self._make_nullable(name, False)
+            case ForeignKey():
+                altered = _placeless(lambda: with_foreign_keys(table, (constraint,), self.catalog))
+                self.validated |= {key.name for key in altered.foreign_keys if key not in table.foreign_keys and key.valid}
+                self.put(altered)
+            case _:
+                assert_never(constraint)
+
+    def _drop_constraint(self, action: DropConstraint) -> None:
+        name, table = action.name, self.table
+        if any(check.name == name for check in table.checks):
+            self.put(replace(table, checks=tuple(c for c in table.checks if c.name != name)))
+        elif any(key.name == name for key in table.foreign_keys):
+            self.put(replace(table, foreign_keys=tuple(k for k in table.foreign_keys if k.name != name)))
+        elif (key := next((k for k in constraints.keys_of(table, self.catalog) if k.constraint and k.name == name), None)) is not None:
+            if not key.index:
+                hint = "Create another table without it: CREATE TABLE … AS SELECT …, and rename that."
+                raise FeatureNotSupported("dropping the primary key that a table was created with is not supported", hint=hint)
+            self._release_key(key, cascade=action.cascade)
+            self.catalog = self.catalog.apply(Change(drop=(key.index,)))
+        elif action.if_exists:
+            self.notices.append((f'constraint "{name}" of relation "{table.name}" does not exist, skipping', "00000"))
+        else:
+            raise UndefinedObject(f'constraint "{name}" of relation "{table.name}" does not exist')
+
+    def _release_key(self, key: constraints.Key, *, cascade: bool) -> None:
+        """Drops the foreign keys that reference a key. Raises 2BP01 without `cascade` if there are any."""
+        references = [r for r in constraints.references_to(self.table, self.catalog) if r.key.index == key.index]
+        if references and not cascade:
+            names = [self.catalog.name_of(r.table).sql for r in references]
+            lines = [f"constraint {r.name} on table {n} depends on index {key.name}" for r, n in zip(references, names, strict=True)]
+            raise DependentObjectsStillExist(
+                f"cannot drop constraint {key.name} on table {self.catalog.name_of(self.table).sql} because other objects depend on it",
+                detail="\n".join(lines),
+                hint="Use DROP ... CASCADE to drop the dependent objects too.",
+            )
+        for reference in references:
+            other = self.catalog.expect(Table, reference.table.id)
+            self.put(replace(other, foreign_keys=tuple(k for k in other.foreign_keys if k.name != reference.name)))
+            self.notices.append((f"drop cascades to constraint {reference.name} on table {self.catalog.name_of(other).sql}", "00000"))
+
+    def _validate(self, name: str) -> None:
+        table = self.table
+        checks = tuple(replace(c, valid=True) if c.name == name else c for c in table.checks)
+        keys = tuple(replace(k, valid=True) if k.name == name else k for k in table.foreign_keys)
+        if name not in constraint_names(table, self.catalog):
+            raise UndefinedObject(f'constraint "{name}" of relation "{table.name}" does not exist')
+        if name not in {*(c.name for c in checks), *(k.name for k in keys)}:
+            raise WrongObjectType(f'constraint "{name}" of relation "{table.name}" is not a foreign key or check constraint')
+        if (checks, keys) != (table.checks, table.foreign_keys):
+            self.put(replace(table, checks=checks, foreign_keys=keys))
+            self.validated.add(name)
+
+    def _rename_constraint(self, old: str, new: str) -> None:
+        table = self.table
+        names = constraint_names(table, self.catalog)
+        if old not in names:
+            raise UndefinedObject(f'constraint "{old}" for table "{table.name}" does not exist')
+        key = next((k for k in constraints.keys_of(table, self.catalog) if k.constraint and k.name == old), None)
+        if key is not None:
+            self.catalog.check_new(new, self.catalog.schema_of(table))
+        if new in names:
+            raise DuplicateObject(f'constraint "{new}" for relation "{table.name}" already exists')
+        if key is not None and key.index:
+            self.put(replace(self.catalog.expect(Index, key.index), name=new))
+            return
+        checks = sorted((replace(c, name=new) if c.name == old else c for c in table.checks), key=lambda c: c.name.encode())
+        keys = [replace(k, name=new) if k.name == old else k for k in table.foreign_keys]
+        constraint = new if key is not None else table.constraint
+        self.put(replace(table, checks=tuple(checks), foreign_keys=tuple(keys), constraint=constraint))
+
+
+def _identity_hint(default: str | None) -> str | None:
+    return "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead." if default is None else None
+
+
+def _default(column: Field, text: str | None, catalog: Catalog) -> dict[str, str]:
+    """Returns the default of a column by its name."""
+    text = None if text is None else with_ids(text, catalog)
+    _placeless(lambda: default_of(column, text))
+    return {} if text is None else {column.name: text}
+
+
+def _placeless(make: Callable[[], Result]) -> Result:
+    """Returns the result of a function. Its errors have no position, as in PostgreSQL."""
+    try:
+        return make()
+    except TailgateError as error:
+        error.position = None
+        raise

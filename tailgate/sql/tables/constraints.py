@@ -1,0 +1,201 @@
+"""The constraints of a statement as values of the catalog: their names, columns and conditions.
+
+Source: PostgreSQL 15, src/backend/parser/parse_utilcmd.c (transformIndexConstraint), src/backend/commands/tablecmds.c
+(ATAddForeignKeyConstraint, transformFkeyCheckAttrs), src/backend/catalog/heap.c (AddRelationNewConstraints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tailgate.lake import constraints as defined
+from tailgate.lake.catalog import Catalog, Index, Item, Table
+from tailgate.lake.catalog.formats import CheckConstraint, ForeignKeyConstraint
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.errors import (
+    DatatypeMismatch,
+    DuplicateColumn,
+    DuplicateObject,
+    FeatureNotSupported,
+    InvalidForeignKey,
+    TailgateError,
+    UndefinedColumn,
+    UndefinedObject,
+    WrongObjectType,
+)
+from tailgate.lake.types import Field, Type
+from tailgate.sql.binder.writes.targets import check_of
+from tailgate.sql.functions.comparison import INCOMPARABLE
+from tailgate.sql.plan.rewriting import columns_of
+from tailgate.sql.statements.tables import Check, ForeignKey, Unique
+from tailgate.sql.tables.names import columns_part, free_name
+
+SEVERAL_FORMS = ("jsonb", "interval")  # types with several stored forms of equal values
+INTEGERS, TEXTS = frozenset(("int2", "int4", "int8")), frozenset(("text", "varchar"))
+
+
+def constraint_names(table: Table, catalog: Catalog) -> set[str]:
+    """Returns the names of a table's constraints."""
+    keys = {key.name for key in defined.keys_of(table, catalog) if key.constraint}
+    return {*keys, *(check.name for check in table.checks), *(key.name for key in table.foreign_keys)}
+
+
+def check_constraint(check: Check, table: Table, names: set[str]) -> CheckConstraint:
+    """Returns a check of a table whose constraints have these names. Raises 42710, and the errors of the expression."""
+    try:
+        read = columns_of(check_of(table.name, table.columns, check.text))
+    except TailgateError as error:
+        if error.position is not None:
+            error.position += check.position
+        raise
+    single = table.columns[next(iter(read))].name if len(read) == 1 else ""
+    name = check.name or free_name(table.name, single, "check", names.__contains__)
+    if name in names:
+        raise _duplicate(name, table)
+    return CheckConstraint(name=name, text=check.text, columns=tuple(sorted(read)), valid=check.valid)
+
+
+def _duplicate(name: str, table: Table) -> TailgateError:
+    return DuplicateObject(f'constraint "{name}" for relation "{table.name}" already exists')
+
+
+def key_columns(unique: Unique, columns: Sequence[Field]) -> tuple[int, ...]:
+    """Returns the positions of the columns of a key. Raises 42703, 42701, and 42704 or 0A000 for their types."""
+    names = [column.name for column in columns]
+    for name in unique.columns:
+        if name not in names:
+            raise UndefinedColumn(f'column "{name}" named in key does not exist', position=unique.position)
+        if unique.columns.count(name) > 1:
+            what = "primary key" if unique.primary else "unique"
+            raise DuplicateColumn(f'column "{name}" appears twice in {what} constraint', position=unique.position)
+    positions = tuple(map(names.index, unique.columns))
+    check_key_types((columns[i].type for i in positions), "a primary key" if unique.primary else "a unique constraint")
+    return positions
+
+
+def check_key_types(types: Iterable[Type], what: str) -> None:
+    """Raises 42704 for a type without an order, and 0A000 for one whose equal values have several stored forms."""
+    for type in types:
+        if type.name in INCOMPARABLE:
+            raise UndefinedObject(
+                f'data type {type} has no default operator class for access method "btree"',
+                hint="You must specify an operator class for the index or define a default operator class for the data type.",
+            )
+        if type.name in SEVERAL_FORMS or type.is_array:
+            raise FeatureNotSupported(f"{what} of type {type} is not supported")
+
+
+def unique_index(unique: Unique, table: Table, catalog: Catalog, id: int) -> Index:
+    """Returns the index of a UNIQUE constraint, or of a primary key that is added to a table."""
+    columns = key_columns(unique, table.columns)
+    names = constraint_names(table, catalog)
+    if unique.name is not None and unique.name in names:
+        raise _duplicate(unique.name, table)
+    schema = catalog.schema_of(table)
+    if unique.name is not None:
+        catalog.check_new(unique.name, schema)
+        name = unique.name
+    else:
+        part, label = ("", "pkey") if unique.primary else (columns_part(unique.columns), "key")
+        name = free_name(table.name, part, label, lambda n: n in names or n == table.name or catalog.at(n, schema) is not None)
+    ascending = (False,) * len(columns)
+    return Index(
+        id=id,
+        name=name,
+        depends=(table.id,),
+        owner=table.owner,
+        schema=table.schema,
+        positions=columns,
+        descending=ascending,
+        nulls_first=ascending,
+        unique=True,
+        enforced=True,
+        constraint=True,
+        primary=unique.primary,
+        deferrable=unique.deferrable,
+        nulls_distinct=unique.nulls_distinct,
+    )
+
+
+# ---- foreign keys
+
+
+def foreign_key(key: ForeignKey, table: Table, catalog: Catalog, names: set[str]) -> ForeignKeyConstraint:
+    """Returns a foreign key of a table whose constraints have these names. `catalog`: contains the table with its keys.
+
+    Raises 42P01, 42809, 42703, 42830, 42704, 42804, 42710.
+    """
+    referenced = _referenced(key, table, catalog)
+    columns = _positions(key.columns, table)
+    name = key.name or free_name(table.name, columns_part(key.columns), "fkey", names.__contains__)
+    if name in names:
+        raise _duplicate(name, table)
+    if key.references:
+        references = _positions(key.references, referenced)
+    else:
+        primary = defined.primary_key(referenced, catalog)
+        if primary is None:
+            raise UndefinedObject(f'there is no primary key for referenced table "{referenced.name}"')
+        references = primary.columns
+    if len(columns) != len(references):
+        raise InvalidForeignKey("number of referencing and referenced columns for foreign key disagree")
+    constraint = ForeignKeyConstraint(
+        name=name,
+        columns=columns,
+        table=referenced.id,
+        references=references,
+        on_delete=key.on_delete,
+        on_update=key.on_update,
+        deferrable=key.deferrable,
+        deferred=key.deferred,
+        valid=key.valid,
+    )
+    if len(set(references)) < len(references) or defined.referenced_key(constraint, referenced, catalog) is None:
+        raise InvalidForeignKey(f'there is no unique constraint matching given keys for referenced table "{referenced.name}"')
+    for mine, other in zip(columns, references, strict=True):
+        _check_types(name, table.columns[mine], referenced.columns[other])
+    return constraint
+
+
+def _referenced(key: ForeignKey, table: Table, catalog: Catalog) -> Table:
+    """Returns the table that a foreign key references; it may be the table itself, which is new."""
+    name = Name(key.table.name, key.table.schema)
+    here = catalog.schema_of(table).name
+    if (name.schema or here, name.name) == (here, table.name) and (name.schema is not None or catalog.find(name) in (None, table)):
+        return table
+    item: Item = catalog.named(name)
+    if not isinstance(item, Table):
+        raise WrongObjectType(f'referenced relation "{item.name}" is not a table')
+    return item
+
+
+def _positions(names: Sequence[str], table: Table) -> tuple[int, ...]:
+    own = [column.name for column in table.columns]
+    for name in names:
+        if name not in own:
+            raise UndefinedColumn(f'column "{name}" referenced in foreign key constraint does not exist')
+    return tuple(map(own.index, names))
+
+
+def _check_types(name: str, column: Field, referenced: Field) -> None:
+    """Raises 42804 or 0A000 if values of the columns cannot be compared by their stored forms."""
+    families = [next((f for f in (INTEGERS, TEXTS) if field.type.name in f), field.type.name) for field in (column, referenced)]
+    if families[0] == families[1] and column.type.is_array == referenced.type.is_array:
+        return
+    shown = f'Key columns "{column.name}" and "{referenced.name}" are of incompatible types: {column.type} and {referenced.type}.'
+    numbers = all(field.type.facts.category == "N" for field in (column, referenced))
+    if numbers or all(field.type.facts.category == "S" for field in (column, referenced)):
+        raise FeatureNotSupported(f'foreign key constraint "{name}" between columns of different types is not supported', detail=shown)
+    raise DatatypeMismatch(f'foreign key constraint "{name}" cannot be implemented', detail=shown)
+
+
+def with_foreign_keys(table: Table, keys: Sequence[ForeignKey], catalog: Catalog) -> Table:
+    """Returns the table with more foreign keys. `catalog`: contains the table with its keys."""
+    names = constraint_names(table, catalog) | {key.name for key in keys if key.name is not None}
+    for key in keys:
+        own = names - {key.name} if key.name is not None and key.name not in constraint_names(table, catalog) else names
+        constraint = foreign_key(key, table, catalog, own)
+        names.add(constraint.name)
+        table = replace(table, foreign_keys=(*table.foreign_keys, constraint))
+    return table

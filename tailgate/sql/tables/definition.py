@@ -1,0 +1,38 @@
+"""The CREATE TABLE statement of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailgate.lake.catalog import Table
+from tailgate.lake.catalog.names import quoted
+from tailgate.lake.types import Type
+from tailgate.sql.statements import CreateTable, parse
+
+
+def definition(table: Table, others: Sequence[str] = ()) -> str:
+    """Returns CREATE TABLE with the columns, the key of stored rows, the checks, and other constraints as texts.
+
+    Its name and options are those of `table.sql`.
+    """
+    creation = parse(table.sql)
+    assert isinstance(creation, CreateTable)
+    key = table.key or ()
+    parts = []
+    for i, column in enumerate(table.columns):
+        identity = table.identity.get(column.name)
+        default = None if identity else table.defaults.get(column.name)
+        constraints = " NOT NULL" * (not column.nullable and i not in key) + (f" DEFAULT {default}" if default is not None else "")
+        generated = f" GENERATED {identity.upper()} AS IDENTITY" if identity else ""
+        parts.append(f"{quoted(column.name)} {type_name(column.type)}{constraints}{generated}")
+    if table.key is not None:
+        constraint = f"CONSTRAINT {quoted(table.constraint)} " if table.constraint else ""
+        parts.append(f"{constraint}PRIMARY KEY ({', '.join(quoted(table.columns[k].name) for k in table.key)})")
+    parts += [f"CONSTRAINT {quoted(check.name)} CHECK ({check.text})" for check in table.checks] + list(others)
+    begin, end = creation.options_at
+    return f"CREATE TABLE {creation.name.sql} ({', '.join(parts)}){table.sql[begin:end]}"
+
+
+def type_name(type: Type) -> str:
+    """Returns the name of a type in CREATE TABLE, where `character` alone would mean one character."""
+    return str(type).replace("character", "bpchar", 1) if type.name == "bpchar" and not type.modifiers else str(type)

@@ -1,0 +1,36 @@
+"""Names that PostgreSQL chooses for sequences, indexes and constraints: `table_columns_label`.
+
+Source: PostgreSQL 15, src/backend/commands/indexcmds.c (makeObjectName, ChooseRelationName, ChooseIndexColumnNames).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from tailgate.sql.lexer.tokens import NAME_BYTES_MAX
+
+
+def object_name(table: str, columns: str, label: str) -> str:
+    """Returns the name, of at most NAME_BYTES_MAX bytes: the longer part is truncated. `columns`: '' for none."""
+    first, second = table.encode(), columns.encode()
+    space = NAME_BYTES_MAX - len(label) - (2 if columns else 1)
+    while len(first) + len(second) > space:
+        first, second = (first[:-1], second) if len(first) > len(second) else (first, second[:-1])
+    parts = (first.decode(errors="ignore"), *([second.decode(errors="ignore")] if columns else ()), label)
+    return "_".join(parts)
+
+
+def free_name(table: str, columns: str, label: str, taken: Callable[[str], bool]) -> str:
+    """Returns the first name that is not taken, with a number behind the label if needed.
+
+    >>> free_name("t", "a", "key", {"t_a_key"}.__contains__)
+    't_a_key1'
+    """
+    names = (object_name(table, columns, f"{label}{number or ''}") for number in count())
+    return next(name for name in names if not taken(name))
+
+
+def columns_part(names: Sequence[str]) -> str:
+    """Returns the part of the name for the columns of an index or a foreign key."""
+    return "_".join(names)
