@@ -166,7 +166,10 @@ class Control:
         headers = {"Host": engine.address, **control.headers(engine.token), "Connection": "close", **request.headers}
         headers |= {"Content-Type": "application/json", "Content-Length": str(len(request.body))}
         lines = [f"{request.method} {request.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
-        writer.write("\r\n".join(lines).encode() + request.body)
+        try:
+            writer.write("\r\n".join(lines).encode() + request.body)
+        except RuntimeError:  # uvloop's error for a connection that the engine has closed
+            raise _Unanswered from None
         answer = asyncio.ensure_future(_answer(reader, tell))
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         try:

@@ -8,11 +8,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from tailgate.engine.ddl import create_index
 from tailgate.lake.catalog import Catalog, Change, Source, Table, View
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import FLOAT8, INT4, JSONB, NUMERIC, Field
 from tailgate.sql.statements import CreateIndex, parse
+from tailgate.sql.tables.indexes import create_index
 from tests.statements.conftest import World
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from tailgate.engine.ddl import create_index
 from tailgate.gateway.answers import lookups
 from tailgate.gateway.answers.index import Index
 from tailgate.lake.catalog import Item
 from tailgate.lake.types import DATE, FLOAT8, INT4, INT8, TEXT, Type
 from tailgate.sql.statements import CreateIndex, parse
+from tailgate.sql.tables.indexes import create_index
 from tests.wire.live import Live
 
 COLUMNS = {"id": INT8, "city": TEXT, "n": INT4, "x": FLOAT8, "tags": TEXT.array(), "at": DATE, "price": Type("numeric", (8, 2))}
