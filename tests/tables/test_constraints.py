@@ -36,7 +36,7 @@ def run(world: World, *texts: str) -> None:
 REFUSED = (errors.UniqueViolation, errors.ForeignKeyViolation, errors.SerializationFailure)
 
 
-def writer(world: World, number: int, texts: list[str], done: list[str]) -> Any:
+def writer(world: World, number: int, texts: list[str], successes: list[str]) -> Any:
     """Returns a function that runs statements at one of the gateways, and lists those that succeed."""
 
     def work() -> None:
@@ -44,7 +44,7 @@ def writer(world: World, number: int, texts: list[str], done: list[str]) -> Any:
             for text in texts:
                 try:
                     c.execute(text.encode())
-                    done.append(text)
+                    successes.append(text)
                 except REFUSED:
                     c.execute("ROLLBACK")
 
@@ -54,17 +54,17 @@ def writer(world: World, number: int, texts: list[str], done: list[str]) -> Any:
 def test_one_of_many_inserts_a_unique_value(world: World) -> None:
     run(world, "CREATE TABLE u (id int PRIMARY KEY, mail text UNIQUE)", "CREATE TABLE bag (a int, b int)")
     run(world, "CREATE UNIQUE INDEX ON bag (a, b)")
-    done: list[str] = []
+    successes: list[str] = []
     work = []
     for number in range(4):
         texts = [f"INSERT INTO u VALUES ({number * 100 + i}, 'm{i}')" for i in range(8)]
         texts += [f"INSERT INTO bag VALUES (1, {i})" for i in range(4)] + ["INSERT INTO bag VALUES (NULL, 1)"]
-        work.append(writer(world, number, texts, done))
+        work.append(writer(world, number, texts, successes))
     side_by_side(world, work)
     world.together()
     assert rows(world, "SELECT mail, count(*) FROM u GROUP BY mail ORDER BY 1") == [(f"m{i}", 1) for i in range(8)]
     assert rows(world, "SELECT a, b, count(*) FROM bag GROUP BY a, b ORDER BY a, b") == [*((1, i, 1) for i in range(4)), (None, 1, 4)]
-    assert len(done) == 8 + 4 + 4
+    assert len(successes) == 8 + 4 + 4
 
 
 def test_no_reference_dangles(world: World) -> None:
@@ -76,7 +76,7 @@ def test_no_reference_dangles(world: World) -> None:
         "INSERT INTO p SELECT * FROM generate_series(1, 4)",
     )
     dice, deferred = random.Random(7), "SET CONSTRAINTS ALL DEFERRED"
-    done: list[str] = []
+    successes: list[str] = []
     work = []
     for number in range(4):
         texts = []
@@ -95,12 +95,12 @@ def test_no_reference_dangles(world: World) -> None:
                 ]
             )
             texts.append(text)
-        work.append(writer(world, number, texts, done))
+        work.append(writer(world, number, texts, successes))
     side_by_side(world, work)
     world.together()
     dangling = "SELECT * FROM c WHERE p NOT IN (SELECT id FROM p) OR q NOT IN (SELECT id FROM p)"
     assert rows(world, dangling) == []
-    assert done
+    assert successes
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_no_reference_dangles(world: World) -> None:
 )
 def test_rows_that_come_while_a_constraint_is_added_satisfy_it(world: World, constraint: str, wrong: str) -> None:
     run(world, "CREATE TABLE p (id int PRIMARY KEY)", "INSERT INTO p VALUES (1), (2), (3)", "CREATE TABLE t (a int)")
-    done: list[str] = []
+    successes: list[str] = []
     texts = [f"INSERT INTO t VALUES ({a})" for a in (1, 2, 3, 1, 500, 2)] + ["INSERT INTO t VALUES (NULL)", "DELETE FROM p WHERE id = 3"]
 
     def inserts() -> None:
@@ -123,7 +123,7 @@ def test_rows_that_come_while_a_constraint_is_added_satisfy_it(world: World, con
             for text in texts:
                 try:
                     c.execute(text.encode())
-                    done.append(text)
+                    successes.append(text)
                 except (errors.IntegrityError, errors.SerializationFailure):
                     pass
 

@@ -84,13 +84,13 @@ def _table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
     return normalized(item, statement, catalog)
 
 
-def _with_check(check: Check, table: Table, named: set[str]) -> Table:
+def _with_check(check: Check, table: Table, explicit: set[str]) -> Table:
     """Returns the table with one more check, sorted by name: the order in which PostgreSQL evaluates them.
 
-    `named`: the names of checks in the statement.
+    `explicit`: the names of checks in the statement.
     """
     own = {primary_key_name(table)} if table.constraint else set[str]()
-    names = own | {c.name for c in table.checks} | (named if check.name is None else set())
+    names = own | {c.name for c in table.checks} | (explicit if check.name is None else set())
     if check.name is not None and check.name in {c.name for c in table.checks}:
         raise DuplicateObject(f'check constraint "{check.name}" already exists')
     checks = sorted((*table.checks, check_constraint(check, table, names)), key=lambda c: c.name.encode())
@@ -112,7 +112,7 @@ def _column_sequences(statement: CreateTable, table: Table, catalog: Catalog) ->
 
 
 def alter_table(statement: AlterTable, catalog: Catalog) -> tuple[Alteration, Change]:
-    """Returns what the statement makes of the table, and the change of the catalog, with the items that read the table."""
+    """Returns the alteration of the table, and the change of the catalog, with the items that read the table."""
     table = table_to_alter(statement, catalog)
     if table is None:
         raise UndefinedTable(f'relation "{statement.name}" does not exist')

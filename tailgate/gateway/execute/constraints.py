@@ -48,12 +48,12 @@ def _named(name: Name, catalog: Catalog) -> list[tuple[int, str]]:
     schemas = [catalog.schema(name.schema).id] if name.schema is not None else [s.id for p in catalog.path if (s := catalog.find_schema(p))]
     for schema in schemas:
         tables = [table for table in catalog.each(Table) if table.schema == schema]
-        found = [(table.id, key) for table in tables for key in table.foreign_keys if key.name == name.name]
+        foreign_keys = [(table.id, key) for table in tables for key in table.foreign_keys if key.name == name.name]
         uniques = [key.deferrable for table in tables for key in keys_of(table, catalog) if key.constraint and key.name == name.name]
-        if found or uniques:
-            if not all([*(key.deferrable for _, key in found), *uniques]):
+        if foreign_keys or uniques:
+            if not all([*(key.deferrable for _, key in foreign_keys), *uniques]):
                 raise WrongObjectType(f'constraint "{name.name}" is not deferrable')
-            return [(id, key.name) for id, key in found]
+            return [(id, key.name) for id, key in foreign_keys]
     raise UndefinedObject(f'constraint "{name.name}" does not exist')
 
 

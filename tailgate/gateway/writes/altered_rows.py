@@ -32,7 +32,9 @@ from tailgate.sql.plan import Column, Project
 
 @dataclass(frozen=True, slots=True)
 class AlteredRows:
-    """What happens to the rows of a table. Only the owner may alter a table, and needs no privilege on its rows, as in PostgreSQL.
+    """The changes and checks of the rows of a table.
+
+    Only the owner may alter a table, and needs no privilege on its rows, as in PostgreSQL.
 
     `rows`: a query of the old columns, the number of copies, and the values of the new columns. `rewrites`: whether these are
     stored. The other fields are the new rules that the rows must satisfy.
@@ -55,7 +57,7 @@ class AlteredRows:
 
 
 def plan(table: Table, after: Catalog, validated: frozenset[str], before: Catalog) -> AlteredRows | None:
-    """Returns what happens to the rows, or None if nothing does.
+    """Returns the changes and checks of the rows, or None if there are none.
 
     `after`: the catalog with the altered table. `validated`: the names of its checks and foreign keys that the rows must satisfy.
     """

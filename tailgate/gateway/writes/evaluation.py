@@ -69,12 +69,12 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """The rows of an INSERT: new ones, and those that ON CONFLICT DO UPDATE changes from `old` to `new`. `kept`: all, in order."""
+    """The rows of an INSERT: new ones, and those that ON CONFLICT DO UPDATE changes from `old` to `new`. `rows`: all, in order."""
 
     fresh: pa.Table
     old: pa.Table
     new: pa.Table
-    kept: pa.Table
+    rows: pa.Table
 
     @staticmethod
     def of(rows: pa.Table) -> Inserted:
@@ -173,8 +173,8 @@ class Evaluation:
         inserted = self._inserted(write, rows)
         proposed = {table.id: all_hashes(rules.keys, rows)} if rules.keys else {}
         changes, read, postponed = self.changes(write.rules, table, inserted)
-        returned = self.returned(write, inserted.kept)
-        return Effect(inserted.kept.num_rows, changes, merged(proposed, read), write.reads, returned, write.rules, postponed)
+        returned = self.returned(write, inserted.rows)
+        return Effect(inserted.rows.num_rows, changes, merged(proposed, read), write.reads, returned, write.rules, postponed)
 
     def changes(self, rules: RulesByTable, table: Table, inserted: Inserted) -> tuple[Changes, Hashes, frozenset[tuple[int, str]]]:
         """Returns the net changes by table, the hashes of the keys that were read or written, and the checks for COMMIT."""
@@ -218,40 +218,40 @@ class Evaluation:
         if write.conflict == "update":
             return self._upserted(write, rows)
         arbiters = [key for key in rules.keys if write.conflict == "nothing" and write.arbiter in (None, key)]
-        taken = self._taken(table, arbiters, rows)
-        kept = rows.filter(pa.array(~taken)) if taken.any() else rows
-        self._check_unique(rules, [key for key in rules.keys if key not in arbiters], rows, kept)
-        return Inserted.of(kept)
+        skipped = self._skipped(table, arbiters, rows)
+        new_rows = rows.filter(pa.array(~skipped)) if skipped.any() else rows
+        self._check_unique(rules, [key for key in rules.keys if key not in arbiters], rows, new_rows)
+        return Inserted.of(new_rows)
 
-    def _check_unique(self, rules: Rules, checked: Sequence[Key], rows: pa.Table, kept: pa.Table) -> None:
-        """Raises the error of the first row that violates NOT NULL, CHECK or, if it is kept, one of these keys."""
+    def _check_unique(self, rules: Rules, checked: Sequence[Key], rows: pa.Table, new_rows: pa.Table) -> None:
+        """Raises the error of the first row that violates NOT NULL, CHECK or, if it is not skipped, one of these keys."""
         first: tuple[int, int] | None = None
         for number, key in enumerate(checked):
-            again, old = repeated(key, kept), existing(self.cursor, rules.table, key, kept)
+            again, old = repeated(key, new_rows), existing(self.cursor, rules.table, key, new_rows)
             if (place := min([*again[:1], *old[:1]], default=None)) is not None:
                 first = min(first or (int(place), number), (int(place), number))
-        self.violations.allowed(rules, rows, before=None if first is None or kept is not rows else first[0])
+        self.violations.allowed(rules, rows, before=None if first is None or new_rows is not rows else first[0])
         if first is not None:
             place, number = first
-            raise of_row(place, self.violations.duplicate(rules.table, checked[number], kept.slice(place, 1)))
+            raise of_row(place, self.violations.duplicate(rules.table, checked[number], new_rows.slice(place, 1)))
 
-    def _taken(self, table: Table, arbiters: Sequence[Key], rows: pa.Table) -> np.ndarray:
+    def _skipped(self, table: Table, arbiters: Sequence[Key], rows: pa.Table) -> np.ndarray:
         """Returns for each row whether DO NOTHING skips it: one of these keys exists, or is that of an earlier row that is inserted."""
-        taken = np.zeros(rows.num_rows, bool)
+        skipped = np.zeros(rows.num_rows, bool)
         for key in arbiters:
-            taken[existing(self.cursor, table, key, rows)] = True
+            skipped[existing(self.cursor, table, key, rows)] = True
         if len(arbiters) == 1:
-            taken[repeated(arbiters[0], rows)] = True
+            skipped[repeated(arbiters[0], rows)] = True
         elif any(len(repeated(key, rows)) for key in arbiters):
-            seen: list[set[int]] = [set() for _ in arbiters]
+            earlier: list[set[int]] = [set() for _ in arbiters]
             every = [row_hashes(key, rows) for key in arbiters]
-            for place in np.flatnonzero(~taken).tolist():
+            for place in np.flatnonzero(~skipped).tolist():
                 values = [hashes[place] for hashes in every]
-                taken[place] = any(value in found for value, found in zip(values, seen, strict=True))
-                if not taken[place]:
-                    for value, found in zip(values, seen, strict=True):
-                        found |= set() if value is None else {value}
-        return taken
+                skipped[place] = any(value in keys for value, keys in zip(values, earlier, strict=True))
+                if not skipped[place]:
+                    for value, keys in zip(values, earlier, strict=True):
+                        keys |= set() if value is None else {value}
+        return skipped
 
     def _upserted(self, write: InsertPlan, rows: pa.Table) -> Inserted:
         """Checks the rows of INSERT … ON CONFLICT DO UPDATE."""

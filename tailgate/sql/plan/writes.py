@@ -29,7 +29,7 @@ CHANGING_ACTIONS: frozenset[ReferentialAction] = frozenset(("cascade", "set null
 
 @dataclass(frozen=True, slots=True)
 class TableRules:
-    """What the rows of a written table must satisfy.
+    """The rules that the rows of a written table must satisfy.
 
     `referring`: the foreign keys that reference the table, each with a plan for the row of its defaults if it has the action SET
     DEFAULT. `version`: as of `lake.constraints.version`.

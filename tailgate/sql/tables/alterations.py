@@ -53,7 +53,7 @@ from tailgate.sql.tables.definition import definition
 
 Result = TypeVar("Result")
 
-# the words of an action in the error for a relation that is no table
+# the words of an action in the error for a relation that is not a table
 WORDS: dict[type, str] = {
     AddColumn: "ADD COLUMN", DropColumn: "DROP COLUMN", SetType: "ALTER COLUMN ... SET TYPE", SetDefault: "ALTER COLUMN ... SET DEFAULT",
     SetNullable: "ALTER COLUMN ... SET NOT NULL", AddConstraint: "ADD CONSTRAINT", DropConstraint: "DROP CONSTRAINT",
@@ -214,10 +214,10 @@ class _Work:
         self.put(replace(self.table, columns=columns))
 
     def _column(self, name: str) -> Field:
-        found = next((c for c in self.table.columns if c.name == name), None)
-        if found is None:
+        column = next((c for c in self.table.columns if c.name == name), None)
+        if column is None:
             raise UndefinedColumn(f'column "{name}" of relation "{self.table.name}" does not exist')
-        return found
+        return column
 
     # ---- constraints
 

@@ -21,14 +21,14 @@ def object_name(table: str, columns: str, label: str) -> str:
     return "_".join(parts)
 
 
-def free_name(table: str, columns: str, label: str, taken: Callable[[str], bool]) -> str:
+def free_name(table: str, columns: str, label: str, is_taken: Callable[[str], bool]) -> str:
     """Returns the first name that is not taken, with a number behind the label if needed.
 
     >>> free_name("t", "a", "key", {"t_a_key"}.__contains__)
     't_a_key1'
     """
     names = (object_name(table, columns, f"{label}{number or ''}") for number in count())
-    return next(name for name in names if not taken(name))
+    return next(name for name in names if not is_taken(name))
 
 
 def columns_part(names: Sequence[str]) -> str:

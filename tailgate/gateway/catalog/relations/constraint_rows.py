@@ -125,9 +125,9 @@ def foreign_keys(table: Table, catalog: Catalog) -> list[str]:
 def beyond_rows(table: Table, catalog: Catalog) -> list[str]:
     """Returns CONSTRAINT clauses for the unique constraints and the foreign keys of a table."""
     indexes = [index for index in enforced_indexes(table, catalog) if index.constraint]
-    named = [(index.name, unique(index, catalog)) for index in indexes]
-    named += zip((key.name for key in table.foreign_keys), foreign_keys(table, catalog), strict=True)
-    return [f"CONSTRAINT {quoted(name)} {text}" for name, text in named]
+    texts_by_name = [(index.name, unique(index, catalog)) for index in indexes]
+    texts_by_name += zip((key.name for key in table.foreign_keys), foreign_keys(table, catalog), strict=True)
+    return [f"CONSTRAINT {quoted(name)} {text}" for name, text in texts_by_name]
 
 
 def _columns(item: Item, positions: tuple[int, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Which rows of a statement have a key that another row has: the primary key or an enforced unique index.
+"""Finds rows of a statement whose key another row has. A key is a primary key or an enforced unique index.
 
 A key with NULL differs from all others, unless the index is NULLS NOT DISTINCT.
 """
@@ -30,8 +30,8 @@ def key_hashes(key: Key, rows: pa.Table) -> np.ndarray:
 
 def row_hashes(key: Key, rows: pa.Table) -> list[int | None]:
     """Returns the hash of each row's key; None for a key that differs from all others."""
-    found = iter(key_hashes(key, rows).tolist())
-    return [next(found) if compared else None for compared in _compared(key, rows).tolist()]
+    values = iter(key_hashes(key, rows).tolist())
+    return [next(values) if compared else None for compared in _compared(key, rows).tolist()]
 
 
 def all_hashes(keys: Sequence[Key], rows: pa.Table) -> np.ndarray:
@@ -55,8 +55,8 @@ def present(columns: Sequence[int], rows: pa.Table) -> np.ndarray:
 
 def repeated(key: Key, rows: pa.Table) -> np.ndarray:
     """Returns the positions of rows whose key occurs in an earlier row."""
-    found = key_hashes(key, rows)
-    if len(found) < 2 or len(np.unique(found)) == len(found):
+    values = key_hashes(key, rows)
+    if len(values) < 2 or len(np.unique(values)) == len(values):
         return np.empty(0, np.int64)
     places = np.flatnonzero(_compared(key, rows))
     names = [f"k{i}" for i in range(len(key.columns))]
@@ -89,8 +89,8 @@ def _few_existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows
     lists = ", ".join(f"({', '.join(f'${next(numbers)}' for _ in key.columns)})" for _ in keys)
     tested = f"({names})" if len(key.columns) > 1 else names
     matches = cursor.execute(f"SELECT {names} FROM r{table.id} WHERE {tested} IN ({lists})", [value for key in keys for value in key])
-    found = set(matches.fetchall())
-    return np.array([place for place, values in enumerate(keys) if values in found], np.int64)
+    stored = set(matches.fetchall())
+    return np.array([place for place, values in enumerate(keys) if values in stored], np.int64)
 
 
 def moved(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, old: pa.Table, new: pa.Table) -> int | None:

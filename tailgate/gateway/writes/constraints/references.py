@@ -5,7 +5,7 @@
     added and changed rows   ──► the keys that they reference must exist after the statement
 
 A check that SET CONSTRAINTS or INITIALLY DEFERRED postpones is made at COMMIT, by `check_net` on the changes of the whole block.
-What a check has read counts for concurrency control, as hashes: the key of the referenced row, and the values of the referencing columns.
+Concurrency control sees the reads of a check as hashes: of the key of the referenced row, and of the values of the referencing columns.
 
 Source: PostgreSQL 15, src/backend/utils/adt/ri_triggers.c; "CREATE TABLE", REFERENCES.
 """
@@ -126,18 +126,18 @@ class References:
         if action in ("no action", "restrict"):
             self._removed.append((reference, old))
             return
-        found = self._referencing(reference, old)
-        if not found.num_rows:
+        referencing = self._referencing(reference, old)
+        if not referencing.num_rows:
             return
         self._cascades += 1
         if self._cascades > CASCADES_MAX:
             raise ProgramLimitExceeded("referential actions cause too many changes", detail=f"{CASCADES_MAX} are the most.")
         table, width = reference.table, len(reference.table.columns)
-        rows, weights = fitted(found.select(range(width)), table.columns), found.column(width).to_numpy()
+        rows, weights = fitted(referencing.select(range(width)), table.columns), referencing.column(width).to_numpy()
         if action == "cascade" and new is None:
             self.delete(table, rows, weights)
             return
-        after = self._replaced(reference, default, action, rows, new, found.column(width + 1))
+        after = self._replaced(reference, default, action, rows, new, referencing.column(width + 1))
         rules = self._rules[table.id]
         self._violations.allowed(rules, after)
         self._check_keys(rules, rows, after)
@@ -178,12 +178,12 @@ class References:
             if place is not None:
                 raise self._violations.duplicate(rules.table, key, new.slice(place, 1))
 
-    def _referencing(self, reference: Reference, gone: pa.Table) -> pa.Table:
+    def _referencing(self, reference: Reference, keys_before: pa.Table) -> pa.Table:
         """Returns the rows, after the changes so far, that reference removed keys: columns, number of copies, place of the key."""
         columns = ", ".join(f"t.c{i}" for i in range(len(reference.table.columns)))
         weight = "1" if reference.table.key is not None else f"t.{WEIGHT}"
         same = " AND ".join(f"t.c{column} = g.k{i}" for i, column in enumerate(reference.columns))
-        with self._state(reference.table) as table, self._placed(gone, reference.key.columns) as removed:
+        with self._state(reference.table) as table, self._placed(keys_before, reference.key.columns) as removed:
             return self._cursor.execute(
                 f"SELECT {columns}, CAST(sum({weight}) AS BIGINT), min(g.place) FROM {table} AS t JOIN {removed} AS g ON {same} "
                 f"GROUP BY {columns}"

@@ -18,14 +18,14 @@ def rules_of(table: Table, catalog: Catalog, *, adds_only: bool = False) -> tupl
 
     `adds_only`: the statement removes and changes no row, so foreign keys of other tables do not concern it.
     """
-    found: dict[int, TableRules] = {}
+    rules_by_id: dict[int, TableRules] = {}
     waiting = deque([table])
     while waiting:
         current = waiting.popleft()
-        if current.id in found:
+        if current.id in rules_by_id:
             continue
         referring = () if adds_only else references_to(current, catalog)
-        found[current.id] = TableRules(
+        rules_by_id[current.id] = TableRules(
             current,
             checks(current),
             keys_of(current, catalog),
@@ -34,7 +34,7 @@ def rules_of(table: Table, catalog: Catalog, *, adds_only: bool = False) -> tupl
             version(current, catalog),
         )
         waiting.extend(r.table for r in referring if CHANGING_ACTIONS & {r.constraint.on_delete, r.constraint.on_update})
-    return tuple(found.values())
+    return tuple(rules_by_id.values())
 
 
 def checks(table: Table) -> Checks:

@@ -61,10 +61,10 @@ def arbiter_of(table: Table, clause: OnConflict, catalog: Catalog) -> Key | None
     """Returns the key that ON CONFLICT infers or names; None for DO NOTHING on all keys. Raises 42704, 42601, 42703, 42P10, 55000."""
     keys = keys_of(table, catalog)
     if clause.constraint is not None:
-        named = next((key for key in keys if key.constraint and key.name == clause.constraint), None)
-        if named is None:
+        match = next((key for key in keys if key.constraint and key.name == clause.constraint), None)
+        if match is None:
             raise UndefinedObject(f'constraint "{clause.constraint}" for table "{table.name}" does not exist')
-        return _immediate(named, table, catalog)
+        return _immediate(match, table, catalog)
     if not clause.columns:
         if clause.update is not None:
             raise SyntaxError_(
@@ -78,10 +78,10 @@ def arbiter_of(table: Table, clause: OnConflict, catalog: Catalog) -> Key | None
         if column.name not in names:
             raise UndefinedColumn(f'column "{column.name}" does not exist', position=column.position)
     inferred = {names.index(c.name) for c in clause.columns}
-    found = next((key for key in keys if set(key.columns) == inferred), None)
-    if found is None:
+    match = next((key for key in keys if set(key.columns) == inferred), None)
+    if match is None:
         raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
-    return _immediate(found, table, catalog)
+    return _immediate(match, table, catalog)
 
 
 def _immediate(key: Key, table: Table, catalog: Catalog) -> Key:

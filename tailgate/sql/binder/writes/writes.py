@@ -361,7 +361,7 @@ class Writes:
                 raise WrongObjectType(f'"{item.name}" is not a table')
             if item not in tables:
                 tables.append(item)
-        named = len(tables)
+        count = len(tables)  # of those that the statement names
         for table in tables:  # grows
             for reference in references_to(table, self.catalog) if statement.cascade else ():
                 if reference.table not in tables:
@@ -370,7 +370,7 @@ class Writes:
         for table in tables:
             check_restart(statement, table, self.catalog)
         rules = tuple(rules for table in tables for rules in rules_of(table, self.catalog, adds_only=True))
-        return TruncateTables(tuple(tables), rules, tuple(table.name for table in tables[named:]))
+        return TruncateTables(tuple(tables), rules, tuple(table.name for table in tables[count:]))
 
 
 def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:

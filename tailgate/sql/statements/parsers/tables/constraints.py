@@ -127,27 +127,27 @@ class _Attributes:
 
 def _attributes(cursor: Parser, constraint: str) -> _Attributes:
     """Parses [NOT] DEFERRABLE, INITIALLY {DEFERRED | IMMEDIATE}, NOT VALID and NO INHERIT, in any order."""
-    found, declared = _Attributes(), False
+    attributes, immediate = _Attributes(), False
     while True:
         at = cursor.position
         if cursor.accept_word("not", "deferrable"):
-            declared = True
-            if found.deferred:
+            immediate = True
+            if attributes.deferred:
                 raise SyntaxError_("constraint declared INITIALLY DEFERRED must be DEFERRABLE", position=at)
         elif cursor.accept_word("deferrable"):
-            found.deferrable = True
+            attributes.deferrable = True
         elif cursor.accept_word("initially", "deferred"):
-            if declared:
+            if immediate:
                 raise SyntaxError_("constraint declared INITIALLY DEFERRED must be DEFERRABLE", position=at)
-            found.deferrable = found.deferred = True
+            attributes.deferrable = attributes.deferred = True
         elif cursor.accept_word("not", "valid"):
             if constraint in ("PRIMARY KEY", "UNIQUE"):
                 raise SyntaxError_(f"{constraint} constraints cannot be marked NOT VALID", position=at)
-            found.valid = False
+            attributes.valid = False
         elif constraint == "CHECK" and cursor.accept_word("no", "inherit"):
             pass
         elif not cursor.accept_word("initially", "immediate"):
             break
-        if constraint == "CHECK" and found.deferrable:
+        if constraint == "CHECK" and attributes.deferrable:
             raise SyntaxError_("CHECK constraints cannot be marked DEFERRABLE", position=at)
-    return found
+    return attributes
