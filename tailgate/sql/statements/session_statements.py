@@ -92,7 +92,7 @@ class Discard:
 
 @dataclass(frozen=True, slots=True)
 class Unlisten:
-    """UNLISTEN {name | *}, which has no effect, because there is no LISTEN. A `channel` of None means all."""
+    """UNLISTEN {name | *}, which has no effect, because LISTEN does not exist. A `channel` of None means all."""
 
     channel: str | None
 

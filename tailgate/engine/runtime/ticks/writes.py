@@ -52,7 +52,7 @@ GROUP_BYTES_MAX = 16 << 20  # of the writes that share an entry; a larger write 
 
 @dataclass(slots=True, eq=False)
 class _Accepted:
-    """A write without a conflict. `parts`: what it changes. `ended`: it is durable in entry `number`, or has failed with `error`."""
+    """A write without a conflict. `parts`: its changes. `ended`: it is durable in entry `number`, or has failed with `error`."""
 
     id: str
     parts: Sequence[Part]
