@@ -29,8 +29,9 @@ from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.types import WEIGHT, Field
 from tailgate.sinks.formats.avro import stored
 from tailgate.sinks.formats.row_formats import Form
-from tailgate.sinks.headers import NO_HEADERS, EventHeaders, Headers, headers_of
+from tailgate.sinks.headers import NO_METADATA, EventMetadata, Headers, headers_of
 
+MICROS_PER_MILLISECOND = 1000
 Envelope: TypeAlias = Literal["debezium", "upsert", "none"]
 
 
@@ -40,6 +41,7 @@ class Event(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
+    timestamp: int = 0  # in ms; 0: the time at which it is written
 
 
 class Encoder:
@@ -57,15 +59,16 @@ class Encoder:
         key: Sequence[int] | None = None,
         key_form: Form | None = None,
         relation_key: Sequence[int] | None = None,
-        headers: EventHeaders = NO_HEADERS,
+        metadata: EventMetadata = NO_METADATA,
     ) -> None:
         self._columns = tuple(columns)
         self._envelope = envelope
         self._form = form
         self._key_form = key_form or form
         self._key = key
-        self._headers, self._constant = headers.column, headers.constant
+        self._headers, self._constant, self._timestamp = metadata.column, metadata.constant, metadata.timestamp
         self._of: dict[bytes, Headers] = {}  # headers by row, for the current changes
+        self._times: dict[bytes, int] = {}  # times by row, for the current changes
         self._pairing = key if key is not None or envelope == "none" else relation_key
 
     def events(self, changes: pa.Table) -> list[Event]:
@@ -82,6 +85,9 @@ class Encoder:
             raise ObjectNotInPrerequisiteState("a row went, and ENVELOPE NONE has no words for it", hint="Use ENVELOPE DEBEZIUM or UPSERT.")
         if self._headers is not None:
             self._of = dict(zip(encoded, map(headers_of, arrays[self._headers].to_pylist()), strict=True))
+        if self._timestamp is not None:
+            micros = arrays[self._timestamp].cast(pa.int64()).to_pylist()
+            self._times = {row: 0 if time is None else time // MICROS_PER_MILLISECOND for row, time in zip(encoded, micros, strict=True)}
         if self._pairing is None:
             return self._unpaired(net)
         columns = [self._columns[i] for i in self._pairing]
@@ -97,8 +103,9 @@ class Encoder:
         return deletes + inserts
 
     def _event(self, key: bytes | None, value: bytes | None, row: bytes | None) -> Event:
-        """Returns an event with the headers of `row`: the new row, or the deleted one."""
-        return Event(key, value, self._constant if row is None or self._headers is None else self._constant + self._of[row])
+        """Returns an event with the headers and the time of `row`: the new row, or the deleted one."""
+        headers = self._constant if row is None or self._headers is None else self._constant + self._of[row]
+        return Event(key, value, headers, 0 if row is None else self._times.get(row, 0))
 
     def _paired(self, net: dict[bytes, int], keys: dict[bytes, bytes]) -> list[Event]:
         sides: defaultdict[bytes, tuple[list[bytes], list[bytes]]] = defaultdict(lambda: ([], []))

@@ -19,14 +19,19 @@ Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class EventHeaders:
-    """The headers of a sink's events: the `constant` ones, then those in a `column` of the row (its position), if there is one."""
+class EventMetadata:
+    """The headers and the time of a sink's events.
+
+    The headers are the `constant` ones, then those in a `column` of the row, if there is one. `timestamp`: the column with the time.
+    Columns are given by their positions.
+    """
 
     column: int | None = None
     constant: Headers = ()
+    timestamp: int | None = None
 
 
-NO_HEADERS = EventHeaders()
+NO_METADATA = EventMetadata()
 
 
 def headers_of(text: str | None) -> Headers:

@@ -136,13 +136,13 @@ class Session:
             producer.poll(0)
             self._down = False  # forget earlier failures
             producer.begin_transaction()
-            for count, (key, value, headers) in enumerate(events):
+            for count, (key, value, headers, timestamp) in enumerate(events):
                 while True:
                     try:
                         if key is None:
-                            producer.produce(topic, value, partition=UNKEYED_PARTITION, headers=list(headers))
+                            producer.produce(topic, value, partition=UNKEYED_PARTITION, headers=list(headers), timestamp=timestamp)
                         else:
-                            producer.produce(topic, value, key, headers=list(headers))
+                            producer.produce(topic, value, key, headers=list(headers), timestamp=timestamp)
                         break
                     except BufferError:
                         self._drain(QUEUE_WAIT)

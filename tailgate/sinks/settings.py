@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tailgate.formats.events.avro import KEY_NAME, VALUE_NAME
+from tailgate.formats.ksqldb.serde import Serde
 from tailgate.lake.catalog import Sink
-from tailgate.lake.catalog.formats import ConnectionSettings
+from tailgate.lake.catalog.formats import ConnectionSettings, SinkFormat
 from tailgate.lake.catalog.secrets import without_secrets
 from tailgate.lake.clients import librdkafka
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
@@ -16,7 +17,7 @@ from tailgate.sinks.headers import Headers
 
 DEFAULT_PORT = 9092
 
-FORMATS = ("avro", "json", "text", "protobuf", "ksqldb_json", "ksqldb_delimited", "ksqldb_kafka")
+FORMATS = ("avro", "json", "text", "protobuf", "ksqldb")
 ENVELOPES = ("debezium", "upsert", "none")
 TOPIC_PREFIX = "topic."  # prefix of WITH options that are settings of the topic: topic.cleanup.policy
 LEVEL = "compatibility_level"  # for both subjects, or for one with the prefix `key_` or `value_`
@@ -33,6 +34,7 @@ class Settings:
     - `client`: settings of librdkafka for the connection.
     - `registry_access`: settings of `lake.clients`.
     - `compatibility`: level by 'key' and 'value', where one is set.
+    - `value_serde`, `key_serde`: ksqlDB's formats.
     - `partitions`, `replication`: for creating the topic; -1 means the broker's default.
     """
 
@@ -52,6 +54,8 @@ class Settings:
     compression: str = "none"
     value_format: str = "avro"
     key_format: str = "avro"
+    value_serde: Serde | None = None
+    key_serde: Serde | None = None
     compatibility: Mapping[str, str] = field(default_factory=dict)
     consistency_topic: str = ""
     headers: int | None = None
@@ -82,6 +86,8 @@ def settings(item: Sink, opened: Opened = without_secrets) -> Settings:
         topic=item.topic,
         value_format=value.type,
         key_format=key_format.type,
+        value_serde=_serde(value),
+        key_serde=_serde(key_format),
         registry=value.registry or key_format.registry or "",
         registry_access=opened(value.access or key_format.access or {}),
         compatibility={p: str(level).upper() for p in ("key", "value") if (level := options.get(f"{p}_{LEVEL}", options.get(LEVEL)))},
@@ -103,6 +109,10 @@ def settings(item: Sink, opened: Opened = without_secrets) -> Settings:
         client=librdkafka(opened(item.kafka)),
         compression=str(options.get("compression_type", options.get("compression", "none"))).lower(),
     )
+
+
+def _serde(format: SinkFormat) -> Serde | None:
+    return Serde(format.name, format.delimiter, format.wrapped) if format.type == "ksqldb" else None
 
 
 def brokers(text: str) -> str:

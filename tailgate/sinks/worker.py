@@ -35,7 +35,7 @@ from tailgate.sinks.failures import Fenced, Replaced
 from tailgate.sinks.follower import Follower
 from tailgate.sinks.formats import ksqldb, protobuf, row_formats
 from tailgate.sinks.formats.row_formats import Form
-from tailgate.sinks.headers import EventHeaders
+from tailgate.sinks.headers import EventMetadata
 from tailgate.sinks.progress import Progress, topic
 from tailgate.sinks.reading import Reader, Step
 from tailgate.sinks.session import Session
@@ -186,13 +186,19 @@ class Worker(threading.Thread):
         def form(kind: str, part: Part, columns: Sequence[Field], name: str) -> Form:
             if kind == "json":
                 return row_formats.Json()
-            if kind in ksqldb.FORMS:
-                return ksqldb.form(kind, part, chosen.key, stream=chosen.envelope == "none")
+            if kind == "ksqldb" and part == "key":
+                assert chosen.key_serde is not None
+                return ksqldb.KsqldbKey(chosen.key_serde)
+            if kind == "ksqldb":
+                assert chosen.value_serde is not None
+                return ksqldb.KsqldbValue(chosen.value_serde, chosen.key, is_stream=chosen.envelope == "none")
             if kind == "text":
                 return row_formats.Text()
             id = register(part, schema(kind, part, columns, chosen.envelope, name))
             return protobuf.Protobuf(id) if kind == "protobuf" else row_formats.Avro(id, id)
 
+        is_stream = chosen.value_format == "ksqldb" and chosen.envelope == "none"
+        timestamp = ksqldb.timestamp(columns) if is_stream else None
         key_form = None
         if chosen.key is not None:
             key_form = form(chosen.key_format, "key", [columns[i] for i in chosen.key], chosen.key_name)
@@ -204,7 +210,7 @@ class Worker(threading.Thread):
             key=chosen.key,
             key_form=key_form,
             relation_key=self._relation.key,
-            headers=EventHeaders(chosen.headers, chosen.constant_headers),
+            metadata=EventMetadata(chosen.headers, chosen.constant_headers, timestamp),
         )
 
     def _claim(self, session: Session, chosen: Settings) -> None:

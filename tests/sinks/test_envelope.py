@@ -15,9 +15,9 @@ from tailgate.formats.events import avro as schema
 from tailgate.lake import types
 from tailgate.lake.errors import InvalidParameterValue, TailgateError
 from tailgate.lake.types import Field, arrow_schema
-from tailgate.sinks.envelope import Encoder, Envelope
+from tailgate.sinks.envelope import Encoder, Envelope, Event
 from tailgate.sinks.formats.row_formats import Avro, Json, Text
-from tailgate.sinks.headers import EventHeaders, headers_of
+from tailgate.sinks.headers import EventMetadata, headers_of
 
 COLUMNS = (Field("k", types.INT4), Field("v", types.TEXT))
 DEBEZIUM = fastavro.parse_schema(schema.debezium(COLUMNS))
@@ -32,7 +32,7 @@ def changes(*rows: tuple[Any, Any, int]) -> pa.Table:
 def events(table: pa.Table, envelope: Envelope = "debezium", **options: Any) -> list[Any]:
     """Encodes a table and returns the decoded events: (key, before, after) or (key, row)."""
     out = []
-    for key, value, _ in Encoder(COLUMNS, envelope, Avro(7, 9), **options).events(table):
+    for key, value, *_ in Encoder(COLUMNS, envelope, Avro(7, 9), **options).events(table):
         k = None if key is None else fastavro.schemaless_reader(io.BytesIO(key[5:]), KEY)["k"]
         if envelope == "upsert":
             row = None if value is None else tuple(fastavro.schemaless_reader(io.BytesIO(value[5:]), UPSERT).values())
@@ -107,16 +107,16 @@ def test_order_does_not_depend_on_the_order_of_the_rows(relation_key: Any) -> No
 def test_json_events() -> None:
     table = changes((1, "new", 1), (1, 'o"ld', -1), (2, None, 1))
     assert Encoder(COLUMNS, "debezium", Json(), key=(0,)).events(table) == [
-        (b'{"k":1}', b'{"before":{"k":1,"v":"o\\"ld"},"after":{"k":1,"v":"new"}}', ()),
-        (b'{"k":2}', b'{"before":null,"after":{"k":2,"v":null}}', ()),
+        Event(b'{"k":1}', b'{"before":{"k":1,"v":"o\\"ld"},"after":{"k":1,"v":"new"}}'),
+        Event(b'{"k":2}', b'{"before":null,"after":{"k":2,"v":null}}'),
     ]
     deletion = changes((1, "a", -1))
-    assert Encoder(COLUMNS, "upsert", Json(), key=(0,), key_form=Text()).events(deletion) == [(b"1", None, ())]
+    assert Encoder(COLUMNS, "upsert", Json(), key=(0,), key_form=Text()).events(deletion) == [Event(b"1", None)]
 
 
 def test_envelope_none_refuses_deletions() -> None:
-    assert Encoder(COLUMNS, "none", Json()).events(changes((1, "a", 2))) == [(None, b'{"k":1,"v":"a"}', ())] * 2
-    assert Encoder(COLUMNS, "none", Json(), key=(0,), key_form=Text()).events(changes((1, "a", 1))) == [(b"1", b'{"k":1,"v":"a"}', ())]
+    assert Encoder(COLUMNS, "none", Json()).events(changes((1, "a", 2))) == [Event(None, b'{"k":1,"v":"a"}')] * 2
+    assert Encoder(COLUMNS, "none", Json(), key=(0,), key_form=Text()).events(changes((1, "a", 1))) == [Event(b"1", b'{"k":1,"v":"a"}')]
     with pytest.raises(TailgateError, match="ENVELOPE NONE has no words for it"):
         Encoder(COLUMNS, "none", Json()).events(changes((1, "a", -1)))
 
@@ -125,7 +125,7 @@ def test_a_column_as_text() -> None:
     for type, value, text in ((types.TEXT, 'a"b', b'a"b'), (types.BOOL, True, b"t"), (types.INT8, -1, b"-1"), (types.JSONB, '"a"', b'"a"')):
         column = (Field("c", type),)
         table = pa.Table.from_pylist([{"c": value, "__weight": 1}], arrow_schema(column, weight=True))
-        assert Encoder(column, "none", Text()).events(table) == [(None, text, ())]
+        assert Encoder(column, "none", Text()).events(table) == [Event(None, text)]
 
 
 # ---- headers ---------------------------------------------------------------------------------------------------------------------
@@ -142,11 +142,11 @@ def test_headers_are_those_of_the_new_row_or_of_the_deleted_row() -> None:
     table = pa.Table.from_pylist([dict(zip(("k", "h", "__weight"), row, strict=True)) for row in rows], arrow_schema(columns, weight=True))
     expected = [(("o", b"t"), ("a", b"new")), (("o", b"t"), ("b", b"x"), ("b", None)), (("o", b"t"),)]
     for envelope in ("debezium", "upsert"):
-        encoder = Encoder(columns, envelope, Json(), key=(0,), headers=EventHeaders(1, (("o", b"t"),)))  # type: ignore[arg-type]
+        encoder = Encoder(columns, envelope, Json(), key=(0,), metadata=EventMetadata(1, (("o", b"t"),)))  # type: ignore[arg-type]
         assert [e.headers for e in encoder.events(table)] == expected
-    unpaired = Encoder(columns, "debezium", Json(), headers=EventHeaders(1)).events(table)
+    unpaired = Encoder(columns, "debezium", Json(), metadata=EventMetadata(1)).events(table)
     assert [e.headers for e in unpaired] == [(("a", b"old"),), expected[1][1:], (("a", b"new"),), ()]
-    assert [e.headers for e in Encoder(columns, "none", Json(), headers=EventHeaders(1)).events(table.slice(3))] == [()]
+    assert [e.headers for e in Encoder(columns, "none", Json(), metadata=EventMetadata(1)).events(table.slice(3))] == [()]
 
 
 def test_invalid_headers() -> None:

@@ -8,10 +8,12 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from tailgate.formats.ksqldb.serde import Serde, encoded
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import BOOL, BYTEA, DATE, FLOAT8, INT4, INT8, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, WEIGHT, Field, Type
 from tailgate.sinks.envelope import Encoder, Event
-from tailgate.sinks.formats.ksqldb import form
+from tailgate.sinks.formats.ksqldb import KsqldbKey, KsqldbValue, timestamp
+from tailgate.sinks.headers import EventMetadata
 
 COLUMNS = (
     Field("sensor", TEXT),
@@ -33,12 +35,12 @@ def changes(columns: tuple[Field, ...], *rows: tuple[object, ...]) -> pa.Table:
 
 
 def encoder(columns: tuple[Field, ...], kind: str) -> Encoder:
-    return Encoder(columns, "upsert", form(kind, "value", (0,)), key=(0,), key_form=form("ksqldb_kafka", "key", (0,)))
+    return Encoder(columns, "upsert", KsqldbValue(Serde(kind), (0,)), key=(0,), key_form=KsqldbKey(Serde("KAFKA")))
 
 
 def test_json() -> None:
     nulls = ("b", *(None,) * 7)
-    events = encoder(COLUMNS, "ksqldb_json").events(changes(COLUMNS, (*ROW, 1), (*nulls, 1)))
+    events = encoder(COLUMNS, "JSON").events(changes(COLUMNS, (*ROW, 1), (*nulls, 1)))
     assert [e.key for e in events] == [b"a", b"b"]
     assert events[0].value == b'{"N":1,"Avg":68.5,"PRICE":1.50,"AT":1500,"DAY":2,"RAW":"AP8=","OK":true}'
     assert events[1].value == b'{"N":null,"Avg":null,"PRICE":null,"AT":null,"DAY":null,"RAW":null,"OK":null}'
@@ -46,20 +48,20 @@ def test_json() -> None:
 
 def test_delimited() -> None:
     columns = (*COLUMNS[:2], Field("text", TEXT))
-    events = encoder(columns, "ksqldb_delimited").events(changes(columns, ("a", 1, 'x,"y"', 1), ("b", None, "z", 1)))
+    events = encoder(columns, "DELIMITED").events(changes(columns, ("a", 1, 'x,"y"', 1), ("b", None, "z", 1)))
     assert [e.value for e in events] == [b'1,"x,""y"""', b",z"]
 
 
 def test_rows_of_different_keys_with_equal_values() -> None:
     columns = COLUMNS[:2]
-    events = encoder(columns, "ksqldb_json").events(changes(columns, ("a", 1, -1), ("b", 1, 1)))
+    events = encoder(columns, "JSON").events(changes(columns, ("a", 1, -1), ("b", 1, 1)))
     assert events == [Event(b"a", None), Event(b"b", b'{"N":1}')]
 
 
 def test_a_windowed_key_ends_with_the_start_of_the_window() -> None:
     columns = (*COLUMNS[:2], Field("windowstart", INT8), Field("windowend", INT8))
-    key_form = form("ksqldb_kafka", "key", (0, 2))
-    encoder = Encoder(columns, "upsert", form("ksqldb_json", "value", (0, 2)), key=(0, 2), key_form=key_form)
+    key_form = KsqldbKey(Serde("KAFKA"))
+    encoder = Encoder(columns, "upsert", KsqldbValue(Serde("JSON"), (0, 2)), key=(0, 2), key_form=key_form)
     events = encoder.events(changes(columns, ("a", 1, 258, 300, 1), ("a", 1, 0, 42, -1)))
     assert sorted(events, key=str) == [Event(b"a" + bytes(8), None), Event(b"a" + bytes(6) + b"\1\2", b'{"N":1}')]
 
@@ -68,14 +70,17 @@ STREAM = (Field("k", TEXT), Field("n", INT4), Field("rowtime", TIMESTAMPTZ), Fie
 
 
 def stream_events(key: tuple[int, ...] | None, *rows: tuple[object, ...]) -> list[Event]:
-    value = form("ksqldb_json", "value", key, stream=True)
-    encoder = Encoder(STREAM, "none", value, key=key, key_form=form("ksqldb_kafka", "key", key, stream=True))
+    value = KsqldbValue(Serde("JSON"), key, is_stream=True)
+    encoder = Encoder(
+        STREAM, "none", value, key=key, key_form=KsqldbKey(Serde("KAFKA")), metadata=EventMetadata(timestamp=timestamp(STREAM))
+    )
     return encoder.events(changes(STREAM, *rows))
 
 
 def test_a_stream_is_written_in_the_order_of_positions() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     rows = [("a", 1, at, 0, 300, 1), ("a", 2, at, 0, 2, 1), ("a", 2, at, 0, 3, 1), (None, 9, at, 1, 1, 1), ("", 7, at, 1, 0, 1)]
+    assert {e.timestamp for e in stream_events((0,), *rows)} == {1767225600000}
     assert [(e.key, e.value) for e in stream_events((0,), *rows)] == [
         (None, b'{"N":9}'),
         (b"", b'{"N":7}'),
@@ -92,10 +97,39 @@ def test_a_stream_is_written_in_the_order_of_positions() -> None:
 )
 def test_keys(type: object, value: object, expected: bytes) -> None:
     column = Field("k", type)  # type: ignore[arg-type]
-    assert form("ksqldb_kafka", "key", (0,)).rows((column,), [pa.array([value], column.type.arrow)], 1) == [expected]
+    assert encoded(Serde("KAFKA"), (column,), [pa.array([value], column.type.arrow)], 1) == [expected]
+
+
+TWO = (Field("K1", INT4), Field("K2", TEXT))
+
+
+@pytest.mark.parametrize(
+    ("serde", "columns", "row", "expected"),
+    [
+        (Serde("JSON", wrapped=False), TWO[:1], (1,), b"1"),
+        (Serde("JSON", wrapped=False), TWO[1:], ("a",), b'"a"'),
+        (Serde("JSON", wrapped=False), TWO[:1], (None,), None),
+        (Serde("JSON"), TWO[:1], (None,), b'{"K1":null}'),
+        (Serde("JSON"), TWO, (1, "é"), '{"K1":1,"K2":"é"}'.encode()),
+        (Serde("DELIMITED"), TWO, (1, 'a,"b'), b'1,"a,""b"'),
+        (Serde("DELIMITED", "\t"), TWO, (None, "a"), b"\ta"),
+        (Serde("DELIMITED"), TWO[:1], (None,), b""),
+        (Serde("KAFKA"), TWO[:1], (None,), None),
+    ],
+)
+def test_formats(serde: Serde, columns: tuple[Field, ...], row: tuple[object, ...], expected: bytes | None) -> None:
+    arrays = [pa.array([value], c.type.arrow) for c, value in zip(columns, row, strict=True)]
+    assert encoded(serde, columns, arrays, 1) == [expected]
+
+
+def test_a_key_of_several_columns() -> None:
+    columns = (*TWO, Field("n", INT4), Field("windowstart", INT8), Field("windowend", INT8))
+    key = (0, 1, 3)
+    encoder = Encoder(columns, "upsert", KsqldbValue(Serde("JSON"), key), key=key, key_form=KsqldbKey(Serde("JSON")))
+    assert encoder.events(changes(columns, (1, "a", 7, 258, 300, 1))) == [Event(b'{"k1":1,"k2":"a"}' + bytes(6) + b"\1\2", b'{"N":7}')]
 
 
 def test_a_type_without_a_form_is_refused() -> None:
     column = Field("span", INTERVAL)
     with pytest.raises(FeatureNotSupported, match="span"):
-        form("ksqldb_json", "value", ()).rows((column,), [pa.array([None], INTERVAL.arrow)], 1)
+        encoded(Serde("JSON"), (column,), [pa.array([None], INTERVAL.arrow)], 1)

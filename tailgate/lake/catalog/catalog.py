@@ -52,7 +52,8 @@ class Change:
 class Catalog:
     """All items, roles and schemas at one time.
 
-    `next_id` only grows. `roles` and `schemas` hold only those that statements created or changed.
+    `next_id` only grows, and so does `next_query`, the number of the next persistent query of ksqlDB.
+    `roles` and `schemas` hold only those that statements created or changed.
 
     `path` is the search path for names without a schema. It belongs to a session and is not stored;
     the texts of items are resolved with `public` alone, see `stored`. `resolution` holds the names of
@@ -63,6 +64,7 @@ class Catalog:
     next_id: int = FIRST_ID
     roles: Mapping[int, Role] = field(default_factory=dict)
     schemas: Mapping[int, Schema] = field(default_factory=dict)
+    next_query: int = 0
     path: tuple[str, ...] = (SCHEMA,)
     resolution: Resolution | None = field(default=None, compare=False, repr=False)
 
@@ -72,7 +74,9 @@ class Catalog:
         roles = {i: role for i, role in self.roles.items() if i not in change.drop_roles} | {role.id: role for role in change.put_roles}
         schemas = {i: s for i, s in self.schemas.items() if i not in change.drop_schemas} | {s.id: s for s in change.put_schemas}
         used = [max(i.id, i.errors) for i in change.put] + [r.id for r in change.put_roles] + [s.id for s in change.put_schemas]
-        after = replace(self, items=items, next_id=max([self.next_id, *(id + 1 for id in used)]), roles=roles, schemas=schemas)
+        next_query = max([self.next_query, *(k.number + 1 for i in change.put if (k := ksqldb_of(i)) is not None)])
+        next_id = max([self.next_id, *(id + 1 for id in used)])
+        after = replace(self, items=items, next_id=next_id, next_query=next_query, roles=roles, schemas=schemas)
         if self.resolution is None:
             return after
         created = tuple(item for item in change.put if item.id not in self.items)

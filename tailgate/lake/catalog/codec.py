@@ -101,7 +101,8 @@ def encode_catalog(catalog: Catalog) -> dict[str, Any]:
     """Returns the JSON form of a catalog."""
     roles = {"roles": list(map(encode, catalog.roles.values()))} if catalog.roles else {}
     schemas = {"schemas": list(map(encode, catalog.schemas.values()))} if catalog.schemas else {}
-    return {"items": list(map(encode_item, catalog.items.values())), "next_id": catalog.next_id, **roles, **schemas}
+    queries = {"next_query": catalog.next_query} if catalog.next_query else {}
+    return {"items": list(map(encode_item, catalog.items.values())), "next_id": catalog.next_id, **queries, **roles, **schemas}
 
 
 def decode_catalog(data: Mapping[str, Any]) -> Catalog:
@@ -109,7 +110,13 @@ def decode_catalog(data: Mapping[str, Any]) -> Catalog:
     items = map(decode_item, data["items"])
     roles = (decode(Role, role) for role in data.get("roles", ()))
     schemas = (decode(Schema, schema) for schema in data.get("schemas", ()))
-    return Catalog({i.id: i for i in items}, data["next_id"], {r.id: r for r in roles}, {s.id: s for s in schemas})
+    return Catalog(
+        {i.id: i for i in items},
+        data["next_id"],
+        {r.id: r for r in roles},
+        {s.id: s for s in schemas},
+        data.get("next_query", 0),
+    )
 
 
 # ---- items -----------------------------------------------------------------------------------------------------------------------

@@ -118,7 +118,22 @@ class Protobuf(Record):
     schema: str
 
 
-MessageFormat: TypeAlias = Bytes | Text | Json | Csv | Regex | Avro | Protobuf
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ksqldb(Record):
+    """Declared columns in a format of ksqlDB that needs no registry.
+
+    - `delimiter`: of DELIMITED.
+    - `wrapped`: whether a JSON value is an object; otherwise it is the value of the only column.
+    """
+
+    type: ClassVar[Literal["ksqldb"]] = "ksqldb"
+    name: Literal["KAFKA", "JSON", "DELIMITED"]
+    columns: tuple[Field, ...]
+    delimiter: str = ","
+    wrapped: bool = True
+
+
+MessageFormat: TypeAlias = Bytes | Text | Json | Csv | Regex | Avro | Protobuf | Ksqldb
 
 
 # ---- other options ---------------------------------------------------------------------------------------------------------------
@@ -223,6 +238,7 @@ class KsqldbItem(Record):
 
     - `type`: "stream" or "table". `statement`: the statement of ksqlDB as typed.
     - `topic`, `key_format`, `value_format`: of its topic; the formats have ksqlDB's names.
+    - `key_delimiter`, `value_delimiter`: of the format DELIMITED. `wrapped`: whether a value with one column is a record.
     - `message_key`: the names of the columns in the message's key.
     - `query`: the id of the persistent query that maintains it; empty for a declared item, and after TERMINATE.
     - `number`: the number in that id.
@@ -234,6 +250,9 @@ class KsqldbItem(Record):
     topic: str
     key_format: str
     value_format: str
+    key_delimiter: str = ","
+    value_delimiter: str = ","
+    wrapped: bool = True
     message_key: tuple[str, ...] = ()
     query: str = ""
     number: int = -1
@@ -242,11 +261,18 @@ class KsqldbItem(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkFormat(Record):
-    """The format of a sink's keys or values. `registry`, `access`: the URL of the registry of its schemas, and the settings for access."""
+    """The format of a sink's keys or values.
 
-    type: Literal["avro", "json", "text", "protobuf", "ksqldb_json", "ksqldb_kafka", "ksqldb_delimited"]
+    - `registry`, `access`: the URL of the registry of its schemas, and the settings for access.
+    - `name`, `delimiter`, `wrapped`: of ksqlDB's formats, as in `Ksqldb`.
+    """
+
+    type: Literal["avro", "json", "text", "protobuf", "ksqldb"]
     registry: str | None = None
     access: ConnectionSettings | None = None
+    name: str = ""
+    delimiter: str = ","
+    wrapped: bool = True
 
 
 # ---- columns of relations that are created with an item -------------------------------------------------------------------------------

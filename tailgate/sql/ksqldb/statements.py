@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 from tailgate.sql.ksqldb.expressions import Expression, SelectQuery, TypeName
 
 ItemType: TypeAlias = Literal["stream", "table"]
-Properties: TypeAlias = tuple[tuple[str, str | int | float | bool | None], ...]  # names in upper case
+PropertyValue: TypeAlias = str | int | float | bool | None
+Properties: TypeAlias = tuple[tuple[str, PropertyValue], ...]  # names in upper case
 
 
 @dataclass(frozen=True, slots=True)

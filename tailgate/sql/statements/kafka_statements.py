@@ -94,7 +94,17 @@ class Regex:
     pattern: str
 
 
-Format: TypeAlias = Bytes | Text | Json | Avro | Protobuf | Csv | Regex
+@dataclass(frozen=True, slots=True)
+class Ksqldb:
+    """FORMAT KSQLDB: declared columns in a format of ksqlDB. `wrapped`: whether a JSON value is an object, not the only column."""
+
+    name: Literal["KAFKA", "JSON", "DELIMITED"]
+    columns: tuple[str, ...]
+    delimiter: str = ","
+    wrapped: bool = True
+
+
+Format: TypeAlias = Bytes | Text | Json | Avro | Protobuf | Csv | Regex | Ksqldb
 Envelope: TypeAlias = Literal["none", "debezium", "upsert"]
 
 

@@ -64,7 +64,7 @@ def messages(encoder: Encoder, ticks: list[list[tuple[tuple[Any, ...], int]]]) -
     for tick in ticks:
         lines = [{**dict(zip(names, r, strict=True)), "__weight": w} for r, w in tick]
         batch = []
-        for key, value, _ in encoder.events(pa.Table.from_pylist(lines, arrow_schema(COLUMNS, weight=True))):
+        for key, value, *_ in encoder.events(pa.Table.from_pylist(lines, arrow_schema(COLUMNS, weight=True))):
             k, v = (None if b is None else base64.b64encode(b).decode() for b in (key, value))
             batch.append({"partition": 0, "offset": offset, "timestamp": 0, "key_b64": k, "value_b64": v})
             offset += 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,10 @@ class World:
 
     def send(self, topic: str, key: str, n: int, timestamp: int = 0) -> None:
         self._producer.produce(topic, json.dumps({"N": n}), key=key, timestamp=timestamp)
+        self._producer.flush()
+
+    def produce(self, topic: str, key: bytes, value: bytes | None) -> None:
+        self._producer.produce(topic, value, key=key)
         self._producer.flush()
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
@@ -115,6 +121,30 @@ def test_an_expression_that_fails_is_null(world: World) -> None:
     until(lambda: world.rows("shares") == [("7", 100), ("a", 50), ("b", None)])
     until(lambda: world.rows("large") == [("a", 1), ("b", 1)])
     until(lambda: world.rows("keys") == [(7, 1)])
+
+
+def test_keys_and_formats(world: World) -> None:
+    """Rows of declared items have the columns of keys and values in each format."""
+    columns = "n DECIMAL(4, 2), day DATE, at TIMESTAMP, ok BOOLEAN"
+    row = (Decimal("1.50"), date(1970, 1, 3), datetime(1970, 1, 1, 0, 0, 1, 500_000), True)
+    value = b'{"N": "1.5", "day": 2, "AT": 1500, "ok": true}'
+    one, two = "k INT PRIMARY KEY", "k INT PRIMARY KEY, l VARCHAR PRIMARY KEY"
+    for number, (keys, format, value_format, key, message, expected) in enumerate(
+        (
+            (one, "kafka", "json", b"\0\0\1\2", value, (258,)),
+            (one, "json", "json", b"7", value, (7,)),
+            (two, "json", "json", b'{"K": 7, "L": "x"}', value, (7, "x")),
+            (two, "delimited", "delimited", b'7,"x,y"', b"1.5,2,1500,true", (7, "x,y")),
+        )
+    ):
+        world.engine.execute(
+            f"CREATE TABLE formats_{number} ({keys}, {columns})"
+            f" WITH (partitions = 1, kafka_topic = 'formats_{number}', key_format = '{format}', value_format = '{value_format}')"
+        )
+        world.produce(f"formats_{number}", key, message)
+        until(lambda name=f"formats_{number}", expected=expected: list(rows(world.lake, name)) == [(*expected, *row)])  # type: ignore[misc]
+        world.produce(f"formats_{number}", key, None)
+    until(lambda: all(not rows(world.lake, f"formats_{number}") for number in range(4)))
 
 
 def test_windows(world: World) -> None:

@@ -15,7 +15,7 @@ from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, DeadLetters, Source
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue
-from tailgate.sql.statements import Avro, CreateSource, Csv, Json, Regex
+from tailgate.sql.statements import Avro, CreateSource, Csv, Json, Ksqldb, Regex
 
 TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # names of topics that Kafka accepts
 # options without effect: settings of Materialize's reader, or behaviour that cannot be changed
@@ -67,7 +67,7 @@ def _check_supported(statement: CreateSource) -> None:
             raise FeatureNotSupported(
                 "INCLUDE KEY with ENVELOPE DEBEZIUM is not supported", hint="The columns of the key are columns of the row."
             )
-    if statement.columns is not None and not isinstance(statement.value_format, Json | Csv | Regex):
+    if statement.columns is not None and not isinstance(statement.value_format, Json | Csv | Regex | Ksqldb):
         raise FeatureNotSupported(
             "columns can only be declared for FORMAT JSON, CSV and REGEX", hint="Create a view to give columns other names and types."
         )

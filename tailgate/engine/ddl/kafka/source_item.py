@@ -23,9 +23,23 @@ from tailgate.formats.protobuf.text import parsed
 from tailgate.lake.catalog import Catalog, Source, formats
 from tailgate.lake.catalog.formats import DeclaredColumn, Include, MessageFormat
 from tailgate.lake.catalog.secrets import settings
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedColumn, UndefinedObject
 from tailgate.lake.types import Field
-from tailgate.sql.statements import Avro, Bytes, ColumnDefinition, CreateSource, Csv, Format, Json, Protobuf, Regex, Strategy, Text, option
+from tailgate.sql.statements import (
+    Avro,
+    Bytes,
+    ColumnDefinition,
+    CreateSource,
+    Csv,
+    Format,
+    Json,
+    Ksqldb,
+    Protobuf,
+    Regex,
+    Strategy,
+    Text,
+    option,
+)
 
 GROUP = re.compile(r"\(\?P?<(?=[A-Za-z])")  # the start of a named group, in the syntax of Python or Java
 # options that limit the input of a source, with their largest values
@@ -109,7 +123,7 @@ class SourceDerivation:
         if isinstance(format, Protobuf):
             return self._protobuf(format, "value") or _no_subject(f"{statement.topic}-value")
         if not isinstance(format, Avro):
-            return _plain(format, declared=statement.columns is not None)
+            return self._plain(format)
         if format.schema is not None:
             schema = avro.parse(_json(format.schema))
             if statement.envelope == "debezium":
@@ -162,7 +176,19 @@ class SourceDerivation:
             return None
         if isinstance(format, Csv | Regex):
             raise FeatureNotSupported(f"KEY FORMAT {type(format).__name__.upper()} is not supported")
-        return _plain(format)
+        return self._plain(format)
+
+    def _plain(self, format: Format) -> MessageFormat:
+        """Returns a format without a schema."""
+        columns = self._statement.columns
+        if not isinstance(format, Ksqldb):
+            return _plain(format, declared=columns is not None)
+        fields = {c.name: _column(c).field for c in columns or ()}
+        for name in format.columns:
+            if name not in fields:
+                raise UndefinedColumn(f'column "{name}" of FORMAT KSQLDB is not declared')
+        declared = tuple(fields[name] for name in format.columns)
+        return formats.Ksqldb(name=format.name, columns=declared, delimiter=format.delimiter, wrapped=format.wrapped)
 
     def _protobuf(self, format: Protobuf, part: str) -> formats.Protobuf | None:
         """Returns a Protobuf format, or None if the registry does not have the subject."""

@@ -3,7 +3,8 @@
 A declared stream or table is a source, a derived table a materialized view with a sink (ADR 0011).
 """
 
-from tailgate.engine.ddl.ksqldb.items import Endpoints, declared_source, derived_sink, derived_view, message_of, topic_of
+from tailgate.engine.ddl.ksqldb.items import Endpoints, declared_source, derived_sink, derived_view, topic_of
+from tailgate.engine.ddl.ksqldb.messages import message_of
 from tailgate.engine.ddl.ksqldb.queries import controlled, paused, query_view, stopped
 
 __all__ = [

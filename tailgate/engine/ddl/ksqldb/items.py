@@ -1,4 +1,4 @@
-"""The items of CREATE STREAM and CREATE TABLE, and the message of INSERT INTO … VALUES.
+"""The items of CREATE STREAM and CREATE TABLE.
 
     CREATE STREAM | TABLE (columns)  ──► text of CREATE SOURCE ──► Source, DeadLetters
     CREATE … AS SELECT               ──► text of CREATE MATERIALIZED VIEW ──► MaterializedView, ViewErrors
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.sink import create_sink
@@ -22,23 +22,17 @@ from tailgate.lake.catalog import Catalog, DeadLetters, MaterializedView, Sink, 
 from tailgate.lake.catalog.formats import KsqldbItem, SinkFormat
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
-from tailgate.sql.ksqldb import declarations, types
-from tailgate.sql.ksqldb.declarations import Message, TopicProperties, topic_properties
+from tailgate.sql.ksqldb.declared import sources
+from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns
+from tailgate.sql.ksqldb.declared.properties import TopicProperties, topic_properties
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import Translation, aggregation, derivation, from_clause
-from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
+from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
+from tailgate.sql.ksqldb.translation import WINDOW_BOUNDS
 from tailgate.sql.statements import CreateSink, CreateSource, CreateView, parse
 from tailgate.sql.statements.statement import Statement
 
 StatementType = TypeVar("StatementType", bound=Statement)
-# formats of a sink's values and keys by ksqlDB's names
-SINK_FORMATS: dict[str, Literal["ksqldb_json", "ksqldb_delimited", "ksqldb_kafka"]] = {
-    "JSON": "ksqldb_json",
-    "DELIMITED": "ksqldb_delimited",
-    "KAFKA": "ksqldb_kafka",
-}
-KAFKA_KEYS = ("varchar", "int", "bigint", "double", "bytes")  # types of keys in the format KAFKA
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +59,13 @@ def declared_source(
 ) -> tuple[Source, DeadLetters]:
     """Returns the items of a declared stream or table; `text` is the statement as typed."""
     topic = topic_of(statement)
-    keys = declarations.message_key(statement)
-    sql = declarations.source_text(statement, topic, endpoints.brokers(), endpoints.registry)
+    keys = tuple(column.name for column in sources.message_key(statement))
+    sql = sources.source_text(statement, topic, endpoints.brokers(), endpoints.registry)
     ksqldb = KsqldbItem(
         type=statement.type,
         statement=text,
         topic=topic.topic,
-        key_format=topic.key_format,
-        value_format=topic.value_format,
+        **_formats(topic),
         message_key=keys,
     )
     with _without_position():
@@ -86,28 +79,25 @@ def derived_view(
     endpoints.brokers()
     source = catalog.relation(Name(statement.query.source.name, position=statement.query.source.position))
     origin = ksqldb_of(source)
-    formats = ("KAFKA", "JSON") if origin is None else (origin.key_format, origin.value_format)
+    formats = (ItemFormat("KAFKA"), ItemFormat("JSON")) if origin is None else formats_of(origin)
     topic = topic_properties(statement, topic=ksqldb_name(statement.name), formats=formats)
-    if topic.value_format == "AVRO":
+    if topic.value.name == "AVRO":
         raise FeatureNotSupported(
             f"VALUE_FORMAT AVRO of a derived {statement.type} is not supported",
             hint="Write WITH (value_format = 'json').",
             position=statement.position,
         )
     translation = _translation(statement, catalog)
-    if len(statement.query.group_by) > 1:
-        raise FeatureNotSupported("a key of several columns is not supported", hint="GROUP BY one expression.", position=statement.position)
-    column_types = dict(translation.columns)
-    for key in translation.message_key:
-        if column_types[key].name not in KAFKA_KEYS:
-            raise FeatureNotSupported(f"a key of type {types.shown(column_types[key])} is not supported", position=statement.position)
-    number = _next_number(catalog)
+    keys = [(name, type) for name, type in translation.columns if name in translation.message_key and name not in WINDOW_BOUNDS]
+    check_columns(topic.key.name, keys, statement.position)
+    hidden = (*translation.message_key, *WINDOW_BOUNDS)
+    check_columns(topic.value.name, [column for column in translation.columns if column[0] not in hidden], statement.position)
+    number = catalog.next_query
     ksqldb = KsqldbItem(
         type=statement.type,
         statement=text,
         topic=topic.topic,
-        key_format=topic.key_format,
-        value_format=topic.value_format,
+        **_formats(topic),
         message_key=translation.message_key,
         query=f"{'CSAS' if statement.type == 'stream' else 'CTAS'}_{ksqldb_name(statement.name)}_{number}",
         number=number,
@@ -142,10 +132,12 @@ def derived_sink(statement: CreateAs, view: MaterializedView, catalog: Catalog, 
     """
     ksqldb = view.ksqldb
     assert ksqldb is not None
-    topic = topic_properties(statement, topic=ksqldb.topic, formats=(ksqldb.key_format, ksqldb.value_format))
+    topic = topic_properties(statement, topic=ksqldb.topic, formats=formats_of(ksqldb))
     options = [f"partition_count = {topic.partitions or partitions}"]
     if ksqldb.type == "table":
         options.append("\"topic.cleanup.policy\" = 'compact'")
+    if topic.retention_ms is not None:
+        options.append(f"retention_ms = {topic.retention_ms}")
     if topic.replicas is not None:
         options.append(f"replication_factor = {topic.replicas}")
     # the key of a table is unique, although that of a full join cannot be derived
@@ -160,30 +152,30 @@ def derived_sink(statement: CreateAs, view: MaterializedView, catalog: Catalog, 
     )
     with _without_position():
         sink = create_sink(_parsed(sql, CreateSink), sql, catalog)
-    formats = SinkFormat(type=SINK_FORMATS[ksqldb.value_format]), SinkFormat(type=SINK_FORMATS[ksqldb.key_format])
-    return replace(sink, value_format=formats[0], key_format=formats[1], of_view=True)
+    key_columns = sum(name not in WINDOW_BOUNDS for name in ksqldb.message_key)
+    formats = (_sink_format(f) for f in (sources.key_format(topic.key, key_columns), topic.value))
+    key_form, value_form = formats
+    return replace(sink, value_format=value_form, key_format=key_form, of_view=True)
 
 
-def message_of(statement: InsertValues, catalog: Catalog) -> tuple[Source, Message]:
-    """Returns the source and the message of INSERT INTO … VALUES. Raises 42809 or 0A000 for an item that cannot be written so."""
-    item = catalog.relation(Name(statement.name, position=statement.position))
-    ksqldb = ksqldb_of(item)
-    if ksqldb is None:
-        raise WrongObjectType(f'"{item.name}" is not a stream or table of ksqlDB', position=statement.position)
-    if not isinstance(item, Source):
-        raise FeatureNotSupported(
-            f"INSERT into a derived {ksqldb.type} is not supported",
-            hint="Insert into the stream that it is made of.",
-            position=statement.position,
-        )
-    columns = tuple((c.name, types.of_catalog(c.type)) for c in item.columns if c.name not in PSEUDO_COLUMNS)
-    delimiter = getattr(item.value_format, "delimiter", declarations.DELIMITER)
-    return item, declarations.message(statement, columns, ksqldb.message_key, ksqldb.value_format, delimiter)
+def formats_of(ksqldb: KsqldbItem) -> tuple[ItemFormat, ItemFormat]:
+    """Returns the formats of the key and the value of an item."""
+    return ItemFormat(ksqldb.key_format, ksqldb.key_delimiter), ItemFormat(ksqldb.value_format, ksqldb.value_delimiter, ksqldb.wrapped)
 
 
-def _next_number(catalog: Catalog) -> int:
-    """Returns the number of the next persistent query: the greatest number of those that exist, plus 1."""
-    return max((k.number for i in catalog.items.values() if (k := ksqldb_of(i)) is not None), default=-1) + 1
+def _formats(topic: TopicProperties) -> dict[str, Any]:
+    """Returns the formats of a topic as fields of KsqldbItem."""
+    return {
+        "key_format": topic.key.name,
+        "value_format": topic.value.name,
+        "key_delimiter": topic.key.delimiter,
+        "value_delimiter": topic.value.delimiter,
+        "wrapped": topic.value.wrapped,
+    }
+
+
+def _sink_format(format: ItemFormat) -> SinkFormat:
+    return SinkFormat(type="ksqldb", name=format.name, delimiter=format.delimiter, wrapped=format.wrapped)
 
 
 def _parsed(sql: str, kind: type[StatementType]) -> StatementType:

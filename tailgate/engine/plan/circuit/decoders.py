@@ -20,8 +20,8 @@ class FormatSpec:
     - bytes: the bytes themselves.
     - text: UTF-8 as a string.
     - json: canonical text of a jsonb.
-    - json_columns: an object as a struct of `columns` (Spark DDL). With the `schema` 'ignore case',
-      names match regardless of case.
+    - json_columns: an object as a struct of `columns` (Spark DDL).
+    - ksqldb: a format of ksqlDB as a struct c0, c1, …; `schema` is JSON (tailgate/engine/java, KsqldbFormats).
     - connect_json: Debezium's envelope or key; `schema` has the columns (tailgate/engine/java,
       ConnectFormat).
     - csv: a line as a struct of texts; `schema` is JSON with columns, delimiter, header and nulls.
@@ -35,7 +35,7 @@ class FormatSpec:
     It is empty if the URL suffices.
     """
 
-    kind: Literal["none", "bytes", "text", "json", "json_columns", "connect_json", "csv", "regex", "avro", "protobuf"]
+    kind: Literal["none", "bytes", "text", "json", "json_columns", "connect_json", "csv", "regex", "avro", "protobuf", "ksqldb"]
     columns: str = ""
     schema: str = ""
     registry: str = ""

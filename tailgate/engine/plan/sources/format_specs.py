@@ -13,10 +13,9 @@ from tailgate.engine.plan.sources.accessors import native
 from tailgate.engine.plan.sources.spark_sql import name
 from tailgate.lake.catalog import Source
 from tailgate.lake.catalog.codec import encode_settings
-from tailgate.lake.catalog.formats import Avro, Bytes, Csv, DeclaredColumn, Json, MessageFormat, Protobuf, Regex, Text
+from tailgate.lake.catalog.formats import Avro, Bytes, Csv, DeclaredColumn, Json, Ksqldb, MessageFormat, Protobuf, Regex, Text
 from tailgate.lake.types import Field
-
-IGNORE_CASE = "ignore case"
+from tailgate.sql.ksqldb.names import ksqldb_name
 
 
 def format_spec(format: MessageFormat | None) -> FormatSpec:
@@ -34,6 +33,10 @@ def format_spec(format: MessageFormat | None) -> FormatSpec:
             return FormatSpec("regex", schema=pattern)
         case Protobuf(schema=schema):
             return FormatSpec("protobuf", schema=schema)
+        case Ksqldb(name=format_name, columns=columns, delimiter=delimiter, wrapped=wrapped):
+            described = [{"name": ksqldb_name(c.name), "type": c.type.name, "spark": c.type.spark} for c in columns]
+            of = {"format": format_name, "delimiter": delimiter, "wrapped": wrapped, "columns": described}
+            return FormatSpec("ksqldb", schema=json.dumps(of))
         case Bytes() | Text() | Json():
             return FormatSpec(format.type)
         case _:
@@ -44,7 +47,7 @@ def value_format_spec(source: Source) -> FormatSpec:
     """Returns the decoder of the value; it reads declared JSON columns directly if it can."""
     declared = declared_columns(source)
     if isinstance(source.value_format, Json) and source.declared is not None and native(declared):
-        return FormatSpec("json_columns", columns=_ddl(declared, " "), schema="" if source.ksqldb is None else IGNORE_CASE)
+        return FormatSpec("json_columns", columns=_ddl(declared, " "))
     return format_spec(source.value_format)
 
 

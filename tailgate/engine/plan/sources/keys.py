@@ -6,7 +6,7 @@ from tailgate.engine.plan.sources import avro, protobuf
 from tailgate.engine.plan.sources.column_expressions import ColumnExpression, Decoded, by_name
 from tailgate.engine.plan.sources.spark_sql import cast_of, name
 from tailgate.lake.catalog import Source
-from tailgate.lake.catalog.formats import Avro, MessageFormat, Protobuf
+from tailgate.lake.catalog.formats import Avro, Ksqldb, MessageFormat, Protobuf
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, UndefinedColumn
 from tailgate.lake.types import BYTEA, JSONB, TEXT, Field, Type
 
@@ -47,11 +47,18 @@ def key_columns(source: Source, alias: str | None) -> list[ColumnExpression]:
 def record_columns(format: MessageFormat | None) -> list[ColumnExpression] | None:
     """Returns the fields of a key that is a record or a message, or None for a single value."""
     at = Decoded().key
+    if isinstance(format, Ksqldb):
+        return ksqldb_columns(format, at)
     if isinstance(format, Protobuf):
         return [ColumnExpression(c, f"{at}.{name(c.name)}") for c in protobuf.columns(format.schema)]
     if not isinstance(format, Avro) or not avro.is_record(schema := avro.parse(format.schema)):
         return None
     return [ColumnExpression(Field(c.name, c.type, c.nullable), c.stored(f"{at}.{name(c.name)}")) for c in avro.columns(schema)]
+
+
+def ksqldb_columns(format: Ksqldb, at: str) -> list[ColumnExpression]:
+    """Returns the columns of a key or a value in a format of ksqlDB, which is decoded to the struct `at`."""
+    return [ColumnExpression(field, f"{at}.c{i}") for i, field in enumerate(format.columns)]
 
 
 def message_key(source: Source, rows: list[ColumnExpression]) -> list[ColumnExpression]:

@@ -10,10 +10,10 @@ from tailgate.engine.plan.sources import avro, protobuf
 from tailgate.engine.plan.sources.accessors import Accessor, Document, Struct, native
 from tailgate.engine.plan.sources.column_expressions import ColumnExpression, Decoded
 from tailgate.engine.plan.sources.format_specs import declared_columns
-from tailgate.engine.plan.sources.keys import SCALARS, key_columns, record_columns
+from tailgate.engine.plan.sources.keys import SCALARS, key_columns, ksqldb_columns, record_columns
 from tailgate.engine.plan.sources.spark_sql import cast_of, jsonb_of, required, text
 from tailgate.lake.catalog import Source
-from tailgate.lake.catalog.formats import Avro, Bytes, Csv, Include, Json, Protobuf, Regex, Text
+from tailgate.lake.catalog.formats import Avro, Bytes, Csv, Include, Json, Ksqldb, Protobuf, Regex, Text
 from tailgate.lake.errors import InvalidObjectDefinition
 from tailgate.lake.types import BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, Field, Type
 
@@ -44,6 +44,8 @@ def value_columns(source: Source, at: str) -> list[ColumnExpression]:
             return [ColumnExpression(Field("data", type, nullable), stored(at))]
         case Protobuf(schema=schema_text):
             return [ColumnExpression(c, Struct(at).field(c.name)) for c in protobuf.columns(schema_text)]
+        case Ksqldb():
+            return ksqldb_columns(source.value_format, at)
         case Csv(names=names) | Regex(names=names):
             return _text_columns(source, names, at)
         case Bytes() | Text() | Json() as format:

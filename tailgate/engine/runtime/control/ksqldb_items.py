@@ -43,7 +43,10 @@ class KsqldbItems:
     def _topic(self, statement: CreateItem) -> Iterator[None]:
         """Creates the topic of a declaration with PARTITIONS if it does not exist, and deletes it again after an error."""
         topic, brokers = ddl.topic_of(statement), self._endpoints.brokers()
-        is_new = topic.partitions is not None and producing.create_topic(brokers, topic.topic, topic.partitions, topic.replicas, NO_ACCESS)
+        config = {} if topic.retention_ms is None else {"retention.ms": str(topic.retention_ms)}
+        is_new = topic.partitions is not None and producing.create_topic(
+            brokers, topic.topic, topic.partitions, topic.replicas, NO_ACCESS, config
+        )
         try:
             yield
         except TailgateError:

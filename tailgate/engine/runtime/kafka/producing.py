@@ -18,8 +18,10 @@ LEADER_LOOK_S = 0.02  # between two checks whether a new topic can be read
 ACKNOWLEDGED_S = 10.0  # longest wait for a broker's acknowledgement, which takes ms
 
 
-def create_topic(brokers: str, name: str, partitions: int, replicas: int | None, access: Mapping[str, str]) -> bool:
-    """Creates a topic and waits until it can be read. Returns False if it exists with these partitions.
+def create_topic(
+    brokers: str, name: str, partitions: int, replicas: int | None, access: Mapping[str, str], config: Mapping[str, str] | None = None
+) -> bool:
+    """Creates a topic and waits until it can be read. Returns False if it exists with these partitions. `config`: of a new topic.
 
     Raises 22023 if it exists with others, 08006 if the broker does not answer.
     """
@@ -32,7 +34,8 @@ def create_topic(brokers: str, name: str, partitions: int, replicas: int | None,
             )
         return False
     admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(access)})
-    topic = NewTopic(name, num_partitions=partitions, replication_factor=-1 if replicas is None else replicas)
+    replication = -1 if replicas is None else replicas
+    topic = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config or {}))
     try:
         admin.create_topics([topic], operation_timeout=CREATED_S, request_timeout=CREATED_S)[name].result(2 * CREATED_S)
     except KafkaException as error:

@@ -156,7 +156,9 @@ class Circuits:
             case "json":
                 return formats.json()
             case "json_columns":
-                return formats.jsonColumns(self._struct(spec.columns), bool(spec.schema))
+                return formats.jsonColumns(self._struct(spec.columns))
+            case "ksqldb":
+                return formats.ksqldb(spec.schema)
             case "connect_json":
                 return formats.connectJson(spec.schema)
             case "csv":

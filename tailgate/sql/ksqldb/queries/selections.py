@@ -155,15 +155,11 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
 
 
 def _partition_key(query: e.SelectQuery, translator: Translator) -> tuple[KeyColumn, ...]:
-    """Returns the key of PARTITION BY; none for NULL. Raises 0A000 for a key of several columns."""
-    if len(query.partition_by) > 1:
-        raise FeatureNotSupported(
-            "a key of several columns is not supported", hint="PARTITION BY one expression.", position=query.partition_by[1].position
-        )
-    if isinstance(query.partition_by[0], e.Constant) and query.partition_by[0].value is None:
+    """Returns the key of PARTITION BY; none for NULL."""
+    if query.partition_by == (e.Constant(None),):
         return ()
-    value = translator.value(query.partition_by[0])
-    return (KeyColumn(value, frozenset([value.text]), ""),)
+    values = map(translator.value, query.partition_by)
+    return tuple(KeyColumn(value, frozenset([value.text]), "") for value in values)
 
 
 # an item of a projection, its name, and its translation

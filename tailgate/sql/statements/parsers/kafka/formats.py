@@ -9,7 +9,7 @@ import re
 
 from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.statements.kafka_statements import Avro, Bytes, Csv, Format, Json, Protobuf, Regex, Strategy, Text
+from tailgate.sql.statements.kafka_statements import Avro, Bytes, Csv, Format, Json, Ksqldb, Protobuf, Regex, Strategy, Text
 from tailgate.sql.statements.parsers.clauses import column_names, options, relation_name
 from tailgate.sql.statements.parsers.kafka.connections import with_underscores
 from tailgate.sql.statements.parsers.unsupported import unsupported
@@ -29,7 +29,7 @@ def formats(cursor: Parser) -> tuple[Format | None, Format]:
 
 
 def _format(cursor: Parser) -> Format:
-    match cursor.any_word("bytes", "text", "json", "avro", "csv", "protobuf", "regex"):
+    match cursor.any_word("bytes", "text", "json", "avro", "csv", "protobuf", "regex", "ksqldb"):
         case "bytes":
             return Bytes()
         case "text":
@@ -44,6 +44,8 @@ def _format(cursor: Parser) -> Format:
             return _regex(cursor)
         case "protobuf":
             return _protobuf(cursor)
+        case "ksqldb":
+            return _ksqldb(cursor)
     raise cursor.error()
 
 
@@ -62,13 +64,32 @@ def _csv(cursor: Parser) -> Csv:
         cursor.expect_word("columns")
     if not 1 <= count <= COLUMNS_MAX:
         raise InvalidParameterValue(f"a source has between 1 and {COLUMNS_MAX} columns", position=at)
-    delimiter = ","
-    if cursor.accept_word("delimited", "by"):
-        at = cursor.position
-        delimiter = cursor.string()
-        if len(delimiter) != 1 or delimiter in '"\r\n':
-            raise InvalidParameterValue("the delimiter must be one character, no quote and no line end", position=at)
-    return Csv(count, header, delimiter)
+    return Csv(count, header, _delimiter(cursor))
+
+
+def _delimiter(cursor: Parser) -> str:
+    """Parses [DELIMITED BY 'c']."""
+    if not cursor.accept_word("delimited", "by"):
+        return ","
+    at = cursor.position
+    delimiter = cursor.string()
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise InvalidParameterValue("the delimiter must be one character, no quote and no line end", position=at)
+    return delimiter
+
+
+def _ksqldb(cursor: Parser) -> Ksqldb:
+    """Parses {KAFKA | JSON | DELIMITED} (column, …) [DELIMITED BY 'c'] [UNWRAPPED]."""
+    match cursor.any_word("kafka", "json", "delimited"):
+        case "kafka":
+            return Ksqldb("KAFKA", column_names(cursor))
+        case "json":
+            names = column_names(cursor)
+            return Ksqldb("JSON", names, wrapped=not cursor.accept_word("unwrapped"))
+        case "delimited":
+            names = column_names(cursor)
+            return Ksqldb("DELIMITED", names, _delimiter(cursor))
+    raise cursor.error()
 
 
 def _regex(cursor: Parser) -> Regex:

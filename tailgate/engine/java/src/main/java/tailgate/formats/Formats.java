@@ -8,6 +8,7 @@ import tailgate.formats.avro.SchemaRegistry;
 import tailgate.formats.connect.ConnectFormat;
 import tailgate.formats.json.JsonColumnsFormat;
 import tailgate.formats.json.JsonbFormat;
+import tailgate.formats.ksqldb.KsqldbFormats;
 import tailgate.formats.protobuf.ProtobufFormat;
 import tailgate.functions.text.Utf8;
 import tailgate.security.Secrets;
@@ -28,14 +29,11 @@ public final class Formats {
   /** Returns a format of JSON documents, as canonical text of jsonb. */
   public static Format json() { return new JsonbFormat(); }
 
-  /**
-   * Returns a format of JSON objects, as a struct of columns that are read by name.
-   *
-   * @param ignoreCase whether names match regardless of case; a name that is equal comes first
-   */
-  public static Format jsonColumns(StructType columns, boolean ignoreCase) {
-    return new JsonColumnsFormat(columns, ignoreCase);
-  }
+  /** Returns a format of JSON objects, as a struct of columns that are read by name. */
+  public static Format jsonColumns(StructType columns) { return new JsonColumnsFormat(columns); }
+
+  /** Returns a format of ksqlDB, as a struct of columns c0, c1, and so on ({@link KsqldbFormats}). */
+  public static Format ksqldb(String spec) { return KsqldbFormats.of(spec); }
 
   /**
    * Returns a format of one CSV line, as a struct of strings c0, c1, and so on.

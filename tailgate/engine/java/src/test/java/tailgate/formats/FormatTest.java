@@ -34,7 +34,7 @@ class FormatTest {
 
   @Test
   void jsonColumnsAreReadByName() {
-    Format f = Formats.jsonColumns(COLUMNS, false);
+    Format f = Formats.jsonColumns(COLUMNS);
     String row = "{\"extra\": {\"i\": [1]}, \"i\": 1, \"l\": 9007199254740993, \"s\": \"é\", \"d\": 5e-1, "
         + "\"n\": 1.235, \"b\": true, \"t\": \"2020-01-02T03:04:05+02:00\", \"dt\": \"2020-01-02\", "
         + "\"a\": [1, null], \"o\": {\"x\": 1, \"z\": 0}, \"j\": {\"b\": 1.0, \"a\": 1}}";
@@ -46,17 +46,8 @@ class FormatTest {
   }
 
   @Test
-  void jsonColumnsMatchRegardlessOfCase() {
-    Format f = Formats.jsonColumns(StructType.fromDDL("area string, `A` int, a int"), true);
-    assertEquals("[wheel,null,null]", decode(f, "{\"AREA\": \"wheel\"}"));
-    assertEquals("[x,1,2]", decode(f, "{\"Area\": \"x\", \"A\": 1, \"a\": 2}"));
-    assertEquals("[null,null,null]", decode(f, "{\"other\": 1}"));
-    assertEquals("[null]", decode(Formats.jsonColumns(StructType.fromDDL("area string"), false), "{\"AREA\": \"x\"}"));
-  }
-
-  @Test
   void jsonColumnsOfOtherTypesAreErrors() {
-    Format f = Formats.jsonColumns(COLUMNS, false);
+    Format f = Formats.jsonColumns(COLUMNS);
     String invalidJson = "22P02 invalid input syntax for type json";
     String[][] errors = {
         {"{\"i\": \"1\"}", "22P02 column \"i\" is of type int but the value is a JSON string"},
@@ -80,7 +71,7 @@ class FormatTest {
 
   @Test
   void bothJsonFormatsRaiseOneErrorForAnotherType() {
-    Format columns = Formats.jsonColumns(StructType.fromDDL("i int, raw binary"), false);
+    Format columns = Formats.jsonColumns(StructType.fromDDL("i int, raw binary"));
     Format connect = Formats.connectJson("""
         {"columns": [{"name": "i", "type": "int4", "spark": "int", "array": false},
           {"name": "raw", "type": "bytea", "spark": "binary", "array": false}],

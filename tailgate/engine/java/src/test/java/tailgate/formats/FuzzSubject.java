@@ -113,7 +113,7 @@ record FuzzSubject(String name, Format format, List<byte[]> messages) {
     StructType columns = StructType.fromDDL(
         "i int, l bigint, s string, d double, f float, n decimal(6,2), w decimal(38,16), b boolean, t timestamp, "
             + "m timestamp_ntz, dt date, a array<int>, o struct<x: int, y: string>, raw binary, sh smallint");
-    subjects.add(new FuzzSubject("JSON columns", Formats.jsonColumns(columns, false), json));
+    subjects.add(new FuzzSubject("JSON columns", Formats.jsonColumns(columns), json));
     subjects.add(new FuzzSubject("JSON", Formats.json(), json));
     subjects.add(new FuzzSubject("CSV", Formats.csv(3, ",", new String[0], true),
         List.of(text("1,\"a \"\"b\"\"\",c"), text("7,,\"x\ny\""))));
@@ -123,6 +123,16 @@ record FuzzSubject(String name, Format format, List<byte[]> messages) {
         List.of(text("10.0.0.1 /index.html"))));
     subjects.add(new FuzzSubject("REGEX alternatives", Formats.regex("^((?:[a-z0-9]|\\.| )*) ((?:a+)+)$"),
         List.of(text("10.0.0.1 aaaa"))));
+    for (String format : List.of("JSON", "DELIMITED")) {
+      subjects.add(new FuzzSubject("ksqlDB " + format, Formats.ksqldb("{\"format\": \"" + format + "\"" + """
+          , "delimiter": ",", "wrapped": true, "columns": [
+            {"name": "I", "type": "int4", "spark": "int"}, {"name": "N", "type": "numeric", "spark": "decimal(6,2)"},
+            {"name": "D", "type": "float8", "spark": "double"}, {"name": "S", "type": "text", "spark": "string"},
+            {"name": "RAW", "type": "bytea", "spark": "binary"}, {"name": "AT", "type": "timestamp", "spark": "timestamp_ntz"},
+            {"name": "A", "type": "jsonb", "spark": "string"}]}"""), format.equals("JSON")
+              ? List.of(text("{\"i\": 1, \"N\": \"1.5\", \"d\": 1e3, \"s\": {\"x\": [1]}, \"raw\": \"AQID\", \"at\": 1500, \"a\": [1]}"))
+              : List.of(text("1,1.5,1e3,\"a,b\",AQID,1500,"))));
+    }
     subjects.add(new FuzzSubject("TEXT", Formats.text(), List.of(text("h\u00e9llo \ud83d\ude00"))));
   }
 

@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -42,16 +41,12 @@ import tailgate.functions.time.TimeInput;
 public final class JsonColumnsFormat extends Format {
   private static final long serialVersionUID = 1;
   private final StructType columns;
-  private final boolean ignoreCase;
   private transient Map<StructType, Fields> fields;
 
   /** The fields of a struct, their indexes by name, and which of them are jsonb. */
   private record Fields(Map<String, Integer> indexes, StructField[] fields, boolean[] jsonb) {
-    static Fields of(StructType type, boolean ignoreCase) {
+    static Fields of(StructType type) {
       Map<String, Integer> indexes = new HashMap<>();
-      if (ignoreCase) {
-        for (int i = type.length() - 1; i >= 0; i--) indexes.put(folded(type.apply(i).name()), i);
-      }
       boolean[] jsonb = new boolean[type.length()];
       for (int i = 0; i < jsonb.length; i++) {
         indexes.put(type.apply(i).name(), i);
@@ -61,13 +56,10 @@ public final class JsonColumnsFormat extends Format {
     }
   }
 
-  public JsonColumnsFormat(StructType columns, boolean ignoreCase) {
+  public JsonColumnsFormat(StructType columns) {
     this.columns = columns;
-    this.ignoreCase = ignoreCase;
     checkSupported(columns);
   }
-
-  private static String folded(String name) { return name.toLowerCase(Locale.ROOT); }
 
   private static void checkSupported(DataType type) {
     if (type instanceof StructType s) {
@@ -103,11 +95,10 @@ public final class JsonColumnsFormat extends Format {
 
   private InternalRow struct(JsonParser p, StructType type, String name) throws IOException {
     if (p.currentToken() != JsonToken.START_OBJECT) throw JsonTypes.mismatch(p, name, type);
-    Fields f = fields.computeIfAbsent(type, t -> Fields.of(t, ignoreCase));
+    Fields f = fields.computeIfAbsent(type, Fields::of);
     Object[] values = new Object[f.fields.length];
     while (p.nextToken() != JsonToken.END_OBJECT) {
       Integer i = f.indexes.get(p.currentName());
-      if (i == null && ignoreCase) i = f.indexes.get(folded(p.currentName()));
       p.nextToken();
       if (i == null) p.skipChildren();
       else if (f.jsonb[i]) values[i] = UTF8String.fromBytes(Jsonb.canonical(p, 64));

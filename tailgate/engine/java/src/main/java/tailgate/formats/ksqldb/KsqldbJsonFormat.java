@@ -1,0 +1,102 @@
+package tailgate.formats.ksqldb;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.formats.Format;
+import tailgate.formats.json.JsonTypes;
+import tailgate.functions.json.Jsonb;
+import tailgate.functions.text.Utf8;
+
+/**
+ * ksqlDB's JSON: an object whose members are columns, or the value of the only column.
+ *
+ * <p>Names match regardless of case; a name that is equal comes first. Members without a column are
+ * skipped, and missing ones are NULL. A number may be a string. A text takes any value; objects and
+ * arrays become their JSON.
+ *
+ * <p>Source: ksqlDB 0.29, documentation, "Serialization formats", "JSON".
+ */
+final class KsqldbJsonFormat extends Format {
+  private static final long serialVersionUID = 1;
+  private final KsqldbColumns columns;
+  private final boolean wrapped;
+  private transient Map<String, Integer> indexes;
+
+  KsqldbJsonFormat(KsqldbColumns columns, boolean wrapped) {
+    this.columns = columns;
+    this.wrapped = wrapped;
+  }
+
+  @Override public DataType type() { return columns.struct(); }
+
+  @Override public Object decode(byte[] bytes) {
+    Utf8.checked(bytes);
+    try (JsonParser p = Jsonb.FACTORY.createParser(bytes)) {
+      JsonToken token = p.nextToken();
+      if (token == null) throw Jsonb.invalid();
+      Object[] values = token == JsonToken.VALUE_NULL ? null : wrapped ? object(p) : new Object[] {value(p, 0)};
+      if (p.nextToken() != null) throw Jsonb.invalid();
+      return values == null ? null : new GenericInternalRow(values);
+    } catch (IOException e) {
+      throw Jsonb.invalid(e);
+    }
+  }
+
+  private Object[] object(JsonParser p) throws IOException {
+    if (p.currentToken() != JsonToken.START_OBJECT) throw JsonTypes.mismatch(p, "the value", columns.struct());
+    if (indexes == null) indexes = columns.indexes();
+    Object[] values = new Object[columns.size()];
+    while (p.nextToken() != JsonToken.END_OBJECT) {
+      String name = p.currentName();
+      Integer i = indexes.get(name);
+      if (i == null) i = indexes.get(KsqldbColumns.folded(name));
+      p.nextToken();
+      if (i == null) p.skipChildren();
+      else values[i] = value(p, i);
+    }
+    return values;
+  }
+
+  private Object value(JsonParser p, int column) throws IOException {
+    JsonToken token = p.currentToken();
+    if (token == JsonToken.VALUE_NULL) return null;
+    String type = columns.types()[column];
+    DataType spark = columns.spark(column);
+    switch (type) {
+      case "text": return text(p, token);
+      case "jsonb": return UTF8String.fromBytes(Jsonb.canonical(p, 64));
+      case "bool":
+        if (token.isBoolean()) return token == JsonToken.VALUE_TRUE;
+        break;
+      default:
+        if (token == JsonToken.VALUE_STRING) return KsqldbValues.ofText(p.getText(), type, spark);
+        if (!token.isNumeric() || type.equals("bytea")) break;
+        if (token == JsonToken.VALUE_NUMBER_INT && p.getNumberType() != JsonParser.NumberType.BIG_INTEGER) {
+          return KsqldbValues.ofLong(p.getLongValue(), type, spark);
+        }
+        if (type.equals("float8")) return Double.parseDouble(p.getText());
+        return KsqldbValues.ofNumber(p.getDecimalValue(), type, spark);
+    }
+    throw JsonTypes.mismatch(p, columns.names()[column], spark);
+  }
+
+  private static UTF8String text(JsonParser p, JsonToken token) throws IOException {
+    if (token == JsonToken.VALUE_STRING) {
+      byte[] ascii = Utf8.ascii(p.getTextCharacters(), p.getTextOffset(), p.getTextLength());
+      return ascii != null ? UTF8String.fromBytes(ascii) : Utf8.text(p.getText());
+    }
+    if (!token.isStructStart()) return UTF8String.fromString(p.getText());
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    try (JsonGenerator generator = Jsonb.FACTORY.createGenerator(out)) {
+      generator.copyCurrentStructureExact(p);
+    }
+    return UTF8String.fromBytes(out.toByteArray());
+  }
+}

@@ -1,0 +1,109 @@
+"""INSERT INTO … VALUES: the values of a message's columns."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time, timezone
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidParameterValue, UndefinedColumn
+from tailgate.sql.ksqldb import statements as s
+from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.expressions import Constant, Expression, TypeName
+from tailgate.sql.ksqldb.names import ksqldb_name
+
+MICROS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The values of a message by column, in the form that Arrow takes. `timestamp`: ROWTIME in ms, None for now."""
+
+    values: Mapping[str, Any]
+    timestamp: int | None = None
+
+
+def row(statement: s.InsertValues, columns: Mapping[str, TypeName]) -> Row:
+    """Returns the values of INSERT; missing columns are NULL. `columns`: those of the stream or table with their types.
+
+    Raises 42703, 42804, 22023, or 0A000 for a value that is not a literal.
+    """
+    names = statement.columns or tuple(columns)
+    if len(names) != len(statement.values):
+        raise InvalidParameterValue("Expected number columns and values to match", position=statement.position)
+    values: dict[str, Any] = dict.fromkeys(columns)
+    timestamp: int | None = None
+    for name, expression in zip(names, statement.values, strict=True):
+        if name == "rowtime" and name not in columns:
+            timestamp = int(str(_value(expression, types.BIGINT, name)))
+            continue
+        if name not in columns:
+            raise UndefinedColumn(f"Column name {ksqldb_name(name)} does not exist.", position=statement.position)
+        values[name] = _value(expression, columns[name], name)
+    return Row(values, timestamp)
+
+
+def _value(expression: Expression, type: TypeName, name: str) -> Any:
+    """Returns the value of a literal for a column."""
+    if not isinstance(expression, Constant):
+        raise FeatureNotSupported("INSERT of an expression is not supported", hint="Write literals.", position=expression.position)
+    if expression.value is None:
+        return None
+    try:
+        value = _of_text(expression.value, type) if isinstance(expression.value, str) else _of_number(expression.value, type)
+    except (ValueError, InvalidOperation, binascii.Error):
+        value = None
+    if value is None:
+        raise DatatypeMismatch(
+            f"Expected type {types.shown(type)} for field `{ksqldb_name(name)}` but got {expression.value!r}", position=expression.position
+        )
+    return value
+
+
+def _of_number(value: bool | int | float | Decimal, type: TypeName) -> Any:
+    """Returns the value of a number or a boolean, or None."""
+    if isinstance(value, bool):
+        return value if type == types.BOOLEAN else None
+    match type.name:
+        case "int" if isinstance(value, int) and -(2**31) <= value < 2**31:
+            return value
+        case "bigint" if isinstance(value, int) and -(2**63) <= value < 2**63:
+            return value
+        case "double":
+            return float(value)
+        case "decimal" if not isinstance(value, float):
+            return _fitting(Decimal(value), type)
+    return None
+
+
+def _fitting(value: Decimal, type: TypeName) -> Decimal:
+    """Returns a decimal with the scale of its type. Raises InvalidOperation if it does not fit."""
+    precision, scale = (*type.numbers, 0)[:2] if type.numbers else (38, 16)
+    quantized = value.quantize(Decimal(1).scaleb(-scale))
+    if quantized != value or len(quantized.as_tuple().digits) > precision:
+        raise InvalidOperation
+    return quantized
+
+
+def _of_text(value: str, type: TypeName) -> Any:
+    """Returns the value of a text, or None. A time has microseconds. Raises ValueError."""
+    match type.name:
+        case "varchar":
+            return value
+        case "bytes":
+            return base64.b64decode(value, validate=True)
+        case "decimal":
+            return _fitting(Decimal(value), type)
+        case "date":
+            return date.fromisoformat(value)
+        case "time":
+            at = time.fromisoformat(value)
+            return ((at.hour * 60 + at.minute) * 60 + at.second) * MICROS + at.microsecond
+        case "timestamp":
+            at_time = datetime.fromisoformat(value.removesuffix("Z"))
+            return at_time.astimezone(timezone.utc).replace(tzinfo=None) if at_time.tzinfo else at_time
+    return None
