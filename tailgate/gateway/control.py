@@ -66,7 +66,7 @@ class Control:
             try:
                 status, answer = await self._exchange(connection, _Request("POST", control.WRITE, body, headers), None)
             except _Unanswered:
-                if not standing_by(self._lake):
+                if self._later(connection.engine) is None and not standing_by(self._lake):
                     raise _ended() from None
             else:
                 if status == 200:
@@ -134,10 +134,15 @@ class Control:
     async def _replaced(self, engine: engines.Announcement) -> None:
         """Waits until a later engine is announced, at most NEXT_ENGINE_S."""
         deadline = time.monotonic() + NEXT_ENGINE_S
-        while (announcement := engines.announced(self._lake)) is None or announcement.epoch <= engine.epoch:
+        while self._later(engine) is None:
             if time.monotonic() > deadline:
                 raise _ended()
             await asyncio.sleep(NEXT_ENGINE_LOOK_S)
+
+    def _later(self, engine: engines.Announcement) -> engines.Announcement | None:
+        """Returns the announcement of a later engine, if there is one."""
+        announcement = engines.announced(self._lake)
+        return announcement if announcement is not None and announcement.epoch > engine.epoch else None
 
     async def _request(
         self, method: str, path: str, body: bytes, timeout: float | None, tell: NoticeHandler | None = None, *, withdraws: bool = False

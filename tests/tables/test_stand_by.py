@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -62,6 +63,29 @@ def test_an_engine_that_is_killed(gateway: Served, tmp_path: Path, step: str) ->
     insert(gateway.dsn, 2)
     with psycopg.connect(gateway.dsn, autocommit=True) as c:
         assert c.execute("SELECT a, count(*) FROM bag GROUP BY a ORDER BY a").fetchall() == [(1, 1), (2, 1)]
+    second.close()
+
+
+def test_an_engine_that_hangs_while_it_writes(gateway: Served, tmp_path: Path) -> None:
+    """The next engine is announced before the gateway notices that the first one was replaced."""
+    lake = Lake(tmp_path / "lake")
+    hanging = Engine(lake)
+    entered, hung = threading.Event(), threading.Event()
+
+    def hang(records: object, durable: object) -> int:
+        entered.set()
+        hung.wait(30)
+        return 0
+
+    hanging.writes._enter = hang
+    with ThreadPoolExecutor(1) as threads:
+        inserting = threads.submit(insert, gateway.dsn, 1)
+        assert entered.wait(30)
+        hanging.writer._lock.release()
+        second = Engine(lake)
+        assert inserting.result(30) == "INSERT 0 1"
+    hung.set()
+    hanging.close()
     second.close()
 
 
