@@ -3,7 +3,7 @@
 tailgate demo     Kafka, registry, engine, gateway, sinks, and the shop of tailgate/examples/shop, live
 tailgate up       engine, gateway, sinks and watch over one data folder
 tailgate engine | gateway | sinks | watch     one of these processes, over a shared lake
-tailgate presto   Presto's HTTP protocol in front of a gateway
+tailgate presto | ksqldb     Presto's HTTP protocol, or ksqlDB's HTTP API, in front of a gateway
 tailgate status   the processes, their lag, and problems with hints
 tailgate doctor   checks of the environment: Java, ports, disk, brokers
 tailgate config   the settings of a command, and where each comes from
@@ -22,6 +22,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from tailgate.gateway.http import command as http
+from tailgate.gateway.ksqldb.server import command as ksqldb
 
 if TYPE_CHECKING:
     from tailgate.embedded.supervisor import Supervisor
@@ -89,6 +92,7 @@ def process() -> NoReturn:
 def parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands."""
     from tailgate.operations import backups
+    from tailgate.operations.doctor import add_doctor_options
     from tailgate.operations.watch import command as watching
 
     top = argparse.ArgumentParser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
@@ -102,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
     _secrets(up)
     up.add_argument("--presto", type=int, metavar="PORT", help="answer Presto's (Trino's) HTTP on this port of loopback")
     up.add_argument("--stand-by", action="store_true", help="run a second engine, which continues within seconds when the first one ends")
+    up.add_argument("--ksqldb", metavar="HOST:PORT", help="answer ksqlDB's HTTP API there, with TLS over HTTPS (ksqlDB has port 8088)")
     up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
     _scratch(up)
     _memory(up)
@@ -143,6 +148,8 @@ def parser() -> argparse.ArgumentParser:
     presto.add_argument("--port", type=int, default=8080, help="of loopback (8080)")
     presto.add_argument("--gateway", default=LISTEN, metavar="HOST:PORT", help=f"the gateway ({LISTEN})")
 
+    ksqldb.add_options(_command(commands, "ksqldb", "ksqlDB's HTTP API in front of a gateway", ksqldb.run))
+
     sinks = _command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
     _data(sinks)
     _secrets(sinks)
@@ -163,11 +170,7 @@ def parser() -> argparse.ArgumentParser:
     status.add_argument("--json", action="store_true", help="one JSON object")
     doctor = _command(commands, "doctor", "check Java, limits, disk, ports, brokers and certificates", _operation("check_environment"))
     _data(doctor)
-    doctor.add_argument("--listen", default=LISTEN, metavar="HOST:PORT", help=f"where PostgreSQL clients are to connect ({LISTEN})")
-    doctor.add_argument("--kafka", metavar="ADDRESS", help="brokers to check, besides those of sources")
-    doctor.add_argument("--schema-registry", metavar="URL", help="a schema registry to check, besides those of sources")
-    doctor.add_argument("--tls-cert", type=Path, metavar="FILE", help="the certificate to check (PEM)")
-    doctor.add_argument("--json", action="store_true", help="a JSON object per finding")
+    add_doctor_options(doctor, LISTEN)
     config = _command(commands, "config", "the settings of a command, and where each comes from", _config)
     config.add_argument("--json", action="store_true", help="a JSON object per setting")
     config.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND …", help="the command, with its options (up)")
@@ -219,12 +222,7 @@ def _listen(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--tls-ca", type=Path, metavar="FILE", help="let in only clients with a certificate that one of these signed (PEM)"
     )
-    command.add_argument("--http", metavar="HOST:PORT", help="serve the endpoints of CREATE ENDPOINT over HTTP, with TLS over HTTPS")
-    command.add_argument(
-        "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
-    )
-    command.add_argument("--http-rate", type=float, metavar="N", help="requests per second of one role (5000)")
-    command.add_argument("--http-log", action="store_true", help="log each request")
+    http.add_options(command)
     command.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="the value of a setting with which sessions begin, as for SET"
     )
@@ -268,10 +266,7 @@ def _check_listen(options: argparse.Namespace) -> None:
     host, _, port = options.listen.rpartition(":")
     if not port.isdigit():
         raise InvalidParameterValue(f"--listen {options.listen} is not HOST:PORT")
-    if options.http is not None and not options.http.rpartition(":")[2].isdigit():
-        raise InvalidParameterValue(f"--http {options.http} is not HOST:PORT")
-    if options.http_rate is not None and options.http_rate <= 0:
-        raise InvalidParameterValue("--http-rate must be greater than 0")
+    http.check(options)
     if getattr(options, "memory", None) is not None:
         from tailgate.gateway.resources.memory import parsed
 
@@ -293,11 +288,7 @@ def _listening(options: argparse.Namespace) -> tuple[str, ...]:
     words = _path_options(options, "--tls-cert", "--tls-key", "--tls-ca")
     if getattr(options, "memory", None) is not None:
         words += ("--memory", options.memory)
-    if options.http is not None:
-        words += ("--http", options.http, *(word for origin in options.http_origin for word in ("--http-origin", origin)))
-    if options.http_rate is not None:
-        words += ("--http-rate", str(options.http_rate))
-    words += ("--http-log",) * options.http_log + tuple(word for setting in options.set for word in ("--set", setting))
+    words += (*http.arguments(options), *(word for setting in options.set for word in ("--set", setting)))
     return (*words, "--insecure") if options.insecure else words
 
 
@@ -316,6 +307,8 @@ def _up(options: argparse.Namespace) -> int:
         _listening(options),
         _path_options(options, "--secret-key-file", "--secrets-dir"),
         presto=options.presto,
+        ksqldb=options.ksqldb,
+        ksqldb_options=ksqldb.checked_arguments(options),
         engine=_path_options(options, "--scratch"),
         stand_by=options.stand_by,
         metrics=_metrics_address(options),

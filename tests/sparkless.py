@@ -16,7 +16,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from tailgate.engine.ddl import ksqldb as ddl
 from tailgate.engine.plan.views.replacements import switch
+from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.control.new_items import NewItems
 from tailgate.engine.runtime.control.statements import Statements
 from tailgate.gateway.mirrors import mirror
@@ -32,8 +34,12 @@ from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.lake.writer.inbox import Record
 from tailgate.lake.writer.log_writer import Writer
 from tailgate.sql.definitions import bind_definition
+from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
+from tailgate.sql.statements import CreateKsqldbItem
+
+ENDPOINTS = ddl.Endpoints("kafka:9092", "")
 
 
 class Engine:
@@ -66,6 +72,9 @@ class Engine:
 
     def wait_inbox(self, number: int, alive: Any) -> None:
         pass
+
+    def opened(self, settings: object) -> dict[str, str]:
+        raise ObjectNotInPrerequisiteState("there is no broker")
 
     def place(self, source: Source) -> tuple[str, str, dict[str, str]]:
         raise ObjectNotInPrerequisiteState(f"the broker of source {source.name} does not answer")
@@ -190,12 +199,33 @@ class ItemsWithoutKafka(NewItems):
         pass
 
 
+class KsqldbWithoutKafka(KsqldbItems):
+    """The streams and tables of ksqlDB without a broker. `messages`: those that INSERT has written, as (topic, key, value)."""
+
+    messages: list[tuple[str | None, bytes | None, bytes | None]]
+
+    def items(self, statement: CreateKsqldbItem, text: str, catalog: Catalog) -> tuple[Item, ...]:
+        if not isinstance(statement.statement, CreateItem):
+            return super().items(statement, text, catalog)
+        source, letters = ddl.declared_source(statement.statement, text, catalog, self._registry, self._endpoints)
+        return replace(source, topic_id="1", channel=f"k#{source.id}/{source.topic}"), letters
+
+    def insert(self, statement: InsertValues, catalog: Catalog) -> None:
+        source, message = ddl.message_of(statement, catalog)
+        self.messages.append((source.topic, message.key, message.value))
+
+    def _partitions(self, statement: CreateAs, catalog: Catalog) -> int:
+        return 1
+
+
 class WithoutKafka(Statements):
     """The engine's statements without a broker."""
 
     def __init__(self, engine: Engine, *, fills: bool = True) -> None:
         self.installation = Installation(engine, fills=fills)
         super().__init__(engine, self.installation)  # type: ignore[arg-type]
+        self._ksqldb = self.ksqldb = KsqldbWithoutKafka(engine, ENDPOINTS, self._registry)  # type: ignore[arg-type]
+        self.ksqldb.messages = []
         self._new_items = ItemsWithoutKafka(engine, self._registry, self._ksqldb)  # type: ignore[arg-type]
 
     def close(self) -> None:

@@ -62,6 +62,8 @@ class Plan:
     listening: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     presto: int | None = None  # the port of Presto's HTTP protocol
+    ksqldb: str | None = None  # the address of ksqlDB's HTTP API
+    ksqldb_options: tuple[str, ...] = ()  # more arguments for its process
     engine: tuple[str, ...] = ()  # more arguments for the engine
     stand_by: bool = False  # whether a second engine stands by
     metrics: Address | None = None  # of the supervisor; engine, sinks, each gateway, the watch and the second engine have the next ports
@@ -116,6 +118,8 @@ class Supervisor:
             words.append(f"kafka={self.kafka}")
         if self.plan.presto is not None:
             words.append(f"presto=http://127.0.0.1:{self.plan.presto}")
+        if self.plan.ksqldb is not None:
+            words.append(f"ksqldb={'https' if '--tls-cert' in self.plan.ksqldb_options else 'http'}://{self.plan.ksqldb}")
         if self.registry:
             words.append(f"schema-registry={self.registry}")
         return " ".join(words)
@@ -221,10 +225,13 @@ class Supervisor:
             engine.start = self._part("engine", *waiting, *self.plan.operations(ENGINE_METRICS)).start
             second = self._part("stand-by", *waiting, *self.plan.operations(GATEWAY_METRICS + self.plan.gateways + 1))
             self._add(second, ENGINE_READY)
+        host, _, port = self.plan.listen.rpartition(":")
+        reached = f"{'127.0.0.1' if host in EVERYWHERE else host}:{port}"
         if self.plan.presto is not None:
-            host, _, port = self.plan.listen.rpartition(":")
-            reached = f"{'127.0.0.1' if host in EVERYWHERE else host}:{port}"
             self._add(self._part("presto", "presto", "--port", str(self.plan.presto), "--gateway", reached), READY)
+        if self.plan.ksqldb is not None:
+            arguments = ("--listen", self.plan.ksqldb, "--gateway", reached, *self.plan.ksqldb_options)
+            self._add(self._part("ksqldb", "ksqldb", *arguments), READY)
         sinks.wait_ready(sinks.announced, READY)
         of_watch = (*self.plan.watch, *self.plan.operations(GATEWAY_METRICS + self.plan.gateways))
         watch = self._launch(self._part("watch", "watch", "--data", str(data), *of_watch))
@@ -245,6 +252,9 @@ class Supervisor:
         addresses = [] if shared else [address]
         if self.plan.presto is not None:
             addresses.append(("127.0.0.1", self.plan.presto))
+        if self.plan.ksqldb is not None:
+            host, _, port = self.plan.ksqldb.rpartition(":")
+            addresses.append((host.strip("[]"), int(port)))
         for at in addresses:
             await_free(*at)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import resource
@@ -168,3 +169,12 @@ def _certificate(path: Path) -> Finding:
         return Finding("certificate", f"{path} cannot be read: {type(error).__name__}", "Give a file in PEM.")
     days = (certificate.not_valid_after_utc - datetime.now(timezone.utc)).days
     return Finding("certificate", f"{path} is valid for {days} days", None if days >= CERTIFICATE_DAYS_MIN else "Renew the certificate.")
+
+
+def add_doctor_options(command: argparse.ArgumentParser, listen: str) -> None:
+    """Adds the options of `tailgate doctor`, except --data. `listen`: the default address of a gateway."""
+    command.add_argument("--listen", default=listen, metavar="HOST:PORT", help=f"where PostgreSQL clients are to connect ({listen})")
+    command.add_argument("--kafka", metavar="ADDRESS", help="brokers to check, besides those of sources")
+    command.add_argument("--schema-registry", metavar="URL", help="a schema registry to check, besides those of sources")
+    command.add_argument("--tls-cert", type=Path, metavar="FILE", help="the certificate to check (PEM)")
+    command.add_argument("--json", action="store_true", help="a JSON object per finding")

@@ -55,7 +55,7 @@ def test_the_dialect_follows_from_the_relations(text: str, dialect: Dialect, kin
 def push(text: str, reset: str = "latest") -> Tail:
     statement = parse(text)
     assert isinstance(statement, FollowKsqldb)
-    return followed(statement.statement.query, CATALOG, snapshot=reset == "earliest")
+    return followed(statement.statement.query, CATALOG, snapshot=reset == "earliest").tail
 
 
 def text_of(tail: Tail) -> str:

@@ -23,6 +23,7 @@ from tailgate.lake.catalog import Subscription
 from tailgate.lake.catalog.passwords import kept
 from tailgate.lake.control import Notice, StatementResult
 from tailgate.sql import statements as s
+from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements.kinds import Place, running_at
 
@@ -38,7 +39,7 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     """Executes a change of the catalog and returns its tag.
 
     Statements about temporary views are executed by the session, all others by the engine. Waits until the change is in the mirrors.
-    Raises 25001 inside a block.
+    For the HTTP API, the tag ends with the number of the statement's log entry. Raises 25001 inside a block.
     """
     if session.transaction.in_block:
         if session.transaction.savepoints and temporary_views.is_about_one(session, statement):
@@ -66,7 +67,7 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
         tell(notice)
     if result.time:
         await session.serving.progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
-    return result.tag
+    return f"{result.tag} {result.n}" if session.settings.dialect == HTTP else result.tag
 
 
 def _check_subscriptions(session: Session) -> None:

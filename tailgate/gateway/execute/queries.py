@@ -12,7 +12,8 @@ from dataclasses import replace
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import committing, sequences, time_expressions
 from tailgate.gateway.execute.catalog_session import CatalogSession
-from tailgate.gateway.ksqldb import targets
+from tailgate.gateway.ksqldb import http_rows, targets
+from tailgate.gateway.ksqldb.pull import SCAN_SETTING, pulled
 from tailgate.gateway.results import tail
 from tailgate.gateway.results.envelopes import shape_of
 from tailgate.gateway.results.rows import Rows, TableRows
@@ -25,6 +26,7 @@ from tailgate.lake import errors as e
 from tailgate.lake.readers.failed import failure
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Followed
+from tailgate.sql.ksqldb.dialect import HTTP
 
 
 async def bind(session: Session, bound: Bound, statement: s.Select | s.Tail, oids: Sequence[int]) -> Bound:
@@ -74,9 +76,23 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
 
 
 async def bind_push(session: Session, bound: Bound, statement: s.FollowKsqldb, oids: Sequence[int]) -> Bound:
-    """Replaces SELECT … EMIT CHANGES by its TAIL."""
+    """Replaces SELECT … EMIT CHANGES by its TAIL. For the HTTP API, the rows have ksqlDB's names and types, and tombstones."""
     followed = targets.followed(statement.statement.query, session.catalog, snapshot=session.settings["auto.offset.reset"] == "earliest")
-    return await bind_tail(session, replace(bound, statement=followed), followed, oids)
+    result = await bind_tail(session, replace(bound, statement=followed.tail), followed.tail, oids)
+    if session.settings.dialect != HTTP:
+        return result
+    assert result.prepared is not None
+    session.access.authorize(result.prepared)  # before the response begins
+    shape = http_rows.Changes.of(http_rows.declared(result.prepared.columns, followed.columns), followed.columns, followed.key)
+    return replace(result, columns=tail.columns(shape, False), body=tail.Target(None, shape))
+
+
+async def bind_pull(session: Session, bound: Bound, statement: s.PullKsqldb, oids: Sequence[int]) -> Bound:
+    """Replaces a pull query by its SELECT. Its rows have ksqlDB's names and types."""
+    scans = session.settings.find(SCAN_SETTING) != "false"
+    pull = pulled(statement.statement.query, session.catalog, scans=scans)
+    result = await bind_select(session, replace(bound, statement=pull.select), pull.select, oids)
+    return replace(result, columns=http_rows.declared(result.columns or (), pull.columns))
 
 
 def is_poll(bound: Bound) -> bool:

@@ -15,6 +15,7 @@ from tailgate.gateway.catalog.relations.constraint_rows import beyond_rows
 from tailgate.gateway.catalog.relations.item_status import LISTS, NAME
 from tailgate.gateway.execute import catalog_changes, subscriptions
 from tailgate.gateway.execute.alerts import objective_states
+from tailgate.gateway.ksqldb import entities
 from tailgate.gateway.ksqldb import lists as ksqldb_lists
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.session.access import Access
@@ -34,6 +35,7 @@ from tailgate.lake.types import BOOL, INT8, TEXT, WEIGHT, Field
 from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.compute.regexp import likes
 from tailgate.sql.definitions import for_search_path
+from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.statements import Name, Print, Show
 from tailgate.sql.tables.definition import definition
 
@@ -67,6 +69,8 @@ SINGLE: dict[str, tuple[Field, ...]] = {
 
 
 def bind(session: Session, bound: Bound, statement: Show, oids: Sequence[int]) -> Bound:
+    if _as_entity(session, statement):
+        return replace(bound, columns=entities.COLUMNS)
     return replace(bound, columns=columns(statement, session.settings))
 
 
@@ -83,7 +87,16 @@ async def run_print(session: Session, bound: Bound, statement: Print, values: Se
     return Tagged(TableRows(bound.columns or (), lines), "PRINT", counted=False)
 
 
+def _as_entity(session: Session, statement: Show) -> bool:
+    """Returns whether the result is an entity of ksqlDB's HTTP API."""
+    return session.settings.dialect == HTTP and statement.what in entities.KINDS
+
+
 async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table:
+    if _as_entity(session, statement):
+        lines = await _topic_lines(session, bound) if statement.what == "topics" else ()
+        document = entities.entity(statement, session.catalog, lines, session.access.may_see)
+        return _table(entities.COLUMNS, [(document, session.serving.progress.state.n)])
     catalog, lake = session.catalog, session.gateway.lake
     status: Mapping[str, Any] = {}
     match statement.what:

@@ -172,6 +172,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Select: Executor(queries.select, queries.bind_select),
     s.Tail: Executor(queries.follow, queries.bind_tail),
     s.FollowKsqldb: Executor(queries.follow, queries.bind_push),
+    s.PullKsqldb: Executor(queries.select, queries.bind_pull),
     s.CopyTo: Executor(_copy_to, _bind_inner),
     s.Insert: Executor(table_writes.begin, table_writes.bind),
     s.Update: Executor(table_writes.begin, table_writes.bind),

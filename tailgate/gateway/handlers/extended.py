@@ -28,6 +28,7 @@ from tailgate.gateway.session.transactions import Move
 from tailgate.lake import errors as e
 from tailgate.lake.types import Type
 from tailgate.sql import statements as s
+from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.values.codec.binary import TrailingData
 from tailgate.values.codec.codec import Value
 from tailgate.values.codec.style import Style
@@ -43,7 +44,9 @@ LONG_LIST, LIST_MAX = 1_000, 100_000  # elements of an array parameter: for the 
 
 def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
     session.execution.activity.asked(message.text)
-    bound = session.gateway.bound.get((message.text, message.parameter_oids, session.naming.seen.scope))
+    bound = None
+    if session.settings.dialect != HTTP:  # in which the same text is another statement
+        bound = session.gateway.bound.get((message.text, message.parameter_oids, session.naming.seen.scope))
     if bound is not None and bound.catalog is session.catalog:
         _check_new(session, message.statement)
         dispatch.check_failed(session, bound.statement)

@@ -43,11 +43,15 @@ def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, 
     return [(i.name, k.topic, k.key_format, k.value_format) for i, k in properties if k.type == type]
 
 
-def _query(item: Item, ksqldb: KsqldbItem, may_see: MaySee) -> tuple[Any, ...]:
-    status = "RUNNING" if item.ready else "CREATING"
+def query_status(item: Item) -> str:
+    """Returns the status of the query that maintains an item."""
     if isinstance(item, MaterializedView) and (item.failed is not None or item.paused):
-        status = "ERROR" if item.failed is not None else "PAUSED"
-    return ksqldb.query, "PERSISTENT", status, item.name, ksqldb.topic, ksqldb.statement if may_see(item) else None
+        return "ERROR" if item.failed is not None else "PAUSED"
+    return "RUNNING" if item.ready else "CREATING"
+
+
+def _query(item: Item, ksqldb: KsqldbItem, may_see: MaySee) -> tuple[Any, ...]:
+    return ksqldb.query, "PERSISTENT", query_status(item), item.name, ksqldb.topic, ksqldb.statement if may_see(item) else None
 
 
 def _described(item: Item) -> list[tuple[Any, ...]]:

@@ -1,23 +1,36 @@
 """Statements of ksqlDB whose meaning depends on the catalog.
 
 INSERT is ksqlDB's if its target is a stream or table of ksqlDB, CREATE TABLE … AS if it reads one. SELECT … EMIT CHANGES is a TAIL of
-the query, whose expressions get the types of the relation's columns.
+the query, whose expressions get the types of the relation's columns. `pull` has SELECT without EMIT.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from tailgate.gateway.session.statements.parsing import ParsedStatement
-from tailgate.lake.catalog import Catalog, ksqldb_of
+from tailgate.lake.catalog import Catalog, Item, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb.dialect import Dialect
-from tailgate.sql.ksqldb.expressions import SelectQuery
-from tailgate.sql.ksqldb.queries import aggregation, from_clause, projection
+from tailgate.sql.ksqldb.expressions import ColumnReference, SelectQuery, TypeName
+from tailgate.sql.ksqldb.queries import aggregation, from_clause, is_stream, key_names, projection
+from tailgate.sql.ksqldb.translation import Scope, name_of
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The TAIL of a push query, with the columns of its rows.
+
+    `key`: the names of the columns that identify a row, if rows can be replaced and the projection has these columns.
+    """
+
+    tail: s.Tail
+    columns: tuple[tuple[str, TypeName], ...]
+    key: tuple[str, ...]
 
 
 def in_dialect(statement: ParsedStatement, text: str, catalog: Catalog, dialect: Dialect) -> ParsedStatement:
@@ -35,7 +48,7 @@ def in_dialect(statement: ParsedStatement, text: str, catalog: Catalog, dialect:
     return s.parse(text, "ksqldb")
 
 
-def followed(query: SelectQuery, catalog: Catalog, *, snapshot: bool) -> s.Tail:
+def followed(query: SelectQuery, catalog: Catalog, *, snapshot: bool) -> Followed:
     """Returns the TAIL of SELECT … EMIT CHANGES [LIMIT n]. `snapshot`: whether it begins with the rows that exist.
 
     Raises 0A000 for a relation whose rows are not stored.
@@ -62,7 +75,25 @@ def followed(query: SelectQuery, catalog: Catalog, *, snapshot: bool) -> s.Tail:
             hint="Use CREATE TABLE … AS SELECT, and EMIT CHANGES of that table.",
             position=query.window.position,
         )
-    text = translate(query, from_clause(query, catalog)).text
-    tail = s.parse(f"TAIL ({text})", "postgresql")
+    clause = from_clause(query, catalog)
+    translation = translate(query, clause)
+    tail = s.parse(f"TAIL ({translation.text})", "postgresql")
     assert isinstance(tail, s.Tail)
-    return replace(tail, snapshot=snapshot, limit=query.limit)
+    key = translation.message_key if query.group_by else _projected_key(query, item, clause.scope)
+    return Followed(replace(tail, snapshot=snapshot, limit=query.limit), translation.columns, key)
+
+
+def key_of(item: Item) -> tuple[str, ...]:
+    """Returns the names of the columns that identify a row of a table; none for a stream."""
+    return () if is_stream(item) else key_names(item)
+
+
+def _projected_key(query: SelectQuery, item: Item, scope: Scope) -> tuple[str, ...]:
+    """Returns the names that the key columns have in the projection; none if one of them is missing."""
+    names: dict[str, str] = {}
+    for number, part in enumerate(query.items):
+        if part.expression is None:
+            names |= {name: name for name in key_of(item)}
+        elif isinstance(part.expression, ColumnReference):
+            names.setdefault(part.expression.column, name_of(part, number, scope))
+    return tuple(names[name] for name in key_of(item)) if all(name in names for name in key_of(item)) else ()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -89,7 +90,20 @@ class Keyed:
         return out
 
 
-Shape = Plain | Keyed
+class Shape(Protocol):
+    """An output format: a hashable value. `columns`: those of the followed relation or query."""
+
+    @property
+    def columns(self) -> tuple[Field, ...]: ...
+
+    @property
+    def outputs(self) -> tuple[Field, ...]:
+        """Returns the output columns, without mz_timestamp."""
+        ...
+
+    def shaped(self, table: pa.Table) -> list[pa.ChunkedArray]:
+        """Returns the output columns. `table`: the net changes of one time, with the weight in the last column."""
+        ...
 
 
 def shape_of(columns: Sequence[Field], envelope: KeyEnvelope | None, order: Sequence[OrderWithin]) -> Shape:

@@ -23,7 +23,7 @@ from tailgate.lake.errors import (
     ProgramLimitExceeded,
     UndefinedObject,
 )
-from tailgate.sql.ksqldb.dialect import Dialect
+from tailgate.sql.ksqldb.dialect import HTTP, Dialect
 from tailgate.values.codec.style import Style
 
 NO_DEFAULTS: Mapping[str, str] = MappingProxyType({})
@@ -80,7 +80,7 @@ class Settings:
         self.superuser: Callable[[], bool] = lambda: True  # whether the current role is a superuser
         self.logs = False  # log_statement or log_min_duration_statement is on
         self.log_duration_ms = -1
-        self.reads_now = True  # no tailgate.as_of and no real_time_recency: cached results may be used
+        self.reads_now = True  # neither the time nor the dialect differs from the usual ones: cached results may be used
         for key, value in defaults.items():
             self._put(key, value)
         self._reset = dict(self._values)
@@ -107,6 +107,10 @@ class Settings:
 
     def __getitem__(self, key: str) -> str:
         return self._values[key]
+
+    def find(self, key: str) -> str | None:
+        """Returns the value of a custom setting, or None if it is not set."""
+        return self._values.get(key)
 
     def set(self, name: str, value: str, *, local: bool = False) -> str:
         """Sets a value and returns it in the format of SHOW. `local`: until the end of the block."""
@@ -224,8 +228,9 @@ class Settings:
         row = TABLE.get(key)
         if row is not None and row.reported:
             self.changed = True
-        if key in ("tailgate.as_of", "real_time_recency"):
-            self.reads_now = not self._values["tailgate.as_of"] and self._values["real_time_recency"] == "off"
+        if key in ("tailgate.as_of", "real_time_recency", "tailgate.dialect"):
+            v = self._values
+            self.reads_now = not v["tailgate.as_of"] and v["real_time_recency"] == "off" and v["tailgate.dialect"] != HTTP
         if key in ("log_statement", "log_min_duration_statement"):
             duration = self._values["log_min_duration_statement"]
             self.log_duration_ms = -1 if duration == "-1" else milliseconds(duration)

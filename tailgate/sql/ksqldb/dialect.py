@@ -12,7 +12,8 @@ A bare SELECT is always PostgreSQL's. With the dialect `auto`, the words of a st
     everything else                                                                     PostgreSQL
 
 INSERT, and CREATE TABLE … AS without such words, are ksqlDB's if they name its streams or tables: the
-gateway decides that by the catalog. With the dialect `ksqldb`, all statements that ksqlDB's grammar knows are ksqlDB's.
+gateway decides that by the catalog. With the dialect `ksqldb`, all statements that ksqlDB's grammar knows are ksqlDB's. With
+`ksqldb_http`, the dialect of the HTTP API, a SELECT without EMIT is ksqlDB's, too: a pull query.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from tailgate.sql.ksqldb.parser import LISTED, PARSERS
 from tailgate.sql.ksqldb.tokens import tokens
 from tailgate.sql.lexer.tokens import Cursor, Token
 
-Dialect: TypeAlias = Literal["auto", "postgresql", "ksqldb"]
-DIALECTS: tuple[Dialect, ...] = ("auto", "postgresql", "ksqldb")
+Dialect: TypeAlias = Literal["auto", "postgresql", "ksqldb", "ksqldb_http"]
+DIALECTS: tuple[Dialect, ...] = ("auto", "postgresql", "ksqldb", "ksqldb_http")
+HTTP: Dialect = "ksqldb_http"  # results have the forms of ksqlDB's HTTP API
 SETTING = "tailgate.dialect"
 
 FIRST = ("list", "describe", "terminate", "define", "undefine", "unset", "assert")
@@ -61,9 +63,11 @@ def is_ksqldb(text: str, dialect: Dialect = "auto") -> bool:
     cursor = Cursor(text, row)
     if _emits(row):
         return True
-    if cursor.at_word("select") or cursor.at_word("print"):
+    if cursor.at_word("select"):
+        return dialect == HTTP
+    if cursor.at_word("print"):
         return False
-    if dialect == "ksqldb":
+    if dialect in ("ksqldb", HTTP):
         return _known(cursor)
     return _marked(cursor, row)
 

@@ -14,6 +14,7 @@ from typing import Any
 from tailgate.lake.errors import FeatureNotSupported, UndefinedObject
 from tailgate.lake.types import Type
 from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.names import ksqldb_name
 
 BOOLEAN, INT, BIGINT, DOUBLE, VARCHAR = map(TypeName, ("boolean", "int", "bigint", "double", "varchar"))
 BYTES, DATE, TIME, TIMESTAMP, UNKNOWN = map(TypeName, ("bytes", "date", "time", "timestamp", "unknown"))
@@ -126,6 +127,22 @@ def shown(type: TypeName) -> str:
     inner = f"<{', '.join(map(shown, type.arguments))}>" if type.arguments else ""
     numbers = f"({', '.join(map(str, type.numbers))})" if type.numbers else ""
     return type.name.upper() + inner + numbers
+
+
+def in_schema(type: TypeName) -> str:
+    """Returns a type as the schemas of the HTTP API have it.
+
+    >>> in_schema(VARCHAR), in_schema(TypeName("struct", arguments=(INT,), fields=("a",)))
+    ('STRING', 'STRUCT<`A` INTEGER>')
+    """
+    if type.name == "varchar":
+        return "STRING"
+    if type.name == "struct":
+        members = (f"`{ksqldb_name(name)}` {in_schema(t)}" for name, t in zip(type.fields, type.arguments, strict=True))
+        return f"STRUCT<{', '.join(members)}>"
+    if type.arguments:
+        return f"{type.name.upper()}<{', '.join(map(in_schema, type.arguments))}>"
+    return shown(type)
 
 
 def column_types(schema: Mapping[str, Any]) -> dict[str, TypeName]:

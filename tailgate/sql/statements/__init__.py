@@ -57,7 +57,7 @@ from tailgate.sql.statements.kafka_statements import (
     TransactionMetadata,
     ValidateConnection,
 )
-from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage
+from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage, PullKsqldb
 from tailgate.sql.statements.parsing import parse, split
 from tailgate.sql.statements.queries import (
     SHOWS,
@@ -224,6 +224,7 @@ __all__ = [
     "Prepare",
     "Print",
     "Protobuf",
+    "PullKsqldb",
     "QueryId",
     "QueryText",
     "RefreshSchema",

@@ -307,6 +307,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(ksqldb.CreateKsqldbItem, {}, CATALOG, _new),
     Kind(ksqldb.ControlQueries, {}, CATALOG, lambda t: (OwnQuery(t.query),)),
     Kind(ksqldb.FollowKsqldb, {}, QUERY, rows=True),
+    Kind(ksqldb.PullKsqldb, {}, QUERY, rows=True),
     Kind(ksqldb.InsertMessage, {}, CATALOG, _owner, tag="INSERT 0 1"),
     # schemas, roles and privileges
     Kind(d.CreateSchema, after("CREATE SCHEMA", schemas.create_schema), CATALOG, lambda t: (CreateInDatabase(),), tag="CREATE SCHEMA"),

@@ -8,12 +8,12 @@ from tailgate.sql.ksqldb import parser, refusals
 from tailgate.sql.ksqldb import statements as k
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.statements.definitions import Drop
-from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage
+from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage, PullKsqldb
 from tailgate.sql.statements.queries import Explain, QueryId, Show
 from tailgate.sql.statements.session_statements import Set
 
 
-def parse(text: str) -> CreateKsqldbItem | ControlQueries | FollowKsqldb | InsertMessage | Drop | Explain | Show | Set:
+def parse(text: str) -> CreateKsqldbItem | ControlQueries | FollowKsqldb | PullKsqldb | InsertMessage | Drop | Explain | Show | Set:
     """Parses a statement of ksqlDB. Raises 0A000 with its name if it is not executed."""
     statement = parser.parse(text)
     refusals.check(statement)
@@ -26,8 +26,8 @@ def parse(text: str) -> CreateKsqldbItem | ControlQueries | FollowKsqldb | Inser
             return ControlQueries(action, None if query is None else ksqldb_name(query))
         case k.ExplainQuery(query=query):
             return Explain(QueryId(ksqldb_name(query)))
-        case k.PushQuery():
-            return FollowKsqldb(statement)
+        case k.PushQuery(query=select):
+            return FollowKsqldb(statement) if select.emit else PullKsqldb(statement)
         case k.DropItem(type=item_type, name=name):
             return Drop(item_type, (Name(name, position=statement.position),), statement.if_exists)
         case k.SetProperty(name=name, value=value):

@@ -36,6 +36,13 @@ class ControlQueries:
 
 
 @dataclass(frozen=True, slots=True)
+class PullKsqldb:
+    """SELECT … [LIMIT n] without EMIT. The gateway replaces it by a SELECT in PostgreSQL's dialect."""
+
+    statement: PushQuery
+
+
+@dataclass(frozen=True, slots=True)
 class FollowKsqldb:
     """SELECT … EMIT CHANGES [LIMIT n]. The gateway replaces it by a TAIL of the query in PostgreSQL's dialect."""
 

@@ -37,7 +37,7 @@ from tailgate.sql.statements.kafka_statements import (
     RetryDeadLetters,
     ValidateConnection,
 )
-from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage
+from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage, PullKsqldb
 from tailgate.sql.statements.queries import (
     Acknowledge,
     CloseCursor,
@@ -95,5 +95,5 @@ Statement: TypeAlias = (
     | CommentOnFunction | CreateTableAs | AlterTable | SetConstraints
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
-    | CreateObjective | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb | InsertMessage
+    | CreateObjective | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb | PullKsqldb | InsertMessage
 )  # fmt: skip

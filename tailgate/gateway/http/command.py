@@ -1,0 +1,35 @@
+"""The options of commands for the endpoints over HTTP."""
+
+from __future__ import annotations
+
+import argparse
+
+from tailgate.lake.errors import InvalidParameterValue
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    command.add_argument("--http", metavar="HOST:PORT", help="serve the endpoints of CREATE ENDPOINT over HTTP, with TLS over HTTPS")
+    command.add_argument(
+        "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
+    )
+    command.add_argument("--http-rate", type=float, metavar="N", help="requests per second of one role (5000)")
+    command.add_argument("--http-log", action="store_true", help="log each request")
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raises 22023 for invalid values."""
+    if options.http is not None and not options.http.rpartition(":")[2].isdigit():
+        raise InvalidParameterValue(f"--http {options.http} is not HOST:PORT")
+    if options.http_rate is not None and options.http_rate <= 0:
+        raise InvalidParameterValue("--http-rate must be greater than 0")
+
+
+def arguments(options: argparse.Namespace) -> tuple[str, ...]:
+    """Returns the options as arguments for a child gateway."""
+    words: tuple[str, ...] = ()
+    if options.http is not None:
+        words += ("--http", options.http, *(word for origin in options.http_origin for word in ("--http-origin", origin)))
+    if options.http_rate is not None:
+        words += ("--http-rate", str(options.http_rate))
+    return (*words, *("--http-log",) * options.http_log)

@@ -1,0 +1,175 @@
+"""The results of SHOW and DESCRIBE as entities of ksqlDB's HTTP API: JSON objects with an `@type`.
+
+The dialect of the HTTP API returns an entity as a row, with the number of the last log entry that the gateway has applied. An entity
+has no `statementText`, which the server adds.
+
+Source: ksqlDB 0.29, documentation, "Run a ksqlDB statement".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tailgate.gateway.catalog.relations.item_status import MaySee
+from tailgate.gateway.ksqldb.lists import query_status
+from tailgate.gateway.ksqldb.targets import key_of
+from tailgate.lake.catalog import Catalog, Item, ksqldb_of
+from tailgate.lake.catalog.formats import KsqldbItem
+from tailgate.lake.types import INT8, TEXT, Field
+from tailgate.sql.ksqldb.expressions import SourceName, TypeName
+from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.queries import key_names
+from tailgate.sql.ksqldb.queries.scopes import scope_of
+from tailgate.sql.ksqldb.translation import WINDOW_BOUNDS
+from tailgate.sql.ksqldb.types import shown
+from tailgate.sql.statements import Show
+
+COLUMNS = (Field("entity", TEXT), Field("log_entry", INT8))
+Entity = dict[str, Any]
+
+
+def entity(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> str:
+    """Returns the entity of a SHOW, one of KINDS. `topics`: the engine's lines for SHOW TOPICS. Raises 42P01."""
+    return json.dumps(KINDS[show.what](show, catalog, topics, may_see), ensure_ascii=False)
+
+
+def _streams(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
+    streams = [_listed(item, ksqldb) for item, ksqldb in _items(catalog) if ksqldb.type == "stream"]
+    return {"@type": "streams", "streams": streams}
+
+
+def _tables(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
+    return {"@type": "tables", "tables": [_listed(item, ksqldb) for item, ksqldb in _items(catalog) if ksqldb.type == "table"]}
+
+
+def _queries(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
+    running = sorted(((i, k) for i, k in _items(catalog) if k.query), key=lambda pair: pair[1].number)
+    return {"@type": "queries", "queries": [_query(item, ksqldb, may_see) for item, ksqldb in running]}
+
+
+def _topics(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
+    rows = [line.split("\t") for line in topics]
+    listed = [{"name": name, "replicaInfo": [int(replicas)] * int(partitions)} for name, partitions, replicas, *_ in rows]
+    return {"@type": "kafka_topics", "topics": listed}
+
+
+def _description(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
+    assert show.name is not None
+    item = catalog.relation(show.name)
+    ksqldb = ksqldb_of(item)
+    writes = [(item, ksqldb)] if ksqldb is not None and ksqldb.query else []
+    reads = [(i, k) for i, k in _items(catalog) if k.query and item.id in i.depends]
+    described = {
+        "name": ksqldb_name(item.name),
+        "windowType": None,
+        "readQueries": [_query(i, k, may_see) for i, k in reads],
+        "writeQueries": [_query(i, k, may_see) for i, k in writes],
+        "fields": described_fields(item),
+        "type": "TABLE" if key_of(item) else "STREAM",
+        "timestamp": "",
+        "statistics": "",
+        "errorStats": "",
+        "extended": False,
+        "keyFormat": "" if ksqldb is None else ksqldb.key_format,
+        "valueFormat": "" if ksqldb is None else ksqldb.value_format,
+        "topic": "" if ksqldb is None else ksqldb.topic,
+        "partitions": 0,
+        "replication": 0,
+        "statement": ksqldb.statement if ksqldb is not None and may_see(item) else "",
+        "queryOffsetSummaries": [],
+        "sourceConstraints": [],
+    }
+    return {"@type": "sourceDescription", "sourceDescription": described}
+
+
+KINDS: dict[str, Callable[[Show, Catalog, Sequence[str], MaySee], Entity]] = {
+    "streams": _streams,
+    "ksqldb tables": _tables,
+    "queries": _queries,
+    "topics": _topics,
+    "describe": _description,
+}
+
+
+def query_description(item: Item, plan: Sequence[str], catalog: Catalog) -> str:
+    """Returns the entity of EXPLAIN of a persistent query. `plan`: the lines of the plan of its view."""
+    ksqldb = ksqldb_of(item)
+    assert ksqldb is not None
+    described = {
+        "id": ksqldb.query,
+        "statementText": ksqldb.statement,
+        "windowType": None,
+        "fields": described_fields(item),
+        "sources": [ksqldb_name(catalog[id].name) for id in item.depends if catalog[id].is_relation],
+        "sinks": [ksqldb_name(item.name)],
+        "topology": "",
+        "executionPlan": "\n".join(plan),
+        "overriddenProperties": {"auto.offset.reset": ksqldb.reset},
+        "ksqlHostQueryStatus": {},
+        "queryType": "PERSISTENT",
+        "queryErrors": [],
+        "tasksMetadata": [],
+        "state": query_status(item),
+    }
+    return json.dumps({"@type": "queryDescription", "queryDescription": described}, ensure_ascii=False)
+
+
+def _items(catalog: Catalog) -> list[tuple[Item, KsqldbItem]]:
+    """Returns the streams and tables of ksqlDB that can be named without a schema, by name."""
+    named = [i for i in catalog.visible if catalog.name_of(i).schema is None]
+    return sorted(((i, k) for i in named if (k := ksqldb_of(i)) is not None), key=lambda pair: pair[0].name)
+
+
+def _listed(item: Item, ksqldb: KsqldbItem) -> Entity:
+    return {
+        "type": ksqldb.type.upper(),
+        "name": ksqldb_name(item.name),
+        "topic": ksqldb.topic,
+        "keyFormat": ksqldb.key_format,
+        "valueFormat": ksqldb.value_format,
+        "isWindowed": WINDOW_BOUNDS[0] in ksqldb.message_key,
+    }
+
+
+def _query(item: Item, ksqldb: KsqldbItem, may_see: MaySee) -> Entity:
+    status = query_status(item)
+    return {
+        "queryString": ksqldb.statement if may_see(item) else "",
+        "sinks": [ksqldb_name(item.name)],
+        "sinkKafkaTopics": [ksqldb.topic],
+        "id": ksqldb.query,
+        "statusCount": {status: 1},
+        "queryType": "PERSISTENT",
+        "state": status,
+    }
+
+
+def described_fields(item: Item) -> list[Entity]:
+    """Returns the columns of a relation, without pseudo columns and bounds of windows. Those in the key have the type KEY."""
+    keys = key_names(item)
+    columns = scope_of(item, SourceName(item.name)).columns
+    fields = [
+        {"name": ksqldb_name(name), "schema": _schema(type), **({"type": "KEY"} if name in keys else {})}
+        for name, type in columns.items()
+        if name not in WINDOW_BOUNDS or WINDOW_BOUNDS[0] not in keys
+    ]
+    return sorted(fields, key=lambda field: "type" not in field)  # sorting is stable
+
+
+def _schema(type: TypeName) -> Entity:
+    """Returns the schema of a type.
+
+    >>> _schema(TypeName("decimal", (4, 2)))
+    {'type': 'DECIMAL', 'fields': None, 'memberSchema': None, 'parameters': {'precision': 4, 'scale': 2}}
+    """
+    name = {"varchar": "STRING"}.get(type.name, shown(TypeName(type.name)) if type.name == "int" else type.name.upper())
+    schema: Entity = {"type": name, "fields": None, "memberSchema": None}
+    if type.name == "struct":
+        schema["fields"] = [{"name": ksqldb_name(n), "schema": _schema(t)} for n, t in zip(type.fields, type.arguments, strict=True)]
+    elif type.arguments:
+        schema["memberSchema"] = _schema(type.arguments[-1])
+    if type.numbers:
+        schema["parameters"] = dict(zip(("precision", "scale"), type.numbers, strict=False))
+    return schema

@@ -1,0 +1,71 @@
+"""The rows of queries in the dialect of the HTTP API: columns with ksqlDB's names and types, and tombstones.
+
+    SELECT … EMIT CHANGES    mz_timestamp, tombstone, the columns     a row per key and time, or per row of a stream
+    SELECT …                 the columns
+
+A column's name is its declaration in ksqlDB's schemas, such as `AREA` STRING.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailgate.gateway.results.envelopes import Keyed
+from tailgate.lake.types import BOOL, Field
+from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.types import in_schema
+
+TOMBSTONE = Field("tombstone", BOOL, False)
+Columns = Sequence[tuple[str, TypeName]]
+
+
+def declared(fields: Sequence[Field], columns: Columns) -> tuple[Field, ...]:
+    """Returns fields whose names are declarations of ksqlDB. `columns`: their names and types."""
+    return tuple(replace(field, name=declaration(name, type)) for field, (name, type) in zip(fields, columns, strict=True))
+
+
+def declaration(name: str, type: TypeName) -> str:
+    """Returns the declaration of a column of the catalog.
+
+    >>> declaration("area", TypeName("varchar"))
+    '`AREA` STRING'
+    """
+    return f"`{ksqldb_name(name).replace('`', '``')}` {in_schema(type)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The format of a push query: a tombstone flag and the columns. `key`: the positions of the columns that identify a row.
+
+    The changes of a key at one time become one row: the new one, or a tombstone with NULLs outside of the key. Without a key, rows
+    are never replaced, and rows that are removed are left out.
+    """
+
+    columns: tuple[Field, ...]
+    key: tuple[int, ...]
+
+    @staticmethod
+    def of(fields: tuple[Field, ...], columns: Columns, key: Sequence[str]) -> Changes:
+        """Returns the format of rows with these fields. `key`: names of `columns`."""
+        return Changes(fields, tuple(i for i, (name, _) in enumerate(columns) if name in key))
+
+    @property
+    def outputs(self) -> tuple[Field, ...]:
+        return (TOMBSTONE, *self.columns)
+
+    def shaped(self, table: pa.Table) -> list[pa.ChunkedArray]:
+        """Returns the output columns. `table`: the net changes of one time, with the weight in the last column."""
+        if not self.key:
+            weights = np.maximum(table.column(table.num_columns - 1).to_numpy(), 0)
+            rows = table.take(pa.array(np.repeat(np.arange(table.num_rows), weights)))
+            return [pa.chunked_array([pa.repeat(pa.scalar(False), rows.num_rows)]), *rows.columns[:-1]]
+        rest = tuple(i for i in range(len(self.columns)) if i not in self.key)
+        state, *shaped = Keyed("upsert", self.columns, self.key, rest).shaped(table)
+        by_position = dict(zip((*self.key, *rest), shaped, strict=True))
+        return [pc.equal(state, "delete"), *(by_position[i] for i in range(len(self.columns)))]

@@ -1,0 +1,165 @@
+"""Pull queries of ksqlDB: SELECT without EMIT, over rows that are stored.
+
+SelectQuery ──► checks ──► projection ──► SELECT in PostgreSQL's dialect
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from tailgate.gateway.ksqldb.targets import key_of
+from tailgate.lake.catalog import Catalog, Item, Source, ksqldb_of
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedTable
+from tailgate.sql import statements as s
+from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.queries import from_clause, is_stream, projection
+from tailgate.sql.ksqldb.translation import WINDOW_BOUNDS
+
+SCAN_SETTING = "ksql.query.pull.table.scan.enabled"
+COMPARISONS = ("=", "<", "<=", ">", ">=", "<>", "!=")
+# a time of ISO 8601, which may end after any part
+_FIRST = (1970, 1, 1, 0, 0, 0)  # the parts that a time may leave out
+_TIME = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,3}))?)?)?)?)?)?(Z|[+-]\d\d:?\d\d)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """The SELECT of a pull query, with the columns of its rows."""
+
+    select: s.Select
+    columns: tuple[tuple[str, e.TypeName], ...]
+
+
+def pulled(query: e.SelectQuery, catalog: Catalog, *, scans: bool) -> Pulled:
+    """Returns the SELECT of a pull query. `scans`: whether a table may be read without its key.
+
+    Raises 42P01, 0A000 for a clause that pull queries do not have or for a relation without stored rows, and 22023 for a table scan.
+    """
+    name = Name(query.source.name, position=query.source.position)
+    item = catalog.find(name)
+    if item is None:
+        raise UndefinedTable(f"{ksqldb_name(name.name)} does not exist.", position=name.position)
+    item = catalog.relation(name)
+    _check_clauses(query)
+    _check_stored(item, query.source.position)
+    if not scans and key_of(item):
+        _check_key(query, key_of(item))
+    clause = from_clause(query, catalog)
+    scope = clause.scope
+    if set(WINDOW_BOUNDS) <= set(scope.columns):
+        query = with_times(query)
+        first = [*(k for k in key_of(item) if k not in WINDOW_BOUNDS), *WINDOW_BOUNDS]  # the order of *
+        scope = replace(scope, columns={n: scope.columns[n] for n in [*first, *(n for n in scope.columns if n not in first)]})
+    translation = projection(query, replace(clause, scope=scope))
+    limit = "" if query.limit is None else f" LIMIT {query.limit}"
+    select = s.parse(translation.text + limit, "postgresql")
+    assert isinstance(select, s.Select)
+    return Pulled(select, translation.columns)
+
+
+def _check_clauses(query: e.SelectQuery) -> None:
+    """Raises 0A000 for a clause that pull queries do not have."""
+    clauses = {"JOIN": query.joins, "WINDOW": query.window, "GROUP BY": query.group_by, "PARTITION BY": query.partition_by}
+    for clause, value in {**clauses, "HAVING": query.having}.items():
+        if value:
+            raise FeatureNotSupported(
+                f"Pull queries don't support {clause} clauses.",
+                hint="Add EMIT CHANGES if you intended to issue a push query.",
+                position=query.position,
+            )
+
+
+def _check_stored(item: Item, position: int) -> None:
+    """Raises 0A000 for a declared table, which no query materializes, and for a declared stream."""
+    if isinstance(item, Source) and ksqldb_of(item) is not None:
+        name = ksqldb_name(item.name)
+        if is_stream(item):
+            raise FeatureNotSupported(
+                f"a pull query of {name} is not supported, because its rows are not stored",
+                hint="Use CREATE STREAM … AS SELECT, and read that stream.",
+                position=position,
+            )
+        raise FeatureNotSupported(
+            f"The `{name}` table isn't queryable. To derive a queryable table, you can do "
+            f"'CREATE TABLE QUERYABLE_{name} AS SELECT * FROM {name}'.",
+            hint="Add EMIT CHANGES if you intended to issue a push query.",
+            position=position,
+        )
+    if not item.stored:
+        raise FeatureNotSupported(f"a pull query of {ksqldb_name(item.name)} is not supported", position=position)
+
+
+def _check_key(query: e.SelectQuery, key: tuple[str, ...]) -> None:
+    """Raises 22023 unless WHERE has a value, or a list of them, for each column of the key."""
+    wanted = {name for name in key if name not in WINDOW_BOUNDS}
+    if not wanted <= _fixed(query.where):
+        missing = ", ".join(ksqldb_name(name) for name in sorted(wanted))
+        raise InvalidParameterValue(
+            f"WHERE clause missing key column(s): {missing}. Table scans are disabled.",
+            hint=f"SET '{SCAN_SETTING}' = 'true'.",
+            position=query.position,
+        )
+
+
+def _fixed(condition: e.Expression | None) -> set[str]:
+    """Returns the columns for which a condition has a value or a list of values."""
+    match condition:
+        case e.Operation("and", operands):
+            return set().union(*map(_fixed, operands))
+        case e.Operation("=", (e.ColumnReference(column), e.Constant())) | e.Operation("=", (e.Constant(), e.ColumnReference(column))):
+            return {column}
+        case e.InList(e.ColumnReference(column), negated=False):
+            return {column}
+    return set()
+
+
+def with_times(node: Any) -> Any:
+    """Returns a query whose texts that are compared with WINDOWSTART or WINDOWEND are times in ms. Raises 22023."""
+    match node:
+        case e.Operation(operator, operands) if operator in COMPARISONS and any(map(_is_bound, operands)):
+            return replace(node, operands=tuple(map(_milliseconds, operands)))
+        case e.Between(operand, low, high) if _is_bound(operand):
+            return replace(node, low=_milliseconds(low), high=_milliseconds(high))
+        case e.InList(operand, items) if _is_bound(operand):
+            return replace(node, items=tuple(map(_milliseconds, items)))
+    if is_dataclass(node) and not isinstance(node, type):
+        return replace(node, **{f.name: _inner(getattr(node, f.name)) for f in fields(node)})
+    return node
+
+
+def _inner(value: Any) -> Any:
+    return tuple(map(with_times, value)) if isinstance(value, tuple) else with_times(value)
+
+
+def _is_bound(expression: e.Expression) -> bool:
+    return isinstance(expression, e.ColumnReference) and expression.column in WINDOW_BOUNDS
+
+
+def _milliseconds(expression: e.Expression) -> e.Expression:
+    """Returns a time as a number if it is a text such as 2020-02-23T23:45:12.000. Raises 22023."""
+    if not isinstance(expression, e.Constant) or not isinstance(expression.value, str):
+        return expression
+    match = _TIME.fullmatch(expression.value.upper())
+    try:
+        if match is None:
+            raise ValueError
+        year, month, day, hour, minute, second = (int(part or default) for part, default in zip(match.groups(), _FIRST, strict=False))
+        milliseconds = int((match[7] or "0").ljust(3, "0"))
+        moment = datetime(year, month, day, hour, minute, second, milliseconds * 1000, tzinfo=_zone(match[8]))
+    except ValueError:
+        message = f"Failed to parse timestamp '{expression.value}': use the format yyyy-MM-dd'T'HH:mm:ss.SSS, in part or as a whole."
+        raise InvalidParameterValue(message, position=expression.position) from None
+    return e.Constant(round(moment.timestamp() * 1000), expression.position)
+
+
+def _zone(text: str | None) -> timezone:
+    """Returns the time zone of Z, +hhmm or +hh:mm; UTC without one."""
+    if text is None or text == "Z":
+        return timezone.utc
+    offset = timedelta(hours=int(text[1:3]), minutes=int(text[-2:]))
+    return timezone(-offset if text[0] == "-" else offset)

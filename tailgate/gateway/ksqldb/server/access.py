@@ -1,0 +1,50 @@
+"""Who may send requests: the rules of a gateway's listening addresses, for HTTP.
+
+Authorization: Basic …     any address; from other machines over TLS only
+without                    from this machine, with a Host of this machine and no page of another site; or with --insecure
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from tailgate.gateway.ksqldb.server.http import errors
+from tailgate.gateway.ksqldb.server.http.errors import ApiError
+from tailgate.gateway.ksqldb.server.sessions import Caller, caller
+
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The rules. `insecure`: other machines are treated as this one."""
+
+    insecure: bool = False
+
+    def caller(self, request: Request) -> Caller:
+        """Returns the user of a request. Raises 401 or 403."""
+        header = request.headers.get("authorization")
+        near = self.insecure or (request.client is not None and _is_local(request.client.host))
+        if not near and request.url.scheme != "https":
+            raise ApiError(errors.FORBIDDEN, "Use HTTPS")
+        if header is None:
+            if not near:
+                raise ApiError(errors.UNAUTHORIZED, "Unauthorized: use Basic authentication")
+            self._check_site(request)
+        return caller(header)
+
+    def _check_site(self, request: Request) -> None:
+        """Raises 403 for a request that a page of another site may have caused: its owner has no password here."""
+        host = request.url.hostname or ""
+        if not self.insecure and host not in LOCAL_HOSTS:
+            raise ApiError(errors.FORBIDDEN, f"The host {host} is not one of this machine")
+        origin = request.headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != request.url.netloc:
+            raise ApiError(errors.FORBIDDEN, f"Requests of pages of {origin} are not accepted")
+
+
+def _is_local(host: str) -> bool:
+    return host.removeprefix("::ffff:").startswith("127.") or host == "::1"

@@ -1,0 +1,35 @@
+"""The command `tailgate ksqldb`, and the options of `tailgate up` for it. Imports the server only when it runs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tailgate.gateway.ksqldb.server.options import Options
+
+LISTEN, GATEWAY = "127.0.0.1:8088", "127.0.0.1:6875"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Adds the options of `tailgate ksqldb`."""
+    command.add_argument("--listen", default=LISTEN, metavar="HOST:PORT", help=f"where clients of ksqlDB connect ({LISTEN})")
+    command.add_argument("--gateway", default=GATEWAY, metavar="HOST:PORT", help=f"the gateway, on this machine ({GATEWAY})")
+    command.add_argument("--tls-cert", type=Path, metavar="FILE", help="the server's certificate (PEM), with those that signed it")
+    command.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM), for nobody else to read")
+    command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and passwords")
+
+
+def checked_arguments(options: argparse.Namespace) -> tuple[str, ...]:
+    """Returns the arguments of `tailgate ksqldb` from those of `tailgate up`, without addresses. Raises 22023 as `Options.of`."""
+    if options.ksqldb is None:
+        return ()
+    at = Options.of(options, options.ksqldb, GATEWAY)
+    tls = () if at.tls is None else ("--tls-cert", str(at.tls.certificate.resolve()), "--tls-key", str(at.tls.key.resolve()))
+    return (*tls, *("--insecure",) * at.insecure)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serves until SIGTERM or SIGINT. Returns the exit code."""
+    from tailgate.gateway.ksqldb.server.main import run
+
+    return run(Options.of(arguments, arguments.listen, arguments.gateway))

@@ -1,0 +1,122 @@
+"""The forms of a query's results: a header, rows and an end, each as bytes.
+
+    application/vnd.ksqlapi.delimited.v1    {"queryId":…,"columnNames":[…],"columnTypes":[…]} ⏎ [1,"a"] ⏎ …
+    application/json, of /query-stream      the same as one array: [{"queryId":…},⏎[1,"a"],⏎…]
+    application/vnd.ksql.v1+json            [{"header":{"queryId":…,"schema":…}},⏎{"row":{"columns":[…]}},⏎…{"finalMessage":…}]
+
+The delimited form has no place for tombstones and final messages: they are left out, as in ksqlDB.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tailgate.gateway.ksqldb.server.http import media
+from tailgate.gateway.ksqldb.server.http.errors import ApiError
+
+LIMIT_REACHED, QUERY_COMPLETED = "Limit Reached", "Query Completed"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a result, with ksqlDB's name and type."""
+
+    name: str
+    type: str
+
+    @property
+    def declaration(self) -> str:
+        return f"`{self.name.replace('`', '``')}` {self.type}"
+
+    @staticmethod
+    def of(declaration: str) -> Column:
+        """Returns the column of a declaration.
+
+        >>> Column.of("`A``B` STRING")
+        Column(name='A`B', type='STRING')
+        """
+        end = declaration.rindex("` ") if "STRUCT<" not in declaration else declaration.index("` ", 1)
+        return Column(declaration[1:end].replace("``", "`"), declaration[end + 2 :])
+
+
+Row = Sequence[bytes | None]  # values as JSON, None for NULL
+
+
+class Form(Protocol):
+    """A form of results. `error` is the end of a query that fails after its header was sent."""
+
+    def header(self, query: str | None, columns: Sequence[Column]) -> bytes: ...
+    def row(self, row: Row, *, tombstone: bool) -> bytes: ...
+    def end(self, message: str) -> bytes: ...
+    def error(self, error: ApiError) -> bytes: ...
+
+
+class Delimited:
+    """One JSON value per line."""
+
+    def header(self, query: str | None, columns: Sequence[Column]) -> bytes:
+        return _dumped(_head(query, columns)) + b"\n"
+
+    def row(self, row: Row, *, tombstone: bool) -> bytes:
+        return b"" if tombstone else _array(row) + b"\n"
+
+    def end(self, message: str) -> bytes:
+        return b""
+
+    def error(self, error: ApiError) -> bytes:
+        return _dumped(error.document) + b"\n"
+
+
+class JsonArray:
+    """One JSON array with the header and the rows."""
+
+    def header(self, query: str | None, columns: Sequence[Column]) -> bytes:
+        return b"[" + _dumped(_head(query, columns))
+
+    def row(self, row: Row, *, tombstone: bool) -> bytes:
+        return b"" if tombstone else b",\n" + _array(row)
+
+    def end(self, message: str) -> bytes:
+        return b"]\n"
+
+    def error(self, error: ApiError) -> bytes:
+        return b",\n" + _dumped(error.document) + b"]\n"
+
+
+class StreamedRows:
+    """One JSON array of objects, each with one member: header, row, finalMessage or errorMessage."""
+
+    def header(self, query: str | None, columns: Sequence[Column]) -> bytes:
+        schema = ", ".join(column.declaration for column in columns)
+        return b"[" + _dumped({"header": {"queryId": query or "", "schema": schema}}) + b",\n"
+
+    def row(self, row: Row, *, tombstone: bool) -> bytes:
+        return b'{"row":{"columns":%s%s}},\n' % (_array(row), b',"tombstone":true' if tombstone else b"")
+
+    def end(self, message: str) -> bytes:
+        return _dumped({"finalMessage": message}) + b"]\n"
+
+    def error(self, error: ApiError) -> bytes:
+        return _dumped({"errorMessage": error.document}) + b"]\n"
+
+
+def form_of(type: str, *, stream: bool) -> Form:
+    """Returns the form of a media type. `stream`: of /query-stream."""
+    if type == media.DELIMITED:
+        return Delimited()
+    return JsonArray() if type == media.JSON and stream else StreamedRows()
+
+
+def _head(query: str | None, columns: Sequence[Column]) -> dict[str, object]:
+    return {"queryId": query, "columnNames": [c.name for c in columns], "columnTypes": [c.type for c in columns]}
+
+
+def _array(row: Row) -> bytes:
+    return b"[" + b",".join(b"null" if value is None else value for value in row) + b"]"
+
+
+def _dumped(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,55 @@
+"""Responses that are sent as their parts become available.
+
+A client that does not read for SLOW_S, or that is gone, ends the stream. The parts' generator is always closed, which frees its session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+
+from starlette.responses import StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from tailgate.gateway.ksqldb.server.http import limits
+
+log = logging.getLogger("tailgate.ksqldb")
+
+
+class Streamed(StreamingResponse):
+    """A response with parts. `duplex`: the parts read the body of the request, and so notice themselves that the client is gone."""
+
+    def __init__(self, parts: AsyncGenerator[bytes, None], type: str, *, duplex: bool = False) -> None:
+        super().__init__(parts, media_type=type)
+        self._parts, self._duplex = parts, duplex
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def bounded(message: Message) -> None:
+            await asyncio.wait_for(send(message), limits.SLOW_S)
+
+        tasks = [asyncio.ensure_future(self.stream_response(bounded))]
+        if not self._duplex:
+            tasks.append(asyncio.ensure_future(_gone(receive)))
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+            with suppress(Exception):
+                await self._parts.aclose()
+        match results[0]:
+            case asyncio.TimeoutError():
+                log.info("%s: the client does not read", scope["path"])
+            case OSError():
+                log.info("%s: the client is gone", scope["path"])
+            case Exception() as error:
+                log.error("%s", scope["path"], exc_info=error)
+
+
+async def _gone(receive: Receive) -> None:
+    """Waits until the client is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,153 @@
+"""POST /query and /query-stream: a pull or push query, whose rows are sent as they arrive. POST /close-query ends a push query.
+
+text ──► one query ──► a session of the gateway, row by row ──► form ──► chunks of about ROWS_BYTES
+                                                    ▲ LIMIT, /close-query, disconnection, an error
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+import psycopg
+
+from tailgate.gateway.ksqldb.server.http import errors, limits
+from tailgate.gateway.ksqldb.server.http.errors import ApiError, StatementError, of_sql
+from tailgate.gateway.ksqldb.server.http.forms import LIMIT_REACHED, QUERY_COMPLETED, Form
+from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
+from tailgate.gateway.ksqldb.server.rows import Rows
+from tailgate.gateway.ksqldb.server.sessions import Caller, Session, Sessions
+from tailgate.gateway.ksqldb.server.statements import Parsed, prepare, texts_of
+from tailgate.sql.ksqldb import statements as k
+from tailgate.sql.ksqldb.names import ksqldb_name
+
+LEADING = 2  # columns of a push query's result: mz_timestamp and tombstone
+
+
+@dataclass(slots=True)
+class Push:
+    """A running push query of a user. `closed`: whether /close-query or the server has ended it."""
+
+    caller: Caller
+    session: Session
+    closed: bool = False
+
+    async def close(self) -> None:
+        self.closed = True
+        await self.session.connection.cancel_safe(timeout=limits.CONNECT_S)
+
+
+class Queries:
+    """The queries of a server."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._push: dict[str, Push] = {}
+
+    @property
+    def running(self) -> int:
+        """Returns the number of running push queries."""
+        return len(self._push)
+
+    async def run(self, caller: Caller, request: StatementRequest, form: Form) -> AsyncGenerator[bytes, None]:
+        """Starts a query and returns the parts of its results. Raises ApiError for a query that does not start."""
+        part = one_query(request)
+        assert isinstance(part.statement, k.PushQuery)
+        if not part.statement.query.emit:
+            return await _begun(self._pull(caller, request, part, form))
+        if len(self._push) >= limits.STREAMS_MAX:
+            raise ApiError(errors.TOO_MANY, f"The server runs at most {limits.STREAMS_MAX} push queries")
+        id = f"transient_{ksqldb_name(part.statement.query.source.name)}_{secrets.token_hex(8)}"
+        return await _begun(self._pushed(id, caller, request, part, form))
+
+    async def close(self, caller: Caller, id: str) -> None:
+        """Ends a push query of the same user. Raises 400 if there is none."""
+        push = self._push.get(id)
+        if push is None or push.caller.key != caller.key:
+            raise ApiError(errors.BAD_REQUEST, f"No query with id {id}")
+        await push.close()
+
+    async def close_all(self) -> None:
+        """Ends all push queries."""
+        for push in list(self._push.values()):
+            await push.close()
+
+    async def _pull(self, caller: Caller, request: StatementRequest, part: Parsed, form: Form) -> AsyncGenerator[bytes, None]:
+        async with self._sessions.session(caller) as session:
+            await prepare(session, request)
+            try:
+                rows = await Rows.started(session, part.text, skipped=0)
+                row = await rows.next()
+            except psycopg.Error as error:
+                raise StatementError(of_sql(error, part.text), part.text) from None
+            data = form.header(None, rows.columns)
+            while row is not None:
+                data += form.row(row, tombstone=False)
+                if len(data) >= limits.ROWS_BYTES:
+                    yield data
+                    data = b""
+                try:
+                    row = await rows.next()
+                except psycopg.Error as error:
+                    await session.connection.close()
+                    yield data + form.error(of_sql(error))
+                    return
+            yield data + form.end(QUERY_COMPLETED)
+
+    async def _pushed(self, id: str, caller: Caller, request: StatementRequest, part: Parsed, form: Form) -> AsyncGenerator[bytes, None]:
+        async with self._sessions.stream(caller) as session:
+            push = self._push[id] = Push(caller, session)
+            try:
+                await prepare(session, request)
+                try:
+                    rows = await Rows.started(session, part.text, skipped=LEADING)
+                except psycopg.Error as error:
+                    raise StatementError(of_sql(error, part.text), part.text) from None
+                yield form.header(id, rows.columns)
+                async for data in _changes(rows, push, form):
+                    yield data
+            finally:
+                del self._push[id]
+
+
+async def _changes(rows: Rows, push: Push, form: Form) -> AsyncGenerator[bytes, None]:
+    """Returns the changes of a push query and its end."""
+    data = b""
+    try:
+        while (row := await rows.next()) is not None:
+            data += form.row(row[LEADING:], tombstone=row[LEADING - 1] == b"true")
+            if data and (rows.waiting or len(data) >= limits.ROWS_BYTES):
+                yield data
+                data = b""
+    except psycopg.Error as error:
+        if not push.closed:
+            yield data + form.error(of_sql(error))
+            return
+    yield data + form.end(QUERY_COMPLETED if push.closed else LIMIT_REACHED)
+
+
+def one_query(request: StatementRequest) -> Parsed:
+    """Returns the query of a request. Raises 400 for another statement, or for several of them."""
+    parts = texts_of(request.text, request.variables)
+    if len(parts) != 1:
+        raise ApiError(errors.BAD_STATEMENT, f"Expected exactly one KSQL statement; found {len(parts)} instead")
+    if not isinstance(parts[0].statement, k.PushQuery):
+        name = type(parts[0].statement).__name__
+        raise StatementError(ApiError(errors.BAD_STATEMENT, f"Statement type `{name}` not supported for this resource"), parts[0].text)
+    return parts[0]
+
+
+async def _begun(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Waits for the first part, so that an error before it becomes the response. Returns all parts."""
+    first = await anext(parts)
+
+    async def all_parts() -> AsyncGenerator[bytes, None]:
+        try:
+            yield first
+            async for part in parts:
+                yield part
+        finally:
+            await parts.aclose()
+
+    return all_parts()

@@ -1,0 +1,79 @@
+"""The rows of a query as they arrive from the gateway, one at a time, so that a slow client slows down the gateway.
+
+The columns are known before the first row: the statement is prepared and described, and then executed in libpq's single-row mode.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.abc import PQGen
+from psycopg.adapt import Transformer
+from psycopg.generators import fetch, fetch_many, send
+from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGconn, PGresult
+
+from tailgate.gateway.ksqldb.server.http.forms import Column, Row
+from tailgate.gateway.ksqldb.server.sessions import Session
+
+ROWS = (ExecStatus.SINGLE_TUPLE, ExecStatus.TUPLES_OK)
+
+
+class Rows:
+    """The rows of one query. `skipped`: the number of leading columns that are not part of the result."""
+
+    def __init__(self, session: Session, columns: tuple[Column, ...]) -> None:
+        self.columns = columns
+        self._connection: AsyncConnection[Any] = session.connection
+        self._transformer = Transformer.from_context(session.connection)
+        self._has_loaders = False
+
+    @staticmethod
+    async def started(session: Session, text: str, *, skipped: int) -> Rows:
+        """Starts a query. Raises psycopg.Error."""
+        connection = session.connection
+        described = await connection.wait(_start(connection.pgconn, text.encode()))
+        names = [(described.fname(i) or b"").decode() for i in range(skipped, described.nfields)]
+        return Rows(session, tuple(map(Column.of, names)))
+
+    async def next(self) -> Row | None:
+        """Waits for the next row; None at the end. Raises psycopg.Error."""
+        result = await self._connection.wait(fetch(self._connection.pgconn))
+        if result is None:
+            return None
+        _check(result)
+        if result.status != ExecStatus.SINGLE_TUPLE:
+            await self._connection.wait(fetch_many(self._connection.pgconn))
+            return None
+        self._transformer.set_pgresult(result, set_loaders=not self._has_loaders)
+        self._has_loaders = True
+        row: Row = self._transformer.load_row(0, tuple)
+        return row
+
+    @property
+    def waiting(self) -> bool:
+        """Returns whether the next row has not arrived yet."""
+        return bool(self._connection.pgconn.is_busy())
+
+
+def _start(connection: PGconn, text: bytes) -> PQGen[PGresult]:
+    """Prepares, describes and executes a statement. Returns its description."""
+    connection.send_prepare(b"", text)
+    yield from send(connection)
+    _check((yield from fetch_many(connection))[0])
+    connection.send_describe_prepared(b"")
+    yield from send(connection)
+    described: PGresult = (yield from fetch_many(connection))[0]
+    _check(described)
+    connection.send_query_prepared(b"", None)
+    connection.set_single_row_mode()
+    yield from send(connection)
+    return described
+
+
+def _check(result: PGresult) -> None:
+    """Raises the error of a result."""
+    if result.status not in (*ROWS, ExecStatus.COMMAND_OK):
+        raise psycopg.errors.error_from_result(result)

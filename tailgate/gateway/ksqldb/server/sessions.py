@@ -1,0 +1,194 @@
+"""Sessions of the gateway: PostgreSQL connections on behalf of a user, kept for later requests of the same user.
+
+    Authorization: Basic …   ──► the role's password, by SCRAM-SHA-256
+    no Authorization         ──► the role `tailgate` without a password, on loopback only
+
+The gateway sees connections from this machine. Without a password it admits only roles that have none, as it admits local clients.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import logging
+import os
+import re
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+
+from tailgate.gateway.ksqldb.server import values
+from tailgate.gateway.ksqldb.server.http import errors, limits
+from tailgate.gateway.ksqldb.server.http.errors import ApiError
+from tailgate.lake.catalog.roles import OPERATOR
+from tailgate.sql.ksqldb.dialect import HTTP, SETTING
+
+NO_FILE = os.path.join(os.devnull, "none")  # cannot exist; libpq warns of a password file that is a device
+# libpq takes missing parameters from the environment and files of this process's owner. They are not the user's.
+NO_CREDENTIALS: dict[str, Any] = {"gssencmode": "disable", "passfile": NO_FILE, "sslmode": "disable"}
+OPTIONS = f"-c {SETTING}={HTTP} -c TimeZone=UTC -c DateStyle=ISO -c bytea_output=hex -c client_min_messages=notice"
+# psycopg warns when a client leaves while it cancels the client's query, which is usual here
+logging.getLogger("psycopg").setLevel(logging.ERROR)
+BASIC = re.compile(r"basic\s+(\S+)\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The user of a request. `password` None: one without a password."""
+
+    user: str = OPERATOR.name
+    password: str | None = None
+
+    @property
+    def key(self) -> bytes:
+        """Returns a key of the credentials."""
+        return hashlib.sha256(repr((self.user, self.password)).encode()).digest()
+
+
+def caller(header: str | None) -> Caller:
+    """Returns the user of an Authorization header, or the one without a password. Raises 401."""
+    if header is None:
+        return Caller()
+    match = BASIC.fullmatch(header)
+    try:
+        user, colon, password = base64.b64decode(match[1], validate=True).decode().partition(":") if match else ("", "", "")
+    except (binascii.Error, UnicodeDecodeError):
+        user, colon, password = "", "", ""
+    if not colon or not user or "\0" in user + password:
+        raise ApiError(errors.UNAUTHORIZED, "Unauthorized: use Basic authentication")
+    return Caller(user, password)
+
+
+class Session:
+    """A connection to the gateway. `notices`: the messages since they were last taken."""
+
+    def __init__(self, connection: AsyncConnection[Any], caller: Caller) -> None:
+        self.connection, self.caller = connection, caller
+        self.changed = False  # whether statements have changed the settings
+        self.idle_since = 0.0
+        self._notices: list[str] = []
+        connection.add_notice_handler(lambda notice: self._notices.append(notice.message_primary or ""))
+
+    async def execute(self, text: str) -> tuple[list[tuple[Any, ...]], str]:
+        """Executes a statement. Returns its rows, with values as JSON, and its tag. Raises psycopg.Error."""
+        cursor = self.connection.cursor()
+        await cursor.execute(text.encode())
+        return (await cursor.fetchall() if cursor.description is not None else []), cursor.statusmessage or ""
+
+    async def set(self, name: str, value: str) -> None:
+        """Sets a property of the session. Raises psycopg.Error."""
+        self.changed = True
+        await self.execute(f"SET {_quoted(name)} = {_quoted(value)}")
+
+    def notices(self) -> list[str]:
+        taken, self._notices = self._notices, []
+        return taken
+
+
+class Sessions:
+    """The sessions of a gateway at HOST:PORT."""
+
+    def __init__(self, gateway: str) -> None:
+        self._host, _, self._port = gateway.rpartition(":")
+        self._idle: list[Session] = []  # the longest idle first
+
+    @asynccontextmanager
+    async def session(self, caller: Caller) -> AsyncIterator[Session]:
+        """Returns a session of a user, which is kept for later requests unless the block fails. Raises 401, 503."""
+        session = await self._taken(caller)
+        try:
+            yield session
+            if session.changed and not session.connection.closed:
+                await session.execute("DISCARD ALL")
+        except BaseException as error:
+            # an error of a statement leaves the session usable, anything else does not
+            if isinstance(error, Exception) and await self._discarded(session):
+                await self._keep(session)
+            else:
+                await session.connection.close()
+            raise
+        await self._keep(session)
+
+    @asynccontextmanager
+    async def stream(self, caller: Caller) -> AsyncIterator[Session]:
+        """Returns a session for one stream, which is closed at its end."""
+        session = await self._taken(caller)
+        try:
+            yield session
+        finally:
+            await session.connection.close()
+
+    async def close(self) -> None:
+        idle, self._idle = self._idle, []
+        for session in idle:
+            await session.connection.close()
+
+    async def _taken(self, caller: Caller) -> Session:
+        await self._close_idle()
+        for index in range(len(self._idle) - 1, -1, -1):
+            if self._idle[index].caller.key == caller.key:
+                session = self._idle.pop(index)
+                if not session.connection.closed:
+                    return session
+        return Session(await self._connected(caller), caller)
+
+    async def _connected(self, caller: Caller) -> AsyncConnection[Any]:
+        password: dict[str, Any] = {"require_auth": "none"}
+        if caller.password is not None:  # so that a role without a password is not admitted with any
+            password = {"require_auth": "scram-sha-256", "password": caller.password}
+        try:
+            connection: AsyncConnection[Any] = await AsyncConnection.connect(
+                host=self._host, port=self._port, user=caller.user, dbname="tailgate", autocommit=True, prepare_threshold=None,
+                connect_timeout=limits.CONNECT_S, application_name="ksqldb", options=OPTIONS, **NO_CREDENTIALS, **password,
+            )  # fmt: skip
+        except psycopg.OperationalError as error:
+            if _refuses(error):
+                raise ApiError(errors.UNAUTHORIZED, "Unauthorized") from None
+            raise ApiError(errors.UNAVAILABLE, f"The gateway is not reachable: {error}") from None
+        values.register(connection)
+        return connection
+
+    async def _discarded(self, session: Session) -> bool:
+        """Returns whether a session is as a new one after an error."""
+        session.notices()
+        if session.connection.closed or session.connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            return False
+        try:
+            await session.execute("DISCARD ALL")
+        except psycopg.Error:
+            return False
+        return True
+
+    async def _keep(self, session: Session) -> None:
+        if session.connection.closed:
+            return
+        session.changed, session.idle_since = False, time.monotonic()
+        session.notices()
+        self._idle.append(session)
+        await self._close_idle()
+
+    async def _close_idle(self) -> None:
+        """Closes sessions that have been idle for too long, and those above the limit."""
+        oldest = time.monotonic() - limits.SESSION_IDLE_S
+        count = max(len(self._idle) - limits.SESSIONS_IDLE_MAX, 0)
+        while count < len(self._idle) and self._idle[count].idle_since < oldest:
+            count += 1
+        ended, self._idle = self._idle[:count], self._idle[count:]
+        for session in ended:
+            await session.connection.close()
+
+
+def _refuses(error: psycopg.OperationalError) -> bool:
+    """Returns whether the gateway has refused the credentials. libpq gives no SQLSTATE for errors of a new connection."""
+    words = ("password authentication failed", "no password supplied", "authentication method requirement", "no entry for host")
+    return any(word in str(error) for word in (*words, "is not permitted to log in"))
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,139 @@
+"""POST /ksql: runs statements one after the other, and returns an entity for each.
+
+    text ──► variables ──► split, parse ──► a session of the gateway, one statement at a time ──► entities
+
+A text that cannot be parsed is refused before its first statement runs. An error of a statement has the entities of those before it.
+SET, UNSET, DEFINE and UNDEFINE have an effect up to the end of the request, and no entity.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import psycopg
+
+from tailgate.gateway.ksqldb.server import commands
+from tailgate.gateway.ksqldb.server.http import errors, limits
+from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document, StatementError, of_sql
+from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
+from tailgate.gateway.ksqldb.server.sessions import Caller, Session, Sessions
+from tailgate.gateway.ksqldb.variables import check_name, substituted
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.ksqldb import parser
+from tailgate.sql.ksqldb import statements as k
+from tailgate.sql.statements import split
+
+PRINT = re.compile(r"\s*print\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A statement of a request: its text, with a semicolon, and its value."""
+
+    text: str
+    statement: k.KsqldbStatement
+
+
+def texts_of(text: str, variables: Mapping[str, str]) -> list[Parsed]:
+    """Returns the statements of a text. Substitutes variables, also those that it defines. Raises StatementError."""
+    found, values = list[Parsed](), dict(variables)
+    try:
+        for name in values:
+            check_name(name)
+        parts = split(text, "ksqldb")
+    except TailgateError as error:
+        raise StatementError(of_sql(error, text), text) from None
+    if len(parts) > limits.STATEMENTS_MAX:
+        raise ApiError(errors.BAD_REQUEST, f"A request may have at most {limits.STATEMENTS_MAX} statements")
+    for part in parts:
+        shown = part.text + ";"
+        try:
+            shown = substituted(part.text, values) + ";"
+            if PRINT.match(shown):
+                raise StatementError(_use_query(), shown)
+            statement = parser.parse(shown)
+        except TailgateError as error:
+            raise StatementError(of_sql(error, shown), shown) from None
+        if isinstance(statement, k.DefineVariable):
+            values[statement.name] = statement.value or ""
+            if statement.value is None:
+                del values[statement.name]
+        found.append(Parsed(shown, statement))
+    return found
+
+
+class Statements:
+    """Runs the statements of requests. `commands`: the status of those that have run."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self.commands = commands.Commands()
+
+    async def run(self, caller: Caller, request: StatementRequest) -> list[Document]:
+        """Returns the entities of a request. Raises ApiError."""
+        parts = texts_of(request.text, request.variables)
+        for part in parts:
+            if isinstance(part.statement, k.PushQuery):
+                raise StatementError(_use_query(), part.text)
+        entities: list[Document] = []
+        async with self._sessions.session(caller) as session:
+            await prepare(session, request)
+            for part in parts:
+                try:
+                    entities += await self._entities(session, part)
+                except (psycopg.Error, ApiError) as error:
+                    failure = of_sql(error, part.text) if isinstance(error, psycopg.Error) else error
+                    raise StatementError(failure, part.text, entities) from None
+        return entities
+
+    async def _entities(self, session: Session, part: Parsed) -> list[Document]:
+        """Runs one statement and returns its entity, if it has one."""
+        statement = part.statement
+        if isinstance(statement, k.DefineVariable):
+            return []
+        session.changed |= isinstance(statement, k.SetProperty)
+        rows, tag = await session.execute(part.text)
+        warnings = [{"message": message} for message in session.notices()]
+        if rows:
+            return [{**json.loads(json.loads(rows[0][0])), "statementText": part.text, "warnings": warnings}]
+        command = commands.command_of(statement)
+        if command is None:
+            return []
+        entity = await commands.entity(command, part.text, tag, warnings, session)
+        self.commands.add(session.caller.user, entity)
+        return [entity]
+
+
+async def prepare(session: Session, request: StatementRequest) -> None:
+    """Sets the properties of a request, and waits for its log entry. Raises ApiError."""
+    for name, value in request.properties.items():
+        try:
+            await session.set(name, value)
+        except psycopg.Error as error:
+            raise ApiError(errors.BAD_REQUEST, of_sql(error).message) from None
+    if request.sequence is not None and request.sequence >= 0:
+        await _reach(session, request.sequence)
+
+
+async def _reach(session: Session, sequence: int) -> None:
+    """Waits until the gateway has reached a log entry. Raises 503."""
+    deadline = time.monotonic() + limits.SEQUENCE_S
+    while True:
+        rows, _ = await session.execute("SHOW STREAMS;")
+        if int(rows[0][1]) >= sequence:
+            return
+        if time.monotonic() > deadline:
+            raise ApiError(
+                errors.NOT_REACHED, f"Timed out while waiting for a previous command to execute. command sequence number: {sequence}"
+            )
+        await asyncio.sleep(0.05)
+
+
+def _use_query() -> ApiError:
+    """Returns the error for a statement that /ksql does not run."""
+    return ApiError(errors.QUERY_ENDPOINT, "SELECT and PRINT queries must use the /query endpoint")

@@ -1,0 +1,85 @@
+"""Values of rows as JSON, from the text format of PostgreSQL's protocol.
+
+    numbers, true, false, null       as they are; NaN and infinities are texts
+    BYTES                            base64
+    DATE, TIME, TIMESTAMP            ISO 8601: 2020-02-23, 10:20:30.123, 2020-02-23T10:20:30.123
+    ARRAY, MAP, STRUCT               JSON, from jsonb
+
+Each loader returns the bytes of the JSON value, so a row is joined and not encoded again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.adapt import Loader
+
+Buffer = Any  # bytes, bytearray or memoryview
+
+
+def _text(data: bytes) -> bytes:
+    return json.dumps(data.decode(), ensure_ascii=False).encode()
+
+
+def _float(data: bytes) -> bytes:
+    return data if data[-1:].isdigit() else b'"%s"' % data
+
+
+def _time(data: bytes) -> bytes:
+    """Returns a time in milliseconds."""
+    clock, _, fraction = data.partition(b".")
+    return b'"%s.%s"' % (clock, fraction[:3].ljust(3, b"0")) if fraction else b'"%s"' % clock
+
+
+def _timestamp(data: bytes) -> bytes:
+    """Returns a timestamp in milliseconds, without its time zone, which is UTC.
+
+    >>> _timestamp(b"2020-02-23 10:20:30.5+00")
+    b'"2020-02-23T10:20:30.500"'
+    """
+    if data in (b"infinity", b"-infinity"):
+        return b'"%s"' % data
+    date, _, time = data.partition(b" ")
+    clock, _, fraction = time.partition(b"+")[0].partition(b".")
+    return b'"%sT%s.%s"' % (date, clock, fraction[:3].ljust(3, b"0"))
+
+
+LOADED: dict[str, Callable[[bytes], bytes]] = {
+    "bool": lambda data: b"true" if data == b"t" else b"false",
+    "int2": bytes,
+    "int4": bytes,
+    "int8": bytes,
+    "float4": _float,
+    "float8": _float,
+    "numeric": _float,
+    "bytea": lambda data: b'"%s"' % base64.b64encode(bytes.fromhex(data[2:].decode())),
+    "date": lambda data: b'"%s"' % data,
+    "time": _time,
+    "timestamp": _timestamp,
+    "timestamptz": _timestamp,
+    "jsonb": bytes,
+    "json": bytes,
+}
+
+
+def _loader(function: Callable[[bytes], bytes]) -> type[Loader]:
+    class JsonLoader(Loader):
+        """A loader that returns a value's JSON."""
+
+        def load(self, data: Buffer) -> bytes:
+            return function(bytes(data))
+
+    return JsonLoader
+
+
+def register(connection: AsyncConnection[Any]) -> None:
+    """Makes a connection return the JSON of values. Unknown types are texts. NULL is None."""
+    connection.adapters.register_loader(0, _loader(_text))
+    for name in ("text", "varchar", "bpchar", "name", "uuid", "interval"):
+        connection.adapters.register_loader(name, _loader(_text))
+    for name, function in LOADED.items():
+        connection.adapters.register_loader(name, _loader(function))

@@ -1,0 +1,155 @@
+"""Who may use the HTTP API: Basic authentication with roles, addresses, TLS, and pages of other sites."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tailgate.gateway.ksqldb.server import access
+from tailgate.gateway.ksqldb.server.command import add_options, checked_arguments
+from tailgate.gateway.ksqldb.server.options import Options
+from tailgate.gateway.security.tls import Files
+from tailgate.lake.errors import InvalidParameterValue
+from tests.certificates import Authority
+from tests.gateway.ksqldb.world import Api, KsqldbWorld
+
+
+def basic(user: str, password: str) -> dict[str, str]:
+    return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """A server over a lake with roles: ann has a password and may read averages, bob has no password."""
+    world = KsqldbWorld(tmp_path_factory.mktemp("access") / "lake")
+    world.append("averages", [("s1", 1.5, 2)])
+    with psycopg.connect(world.dsn, user="tailgate", autocommit=True) as connection:
+        for text in (
+            "CREATE ROLE ann LOGIN PASSWORD 'secret'",
+            "CREATE ROLE eve LOGIN PASSWORD 'eve'",
+            "CREATE ROLE bob LOGIN",
+            "GRANT SELECT ON averages TO ann",
+        ):
+            connection.execute(text.encode())
+    api = Api(world)
+    yield api
+    api.close()
+    world.close()
+
+
+def test_a_role_signs_in_with_its_password(own: Api) -> None:
+    status, _, body = own.request("POST", "/query-stream", {"sql": "SELECT n FROM averages;"}, **basic("ann", "secret"))
+    assert (status, body.splitlines()[1:]) == (200, [b"[2]"])
+    status, headers, body = own.request("POST", "/ksql", {"ksql": "SHOW STREAMS;"}, **basic("ann", "wrong"))
+    assert (status, headers["www-authenticate"], json.loads(body)["error_code"]) == (401, 'Basic realm="tailgate"', 40100)
+
+
+def test_privileges_are_those_of_the_role(own: Api) -> None:
+    for path, text in (
+        ("/query-stream", "SELECT * FROM t;"),
+        ("/query-stream", "SELECT * FROM t EMIT CHANGES;"),
+        ("/ksql", "SHOW TOPICS;"),
+    ):
+        status, document = own.failed(path, {"sql": text, "ksql": text}, **basic("ann", "secret"))
+        assert (status, document["error_code"]) == (403, 40300), text
+    status, document = own.failed("/ksql", {"ksql": "DROP TABLE averages;"}, **basic("ann", "secret"))
+    assert (status, document["message"]) == (403, "must be owner of materialized view averages")
+    for user, shown in (("ann:secret", True), ("eve:eve", False)):
+        entities = json.loads(own.request("POST", "/ksql", {"ksql": "SHOW QUERIES;"}, **basic(*user.split(":")))[2])
+        assert bool(entities[0]["queries"][0]["queryString"]) == shown
+
+
+def test_a_role_without_a_password_has_none_to_give(own: Api) -> None:
+    assert own.failed("/ksql", {"ksql": "SHOW STREAMS;"}, **basic("bob", "anything"))[0] == 401
+    assert own.failed("/ksql", {"ksql": "SHOW STREAMS;"}, **basic("nobody", "x"))[0] == 401
+    for header in ("Basic", "Basic !", "Basic YQ==", "Bearer abc"):
+        assert own.failed("/ksql", {"ksql": "SHOW STREAMS;"}, Authorization=header)[0] == 401
+
+
+def test_users_see_and_close_only_their_own(own: Api) -> None:
+    assert own.request("POST", "/ksql", {"ksql": "CREATE STREAM o (a INT) WITH (kafka_topic = 'o', value_format = 'json');"})[0] == 200
+    assert json.loads(own.request("GET", "/status")[2]) == {"commandStatuses": {"stream/O/create": "SUCCESS"}}
+    assert json.loads(own.request("GET", "/status", **basic("ann", "secret"))[2]) == {"commandStatuses": {}}
+    connection = own.connection("POST", "/query-stream", {"sql": "SELECT * FROM averages EMIT CHANGES;"})
+    response = connection.getresponse()
+    id = json.loads(response.readline())["queryId"]
+    assert own.failed("/close-query", {"queryId": id}, **basic("ann", "secret"))[0] == 400
+    assert own.request("POST", "/close-query", {"queryId": id})[0] == 200
+    connection.close()
+
+
+def test_pages_of_other_sites_are_refused(own: Api) -> None:
+    body = {"ksql": "SHOW STREAMS;"}
+    assert own.failed("/ksql", body, Origin="http://evil.example")[0] == 403
+    assert own.failed("/ksql", body, Host="evil.example")[0] == 403
+    assert own.request("POST", "/ksql", body, Origin=f"http://127.0.0.1:{own.port}")[0] == 200
+    assert own.request("POST", "/ksql", body, Origin="http://evil.example", **basic("ann", "secret"))[0] == 200
+
+
+def test_other_machines_need_tls_and_a_password(own: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "_is_local", lambda host: False)
+    assert own.failed("/ksql", {"ksql": "SHOW STREAMS;"}, **basic("ann", "secret"))[0] == 403
+    assert access._is_local("127.0.0.1") is False
+
+
+def replace_files(files: Files, authority: Authority) -> None:
+    """Writes a new certificate and its key."""
+    pair = authority.pair()
+    files.key.touch(0o600)
+    files.key.write_text(pair.key)
+    files.certificate.write_text(pair.certificate)
+
+
+def test_tls_with_replaced_files(own: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = Files(tmp_path / "certificate.pem", tmp_path / "key.pem")
+    authorities = Authority(), Authority()
+    replace_files(files, authorities[0])
+    api = Api(own.world, tls=files)
+    try:
+        for authority in authorities:
+            replace_files(files, authority)
+            ca = tmp_path / "authority.pem"
+            ca.write_text(authority.certificate)
+            for version in ("--http1.1", "--http2"):
+                words = ["curl", "-sS", version, "--cacert", str(ca), "-w", "%{http_version} %{http_code}", "-o", "/dev/null"]
+                done = subprocess.run([*words, f"https://127.0.0.1:{api.port}/info"], capture_output=True, text=True, timeout=30)
+                assert done.stdout == f"{'2' if version == '--http2' else '1.1'} 200", done.stderr
+        monkeypatch.setattr(access, "_is_local", lambda host: False)
+        words = [
+            "curl",
+            "-sSk",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code}",
+            "-d",
+            '{"ksql":"SHOW STREAMS;"}',
+            f"https://127.0.0.1:{api.port}/ksql",
+        ]
+        assert subprocess.run(words, capture_output=True, text=True, timeout=30).stdout == "401"
+        assert subprocess.run([*words, "-u", "ann:secret"], capture_output=True, text=True, timeout=30).stdout == "200"
+    finally:
+        api.close()
+
+
+def arguments(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    parser.add_argument("--ksqldb")
+    return parser.parse_args(words)
+
+
+def test_unsafe_addresses_are_refused() -> None:
+    assert checked_arguments(arguments()) == ()
+    assert checked_arguments(arguments("--ksqldb", "0.0.0.0:8088", "--insecure")) == ("--insecure",)
+    assert Options.of(arguments(), "[::1]:8088", "g").host == "::1"
+    for address in ("0.0.0.0:8088", "8088", ":8088", "127.0.0.1:x"):
+        with pytest.raises(InvalidParameterValue):
+            checked_arguments(arguments("--ksqldb", address))

@@ -1,0 +1,154 @@
+"""Push queries and streams of inserts over HTTP: rows as they arrive, their ends, and clients that vanish or do not read."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import time
+from typing import Any
+
+import psycopg
+import pytest
+
+from tailgate.gateway.ksqldb.server.http import limits
+from testing.engine_process import until
+from tests.gateway.ksqldb.world import Api, KsqldbWorld
+
+PUSH = "SELECT * FROM t EMIT CHANGES;"
+
+
+class Stream:
+    """A running push query over HTTP/1.1."""
+
+    def __init__(self, api: Api, sql: str, path: str = "/query-stream", **headers: str) -> None:
+        self.connection = api.connection("POST", path, {"sql": sql}, **headers)
+        self.response = self.connection.getresponse()
+        self.header = self.line()
+
+    def line(self) -> Any:
+        """Waits for the next line."""
+        line = self.response.readline().rstrip(b",\n")
+        return json.loads(line[1:] if line.startswith(b"[{") else line)
+
+    def rest(self) -> bytes:
+        """Waits for the end of the response and returns what is left of it."""
+        data = self.response.read()
+        self.close()
+        return data
+
+    def close(self) -> None:
+        self.response.close()
+        self.connection.close()
+
+
+def sql(world: KsqldbWorld, text: str) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute(text.encode())
+
+
+def sessions(world: KsqldbWorld) -> int:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        counts = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'ksqldb' AND state = 'active'"
+        ).fetchall()
+    return int(counts[0][0])
+
+
+def test_changes_arrive_until_the_query_is_closed(api: Api, world: KsqldbWorld) -> None:
+    stream = Stream(api, PUSH)
+    assert (stream.header["columnNames"], stream.header["columnTypes"]) == (["ID", "NAME", "PRICE"], ["INTEGER", "STRING", "DECIMAL(6, 2)"])
+    sql(world, "INSERT INTO t VALUES (1, 'a', 1.5)")
+    assert stream.line() == [1, "a", 1.5]
+    sql(world, "UPDATE t SET name = 'b\n' WHERE id = 1")
+    assert stream.line() == [1, "b\n", 1.5]
+    status, _ = api.failed("/close-query", {"queryId": "x"})
+    assert status == 400
+    assert api.request("POST", "/close-query", {"queryId": stream.header["queryId"]})[0] == 200
+    assert stream.rest() == b""
+    assert api.failed("/close-query", {"queryId": stream.header["queryId"]})[1]["error_code"] == 40000
+    sql(world, "DELETE FROM t")
+
+
+def test_deleted_rows_are_tombstones(api: Api, world: KsqldbWorld) -> None:
+    stream = Stream(api, "SELECT name, id FROM t EMIT CHANGES LIMIT 3;", "/query")
+    sql(world, "INSERT INTO t VALUES (2, 'a'), (3, NULL)")
+    assert sorted((stream.line(), stream.line()), key=str) == [{"row": {"columns": ["a", 2]}}, {"row": {"columns": [None, 3]}}]
+    sql(world, "DELETE FROM t WHERE id = 2")
+    assert stream.line() == {"row": {"columns": [None, 2], "tombstone": True}}
+    assert stream.rest() == b'{"finalMessage":"Limit Reached"}]\n'
+    sql(world, "DELETE FROM t")
+
+
+def test_a_client_that_vanishes_ends_its_query(api: Api, world: KsqldbWorld) -> None:
+    stream = Stream(api, PUSH)
+    until(lambda: sessions(world) == 1)
+    stream.close()
+    until(lambda: sessions(world) == 0 and api.server._api.queries.running == 0)
+
+
+def test_a_client_that_does_not_read_is_disconnected(world: KsqldbWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SLOW_S", 0.5)
+    api = Api(world)
+    sql(world, "INSERT INTO t SELECT g, repeat('x', 2000) FROM generate_series(1, 20000) AS g")
+    client = socket.create_connection(("127.0.0.1", api.port))
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    body = json.dumps({"sql": "SELECT * FROM t EMIT CHANGES;", "properties": {"auto.offset.reset": "earliest"}}).encode()
+    client.sendall(b"POST /query-stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    client.settimeout(10)
+    received = len(client.recv(100))
+    until(lambda: sessions(world) == 0 and api.server._api.queries.running == 0)
+    with contextlib.suppress(ConnectionResetError):
+        while data := client.recv(1 << 16):
+            received += len(data)
+    client.close()
+    api.close()
+    assert received < 20000 * 2000
+    sql(world, "DELETE FROM t")
+
+
+def test_the_number_of_push_queries_is_limited(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "STREAMS_MAX", 1)
+    stream = Stream(api, PUSH)
+    status, document = api.failed("/query-stream", {"sql": PUSH})
+    assert (status, document["error_code"]) == (429, 42900)
+    stream.close()
+
+
+def test_inserts_are_acknowledged_while_the_body_is_open(api: Api, world: KsqldbWorld) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=30)
+    connection.putrequest("POST", "/inserts-stream")
+    connection.putheader("Transfer-Encoding", "chunked")
+    connection.endheaders()
+
+    def send(value: Any) -> None:
+        data = json.dumps(value).encode() + b"\n"
+        connection.send(b"%x\r\n%s\r\n" % (len(data), data))
+
+    send({"target": "Readings"})
+    response = connection.getresponse()
+    send({"SENSOR": "i1", "reading": 4})
+    assert json.loads(response.readline()) == {"status": "ok", "seq": 0}
+    send({"sensor": "i2", "reading": "many"})
+    failure = json.loads(response.readline())
+    assert (failure["status"], failure["seq"], failure["error_code"]) == ("error", 1, 40001)
+    send({"sensor": "i3", "`AREA`": "it's"})
+    assert json.loads(response.readline()) == {"status": "ok", "seq": 2}
+    connection.send(b"0\r\n\r\n")
+    assert response.read() == b""
+    connection.close()
+    messages = world.engine._statements.ksqldb.messages
+    assert [message for message in messages if message[1] in (b"i1", b"i2", b"i3")] == [
+        ("r", b"i1", b'{"AREA":null,"READING":4}'),
+        ("r", b"i3", b'{"AREA":"it\'s","READING":null}'),
+    ]
+
+
+def test_a_stopped_server_ends_its_queries(world: KsqldbWorld) -> None:
+    api = Api(world)
+    stream = Stream(api, PUSH)
+    began = time.monotonic()
+    api.close()
+    assert stream.rest() == b""
+    assert time.monotonic() - began < 10
