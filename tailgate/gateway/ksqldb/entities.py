@@ -118,8 +118,8 @@ def query_description(item: Item, plan: Sequence[str], catalog: Catalog) -> str:
 
 def _items(catalog: Catalog) -> list[tuple[Item, KsqldbItem]]:
     """Returns the streams and tables of ksqlDB that can be named without a schema, by name."""
-    named = [i for i in catalog.visible if catalog.name_of(i).schema is None]
-    return sorted(((i, k) for i in named if (k := ksqldb_of(i)) is not None), key=lambda pair: pair[0].name)
+    visible = [i for i in catalog.visible if catalog.name_of(i).schema is None]
+    return sorted(((i, k) for i in visible if (k := ksqldb_of(i)) is not None), key=lambda pair: pair[0].name)
 
 
 def _listed(item: Item, ksqldb: KsqldbItem) -> Entity:

@@ -96,9 +96,9 @@ def _check_stored(item: Item, position: int) -> None:
 
 def _check_key(query: e.SelectQuery, key: tuple[str, ...]) -> None:
     """Raises 22023 unless WHERE has a value, or a list of them, for each column of the key."""
-    wanted = {name for name in key if name not in WINDOW_BOUNDS}
-    if not wanted <= _fixed(query.where):
-        missing = ", ".join(ksqldb_name(name) for name in sorted(wanted))
+    required = {name for name in key if name not in WINDOW_BOUNDS}
+    if not required <= _fixed(query.where):
+        missing = ", ".join(ksqldb_name(name) for name in sorted(required))
         raise InvalidParameterValue(
             f"WHERE clause missing key column(s): {missing}. Table scans are disabled.",
             hint=f"SET '{SCAN_SETTING}' = 'true'.",

@@ -89,7 +89,7 @@ def key_of(item: Item) -> tuple[str, ...]:
 
 
 def _projected_key(query: SelectQuery, item: Item, scope: Scope) -> tuple[str, ...]:
-    """Returns the names that the key columns have in the projection; none if one of them is missing."""
+    """Returns the names that the key columns have in the projection; none if one is missing."""
     names: dict[str, str] = {}
     for number, part in enumerate(query.items):
         if part.expression is None:

@@ -49,8 +49,8 @@ def _value(match: re.Match[str], values: Mapping[str, str], quote: str, position
         raise UndefinedObject(f'variable "{name}" is not defined', hint=f"DEFINE {name} = 'value'.", position=position)
     if quote:
         return value.replace(quote, quote * 2)
-    found = tokens(value)
-    if len(found) != 2 or found[0].kind not in TOKENS:
+    parts = tokens(value)
+    if len(parts) != 2 or parts[0].kind not in TOKENS:
         raise InvalidParameterValue(
             f'invalid value for variable "{name}": {value}', hint="Use a name, a number, or a text in quotes.", position=position
         )

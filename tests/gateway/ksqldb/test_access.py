@@ -1,4 +1,4 @@
-"""Who may use the HTTP API: Basic authentication with roles, addresses, TLS, and pages of other sites."""
+"""Access to the HTTP API: Basic authentication with roles, addresses, TLS, and pages of other sites."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def basic(user: str, password: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A server over a lake with roles: ann has a password and may read averages, bob has no password."""
+    """Yields a server over a lake with roles: ann has a password and may read averages, bob has no password."""
     world = KsqldbWorld(tmp_path_factory.mktemp("access") / "lake")
     world.append("averages", [("s1", 1.5, 2)])
     with psycopg.connect(world.dsn, user="tailgate", autocommit=True) as connection:
@@ -119,8 +119,8 @@ def test_tls_with_replaced_files(own: Api, tmp_path: Path, monkeypatch: pytest.M
             ca.write_text(authority.certificate)
             for version in ("--http1.1", "--http2"):
                 words = ["curl", "-sS", version, "--cacert", str(ca), "-w", "%{http_version} %{http_code}", "-o", "/dev/null"]
-                done = subprocess.run([*words, f"https://127.0.0.1:{api.port}/info"], capture_output=True, text=True, timeout=30)
-                assert done.stdout == f"{'2' if version == '--http2' else '1.1'} 200", done.stderr
+                result = subprocess.run([*words, f"https://127.0.0.1:{api.port}/info"], capture_output=True, text=True, timeout=30)
+                assert result.stdout == f"{'2' if version == '--http2' else '1.1'} 200", result.stderr
         monkeypatch.setattr(access, "_is_local", lambda host: False)
         words = [
             "curl",

@@ -33,7 +33,7 @@ class Stream:
         return json.loads(line[1:] if line.startswith(b"[{") else line)
 
     def rest(self) -> bytes:
-        """Waits for the end of the response and returns what is left of it."""
+        """Waits for the end of the response and returns its rest."""
         data = self.response.read()
         self.close()
         return data

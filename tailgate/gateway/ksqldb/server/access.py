@@ -1,4 +1,4 @@
-"""Who may send requests: the rules of a gateway's listening addresses, for HTTP.
+"""The users of requests, by the rules of a gateway's listening addresses.
 
 Authorization: Basic …     any address; from other machines over TLS only
 without                    from this machine, with a Host of this machine and no page of another site; or with --insecure

@@ -43,8 +43,8 @@ def command_of(statement: k.KsqldbStatement) -> Command | None:
             return Command(f"{type}/{ksqldb_name(name)}/alter", f"{type.capitalize()} altered")
         case k.ControlQuery(action=action, query=query):
             id = "ALL" if query is None else ksqldb_name(query)
-            done = {"terminate": "terminated", "pause": "paused", "resume": "resumed"}[action]
-            return Command(f"{action}/{id}/execute", f"Query {done}.")
+            state = {"terminate": "terminated", "pause": "paused", "resume": "resumed"}[action]
+            return Command(f"{action}/{id}/execute", f"Query {state}.")
         case k.CreateType(name=name):
             return Command(f"type/{ksqldb_name(name)}/create", f"Registered custom type with name '{ksqldb_name(name)}'")
         case k.DropType(name=name):

@@ -118,11 +118,11 @@ async def _target(session: Session, name: str) -> Target:
 def _spelled(name: str) -> str:
     """Returns the catalog's name for the name of a target: in back-quotes as it is, otherwise regardless of case."""
     try:
-        found = tokens(name)
+        parts = tokens(name)
     except TailgateError:
-        found = ()
-    if len(found) == 2 and found[0].kind in ("word", "quoted"):
-        return found[0].value
+        parts = ()
+    if len(parts) == 2 and parts[0].kind in ("word", "quoted"):
+        return parts[0].value
     return catalog_name(name.upper())
 
 
@@ -169,7 +169,7 @@ def _literal(value: Any, schema: Document) -> str:
     raise ApiError(errors.BAD_REQUEST, f"Unsupported value: {value!r}")
 
 
-def _field(found: Document | None, key: str) -> str:
+def _field(field: Document | None, key: str) -> str:
     """Returns the name of a member of a STRUCT in back-quotes."""
-    name = key if found is None else str(found["name"])
+    name = key if field is None else str(field["name"])
     return "`" + name.replace("`", "``") + "`"

@@ -87,8 +87,8 @@ class Session:
         await self.execute(f"SET {_quoted(name)} = {_quoted(value)}")
 
     def notices(self) -> list[str]:
-        taken, self._notices = self._notices, []
-        return taken
+        notices, self._notices = self._notices, []
+        return notices
 
 
 class Sessions:

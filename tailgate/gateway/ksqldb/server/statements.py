@@ -41,7 +41,7 @@ class Parsed:
 
 def texts_of(text: str, variables: Mapping[str, str]) -> list[Parsed]:
     """Returns the statements of a text. Substitutes variables, also those that it defines. Raises StatementError."""
-    found, values = list[Parsed](), dict(variables)
+    statements, values = list[Parsed](), dict(variables)
     try:
         for name in values:
             check_name(name)
@@ -63,8 +63,8 @@ def texts_of(text: str, variables: Mapping[str, str]) -> list[Parsed]:
             values[statement.name] = statement.value or ""
             if statement.value is None:
                 del values[statement.name]
-        found.append(Parsed(shown, statement))
-    return found
+        statements.append(Parsed(shown, statement))
+    return statements
 
 
 class Statements:
