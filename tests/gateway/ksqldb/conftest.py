@@ -11,8 +11,7 @@ from tests.gateway.ksqldb.world import Api, KsqldbWorld
 
 @pytest.fixture(scope="package")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KsqldbWorld]:
-    world = KsqldbWorld(tmp_path_factory.mktemp("ksqldb") / "lake")
-    world.append("averages", [("s1", 1.5, 2), ("s2", None, 7)])
+    world = KsqldbWorld.filled(tmp_path_factory.mktemp("ksqldb") / "lake")
     yield world
     world.close()
 

@@ -100,6 +100,13 @@ class KsqldbWorld(World):
             for text in ("CREATE TABLE t (id int PRIMARY KEY, name text, price numeric(6, 2))", STREAM, TABLE):
                 connection.execute(text.encode())
 
+    @staticmethod
+    def filled(path: Path) -> KsqldbWorld:
+        """Returns a lake whose table AVERAGES has two rows."""
+        world = KsqldbWorld(path)
+        world.append("averages", [("s1", 1.5, 2), ("s2", None, 7)])
+        return world
+
     def append(self, name: str, rows: Sequence[tuple[Any, ...]], weight: int = 1) -> None:
         """Adds rows to a view, or removes them, as a tick does."""
         item = self.engine.writer.catalog.relation(name)

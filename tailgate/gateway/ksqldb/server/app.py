@@ -27,7 +27,7 @@ from tailgate.gateway.ksqldb.server.http import errors, limits, media
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document
 from tailgate.gateway.ksqldb.server.http.forms import form_of
 from tailgate.gateway.ksqldb.server.http.requests import PREFIX, StatementRequest, parsed, statement_request
-from tailgate.gateway.ksqldb.server.http.responses import Streamed
+from tailgate.gateway.ksqldb.server.http.responses import Failure, Streamed
 from tailgate.gateway.ksqldb.server.queries import Queries
 from tailgate.gateway.ksqldb.server.sessions import Caller, Sessions
 from tailgate.gateway.ksqldb.server.statements import Statements
@@ -83,19 +83,19 @@ class Api:
 
         async def guarded(request: Request) -> Response:
             if self._running >= limits.REQUESTS_MAX:
-                return _failed(ApiError(errors.TOO_MANY, f"The server runs at most {limits.REQUESTS_MAX} requests"))
+                return _failed(request, ApiError(errors.TOO_MANY, f"The server runs at most {limits.REQUESTS_MAX} requests"))
             self._running += 1
             try:
                 return await endpoint(request)
             except ApiError as error:
-                return _failed(error)
+                return _failed(request, error)
             except psycopg.Error as error:
-                return _failed(errors.of_sql(error))
+                return _failed(request, errors.of_sql(error))
             except ClientDisconnect:
                 return Response(status_code=400)
             except Exception:
                 log.exception("%s %s", request.method, request.url.path)
-                return _failed(ApiError(errors.SERVER_ERROR, "Internal server error"))
+                return _failed(request, ApiError(errors.SERVER_ERROR, "Internal server error"))
             finally:
                 self._running -= 1
 
@@ -240,13 +240,15 @@ async def _http_failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = {404: errors.NOT_FOUND, 405: errors.METHOD_NOT_ALLOWED}.get(error.status_code, errors.BAD_REQUEST)
     failure = ApiError(code, f"HTTP {error.status_code} {error.detail}: {request.method} {request.url.path}")
-    response = _failed(failure)
+    response = _failed(request, failure)
     response.headers.update(error.headers or {})
     return response
 
 
-def _failed(error: ApiError) -> Response:
-    response = _document(error.document, media.JSON, error.status)
+def _failed(request: Request, error: ApiError) -> Response:
+    """Returns the response of an error."""
+    kind = Response if getattr(request.state, "body_read", False) else Failure
+    response = kind(_encoded(error.document), error.status, media_type=media.JSON)
     if error.code == errors.UNAUTHORIZED:
         response.headers.update(CHALLENGE)
     return response
@@ -277,6 +279,7 @@ async def _parts(request: Request, wait: float) -> AsyncIterator[bytes]:
         try:
             yield await asyncio.wait_for(anext(parts), wait)
         except StopAsyncIteration:
+            request.state.body_read = True
             return
         except asyncio.TimeoutError:
             raise ApiError(errors.BAD_REQUEST, f"The request body did not arrive within {wait:g} s") from None

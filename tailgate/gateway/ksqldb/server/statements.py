@@ -41,7 +41,7 @@ class Parsed:
 
 def texts_of(text: str, variables: Mapping[str, str]) -> list[Parsed]:
     """Returns the statements of a text. Substitutes variables, also those that it defines. Raises StatementError."""
-    statements, values = list[Parsed](), dict(variables)
+    statements, values = list[Parsed](), {name.lower(): value for name, value in variables.items()}
     try:
         for name in values:
             check_name(name)
@@ -60,9 +60,9 @@ def texts_of(text: str, variables: Mapping[str, str]) -> list[Parsed]:
         except TailgateError as error:
             raise StatementError(of_sql(error, shown), shown) from None
         if isinstance(statement, k.DefineVariable):
-            values[statement.name] = statement.value or ""
-            if statement.value is None:
-                del values[statement.name]
+            values.pop(statement.name.lower(), None)
+            if statement.value is not None:
+                values[statement.name.lower()] = statement.value
         statements.append(Parsed(shown, statement))
     return statements
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from tailgate.gateway.ksqldb.server.http import limits
@@ -47,6 +47,27 @@ class Streamed(StreamingResponse):
                 log.info("%s: the client is gone", scope["path"])
             case Exception() as error:
                 log.error("%s", scope["path"], exc_info=error)
+
+
+class Failure(Response):
+    """The response of a request whose body may not have been read: it ends after the body.
+
+    Otherwise HTTP/1.1 clients would lose the connection, and Hypercorn fails at the next part of an HTTP/2 body.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(_drained(receive), limits.BODY_S)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _drained(receive: Receive) -> None:
+    """Waits for the end of a body, or for more bytes than a body may have."""
+    size = 0
+    while size <= limits.BODY_BYTES_MAX and (message := await receive()).get("more_body", False):
+        size += len(message["body"])
 
 
 async def _gone(receive: Receive) -> None:
