@@ -37,8 +37,8 @@ def sent(client: httpx2.Client, exchange: Exchange) -> Exchange:
         request.headers.pop(name, None)
     request.headers.update(exchange.get("headers", {}))
     response = client.send(request)
-    kept = {name: exchange[name] for name in ("method", "path", "headers", "body") if name in exchange}
-    return {**kept, "status": response.status_code, "type": response.headers.get("content-type", ""), "response": _parsed(response.text)}
+    fields = {name: exchange[name] for name in ("method", "path", "headers", "body") if name in exchange}
+    return {**fields, "status": response.status_code, "type": response.headers.get("content-type", ""), "response": _parsed(response.text)}
 
 
 def _parsed(text: str) -> Any:
