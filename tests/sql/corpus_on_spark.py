@@ -1,4 +1,4 @@
-"""The corpus on Spark, with the templates of views: many expressions in a query.
+"""The corpus on Spark, with the templates of views: many expressions in a query. Also ksqlDB's expressions.
 
 python -m tests.sql.corpus_on_spark JAR SEED SHARE      prints differences, and fails if there are any
 
@@ -17,6 +17,7 @@ from tailgate.lake.types import Type
 from tailgate.sql import plan
 from tailgate.sql.render.spark import expression as render
 from tests.sql.corpus import Expression, bound, corpus, expected, of_error, of_value
+from tests.sql.ksqldb import function_examples as ksqldb
 from tests.sql.on_spark import session, sqlstate_of
 
 # refused only in views
@@ -76,6 +77,25 @@ def verdicts_of(spark: Any, expressions: list[Expression]) -> dict[str, str]:
     return verdicts
 
 
+def ksqldb_differences(spark: Any) -> list[str]:
+    """Returns the expressions of ksqlDB with another value than their line has."""
+    bound_examples = [(example, *ksqldb.bound(example)) for example in ksqldb.examples()]
+    columns = ", ".join(f"{scalar(query)} AS x{i}" for i, (_, query, _) in enumerate(bound_examples))
+    table = spark.sql(f"SELECT {columns} FROM range(1)").toArrow()
+    differences = []
+    for i, (example, query, type) in enumerate(bound_examples):
+        result = ksqldb.shown(table[f"x{i}"].cast(query.columns[0].type.arrow).to_pylist()[0], type)
+        if result != example.result:
+            differences.append(f"{example.text}: {result}, not {example.result}")
+    return differences
+
+
+def scalar(query: plan.Query) -> str:
+    """Returns the Spark SQL of the only expression of a query."""
+    assert isinstance(query.plan, plan.Project)
+    return render(query.plan.expressions[0])
+
+
 def main(jar: str, seed: int, share: int) -> int:
     expressions = list(corpus())
     spark = session(jar)
@@ -90,6 +110,9 @@ def main(jar: str, seed: int, share: int) -> int:
             e = by_id[id]
             print(f"{id}\t{e.sql}\t{e.sqlstate or f'{e.value} {e.type}'}\t{verdict}")
             wrong += 1
+    for line in ksqldb_differences(spark):
+        print(line)
+        wrong += 1
     print(dict(Counter(v.split()[0] for v in verdicts.values())), file=sys.stderr)
     spark.stop()
     return wrong

@@ -22,6 +22,7 @@ from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
 from tailgate.sql.functions.aggregates import REGRESSIONS, VARIANCES
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.ksqldb import scalars as ksqldb
 from tailgate.sql.functions.mathematics import LAST_DIGIT
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of
@@ -61,7 +62,7 @@ AGGREGATES = {
     "percentile_disc": "percentile_disc(0.3) WITHIN GROUP (ORDER BY b DESC)",
 }
 # aggregates that PostgreSQL lacks, or has for another type
-EXTENSIONS = frozenset("any_value max_by min_by latest_by_offset earliest_by_offset".split())
+EXTENSIONS = frozenset("any_value max_by min_by latest_by_offset earliest_by_offset".split()) | {row.name for row in ksqldb.ROWS}
 
 
 def case_of(function: Function, seed: int) -> Case:

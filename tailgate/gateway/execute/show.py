@@ -217,6 +217,8 @@ def _rows(
             assert show.name is not None
             item = catalog.relation(show.name)
             return [(f.name, f.nullable, str(f.type)) for f in item.columns]
+    if what == "describe function":
+        return ksqldb_lists.described_function(show.setting)
     if what in ksqldb_lists.COLUMNS:
         return ksqldb_lists.rows(what, show.name, items, catalog, may_see)
     if what in _CREATE:

@@ -9,9 +9,12 @@ from tailgate.gateway.catalog.relations.item_status import MaySee
 from tailgate.lake.catalog import Catalog, Item, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.errors import UndefinedFunction
 from tailgate.lake.types import TEXT, Field
-from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb import functions, types
+from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import key_names
+from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
 
 _TOPIC = (Field("kafka_topic", TEXT), Field("key_format", TEXT), Field("value_format", TEXT))
@@ -27,6 +30,8 @@ COLUMNS: dict[str, tuple[Field, ...]] = {
         Field("query_string", TEXT),
     ),
     "describe": (Field("field", TEXT), Field("type", TEXT)),
+    "ksqldb functions": (Field("function_name", TEXT), Field("category", TEXT)),
+    "describe function": (Field("variation", TEXT), Field("returns", TEXT), Field("description", TEXT)),
 }
 
 
@@ -35,12 +40,30 @@ def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, 
     if what == "describe":
         assert name is not None
         return _described(catalog.relation(name))
+    if what == "ksqldb functions":
+        return sorted({(_name_of(row), family) for family, of_family in functions.FAMILIES.items() for row in of_family})
     properties = [(item, ksqldb) for item in items if (ksqldb := ksqldb_of(item)) is not None]
     if what == "queries":
         running = [(item, ksqldb) for item, ksqldb in properties if ksqldb.query]
         return [_query(item, ksqldb, may_see) for item, ksqldb in sorted(running, key=lambda pair: pair[1].number)]
     type = "stream" if what == "streams" else "table"
     return [(i.name, k.topic, k.key_format, k.value_format) for i, k in properties if k.type == type]
+
+
+def described_function(name: str) -> list[tuple[Any, ...]]:
+    """Returns the variations of a function. Raises 42883."""
+    variants = functions.variants(name.lower())
+    if not variants:
+        raise UndefinedFunction(f"Can't find any functions with the name '{ksqldb_name(name)}'", hint="LIST FUNCTIONS lists the functions.")
+    return list(dict.fromkeys((f"{_name_of(row)}({_arguments(row)})", row.returns, row.does) for row in variants))
+
+
+def _name_of(row: functions.Function) -> str:
+    return row.name.partition(":")[0].upper()
+
+
+def _arguments(row: functions.Function) -> str:
+    return f"UNIT, {row.signature}" if ":" in row.name else row.signature
 
 
 def query_status(item: Item) -> str:
@@ -61,7 +84,7 @@ def _described(item: Item) -> list[tuple[Any, ...]]:
     word = "key" if ksqldb is not None and ksqldb.type == "stream" else "primary key"
     hidden = PSEUDO_COLUMNS if ksqldb is not None else {}
     return [
-        (c.name, types.shown(types.of_catalog(c.type)) + (f" ({word})" if c.name in keys else ""))
-        for c in item.columns
-        if c.name not in hidden
+        (name, types.shown(type) + (f" ({word})" if name in keys else ""))
+        for name, type in column_types(item).items()
+        if name not in hidden
     ]

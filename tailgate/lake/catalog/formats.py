@@ -240,6 +240,7 @@ class KsqldbItem(Record):
     - `topic`, `key_format`, `value_format`: of its topic; the formats have ksqlDB's names.
     - `key_delimiter`, `value_delimiter`: of the format DELIMITED. `wrapped`: whether a value with one column is a record.
     - `message_key`: the names of the columns in the message's key.
+    - `types`: the types of the columns that are arrays, maps or structures, as ksqlDB writes them.
     - `query`: the id of the persistent query that maintains it; empty for a declared item, and after TERMINATE.
     - `number`: the number in that id.
     - `reset`: where the query begins to read streams.
@@ -254,6 +255,7 @@ class KsqldbItem(Record):
     value_delimiter: str = ","
     wrapped: bool = True
     message_key: tuple[str, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict, hash=False)
     query: str = ""
     number: int = -1
     reset: Literal["earliest", "latest"] = "earliest"

@@ -6,6 +6,14 @@ from types import ModuleType
 
 from tailgate.sql.compute import aggregates, casts, json_texts, registry
 from tailgate.sql.compute.jsonb import access, construction, edits
+from tailgate.sql.compute.ksqldb import collections as ksqldb_collections
+from tailgate.sql.compute.ksqldb import conversion as ksqldb_conversion
+from tailgate.sql.compute.ksqldb import json_texts as ksqldb_json_texts
+from tailgate.sql.compute.ksqldb import numbers as ksqldb_numbers
+from tailgate.sql.compute.ksqldb import regexps as ksqldb_regexps
+from tailgate.sql.compute.ksqldb import texts as ksqldb_texts
+from tailgate.sql.compute.ksqldb import times as ksqldb_times
+from tailgate.sql.compute.ksqldb import urls as ksqldb_urls
 from tailgate.sql.compute.numeric import float_functions, number_formats, number_parsing, numeric_functions
 from tailgate.sql.compute.regexp import functions as regexps
 from tailgate.sql.compute.regexp import likes
@@ -27,6 +35,14 @@ FAMILIES: tuple[ModuleType, ...] = (
     formatting,
     interval_functions,
     json_texts,
+    ksqldb_collections,
+    ksqldb_conversion,
+    ksqldb_json_texts,
+    ksqldb_numbers,
+    ksqldb_regexps,
+    ksqldb_texts,
+    ksqldb_times,
+    ksqldb_urls,
     likes,
     number_formats,
     number_parsing,

@@ -20,6 +20,7 @@ from tailgate.sql.functions import (
     windows,
 )
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.ksqldb import scalars as ksqldb
 
 ROWS: tuple[Function, ...] = (
     *arithmetic.ROWS,
@@ -30,6 +31,7 @@ ROWS: tuple[Function, ...] = (
     *mathematics.ROWS,
     *datetime.ROWS,
     *json.ROWS,
+    *ksqldb.ROWS,
     *arrays.ROWS,
     *aggregates.ROWS,
     *windows.ROWS,

@@ -47,6 +47,7 @@ PROPERTIES = (
     "value_delimiter",
     "wrap_single_value",
 )
+STRUCTURES = ("map", "struct")
 QUERY_IDS = ("csas_", "ctas_")  # what the ids of persistent queries begin with
 TYPES_OF_POSTGRESQL = ("enum", "range")
 
@@ -101,6 +102,8 @@ def _marked(cursor: Cursor, row: Sequence[Token]) -> bool:
     match cursor.tokens[0].value if cursor.tokens[0].kind == "word" else "":
         case "create":
             return _creates(cursor, ("stream",)) or _creates_type(cursor) or _creates_table(cursor, row)
+        case "insert":
+            return _constructs(row)
         case "drop" | "alter":
             return second.kind == "word" and second.value in ("stream", "connector", "system")
         case "show":
@@ -116,6 +119,12 @@ def _marked(cursor: Cursor, row: Sequence[Token]) -> bool:
         case word:
             # a single word is a typo or an incomplete statement
             return word in FIRST and second.kind != "end"
+
+
+def _constructs(row: Sequence[Token]) -> bool:
+    """Returns whether a statement contains MAP(key := … or STRUCT(name := …."""
+    places = zip(row, row[1:], row[3:], strict=False)
+    return any(a.kind == "word" and a.value in STRUCTURES and b.value == "(" and c.value == ":=" for a, b, c in places)
 
 
 def _creates(cursor: Cursor, types: tuple[str, ...]) -> bool:

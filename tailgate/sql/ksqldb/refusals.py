@@ -24,7 +24,7 @@ LISTED = {
     "tables": "",
     "queries": "",
     "topics": "",
-    "functions": "Use SHOW FUNCTIONS for those that statements have created.",
+    "functions": "",
     "types": "Write the type in each statement.",
     "variables": "psql has variables: \\set.",
     "properties": "Use SHOW ALL.",
@@ -54,8 +54,6 @@ def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
             return "DROP CONNECTOR", "Use Kafka Connect."
         case s.DescribeItem(kind="connector"):
             return "DESCRIBE CONNECTOR", "Use Kafka Connect."
-        case s.DescribeItem(kind="function"):
-            return "DESCRIBE FUNCTION", "docs/sql/ksqldb.md lists the functions."
         case s.DescribeItem(kind="streams" | "tables" as kind):
             return f"DESCRIBE {kind.upper()}", f"Use LIST {kind.upper()} and DESCRIBE name."
         case s.InsertQuery():

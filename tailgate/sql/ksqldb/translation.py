@@ -3,14 +3,14 @@
     Constant, ColumnReference, FunctionCall, … ──► Translator(scope).expression ──► Typed(text, type)
 
 The types are ksqlDB's: INT / INT is an INT, AVG a DOUBLE. The text has a cast wherever PostgreSQL's type
-would differ. A division by zero is NULL. ksqlDB evaluates each item of a projection, argument of an
-aggregate, key and condition alone. One whose evaluation fails is NULL: `Translator.value`.
+would differ. ksqlDB evaluates each item of a projection, argument of an aggregate, key and condition alone.
+One whose evaluation fails is NULL: `Translator.value`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from typing_extensions import assert_never
@@ -20,31 +20,19 @@ from tailgate.lake.errors import AmbiguousColumn, DatatypeMismatch, FeatureNotSu
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.functions.calls import call, with_unit
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 from tailgate.sql.ksqldb.names import quoted as ksqldb_quoted
+from tailgate.sql.ksqldb.typed import nested
+from tailgate.sql.ksqldb.typed.arithmetic import arithmetic
+from tailgate.sql.ksqldb.typed.casts import cast
+from tailgate.sql.ksqldb.typed.values import Typed, coerced, literal
 
 INT_MAX, BIGINT_MAX = 2**31 - 1, 2**63 - 1
 PSEUDO_COLUMNS = {"rowtime": types.BIGINT, "rowpartition": types.INT, "rowoffset": types.BIGINT}
 WINDOW_BOUNDS = ("windowstart", "windowend")
 ROWTIME = "CAST(extract(epoch FROM {}) * 1000 AS bigint)"  # milliseconds, as in ksqlDB
 WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # window_start: a column of tumble and hop
-
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """An expression of PostgreSQL's dialect and its type in ksqlDB.
-
-    `is_json`: a structure inside a jsonb. `may_fail`: its evaluation may raise an error.
-    """
-
-    text: str
-    type: TypeName
-    is_json: bool = False
-    may_fail: bool = False
-
-    def or_null(self) -> Typed:
-        """Returns an expression that is NULL where this one fails."""
-        return replace(self, text=f"try({self.text})", may_fail=False) if self.may_fail else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,41 +85,49 @@ class Translator:
             case e.Operation():
                 return self._operation(expression)
             case e.InList(operand, items, negated):
-                operands = [self.scalar(part) for part in (operand, *items)]
+                operands = self._all((operand, *items))
                 values = ", ".join(item.text for item in operands[1:])
                 return _condition(f"{operands[0].text}{' NOT' * negated} IN ({values})", operands)
             case e.Between(operand, low, high, negated):
-                operands = [self.scalar(part) for part in (operand, low, high)]
+                operands = self._all((operand, low, high))
                 texts = [part.text for part in operands]
                 return _condition(f"{texts[0]}{' NOT' * negated} BETWEEN {texts[1]} AND {texts[2]}", operands)
             case e.CaseExpression():
                 return self._case(expression)
             case e.Cast(operand, target):
-                value = self.scalar(operand)
-                may_fail = value.may_fail or not types.widens(value.type, target)
-                return Typed(f"CAST({value.text} AS {types.postgresql(target)})", target, may_fail=may_fail)
-            case e.FieldAccess():
-                return self._field(expression)
-            case e.Subscript() | e.Constructor() | e.Lambda():
-                what = {e.Subscript: "x[…]", e.Constructor: "a constructor of ARRAY, MAP or STRUCT", e.Lambda: "a lambda"}[type(expression)]
-                raise FeatureNotSupported(f"{what} is not supported", hint="Read fields of structures by ->.", position=expression.position)
+                return cast(self.expression(operand), target, expression.position)
+            case e.FieldAccess(operand, name):
+                return nested.field(self.expression(operand), name, expression.position)
+            case e.Subscript(operand, index):
+                return nested.subscript(self.expression(operand), self.expression(index), expression.position)
+            case e.Constructor():
+                return self._constructor(expression)
+            case e.Lambda():
+                raise FeatureNotSupported("a lambda is not supported", position=expression.position)
             case _:
                 assert_never(expression)
 
-    def scalar(self, expression: e.Expression) -> Typed:
-        """Returns a typed expression that is not a structure. Raises 0A000."""
+    def value(self, expression: e.Expression) -> Typed:
+        """Returns a typed expression that is NULL where its evaluation fails.
+
+        Raises 0A000 for a value that contains another whose type is not supported.
+        """
         typed = self.expression(expression)
-        if typed.is_json:
+        if typed.type.arguments and not types.is_complete(typed.type):
             raise FeatureNotSupported(
                 f"a value of type {types.shown(typed.type)} is not supported here",
                 hint="Read its fields by ->.",
                 position=expression.position,
             )
-        return typed
+        return typed.or_null()
 
-    def value(self, expression: e.Expression) -> Typed:
-        """Returns a typed expression that is NULL where its evaluation fails, and is not a structure. Raises 0A000."""
-        return self.scalar(expression).or_null()
+    def fields(self, access: e.FieldAccess) -> list[e.FieldAccess]:
+        """Returns the fields of structure->*."""
+        names = nested.fields(self.expression(access.operand), access.position)
+        return [e.FieldAccess(access.operand, name, access.position) for name in names]
+
+    def _all(self, expressions: Sequence[e.Expression]) -> list[Typed]:
+        return [self.expression(expression) for expression in expressions]
 
     def _column(self, reference: e.ColumnReference) -> Typed:
         scope = self.scope
@@ -143,7 +139,7 @@ class Translator:
             raise AmbiguousColumn(f"Column '{column}' is ambiguous. Could be {listed}.", position=reference.position)
         if owners:
             type = owners[0].columns[reference.column]
-            return Typed(scope.text(reference.column, owners[0]), type, type.name in types.STRUCTURES)
+            return Typed(scope.text(reference.column, owners[0]), type)
         timed = [source for source in own if source.has_position]
         if timed and reference.column in PSEUDO_COLUMNS:
             text = scope.text(reference.column, timed[0])
@@ -156,48 +152,37 @@ class Translator:
         prefix = f"{ksqldb_name(reference.source)}." if reference.source else ""
         raise UndefinedColumn(f"Column '{prefix}{ksqldb_name(reference.column)}' cannot be resolved.", position=reference.position)
 
-    def _field(self, access: e.FieldAccess) -> Typed:
-        """Translates operand->field. The names of fields match regardless of case."""
-        operand = self.expression(access.operand)
-        if access.name is None:
-            raise FeatureNotSupported("->* is not supported", hint="Write the fields out.", position=access.position)
-        if operand.type.name != "struct":
-            raise DatatypeMismatch(f"Expected STRUCT type, got: {types.shown(operand.type)}", position=access.position)
-        fields = dict(zip(operand.type.fields, operand.type.arguments, strict=True))
-        spelling = next((f for f in fields if f == access.name), None) or next(
-            (f for f in fields if f.lower() == access.name.lower()), None
-        )
-        if spelling is None:
-            raise UndefinedColumn(f"Could not find field '{ksqldb_name(access.name)}'.", position=access.position)
-        type = fields[spelling]
-        literal = "'" + spelling.replace("'", "''") + "'"
-        if type.name in types.STRUCTURES:
-            return Typed(f"({operand.text} -> {literal})", type, is_json=True)
-        value = f"({operand.text} ->> {literal})"
-        return Typed(value if type == types.VARCHAR else f"CAST({value} AS {types.postgresql(type)})", type)
+    def _constructor(self, constructor: e.Constructor) -> Typed:
+        values = self._all(constructor.values)
+        match constructor.kind:
+            case "array":
+                return nested.array_of(values, constructor.position)
+            case "map":
+                return nested.map_of(self._all([k for k in constructor.keys if not isinstance(k, str)]), values, constructor.position)
+            case "struct":
+                return nested.struct_of([k for k in constructor.keys if isinstance(k, str)], values)
 
-    def _call(self, call: e.FunctionCall) -> Typed:
-        is_aggregate = call.name in functions.AGGREGATE_NAMES
+    def _call(self, function: e.FunctionCall) -> Typed:
+        is_aggregate = function.name in functions.AGGREGATE_NAMES
         if is_aggregate and not self._aggregates:
-            raise GroupingError(f"Use of aggregate function {call.name.upper()} requires a GROUP BY clause.", position=call.position)
+            name = function.name.upper()
+            raise GroupingError(f"Use of aggregate function {name} requires a GROUP BY clause.", position=function.position)
         if is_aggregate and self._in_aggregate:
-            raise GroupingError("Aggregate functions can not be nested", position=call.position)
-        if call.star:
+            raise GroupingError("Aggregate functions can not be nested", position=function.position)
+        if function.star:
             return Typed("count(*)", types.BIGINT)
+        function = with_unit(function)
         self._in_aggregate |= is_aggregate
-        arguments = tuple(self.scalar(argument) for argument in call.arguments)
+        arguments = self._all(function.arguments)
         if is_aggregate:
             self._in_aggregate = False
-            arguments = tuple(argument.or_null() for argument in arguments)
-        function = functions.find(call.name, tuple(a.type for a in arguments), call.position)
-        texts = [_widened(a, kind) for a, kind in zip(arguments, (*function.arguments, *("any",) * len(arguments)), strict=False)]
-        result = function.result if isinstance(function.result, TypeName) else _first_known(arguments)
-        text = function.template.replace("{*}", ", ".join(texts))
-        may_fail = function.may_fail or any(a.may_fail for a in arguments)
-        return Typed(text.format(*texts) if "{" in text else text, result, may_fail=may_fail)
+            arguments = [argument.or_null() for argument in arguments]
+        timed = [source for source in self.scope.sources if source.has_position]
+        order = [self.scope.text(column, timed[0]) for column in PSEUDO_COLUMNS] if timed and is_aggregate else []
+        return call(function.name, arguments, function.position, order)
 
     def _operation(self, operation: e.Operation) -> Typed:
-        operands = [self.scalar(operand) for operand in operation.operands]
+        operands = self._all(operation.operands)
         texts = [operand.text for operand in operands]
         match operation.operator:
             case "not":
@@ -211,19 +196,22 @@ class Translator:
             case "||":
                 return Typed(f"({texts[0]} || {texts[1]})", types.VARCHAR, may_fail=any(o.may_fail for o in operands))
             case "+" | "-" | "*" | "/" | "%" as sign:
-                return _arithmetic(sign, operands, operation.position)
+                return arithmetic(sign, operands, operation.position)
             case sign:
                 return _condition(f"{texts[0]} {sign.upper()} {texts[1]}", operands)
 
     def _case(self, case: e.CaseExpression) -> Typed:
-        branches = [(self.scalar(condition), self.scalar(result)) for condition, result in case.branches]
-        otherwise = None if case.otherwise is None else self.scalar(case.otherwise)
-        results = [result for _, result in branches] + ([] if otherwise is None else [otherwise])
-        operands = [] if case.operand is None else [self.scalar(case.operand)]
-        whens = "".join(f" WHEN {condition.text} THEN {result.text}" for condition, result in branches)
-        ending = "" if otherwise is None else f" ELSE {otherwise.text}"
-        may_fail = any(part.may_fail for part in (*operands, *results, *(condition for condition, _ in branches)))
-        return Typed(f"CASE{''.join(f' {o.text}' for o in operands)}{whens}{ending} END", _first_known(results), may_fail=may_fail)
+        conditions = [self.expression(condition) for condition, _ in case.branches]
+        results = [self.expression(result) for _, result in case.branches]
+        if case.otherwise is not None:
+            results.append(self.expression(case.otherwise))
+        type = types.common([r.type for r in results])
+        values = [coerced(r, type) if r.type != types.UNKNOWN else r for r in results]
+        operands = [] if case.operand is None else [self.expression(case.operand)]
+        whens = "".join(f" WHEN {c.text} THEN {v.text}" for c, v in zip(conditions, values, strict=False))
+        ending = "" if case.otherwise is None else f" ELSE {values[-1].text}"
+        may_fail = any(part.may_fail for part in (*operands, *values, *conditions))
+        return Typed(f"CASE{''.join(f' {o.text}' for o in operands)}{whens}{ending} END", type, may_fail)
 
 
 def _condition(text: str, operands: list[Typed], *, may_fail: bool = False) -> Typed:
@@ -250,40 +238,8 @@ def _constant(constant: e.Constant) -> Typed:
             scale = max(-int(digits.exponent), 0)
             return Typed(f"({value:f})", TypeName("decimal", (max(len(digits.digits), scale), scale)))
         case str():
-            return Typed("'" + value.replace("'", "''") + "'", types.VARCHAR)
+            return Typed(literal(value), types.VARCHAR)
     raise AssertionError(value)
-
-
-def _arithmetic(sign: str, operands: list[Typed], position: int) -> Typed:
-    """Returns a sum, product, quotient or remainder in the wider type. A quotient by zero is NULL."""
-    if any(o.type.name not in types.NUMBERS and o.type != types.UNKNOWN for o in operands):
-        listed = " and ".join(types.shown(o.type) for o in operands)
-        raise DatatypeMismatch(f"Unsupported arithmetic types. {listed}", position=position)
-    names = [o.type.name for o in operands if o.type != types.UNKNOWN]
-    widest = max(names, key=types.NUMBERS.index, default="int")
-    type = next((o.type for o in operands if o.type.name == widest), types.INT)
-    if widest == "decimal":
-        raise FeatureNotSupported("arithmetic with DECIMAL is not supported", hint="CAST the operands AS DOUBLE.", position=position)
-    if len(operands) == 1:
-        return Typed(f"(- {operands[0].text})", type, may_fail=True)
-    left, right = (_widened(o, type) for o in operands)
-    divisor = f"nullif({right}, 0)" if sign in ("/", "%") else right
-    if sign == "%" and type == types.DOUBLE:
-        raise FeatureNotSupported("% of DOUBLE is not supported", hint="CAST the operands AS BIGINT.", position=position)
-    by_constant = sign in ("/", "%") and right.isdigit()  # a positive number
-    return Typed(f"({left} {sign} {divisor})", type, may_fail=not by_constant or operands[0].may_fail)
-
-
-def _widened(argument: Typed, kind: TypeName | str) -> str:
-    """Returns an argument, with a cast if its type is narrower than the wanted one."""
-    if not isinstance(kind, TypeName) or argument.type in (kind, types.UNKNOWN):
-        return argument.text
-    return f"CAST({argument.text} AS {types.postgresql(kind)})"
-
-
-def _first_known(arguments: tuple[Typed, ...] | list[Typed]) -> TypeName:
-    """Returns the type of the first argument that is not NULL."""
-    return next((a.type for a in arguments if a.type != types.UNKNOWN), types.VARCHAR)
 
 
 def name_of(item: e.SelectItem, number: int, scope: Scope) -> str:

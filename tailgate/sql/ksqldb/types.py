@@ -3,20 +3,24 @@
     BOOLEAN  INT   BIGINT  DOUBLE            DECIMAL(p, s)  VARCHAR  BYTES  DATE  TIME  TIMESTAMP
     boolean  int4  int8    double precision  numeric(p, s)  text     bytea  date  time  timestamp
 
-ARRAY, MAP and STRUCT occur only in the schemas of Avro values, whose columns are jsonb in the catalog.
+    ARRAY<…>  MAP<VARCHAR, …>  STRUCT<…>     jsonb
+
+The catalog's columns do not have the types inside a jsonb: `KsqldbItem.types` has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tailgate.lake.errors import FeatureNotSupported, UndefinedObject
 from tailgate.lake.types import Type
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name, quoted
 
 BOOLEAN, INT, BIGINT, DOUBLE, VARCHAR = map(TypeName, ("boolean", "int", "bigint", "double", "varchar"))
+DECIMAL = TypeName("decimal")  # of any precision and scale
 BYTES, DATE, TIME, TIMESTAMP, UNKNOWN = map(TypeName, ("bytes", "date", "time", "timestamp", "unknown"))
 
 POSTGRESQL = {
@@ -63,22 +67,80 @@ NUMBERS = ("int", "bigint", "decimal", "double")  # from the narrowest to the wi
 WIDER = (("int", "bigint"), ("int", "double"), ("bigint", "double"))  # casts that never fail
 
 
+# digits of a whole number as a DECIMAL
+DIGITS = {"int": 10, "bigint": 19}
+PRECISION_MAX = 38
+SCALE_MIN = 6  # of a product or quotient whose digits exceed the maximum
+
+
 def postgresql(type: TypeName) -> str:
-    """Returns the name of a type in PostgreSQL's dialect. Raises 0A000 or 42704."""
+    """Returns the name of a type in PostgreSQL's dialect. Raises 42704, and 0A000 for a map whose keys are not VARCHAR."""
     if type.name == "decimal":
         return f"numeric({', '.join(map(str, type.numbers))})" if type.numbers else "numeric"
     if type.name in STRUCTURES:
-        raise FeatureNotSupported(
-            f"type {type.name.upper()} is not supported", hint="Structures are read from Avro values, by ->.", position=type.position
-        )
+        check_keys(type)
+        return "jsonb"
     if type.name not in POSTGRESQL:
         raise UndefinedObject(f'type "{type.name.upper()}" does not exist', position=type.position)
     return POSTGRESQL[type.name]
 
 
+def check_keys(type: TypeName) -> None:
+    """Raises 0A000 if a type contains a map whose keys are not VARCHAR, and 42704 for an unknown type."""
+    if type.name == "map" and type.arguments[0] != VARCHAR:
+        raise FeatureNotSupported(f"{shown(type)} is not supported", hint="Use MAP<VARCHAR, …>.", position=type.position)
+    for argument in type.arguments:
+        postgresql(argument)
+
+
 def widens(source: TypeName, target: TypeName) -> bool:
     """Returns whether a cast never fails."""
-    return target in (source, VARCHAR) or (source.name, target.name) in WIDER
+    return source == target or (source.name, target.name) in WIDER
+
+
+def is_coercible(source: TypeName, target: TypeName) -> bool:
+    """Returns whether a value is cast implicitly: a number to a wider type, and the same inside arrays, maps and structures."""
+    if source in (target, UNKNOWN):
+        return True
+    if source.name in NUMBERS and target.name in NUMBERS:
+        return NUMBERS.index(source.name) < NUMBERS.index(target.name) or source.name == target.name == "decimal"
+    if source.name != target.name or source.name not in STRUCTURES or len(source.arguments) != len(target.arguments):
+        return False
+    return source.fields == target.fields and all(map(is_coercible, source.arguments, target.arguments))
+
+
+def decimal_of(type: TypeName) -> TypeName:
+    """Returns the DECIMAL that has all values of a whole number's type, or the DECIMAL itself."""
+    return TypeName("decimal", (DIGITS[type.name], 0)) if type.name in DIGITS else type
+
+
+def bounded(precision: int, scale: int) -> TypeName:
+    """Returns a DECIMAL; if it has too many digits, some after the point are left out."""
+    excess = max(precision - PRECISION_MAX, 0)
+    return TypeName("decimal", (precision - excess, max(scale - excess, min(scale, SCALE_MIN))))
+
+
+def widest(numbers: Sequence[TypeName]) -> TypeName:
+    """Returns the narrowest type that has the values of all of these numbers."""
+    name = max((n.name for n in numbers), key=NUMBERS.index)
+    if name != "decimal":
+        return TypeName(name)
+    decimals = [decimal_of(n).numbers or (PRECISION_MAX, 0) for n in numbers]
+    scale = max(s for _, s in decimals)
+    return bounded(max(p - s for p, s in decimals) + scale, scale)
+
+
+def common(types: Sequence[TypeName]) -> TypeName:
+    """Returns the type to which values are cast: the widest of numbers, otherwise that of the first that is not NULL."""
+    of_values = [t for t in types if t != UNKNOWN]
+    if of_values and all(t.name in NUMBERS for t in of_values):
+        return widest(of_values)
+    return of_values[0] if of_values else VARCHAR
+
+
+def is_complete(type: TypeName) -> bool:
+    """Returns whether the types inside a type are all known."""
+    return type.name != "unknown" and all(map(is_complete, type.arguments))
 
 
 def of_catalog(type: Type) -> TypeName:
@@ -99,7 +161,8 @@ def of_avro(schema: Any) -> TypeName:
         return OF_AVRO.get(schema, UNKNOWN)
     match schema:
         case {"type": "record", "fields": list(fields)}:
-            return TypeName("struct", arguments=tuple(of_avro(f["type"]) for f in fields), fields=tuple(f["name"] for f in fields))
+            names = tuple(catalog_name(f["name"]) for f in fields)
+            return TypeName("struct", arguments=tuple(of_avro(f["type"]) for f in fields), fields=names)
         case {"type": "array", "items": items}:
             return TypeName("array", arguments=(of_avro(items),))
         case {"type": "map", "values": values}:
@@ -117,16 +180,45 @@ def shown(type: TypeName) -> str:
     >>> shown(VARCHAR), shown(TypeName("decimal", (4, 2)))
     ('VARCHAR(STRING)', 'DECIMAL(4, 2)')
     """
-    if type.name == "varchar":
-        return "VARCHAR(STRING)"
-    if type.name == "int":
-        return "INTEGER"
+    return _written(type, {"varchar": "VARCHAR(STRING)", "int": "INTEGER"}, ksqldb_name)
+
+
+def text(type: TypeName) -> str:
+    """Returns a type as it is written in a statement.
+
+    >>> text(TypeName("struct", arguments=(VARCHAR,), fields=("name",)))
+    'STRUCT<NAME VARCHAR>'
+    """
+    return _written(type, {}, quoted)
+
+
+def _written(type: TypeName, names: Mapping[str, str], field: Callable[[str], str]) -> str:
     if type.name == "struct":
-        members = (f"{name} {shown(t)}" for name, t in zip(type.fields, type.arguments, strict=True))
+        members = (f"{field(name)} {_written(t, names, field)}" for name, t in zip(type.fields, type.arguments, strict=True))
         return f"STRUCT<{', '.join(members)}>"
-    inner = f"<{', '.join(map(shown, type.arguments))}>" if type.arguments else ""
+    inner = f"<{', '.join(_written(a, names, field) for a in type.arguments)}>" if type.arguments else ""
     numbers = f"({', '.join(map(str, type.numbers))})" if type.numbers else ""
-    return type.name.upper() + inner + numbers
+    return names.get(type.name, type.name.upper()) + inner + numbers
+
+
+def descriptor(type: TypeName) -> str:
+    """Returns a type for the conversion of JSON.
+
+    >>> descriptor(TypeName("array", arguments=(TypeName("decimal", (4, 2)),)))
+    '["array", ["decimal", 4, 2]]'
+    """
+    return json.dumps(_described(type))
+
+
+def _described(type: TypeName) -> object:
+    match type.name:
+        case "decimal":
+            return ["decimal", *type.numbers]
+        case "array" | "map":
+            return [type.name, _described(type.arguments[-1])]
+        case "struct":
+            return ["struct", *([ksqldb_name(f), _described(t)] for f, t in zip(type.fields, type.arguments, strict=True))]
+    return type.name
 
 
 def in_schema(type: TypeName) -> str:
@@ -147,5 +239,5 @@ def in_schema(type: TypeName) -> str:
 
 def column_types(schema: Mapping[str, Any]) -> dict[str, TypeName]:
     """Returns the types of the fields of an Avro record by name."""
-    struct = of_avro(schema)
-    return dict(zip(struct.fields, struct.arguments, strict=True)) if struct.name == "struct" else {}
+    fields = schema.get("fields", ()) if schema.get("type") == "record" else ()
+    return {field["name"]: of_avro(field["type"]) for field in fields}

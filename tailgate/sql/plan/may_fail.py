@@ -15,7 +15,10 @@ from tailgate.sql.plan.rewriting import parts
 
 OPERATORS = frozenset({"=", "<>", "<", "<=", ">", ">=", "->", "->>", "?", "@>", "<@", "||"})
 FUNCTIONS = frozenset(
-    ("lower upper length char_length btrim ltrim rtrim trim concat reverse starts_with md5 date_trunc extract date_part order").split()
+    (
+        "lower upper length char_length btrim ltrim rtrim trim concat reverse starts_with md5 date_trunc extract date_part order"
+        " ksqldb_wrapped ksqldb_present"
+    ).split()
 )
 
 # a cast from a type to a later one in the same row never fails

@@ -33,7 +33,9 @@ def parse(text: str) -> CreateKsqldbItem | ControlQueries | FollowKsqldb | PullK
         case k.SetProperty(name=name, value=value):
             return Set(name.lower(), () if value is None else (value.lower(),))
         case k.ListItems(what=what):
-            return Show("ksqldb tables" if what == "tables" else what)
+            return Show(f"ksqldb {what}" if what in ("tables", "functions") else what)
+        case k.DescribeItem(name=name, kind="function"):
+            return Show("describe function", setting=name)
         case k.DescribeItem(name=name):
             return Show("describe", Name(name, position=statement.position))
     raise FeatureNotSupported(f"{type(statement).__name__} is not supported")

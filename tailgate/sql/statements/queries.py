@@ -61,7 +61,7 @@ class Show:
     """SHOW.
 
     `what`: one of SHOWS. `name`: the object of SHOW COLUMNS, SHOW CREATE and similar. `setting`: the name
-    of a setting, in lower case. `schema`: the schema whose objects to list.
+    of a setting or of a function of ksqlDB, in lower case. `schema`: the schema whose objects to list.
     """
 
     what: str
@@ -77,7 +77,7 @@ SHOWS = (
     "schemas", "databases", "secrets", "connections", "create connection", "endpoints", "create endpoint", "tokens",
     "objectives", "create objective",
     "create source", "create view", "create materialized view", "create sink", "create table",
-    "streams", "ksqldb tables", "queries", "describe",
+    "streams", "ksqldb tables", "ksqldb functions", "queries", "describe", "describe function",
     "create function", "create index", "create subscription", "functions", "setting", "all",
 )  # fmt: skip
 

@@ -166,18 +166,19 @@ def test_wrong_queries_of_streams(query: str, sqlstate: str, message: str) -> No
     ("expression", "text"),
     [
         ("reading", "reading"),
-        ("reading + 1", "try((reading + 1))"),
+        ("reading + 1", "ksqldb_wrapped(CAST(reading AS bigint) + 1)"),
         ("reading / 2", "(reading / nullif(2, 0))"),
         ("reading / reading", "try((reading / nullif(reading, 0)))"),
         ("CAST(reading AS BIGINT)", "CAST(reading AS bigint)"),
         ("CAST(area AS INT)", "try(CAST(area AS integer))"),
         ("UCASE(area)", "upper(area)"),
-        ("LEN(SUBSTRING(area, 1, reading))", "try(length(substr(area, 1, reading)))"),
+        ("LEN(SUBSTRING(area, 1, reading))", "length(ksqldb_substring(area, 1, reading))"),
+        ("LEN(CHR(reading))", "try(length(chr(reading)))"),
         ("area LIKE 'a%'", "(area LIKE 'a%')"),
         ("area LIKE sensor", "try((area LIKE sensor))"),
-        ("CASE WHEN reading > 1 THEN reading - 1 ELSE 0 END", "try(CASE WHEN (reading > 1) THEN (reading - 1) ELSE 0 END)"),
+        ("CASE WHEN reading > 1 THEN ABS(reading) ELSE 0 END", "try(CASE WHEN (reading > 1) THEN abs(reading) ELSE 0 END)"),
         ("COALESCE(CAST(area AS INT), 1)", "try(coalesce(CAST(area AS integer), 1))"),
-        ("reading * 2 IN (1, 2)", "try(((reading * 2) IN (1, 2)))"),
+        ("ABS(reading) IN (1, 2)", "try((abs(reading) IN (1, 2)))"),
     ],
 )
 def test_an_item_that_may_fail_is_null_then(expression: str, text: str) -> None:
@@ -186,14 +187,22 @@ def test_an_item_that_may_fail_is_null_then(expression: str, text: str) -> None:
 
 
 def test_arguments_of_aggregates_and_their_results_are_null_where_they_fail() -> None:
-    query = "SELECT reading + 1 AS k, sum(reading * 2) AS n, count(area) AS c FROM readings WHERE reading + 2 > 1 GROUP BY reading + 1"
+    query = "SELECT abs(reading) AS k, sum(abs(reading)) AS n, count(area) AS c FROM readings WHERE abs(reading) > 1 GROUP BY abs(reading)"
     view, sink, _ = derived(f"CREATE TABLE t AS {query} HAVING sum(reading) > 1 EMIT CHANGES", declared(READINGS))
     assert view.query == (
-        "SELECT try((reading + 1)) AS k, try(CAST(sum(try((reading * 2))) AS integer)) AS n, count(area) AS c FROM readings"
-        " WHERE try((reading + 1)) IS NOT NULL AND try(((reading + 2) > 1))"
-        " GROUP BY try((reading + 1)) HAVING try((CAST(sum(reading) AS integer) > 1))"
+        "SELECT try(abs(reading)) AS k, try(CAST(sum(try(abs(reading))) AS integer)) AS n, count(area) AS c FROM readings"
+        " WHERE try(abs(reading)) IS NOT NULL AND try((abs(reading) > 1))"
+        " GROUP BY try(abs(reading)) HAVING try((CAST(sum(reading) AS integer) > 1))"
     )
     assert sink.message_key == (0,)
+
+
+def test_aggregates_of_tables_have_no_order() -> None:
+    _, _, catalog = derived("CREATE TABLE t AS SELECT area, count(*) AS n FROM readings GROUP BY area EMIT CHANGES", declared(READINGS))
+    view, _, _ = derived("CREATE TABLE c AS SELECT n, collect_list(area) AS areas FROM t GROUP BY n EMIT CHANGES", catalog)
+    assert "jsonb_agg(to_jsonb(CAST(area AS text)) ORDER BY area)" in view.query
+    with pytest.raises(TailgateError, match="LATEST_BY_OFFSET of a table is not supported"):
+        derived("CREATE TABLE c AS SELECT n, latest_by_offset(area) AS a FROM t GROUP BY n EMIT CHANGES", catalog)
 
 
 def test_a_window_is_in_the_key() -> None:
@@ -243,6 +252,67 @@ def test_fields_of_avro_records_have_the_types_of_the_schema() -> None:
     assert [(c.name, str(c.type)) for c in view.columns] == [("name", "text"), ("minutes", "integer")]
     with pytest.raises(TailgateError, match="Could not find field 'NONE'"):
         derived("CREATE TABLE x WITH (value_format = 'json') AS SELECT after->none a FROM calls GROUP BY after->none EMIT CHANGES", catalog)
+
+
+NESTED = """CREATE STREAM n (k VARCHAR KEY, tags ARRAY<VARCHAR>, sizes MAP<VARCHAR, DECIMAL(4, 1)>, day DATE, at TIMESTAMP,
+  owner STRUCT<id INT, "names" ARRAY<STRUCT<`first` VARCHAR>>>) WITH (kafka_topic = 'n', value_format = 'json')""".replace('"', "`")
+
+
+def test_nested_types_are_jsonb_and_the_item_has_the_types() -> None:
+    catalog = declared(NESTED)
+    source = catalog.relation("n")
+    assert isinstance(source, Source)
+    assert source.ksqldb is not None
+    types = [str(c.type) for c in source.columns][:6]
+    assert types == ["text", "jsonb", "jsonb", "date", "timestamp without time zone", "jsonb"]
+    assert dict(source.ksqldb.types) == {
+        "tags": "ARRAY<VARCHAR>",
+        "sizes": "MAP<VARCHAR, DECIMAL(4, 1)>",
+        "owner": "STRUCT<ID INT, `names` ARRAY<STRUCT<`first` VARCHAR>>>",
+    }
+    assert decode_item(encode_item(source)) == source
+    view, _, catalog = derived(
+        "CREATE STREAM d AS SELECT k, owner->id + 1 AS next, owner->*, sizes['x'] AS x, tags[-1] AS last, owner->`names`[1]->`first` AS f,"
+        " ARRAY[owner->id] AS ids FROM n",
+        catalog,
+    )
+    assert view.ksqldb is not None
+    assert [(c.name, str(c.type)) for c in view.columns][:7] == [
+        ("k", "text"),
+        ("next", "integer"),
+        ("id", "integer"),
+        ("NAMES", "jsonb"),
+        ("x", "numeric(4,1)"),
+        ("last", "text"),
+        ("f", "text"),
+    ]
+    assert dict(view.ksqldb.types) == {"NAMES": "ARRAY<STRUCT<`first` VARCHAR>>", "ids": "ARRAY<INT>"}
+
+
+def test_messages_with_nested_values() -> None:
+    statement = parse(
+        "INSERT INTO n (tags, sizes, day, owner) VALUES (ARRAY['a', NULL], MAP('x' := 1.5), '1970-01-03',"
+        " STRUCT(id := 5, `names` := ARRAY[STRUCT(`first` := 'ann')]))"
+    )
+    assert isinstance(statement, InsertMessage)
+    message = message_of(statement.statement, declared(NESTED))[1]
+    assert message.value is not None
+    assert json.loads(message.value) == {
+        "TAGS": ["a", None],
+        "SIZES": {"x": 1.5},
+        "DAY": 2,
+        "AT": None,
+        "OWNER": {"ID": 5, "names": [{"first": "ann"}]},
+    }
+    for values, error in (
+        ("(tags) VALUES (MAP('a' := 1))", "Expected type ARRAY<VARCHAR.STRING.> for field `TAGS` but got MAP"),
+        ("(owner) VALUES (STRUCT(other := 1))", "for field `OWNER` but got STRUCT"),
+        ("(sizes) VALUES (MAP('a' := 'many'))", "Expected type DECIMAL"),
+    ):
+        wrong = parse(f"INSERT INTO n {values}", "ksqldb")
+        assert isinstance(wrong, InsertMessage)
+        with pytest.raises(TailgateError, match=error):
+            message_of(wrong.statement, declared(NESTED))
 
 
 def test_messages() -> None:
@@ -304,7 +374,9 @@ def test_messages() -> None:
         ),
         ("CREATE STREAM s (a INT) WITH (value_format = 'json', value_delimiter = ';')", "22023", "JSON does not support .*delimiter"),
         ("CREATE STREAM s (rowtime BIGINT) WITH (value_format = 'json')", "42P16", "'ROWTIME' is a reserved column name"),
-        ("CREATE STREAM s (a ARRAY<INT>) WITH (value_format = 'json')", "0A000", "type ARRAY<INTEGER> in JSON"),
+        ("CREATE STREAM s (a ARRAY<INT> KEY, b INT) WITH (format = 'json')", "0A000", "a key of type ARRAY<INTEGER>"),
+        ("CREATE STREAM s (a MAP<INT, INT>) WITH (value_format = 'json')", "0A000", "MAP<INTEGER, INTEGER> is not supported"),
+        ("CREATE STREAM s (a ARRAY<COLOUR>) WITH (value_format = 'json')", "42704", "COLOUR"),
         ("CREATE STREAM s WITH (value_format = 'json')", "42P16", "does not define any columns"),
         ("CREATE STREAM s (a INT) WITH (value_format = 'json', partitions = 0)", "22023", "Invalid value 0"),
     ],

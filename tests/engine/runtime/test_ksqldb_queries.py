@@ -33,7 +33,10 @@ class World:
         self._producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
 
     def send(self, topic: str, key: str, n: int, timestamp: int = 0) -> None:
-        self._producer.produce(topic, json.dumps({"N": n}), key=key, timestamp=timestamp)
+        self.put(topic, key, json.dumps({"N": n}), timestamp)
+
+    def put(self, topic: str, key: str, value: str, timestamp: int = 0) -> None:
+        self._producer.produce(topic, value, key=key, timestamp=timestamp)
         self._producer.flush()
 
     def produce(self, topic: str, key: bytes, value: bytes | None) -> None:
@@ -113,9 +116,9 @@ def test_an_expression_that_fails_is_null(world: World) -> None:
         world.send("f", key, n)
     until(lambda: len(rows(world.lake, "sums_1")) == 4)
     assert [row[:3] for row in sorted(rows(world.lake, "sums_1"), key=str)] == [
-        ("7", None, 7),
+        ("7", -2147483648, 7),
+        ("a", -2147483647, None),
         ("a", 2147483647, None),
-        ("a", None, None),
         ("b", 2147483647, None),
     ]
     until(lambda: world.rows("shares") == [("7", 100), ("a", 50), ("b", None)])
@@ -145,6 +148,76 @@ def test_keys_and_formats(world: World) -> None:
         until(lambda name=f"formats_{number}", expected=expected: list(rows(world.lake, name)) == [(*expected, *row)])  # type: ignore[misc]
         world.produce(f"formats_{number}", key, None)
     until(lambda: all(not rows(world.lake, f"formats_{number}") for number in range(4)))
+
+
+NESTED = {
+    "TAGS": ["a", None, 7],
+    "sizes": {"x": 1.25, "y": "2"},
+    "Owner": {"ID": 5, "names": [{"FIRST": "ann", "more": 1}], "OTHER": 1},
+    "DAY": 10,
+    "AT": 1500,
+    "CLOCK": 60000,
+    "PRICE": "1.5",
+    "RAW": "YQ==",
+    "NOTE": {"b": [1, True]},
+}
+
+
+def test_values_in_json(world: World) -> None:
+    """Nested values, times, and values that are converted; a value that cannot be converted is a dead letter."""
+    world.engine.execute(
+        "CREATE STREAM j (k VARCHAR KEY, tags ARRAY<VARCHAR>, sizes MAP<VARCHAR, DECIMAL(3, 1)>, owner STRUCT<id INT, names ARRAY<STRUCT<"
+        "first VARCHAR>>>, day DATE, at TIMESTAMP, clock TIME, price DOUBLE, raw BYTES, note VARCHAR)"
+        " WITH (kafka_topic = 'j', partitions = 1, value_format = 'json')"
+    )
+    world.engine.execute(
+        "CREATE STREAM parts AS SELECT k, tags, sizes['x'] AS x, owner->names[1]->first AS first, owner, day, at, clock, price, raw, note,"
+        " ARRAY_LENGTH(tags) AS n, STRUCT(d := day, t := at, r := raw, c := clock) AS s FROM j EMIT CHANGES"
+    )
+    world.engine.execute("CREATE STREAM above AS SELECT k, owner->id + n AS n, s->t AS t, s->d AS d FROM parts EMIT CHANGES")
+    world.put("j", "a", json.dumps(NESTED))
+    world.put("j", "b", '{"TAGS": {"a": 1}}')
+    world.put("j", "c", "{}")
+    until(lambda: len(rows(world.lake, "parts")) == 2 and len(rows(world.lake, "above")) == 2)
+    (row, empty) = sorted(rows(world.lake, "parts"), key=lambda row: str(row[0]))
+    assert row[:13] == (
+        "a",
+        '["a", null, "7"]',
+        Decimal("1.3"),
+        "ann",
+        '{"ID": 5, "NAMES": [{"FIRST": "ann"}]}',
+        date(1970, 1, 11),
+        datetime(1970, 1, 1, 0, 0, 1, 500_000),
+        60_000_000,
+        1.5,
+        b"a",
+        '{"b":[1,true]}',
+        3,
+        '{"C": 60000, "D": 10, "R": "YQ==", "T": 1500}',
+    )
+    assert empty[:12] == ("c", *[None] * 11)
+    first = next(row for row in rows(world.lake, "above") if row[0] == "a")
+    assert first[:4] == ("a", 8, datetime(1970, 1, 1, 0, 0, 1, 500_000), date(1970, 1, 11))
+
+
+def test_aggregates(world: World) -> None:
+    world.engine.execute(
+        "CREATE STREAM g (k VARCHAR KEY, a VARCHAR, n INT) WITH (kafka_topic = 'g', partitions = 1, value_format = 'json')"
+    )
+    world.engine.execute(
+        "CREATE TABLE collected AS SELECT k, collect_list(a) AS l, collect_set(n) AS s, topk(n, 2) AS t, topkdistinct(n, 2) AS d,"
+        " histogram(a) AS h, earliest_by_offset(n, 2) AS e, latest_by_offset(n, 2) AS m, latest_by_offset(a, false) AS z,"
+        " attr(a) AS x, stddev_samp(n) AS v, correlation(n, n * 2) AS c FROM g GROUP BY k EMIT CHANGES"
+    )
+    for a, n in (("x", 3), (None, 1), ("y", 3), ("x", 2), (None, None)):
+        world.put("g", "a", json.dumps({"A": a, "N": n}))
+    world.put("g", "b", json.dumps({"A": "one"}))
+    until(lambda: [row[1] for row in sorted(rows(world.lake, "collected"))] == ['["x", null, "y", "x", null]', '["one"]'])
+    (first, second) = sorted(rows(world.lake, "collected"))
+    assert first[2:9] == ("[3, 1, 2, null]", "[3, 3]", "[3, 2]", '{"x": 2, "y": 1}', "[3, 1]", "[3, 2]", None)
+    assert first[9] is None
+    assert [round(value, 6) for value in first[10:12]] == [0.916667, 1.0]
+    assert second[2:11] == ("[null]", None, None, '{"one": 1}', None, None, "one", "one", None)
 
 
 def test_windows(world: World) -> None:

@@ -27,6 +27,7 @@ from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns
 from tailgate.sql.ksqldb.declared.properties import TopicProperties, topic_properties
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import Translation, aggregation, derivation, from_clause
+from tailgate.sql.ksqldb.queries.scopes import nested_types
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 from tailgate.sql.ksqldb.translation import WINDOW_BOUNDS
 from tailgate.sql.statements import CreateSink, CreateSource, CreateView, parse
@@ -67,6 +68,7 @@ def declared_source(
         topic=topic.topic,
         **_formats(topic),
         message_key=keys,
+        types=nested_types((c.name, c.type) for c in statement.columns),
     )
     with _without_position():
         return create_source(_parsed(sql, CreateSource), sql, catalog, registry, ksqldb)
@@ -89,7 +91,7 @@ def derived_view(
         )
     translation = _translation(statement, catalog)
     keys = [(name, type) for name, type in translation.columns if name in translation.message_key and name not in WINDOW_BOUNDS]
-    check_columns(topic.key.name, keys, statement.position)
+    check_columns(topic.key.name, keys, statement.position, is_key=True)
     hidden = (*translation.message_key, *WINDOW_BOUNDS)
     check_columns(topic.value.name, [column for column in translation.columns if column[0] not in hidden], statement.position)
     number = catalog.next_query
@@ -99,6 +101,7 @@ def derived_view(
         topic=topic.topic,
         **_formats(topic),
         message_key=translation.message_key,
+        types=nested_types(translation.columns),
         query=f"{'CSAS' if statement.type == 'stream' else 'CTAS'}_{ksqldb_name(statement.name)}_{number}",
         number=number,
         reset=reset,

@@ -14,11 +14,11 @@ from tailgate.lake.catalog import Catalog, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
 from tailgate.lake.types import Field
-from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.formats import ItemFormat
 from tailgate.sql.ksqldb.declared.inserts import row
 from tailgate.sql.ksqldb.declared.sources import key_format
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.statements import InsertValues
 from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
 
@@ -45,7 +45,8 @@ def message_of(statement: InsertValues, catalog: Catalog) -> tuple[Source, Messa
             position=statement.position,
         )
     columns = [c for c in item.columns if c.name not in PSEUDO_COLUMNS]
-    written = row(statement, {c.name: types.of_catalog(c.type) for c in columns})
+    types = column_types(item)
+    written = row(statement, {c.name: types[c.name] for c in columns})
     key, value = formats_of(ksqldb)
     keys = [next(c for c in columns if c.name == name) for name in ksqldb.message_key]
     others = [c for c in columns if c.name not in ksqldb.message_key]

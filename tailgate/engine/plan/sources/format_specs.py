@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from typing_extensions import assert_never
@@ -15,11 +16,13 @@ from tailgate.lake.catalog import Source
 from tailgate.lake.catalog.codec import encode_settings
 from tailgate.lake.catalog.formats import Avro, Bytes, Csv, DeclaredColumn, Json, Ksqldb, MessageFormat, Protobuf, Regex, Text
 from tailgate.lake.types import Field
+from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.types import descriptor
 
 
-def format_spec(format: MessageFormat | None) -> FormatSpec:
-    """Returns the decoder of a format, `none` without one."""
+def format_spec(format: MessageFormat | None, types: Mapping[str, str] = MappingProxyType({})) -> FormatSpec:
+    """Returns the decoder of a format, `none` without one. `types`: those of ksqlDB's columns that are arrays, maps or structures."""
     match format:
         case None:
             return FormatSpec("none")
@@ -34,7 +37,7 @@ def format_spec(format: MessageFormat | None) -> FormatSpec:
         case Protobuf(schema=schema):
             return FormatSpec("protobuf", schema=schema)
         case Ksqldb(name=format_name, columns=columns, delimiter=delimiter, wrapped=wrapped):
-            described = [{"name": ksqldb_name(c.name), "type": c.type.name, "spark": c.type.spark} for c in columns]
+            described = [_ksqldb_column(c, types.get(c.name)) for c in columns]
             of = {"format": format_name, "delimiter": delimiter, "wrapped": wrapped, "columns": described}
             return FormatSpec("ksqldb", schema=json.dumps(of))
         case Bytes() | Text() | Json():
@@ -48,7 +51,13 @@ def value_format_spec(source: Source) -> FormatSpec:
     declared = declared_columns(source)
     if isinstance(source.value_format, Json) and source.declared is not None and native(declared):
         return FormatSpec("json_columns", columns=_ddl(declared, " "))
-    return format_spec(source.value_format)
+    return format_spec(source.value_format, source.ksqldb.types if source.ksqldb is not None else {})
+
+
+def _ksqldb_column(column: Field, type: str | None) -> dict[str, Any]:
+    """Returns a column of ksqlDB for the decoder. `type`: that of an array, map or structure."""
+    of = {"name": ksqldb_name(column.name), "type": column.type.name, "spark": column.type.spark}
+    return of if type is None else {**of, "nested": descriptor(type_name(KsqldbCursor(type)))}
 
 
 def declared_columns(source: Source) -> tuple[Field, ...]:

@@ -19,7 +19,7 @@ def _groups(match: Match) -> list[str | None]:
     return list(match.groups()) or [match[0]]
 
 
-def _matches(pattern: Pattern, text: str, start: int = 0) -> list[Match]:
+def all_matches(pattern: Pattern, text: str, start: int = 0) -> list[Match]:
     """Returns all matches from a character on; after an empty match, from the next character on."""
     matches: list[Match] = []
     at = start
@@ -59,9 +59,9 @@ def regexp_match(text: str, pattern: str, flags: str) -> list[str | None] | None
 
 @udf("text", "text", "text", to="text[][]")
 def regexp_matches(text: str, pattern: str, flags: str) -> list[list[str | None]]:
-    plain_flags, all_matches = options(flags, global_allowed=True)
-    matches = _matches(compiled(pattern, plain_flags), text)
-    return [_groups(match) for match in (matches if all_matches else matches[:1])]
+    plain_flags, is_global = options(flags, global_allowed=True)
+    matches = all_matches(compiled(pattern, plain_flags), text)
+    return [_groups(match) for match in (matches if is_global else matches[:1])]
 
 
 @udf("text", "text", to="text")
@@ -75,7 +75,7 @@ def regexp_part(text: str, pattern: str) -> str | None:
 def regexp_split_to_array(text: str, pattern: str, flags: str) -> list[str]:
     parts, part_start, last_end = [], 0, 0
     plain_flags = _options_without_global("regexp_split_to_array", flags)
-    for match in _matches(compiled(pattern, plain_flags), text):
+    for match in all_matches(compiled(pattern, plain_flags), text):
         # An empty match at the end, or directly after another match, separates nothing.
         if match.start() < len(text) and match.end() > last_end:
             parts.append(text[part_start : match.start()])
@@ -110,7 +110,7 @@ def _replacement_parts(replacement: str) -> list[str | int]:
 def _replace(text: str, pattern: Pattern, replacement: str, start: int, nth: int) -> str:
     """Replaces the nth match, or all matches if `nth` is 0."""
     parts, result, copied = _replacement_parts(replacement), [], 0
-    for n, match in enumerate(_matches(pattern, text, start), 1):
+    for n, match in enumerate(all_matches(pattern, text, start), 1):
         if nth and n != nth:
             continue
         result.append(text[copied : match.start()])
@@ -150,11 +150,11 @@ def regexp_replace_nth(text: str, pattern: str, replacement: str, start: int, nt
 @udf("text", "text", "int4", "text", to="int4")
 def regexp_count(text: str, pattern: str, start: int, flags: str) -> int:
     _check_minimum("start", start)
-    return len(_matches(compiled(pattern, _options_without_global("regexp_count", flags)), text, start - 1))
+    return len(all_matches(compiled(pattern, _options_without_global("regexp_count", flags)), text, start - 1))
 
 
 def _nth_match(text: str, pattern: Pattern, start: int, nth: int) -> Match | None:
-    matches = _matches(pattern, text, start - 1)
+    matches = all_matches(pattern, text, start - 1)
     return matches[nth - 1] if nth <= len(matches) else None
 
 

@@ -28,7 +28,7 @@ class ItemFormat:
     wrapped: bool = True
 
 
-def check_columns(format: str, columns: Sequence[tuple[str, TypeName]], position: int) -> None:
+def check_columns(format: str, columns: Sequence[tuple[str, TypeName]], position: int, *, is_key: bool = False) -> None:
     """Raises 42P16 if a format cannot hold these columns of a key or a value."""
     if format == "NONE" and columns:
         raise InvalidTableDefinition(
@@ -41,9 +41,8 @@ def check_columns(format: str, columns: Sequence[tuple[str, TypeName]], position
             raise InvalidTableDefinition(
                 f"The '{format}' format does not support type '{type.name.upper()}', column: `{ksqldb_name(name)}`", position=position
             )
-        if type.name in types.STRUCTURES:
-            hint = "Declare the column as VARCHAR, which takes any JSON."
-            raise FeatureNotSupported(f"type {types.shown(type)} in {format} is not supported", hint=hint, position=position)
+        if is_key and type.name in types.STRUCTURES:
+            raise FeatureNotSupported(f"a key of type {types.shown(type)} is not supported", position=position)
 
 
 def _listed(columns: Sequence[tuple[str, TypeName]]) -> str:

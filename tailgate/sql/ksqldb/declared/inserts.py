@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timezone
 from decimal import Decimal, InvalidOperation
@@ -13,7 +14,7 @@ from typing import Any
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidParameterValue, UndefinedColumn
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.expressions import Constant, Expression, TypeName
+from tailgate.sql.ksqldb.expressions import Constant, Constructor, Expression, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 
 MICROS = 1_000_000
@@ -48,7 +49,9 @@ def row(statement: s.InsertValues, columns: Mapping[str, TypeName]) -> Row:
 
 
 def _value(expression: Expression, type: TypeName, name: str) -> Any:
-    """Returns the value of a literal for a column."""
+    """Returns the value of a literal for a column: of an array, map or structure the text of its JSON."""
+    if isinstance(expression, Constructor):
+        return _json(expression, type, name)
     if not isinstance(expression, Constant):
         raise FeatureNotSupported("INSERT of an expression is not supported", hint="Write literals.", position=expression.position)
     if expression.value is None:
@@ -62,6 +65,44 @@ def _value(expression: Expression, type: TypeName, name: str) -> Any:
             f"Expected type {types.shown(type)} for field `{ksqldb_name(name)}` but got {expression.value!r}", position=expression.position
         )
     return value
+
+
+def _json(expression: Expression, type: TypeName, name: str) -> str:
+    """Returns the JSON of a literal, or of a constructor with literals. Raises 42804."""
+    match expression:
+        case Constructor("array", values) if type.name == "array":
+            return "[" + ", ".join(_json(v, type.arguments[0], name) for v in values) + "]"
+        case Constructor("map", values, keys) if type.name == "map":
+            texts = [_json(k, types.VARCHAR, name) for k in keys if not isinstance(k, str)]
+            return _object(texts, [_json(v, type.arguments[1], name) for v in values])
+        case Constructor("struct", values, keys) if type.name == "struct" and set(keys) <= set(type.fields):
+            of_fields = dict(zip(keys, values, strict=True))
+            fields = [of_fields.get(f, Constant(None)) for f in type.fields]
+            texts = [json.dumps(ksqldb_name(f), ensure_ascii=False) for f in type.fields]
+            return _object(texts, [_json(v, t, name) for v, t in zip(fields, type.arguments, strict=True)])
+        case Constructor(kind, position=position):
+            raise DatatypeMismatch(
+                f"Expected type {types.shown(type)} for field `{ksqldb_name(name)}` but got {kind.upper()}", position=position
+            )
+    value = _value(expression, type, name)
+    return _scalar_json(value // 1000 if type == types.TIME and value is not None else value)  # milliseconds
+
+
+def _object(keys: Sequence[str], values: Sequence[str]) -> str:
+    return "{" + ", ".join(f"{key}: {value}" for key, value in zip(keys, values, strict=True)) + "}"
+
+
+def _scalar_json(value: Any) -> str:
+    match value:
+        case Decimal():
+            return f"{value:f}"
+        case bytes():
+            value = base64.b64encode(value).decode()
+        case datetime():
+            value = int(value.replace(tzinfo=timezone.utc).timestamp() * 1000)
+        case date():
+            value = value.toordinal() - date(1970, 1, 1).toordinal()
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _of_number(value: bool | int | float | Decimal, type: TypeName) -> Any:

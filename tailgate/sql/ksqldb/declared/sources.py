@@ -48,7 +48,7 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, brokers: str, r
     for column in statement.columns:
         if column.name in PSEUDO_COLUMNS or column.name in WINDOW_BOUNDS:
             raise InvalidTableDefinition(f"'{ksqldb_name(column.name)}' is a reserved column name.", position=column.position)
-    check_columns(topic.key.name, [(c.name, c.type) for c in keys], keys[0].position if keys else statement.position)
+    check_columns(topic.key.name, [(c.name, c.type) for c in keys], keys[0].position if keys else statement.position, is_key=True)
     if topic.value.name == "AVRO":
         value_format = _avro(statement, values, registry)
     elif not values:

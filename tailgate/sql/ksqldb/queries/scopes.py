@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from tailgate.lake.catalog import Item, Source, Table, ksqldb_of
 from tailgate.lake.catalog.formats import Avro
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.expressions import SourceName
+from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
+from tailgate.sql.ksqldb.expressions import SourceName, TypeName
 from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, Scope
 
 
@@ -25,14 +27,7 @@ def scope_of(item: Item, source: SourceName) -> Scope:
     """
     if isinstance(item, Table) and item.key is None:
         raise FeatureNotSupported("a table without a key is not supported here", position=source.position)
-    structures = (
-        types.column_types(json.loads(item.value_format.schema)) if isinstance(item, Source) and isinstance(item.value_format, Avro) else {}
-    )
-    columns = {
-        c.name: structures[c.name] if structures.get(c.name, types.UNKNOWN).name in types.STRUCTURES else types.of_catalog(c.type)
-        for c in item.columns
-        if c.name not in PSEUDO_COLUMNS
-    }
+    columns = {name: type for name, type in column_types(item).items() if name not in PSEUDO_COLUMNS}
     return Scope(columns, (source.alias,) if source.alias else (source.name,), has_position=is_stream(item))
 
 
@@ -40,3 +35,18 @@ def key_names(item: Item) -> tuple[str, ...]:
     """Returns the names of the columns in the key of a relation's messages; for a relation of PostgreSQL's dialect, its key."""
     ksqldb = ksqldb_of(item)
     return tuple(item.columns[i].name for i in item.key or ()) if ksqldb is None else ksqldb.message_key
+
+
+def column_types(item: Item) -> dict[str, TypeName]:
+    """Returns the types of the columns of a relation. Those inside of a jsonb are known for relations of ksqlDB and Avro records."""
+    ksqldb = ksqldb_of(item)
+    nested = {} if ksqldb is None else {name: type_name(KsqldbCursor(text)) for name, text in ksqldb.types.items()}
+    if isinstance(item, Source) and isinstance(item.value_format, Avro):
+        fields = types.column_types(json.loads(item.value_format.schema))
+        nested |= {name: type for name, type in fields.items() if type.name in types.STRUCTURES}
+    return {c.name: nested.get(c.name) or types.of_catalog(c.type) for c in item.columns}
+
+
+def nested_types(columns: Iterable[tuple[str, TypeName]]) -> dict[str, str]:
+    """Returns the texts of the types that the catalog's columns do not have (`KsqldbItem.types`)."""
+    return {name: types.text(type) for name, type in columns if type.name in types.STRUCTURES}

@@ -30,7 +30,8 @@ from tailgate.sql.ksqldb import functions
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS, Scope, Translator, Typed, listed_names, name_of
+from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS, Scope, Translator, listed_names, name_of
+from tailgate.sql.ksqldb.typed.values import Typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,11 @@ def _items(query: e.SelectQuery, translator: Translator) -> Items:
     """Returns the items of a projection, with * expanded. Raises 42701 for a name that occurs twice, and 42803 for * with GROUP BY."""
     items: Items = []
     for number, item in enumerate(query.items):
+        if isinstance(item.expression, e.FieldAccess) and item.expression.name is None:
+            for field in translator.fields(item.expression):
+                assert field.name is not None
+                items.append((e.SelectItem(field, position=item.position), field.name, translator.value(field)))
+            continue
         if item.expression is not None:
             items.append((item, name_of(item, number, translator.scope), translator.value(item.expression)))
             continue
@@ -240,8 +246,12 @@ def _is_aggregate(expression: e.Expression, keys: tuple[e.Expression, ...]) -> b
             return name in functions.AGGREGATE_NAMES or all(_is_aggregate(a, keys) for a in arguments)
         case e.Operation(_, operands):
             return all(_is_aggregate(o, keys) for o in operands)
-        case e.Cast(operand):
+        case e.Cast(operand) | e.FieldAccess(operand):
             return _is_aggregate(operand, keys)
+        case e.Subscript(operand, index):
+            return _is_aggregate(operand, keys) and _is_aggregate(index, keys)
+        case e.Constructor(_, values, map_keys):
+            return all(_is_aggregate(v, keys) for v in (*values, *(k for k in map_keys if not isinstance(k, str))))
         case e.InList(operand, items):
             return all(_is_aggregate(o, keys) for o in (operand, *items))
         case e.Between(operand, low, high):

@@ -40,6 +40,14 @@ import tailgate.functions.json.JsonbConstruction;
 import tailgate.functions.json.JsonbEdits;
 import tailgate.functions.json.JsonbOrder;
 import tailgate.functions.json.JsonbSets;
+import tailgate.functions.ksqldb.KsqldbCollections;
+import tailgate.functions.ksqldb.KsqldbConversion;
+import tailgate.functions.ksqldb.KsqldbJson;
+import tailgate.functions.ksqldb.KsqldbNumbers;
+import tailgate.functions.ksqldb.KsqldbRegexps;
+import tailgate.functions.ksqldb.KsqldbTexts;
+import tailgate.functions.ksqldb.KsqldbTimes;
+import tailgate.functions.ksqldb.KsqldbUrls;
 import tailgate.functions.numeric.FloatFunctions;
 import tailgate.functions.numeric.NumberFormats;
 import tailgate.functions.numeric.NumberInput;
@@ -92,6 +100,14 @@ public final class Functions {
       JsonbConstruction.class,
       JsonbEdits.class,
       JsonbOrder.class,
+      KsqldbCollections.class,
+      KsqldbConversion.class,
+      KsqldbJson.class,
+      KsqldbNumbers.class,
+      KsqldbRegexps.class,
+      KsqldbTexts.class,
+      KsqldbTimes.class,
+      KsqldbUrls.class,
       LikePatterns.class,
       NumberFormats.class,
       NumberParsing.class,

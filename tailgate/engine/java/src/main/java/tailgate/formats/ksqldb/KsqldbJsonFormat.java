@@ -12,6 +12,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.formats.Format;
 import tailgate.formats.json.JsonTypes;
 import tailgate.functions.json.Jsonb;
+import tailgate.functions.ksqldb.KsqldbConversion;
 import tailgate.functions.text.Utf8;
 
 /**
@@ -71,7 +72,7 @@ final class KsqldbJsonFormat extends Format {
     DataType spark = columns.spark(column);
     switch (type) {
       case "text": return text(p, token);
-      case "jsonb": return UTF8String.fromBytes(Jsonb.canonical(p, 64));
+      case "jsonb": return jsonb(p, columns.nested()[column]);
       case "bool":
         if (token.isBoolean()) return token == JsonToken.VALUE_TRUE;
         break;
@@ -85,6 +86,12 @@ final class KsqldbJsonFormat extends Format {
         return KsqldbValues.ofNumber(p.getDecimalValue(), type, spark);
     }
     throw JsonTypes.mismatch(p, columns.names()[column], spark);
+  }
+
+  /** Returns a value as jsonb, in the form of its type if there is one. */
+  private static UTF8String jsonb(JsonParser p, String type) throws IOException {
+    UTF8String json = UTF8String.fromBytes(Jsonb.canonical(p, 64));
+    return type == null ? json : KsqldbConversion.ksqldbConvert(json, UTF8String.fromString(type));
   }
 
   private static UTF8String text(JsonParser p, JsonToken token) throws IOException {

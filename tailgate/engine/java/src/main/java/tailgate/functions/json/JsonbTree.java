@@ -17,17 +17,17 @@ import org.apache.spark.unsafe.types.UTF8String;
  * A jsonb as a tree of Map, List, String, Boolean, {@link JsonNumber} and {@link #NULL}, for
  * functions that change or compare it. Keys are in jsonb's order.
  */
-final class JsonbTree {
+public final class JsonbTree {
   /** JSON's null; Java's null means that a value is missing. */
-  static final Object NULL = new Object();
+  public static final Object NULL = new Object();
 
   /** A number as its text, which preserves the scale. */
-  record JsonNumber(String text) {
-    BigDecimal value() { return new BigDecimal(text); }
+  public record JsonNumber(String text) {
+    public BigDecimal value() { return new BigDecimal(text); }
   }
 
   /** The order of keys: by length in bytes, then by bytes. */
-  static final Comparator<String> KEY_ORDER = (a, b) -> {
+  public static final Comparator<String> KEY_ORDER = (a, b) -> {
     byte[] x = a.getBytes(StandardCharsets.UTF_8);
     byte[] y = b.getBytes(StandardCharsets.UTF_8);
     return x.length != y.length ? Integer.compare(x.length, y.length) : Arrays.compareUnsigned(x, y);
@@ -35,7 +35,7 @@ final class JsonbTree {
 
   private JsonbTree() {}
 
-  static Object read(UTF8String json) {
+  public static Object read(UTF8String json) {
     try (JsonParser p = Jsonb.FACTORY.createParser(json.getBytes())) {
       return value(p, p.nextToken());
     } catch (IOException e) {
@@ -67,7 +67,7 @@ final class JsonbTree {
   }
 
   /** Returns the canonical text of a tree. */
-  static UTF8String text(Object value) {
+  public static UTF8String text(Object value) {
     StringBuilder out = new StringBuilder();
     write(value, out, -1);
     return UTF8String.fromString(out.toString());

@@ -93,7 +93,7 @@ public final class TimeZones {
     return minutes == null ? null : ZoneOffset.ofTotalSeconds(minutes * 60);
   }
 
-  static ZoneId zone(UTF8String name) {
+  public static ZoneId zone(UTF8String name) {
     ZoneId cached = CACHE.get(name);
     if (cached != null) return cached;
     ZoneId zone = zone(name.toString());
@@ -105,7 +105,7 @@ public final class TimeZones {
    * Converts a local time to UTC, both in microseconds. A time that a change of the clock skips is
    * read with the offset before the change; a time that occurs twice with the offset after it.
    */
-  static long toUtc(long local, ZoneId zone) {
+  public static long toUtc(long local, ZoneId zone) {
     LocalDateTime time = LocalDateTime.ofEpochSecond(Math.floorDiv(local, TimeUnits.SECOND), 0, ZoneOffset.UTC);
     ZoneOffsetTransition change = zone.getRules().getTransition(time);
     ZoneOffset offset;
@@ -114,7 +114,7 @@ public final class TimeZones {
     return local - offset.getTotalSeconds() * TimeUnits.SECOND;
   }
 
-  static long toLocal(long utc, ZoneId zone) {
+  public static long toLocal(long utc, ZoneId zone) {
     Instant instant = Instant.ofEpochSecond(Math.floorDiv(utc, TimeUnits.SECOND));
     return utc + zone.getRules().getOffset(instant).getTotalSeconds() * TimeUnits.SECOND;
   }

@@ -1,0 +1,180 @@
+package tailgate.functions.ksqldb;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.errors.SqlError;
+import tailgate.functions.json.Jsonb;
+import tailgate.functions.json.JsonbTree;
+import tailgate.functions.json.JsonbTree.JsonNumber;
+
+/**
+ * ksqlDB's functions of arrays and maps, which are jsonb. Two elements are equal if their canonical
+ * texts are, because all have the same type.
+ *
+ * <p>Generated code calls them ({@code Functions}); arguments are not NULL, and a result of null is
+ * NULL. {@code tailgate/sql/compute/ksqldb/collections.py} computes the same and names the source.
+ */
+public final class KsqldbCollections {
+  private static final int HISTOGRAM_MAX = 1000;  // distinct values; others are ignored
+
+  private KsqldbCollections() {}
+
+  private static List<?> elements(UTF8String array) {
+    if (JsonbTree.read(array) instanceof List<?> list) return list;
+    throw Jsonb.invalid();
+  }
+
+  @SuppressWarnings("unchecked")
+  private static Map<String, Object> entries(UTF8String map) {
+    if (JsonbTree.read(map) instanceof Map<?, ?> entries) return (Map<String, Object>) entries;
+    throw Jsonb.invalid();
+  }
+
+  private static List<String> texts(UTF8String array) {
+    List<String> texts = new ArrayList<>();
+    for (Object element : elements(array)) texts.add(JsonbTree.text(element).toString());
+    return texts;
+  }
+
+  private static UTF8String array(Collection<String> texts) {
+    return UTF8String.fromString("[" + String.join(", ", texts) + "]");
+  }
+
+  // ---- sets -------------------------------------------------------------------------------------
+
+  public static boolean ksqldbArrayContains(UTF8String array, UTF8String item) {
+    return texts(array).contains(item.toString());
+  }
+
+  public static UTF8String ksqldbArrayDistinct(UTF8String array) { return array(new LinkedHashSet<>(texts(array))); }
+
+  public static UTF8String ksqldbArrayUnion(UTF8String left, UTF8String right) {
+    Set<String> union = new LinkedHashSet<>(texts(left));
+    union.addAll(texts(right));
+    return array(union);
+  }
+
+  public static UTF8String ksqldbArrayExcept(UTF8String left, UTF8String right) {
+    Set<String> rest = new LinkedHashSet<>(texts(left));
+    rest.removeAll(new HashSet<>(texts(right)));
+    return array(rest);
+  }
+
+  public static UTF8String ksqldbArrayIntersect(UTF8String left, UTF8String right) {
+    Set<String> common = new LinkedHashSet<>(texts(left));
+    common.retainAll(new HashSet<>(texts(right)));
+    return array(common);
+  }
+
+  public static UTF8String ksqldbArrayRemove(UTF8String array, UTF8String item) {
+    List<String> texts = texts(array);
+    texts.removeIf(item.toString()::equals);
+    return array(texts);
+  }
+
+  // ---- order ------------------------------------------------------------------------------------
+
+  private static final Comparator<Object> NATURAL = (a, b) -> {
+    if (a instanceof JsonNumber x && b instanceof JsonNumber y) return x.value().compareTo(y.value());
+    if (a instanceof String x && b instanceof String y) return x.compareTo(y);
+    if (a instanceof Boolean x && b instanceof Boolean y) return x.compareTo(y);
+    throw SqlError.invalidParameter("elements of this type have no order");
+  };
+
+  /** Returns the elements in their natural order, without NULL. Throws 22023 for elements that have none. */
+  private static List<Object> sorted(UTF8String array, boolean descending) {
+    List<Object> items = new ArrayList<>(elements(array));
+    items.removeIf(item -> item == JsonbTree.NULL);
+    for (Object item : items) NATURAL.compare(item, item);
+    items.sort(descending ? NATURAL.reversed() : NATURAL);
+    return items;
+  }
+
+  /** Returns the elements in their natural order, NULL last. */
+  public static UTF8String ksqldbArraySort(UTF8String array, boolean descending) {
+    List<Object> items = sorted(array, descending);
+    int size = elements(array).size();
+    while (items.size() < size) items.add(JsonbTree.NULL);
+    return JsonbTree.text(items);
+  }
+
+  public static UTF8String ksqldbArrayMin(UTF8String array) {
+    List<Object> items = sorted(array, false);
+    return items.isEmpty() ? null : JsonbTree.text(items.get(0));
+  }
+
+  public static UTF8String ksqldbArrayMax(UTF8String array) {
+    List<Object> items = sorted(array, false);
+    return items.isEmpty() ? null : JsonbTree.text(items.get(items.size() - 1));
+  }
+
+  /** Returns the elements between two positions, both included. The first element has the position 1. */
+  public static UTF8String ksqldbSlice(UTF8String array, int first, int last) {
+    List<String> texts = texts(array);
+    int from = Math.min(Math.max(first - 1, 0), texts.size());
+    return array(texts.subList(from, Math.max(Math.min(last, texts.size()), from)));
+  }
+
+  /** Returns the texts of the elements with a delimiter between them; NULL is the text null. */
+  public static UTF8String ksqldbArrayJoin(UTF8String array, UTF8String delimiter) {
+    List<String> texts = new ArrayList<>();
+    for (Object item : elements(array)) {
+      texts.add(item instanceof String s ? s : KsqldbJson.ksqldbJsonText(JsonbTree.text(item)).toString());
+    }
+    return UTF8String.fromString(String.join(delimiter.toString(), texts));
+  }
+
+  // ---- maps -------------------------------------------------------------------------------------
+
+  /** Returns the map of two arrays. Keys without a value are NULL. */
+  public static UTF8String ksqldbAsMap(UTF8String keys, UTF8String values) {
+    List<?> items = elements(values);
+    Map<String, Object> map = new TreeMap<>(JsonbTree.KEY_ORDER);
+    int n = 0;
+    for (Object key : elements(keys)) {
+      Object value = n < items.size() ? items.get(n) : JsonbTree.NULL;
+      n++;
+      if (key != JsonbTree.NULL) map.put(key instanceof String s ? s : JsonbTree.text(key).toString(), value);
+    }
+    return JsonbTree.text(map);
+  }
+
+  public static UTF8String ksqldbMapKeys(UTF8String map) { return JsonbTree.text(new ArrayList<>(entries(map).keySet())); }
+
+  public static UTF8String ksqldbMapValues(UTF8String map) { return JsonbTree.text(new ArrayList<>(entries(map).values())); }
+
+  /** Returns the entries of a map as structures with the fields K and V. */
+  public static UTF8String ksqldbEntries(UTF8String map, boolean byKey) {
+    Map<String, Object> entries = entries(map);
+    Map<String, Object> ordered = new TreeMap<>();
+    ordered.putAll(entries);
+    List<Object> out = new ArrayList<>();
+    for (var entry : (byKey ? ordered : entries).entrySet()) {
+      Map<String, Object> structure = new TreeMap<>(JsonbTree.KEY_ORDER);
+      structure.put("K", entry.getKey());
+      structure.put("V", entry.getValue());
+      out.add(structure);
+    }
+    return JsonbTree.text(out);
+  }
+
+  /** Returns how often each text of an array occurs. */
+  public static UTF8String ksqldbHistogram(UTF8String array) {
+    Map<String, Integer> counts = new LinkedHashMap<>();
+    for (Object value : elements(array)) {
+      if (counts.size() < HISTOGRAM_MAX || counts.containsKey((String) value)) counts.merge((String) value, 1, Integer::sum);
+    }
+    Map<String, Object> map = new TreeMap<>(JsonbTree.KEY_ORDER);
+    counts.forEach((value, count) -> map.put(value, new JsonNumber(count.toString())));
+    return JsonbTree.text(map);
+  }
+}

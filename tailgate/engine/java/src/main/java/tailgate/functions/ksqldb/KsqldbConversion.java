@@ -1,0 +1,133 @@
+package tailgate.functions.ksqldb;
+
+import java.math.BigDecimal;
+import java.math.RoundingMode;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.errors.SqlError;
+import tailgate.functions.json.JsonbConstruction;
+import tailgate.functions.json.JsonbTree;
+import tailgate.functions.json.JsonbTree.JsonNumber;
+
+/**
+ * Conversion of JSON to the form of one of ksqlDB's types: of messages, and of arrays, maps and
+ * structures in CAST.
+ *
+ * <p>A type is JSON; {@code tailgate/sql/compute/ksqldb/conversion.py} describes it, computes the same,
+ * and names the source.
+ */
+public final class KsqldbConversion {
+  private static final ConcurrentHashMap<UTF8String, Object> CACHE = new ConcurrentHashMap<>();
+  private static final int CACHE_MAX = 1000;  // types
+
+  private KsqldbConversion() {}
+
+  /** Returns a value in the form of a type; null for JSON's null. Throws 22P02 or 22003. */
+  public static UTF8String ksqldbConvert(UTF8String value, UTF8String type) {
+    Object parsed = CACHE.get(type);
+    if (parsed == null) {
+      parsed = JsonbTree.read(type);
+      if (CACHE.size() >= CACHE_MAX) CACHE.clear();
+      CACHE.put(type.clone(), parsed);
+    }
+    Object converted = converted(JsonbTree.read(value), parsed);
+    return converted == JsonbTree.NULL ? null : JsonbTree.text(converted);
+  }
+
+  private static Object converted(Object value, Object type) {
+    if (value == JsonbTree.NULL) return value;
+    if (type instanceof List<?> parts) {
+      switch ((String) parts.get(0)) {
+        case "array" -> {
+          if (value instanceof List<?> list) return list.stream().map(item -> converted(item, parts.get(1))).toList();
+        }
+        case "map" -> {
+          if (value instanceof Map<?, ?> map) return map(map, parts.get(1));
+        }
+        case "struct" -> {
+          if (value instanceof Map<?, ?> map) return struct(map, parts);
+        }
+        default -> {
+          return decimal(number(value, "decimal"), digits(parts.get(1)), digits(parts.get(2)));
+        }
+      }
+      throw mismatch(value, (String) parts.get(0));
+    }
+    return scalar(value, (String) type);
+  }
+
+  private static Object map(Map<?, ?> map, Object type) {
+    Map<String, Object> out = new TreeMap<>(JsonbTree.KEY_ORDER);
+    map.forEach((key, item) -> out.put((String) key, converted(item, type)));
+    return out;
+  }
+
+  /** Returns a structure; names match regardless of case, and one that is equal comes first. */
+  private static Object struct(Map<?, ?> map, List<?> fields) {
+    Map<String, Object> folded = new TreeMap<>();
+    map.forEach((key, item) -> folded.put(((String) key).toLowerCase(Locale.ROOT), item));
+    Map<String, Object> out = new TreeMap<>(JsonbTree.KEY_ORDER);
+    for (Object field : fields.subList(1, fields.size())) {
+      String name = (String) ((List<?>) field).get(0);
+      Object item = map.containsKey(name) ? map.get(name) : folded.get(name.toLowerCase(Locale.ROOT));
+      out.put(name, item == null ? JsonbTree.NULL : converted(item, ((List<?>) field).get(1)));
+    }
+    return out;
+  }
+
+  private static Object scalar(Object value, String type) {
+    switch (type) {
+      case "varchar" -> {
+        return value instanceof String ? value : KsqldbJson.ksqldbJsonText(JsonbTree.text(value)).toString();
+      }
+      case "bytes" -> {
+        if (value instanceof String) return value;
+      }
+      case "boolean" -> {
+        if (value instanceof Boolean) return value;
+        if (value instanceof String s) return s.equalsIgnoreCase("true");
+      }
+      case "double" -> {
+        double number = number(value, type).doubleValue();
+        return JsonbTree.read(JsonbConstruction.jsonbOfFloat8(number));
+      }
+      default -> {
+        BigDecimal whole = number(value, type).setScale(0, RoundingMode.DOWN);
+        boolean isInt = type.equals("int") || type.equals("date");
+        try {
+          return new JsonNumber(isInt ? Integer.toString(whole.intValueExact()) : Long.toString(whole.longValueExact()));
+        } catch (ArithmeticException e) {
+          throw new SqlError("22003", type + " out of range");
+        }
+      }
+    }
+    throw mismatch(value, type);
+  }
+
+  private static SqlError mismatch(Object value, String type) {
+    return new SqlError("22P02", JsonbTree.text(value) + " is not a value of type " + type);
+  }
+
+  /** Returns a number or the number in a string. Throws 22P02. */
+  private static BigDecimal number(Object value, String type) {
+    try {
+      if (value instanceof JsonNumber n) return n.value();
+      if (value instanceof String s) return new BigDecimal(s.strip());
+    } catch (NumberFormatException e) {
+      throw mismatch(value, type);
+    }
+    throw mismatch(value, type);
+  }
+
+  private static int digits(Object number) { return ((JsonNumber) number).value().intValueExact(); }
+
+  private static Object decimal(BigDecimal number, int precision, int scale) {
+    BigDecimal rounded = number.setScale(scale, RoundingMode.HALF_UP);
+    if (rounded.precision() - scale > precision - scale) throw new SqlError("22003", "numeric field overflow");
+    return new JsonNumber(rounded.toPlainString());
+  }
+}

@@ -1,0 +1,42 @@
+package tailgate.functions.ksqldb;
+
+import java.math.BigDecimal;
+import java.math.RoundingMode;
+import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.errors.SqlError;
+
+/**
+ * ksqlDB's functions of numbers.
+ *
+ * <p>Generated code calls them ({@code Functions}); arguments are not NULL, and a result of null is
+ * NULL. {@code tailgate/sql/compute/ksqldb/numbers.py} computes the same and names the source.
+ */
+public final class KsqldbNumbers {
+  private static final int SERIES_MAX = 1_000_000;  // elements of an array that a function generates
+  private static final int PLACES_MAX = 400;  // a DOUBLE has no digits beyond
+
+  private KsqldbNumbers() {}
+
+  public static double ksqldbPower(double base, double exponent) { return Math.pow(base, exponent); }
+
+  /** Returns a value that is rounded to decimal places, half up: in the direction of positive infinity. */
+  public static double ksqldbRound(double value, int places) {
+    boolean finite = Double.isFinite(value);
+    if (!finite || Math.abs((long) places) > PLACES_MAX) return places > 0 || !finite ? value : 0;
+    BigDecimal shifted = BigDecimal.valueOf(value).movePointRight(places).add(new BigDecimal("0.5"));
+    return shifted.setScale(0, RoundingMode.FLOOR).movePointLeft(places).doubleValue();
+  }
+
+  /** Returns the numbers from start to end as an array; an empty one if the step has the wrong direction. */
+  public static UTF8String ksqldbGenerateSeries(long start, long end, long step) {
+    if (step == 0) return null;
+    StringBuilder out = new StringBuilder("[");
+    int size = 0;
+    for (long n = start; step > 0 ? n <= end : n >= end; n += step) {
+      if (++size > SERIES_MAX) throw new SqlError("54000", "an array may have at most " + SERIES_MAX + " elements");
+      out.append(size > 1 ? ", " : "").append(n);
+      if (step > 0 ? n > Long.MAX_VALUE - step : n < Long.MIN_VALUE - step) break;
+    }
+    return UTF8String.fromString(out.append(']').toString());
+  }
+}

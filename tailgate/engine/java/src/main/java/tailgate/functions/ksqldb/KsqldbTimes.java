@@ -1,0 +1,120 @@
+package tailgate.functions.ksqldb;
+
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalTime;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.time.temporal.ChronoField;
+import java.time.temporal.TemporalAccessor;
+import java.time.temporal.TemporalQueries;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.unsafe.types.UTF8String;
+import tailgate.errors.SqlError;
+import tailgate.functions.Returns;
+import tailgate.functions.time.TimeZones;
+
+/**
+ * ksqlDB's functions of dates and times: formatting and parsing by a pattern, in a time zone. Missing
+ * fields are those of 1970-01-01 00:00:00.
+ *
+ * <p>Generated code calls them ({@code Functions}); arguments are not NULL. {@code
+ * tailgate/sql/compute/ksqldb/times.py} computes the same and names the sources.
+ */
+public final class KsqldbTimes {
+  private static final long SECOND = 1_000_000;  // microseconds
+  private static final int CACHE_MAX = 256;  // patterns
+  private static final ConcurrentHashMap<UTF8String, DateTimeFormatter> CACHE = new ConcurrentHashMap<>();
+
+  /** Letters of patterns, and how often each may occur in a row. */
+  private static final Map<Character, Integer> LETTERS = Map.ofEntries(
+      Map.entry('y', 9), Map.entry('u', 9), Map.entry('M', 4), Map.entry('L', 4), Map.entry('d', 2), Map.entry('D', 3),
+      Map.entry('E', 4), Map.entry('a', 1), Map.entry('H', 2), Map.entry('k', 2), Map.entry('K', 2), Map.entry('h', 2),
+      Map.entry('m', 2), Map.entry('s', 2), Map.entry('S', 9), Map.entry('n', 9), Map.entry('X', 3), Map.entry('x', 3),
+      Map.entry('Z', 3));
+
+  private KsqldbTimes() {}
+
+  private static DateTimeFormatter formatter(UTF8String pattern) {
+    DateTimeFormatter cached = CACHE.get(pattern);
+    if (cached != null) return cached;
+    checkLetters(pattern.toString());
+    if (CACHE.size() >= CACHE_MAX) CACHE.clear();
+    try {
+      DateTimeFormatter formatter = DateTimeFormatter.ofPattern(pattern.toString(), Locale.ENGLISH);
+      CACHE.put(pattern.clone(), formatter);
+      return formatter;
+    } catch (IllegalArgumentException e) {
+      throw SqlError.invalidParameter("invalid pattern \"" + pattern + "\"");
+    }
+  }
+
+  /** Throws 22023 for letters that the Python implementation lacks. */
+  private static void checkLetters(String pattern) {
+    boolean quoted = false;
+    for (int i = 0; i < pattern.length(); ) {
+      char c = pattern.charAt(i);
+      int end = i + 1;
+      if (c == '\'') {
+        quoted = !quoted;
+      } else if (!quoted && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z')) {
+        while (end < pattern.length() && pattern.charAt(end) == c) end++;
+        if (end - i > LETTERS.getOrDefault(c, 0)) {
+          throw SqlError.invalidParameter("pattern letters \"" + pattern.substring(i, end) + "\" are not supported");
+        }
+      }
+      i = end;
+    }
+  }
+
+  /** Returns a UTC timestamp in a time zone as a pattern says. */
+  public static UTF8String ksqldbFormatTimestamp(long utc, UTF8String pattern, UTF8String zone) {
+    long micros = Math.floorMod(utc, SECOND);
+    Instant instant = Instant.ofEpochSecond(Math.floorDiv(utc, SECOND), micros * 1000);
+    return UTF8String.fromString(formatter(pattern).format(instant.atZone(TimeZones.zone(zone))));
+  }
+
+  /** Returns the UTC timestamp of a text. It is in a time zone unless it contains an offset. Throws 22007. */
+  @Returns("timestamp_ntz")
+  public static long ksqldbParseTimestamp(UTF8String text, UTF8String pattern, UTF8String zone) {
+    try {
+      TemporalAccessor fields = formatter(pattern).parse(text.toString());
+      long local = micros(date(fields), time(fields));
+      ZoneId offset = fields.query(TemporalQueries.offset());
+      return TimeZones.toUtc(local, offset == null ? TimeZones.zone(zone) : offset);
+    } catch (DateTimeException e) {
+      throw new SqlError("22007", "text \"" + text + "\" could not be parsed with the pattern \"" + pattern + "\"");
+    }
+  }
+
+  private static LocalDate date(TemporalAccessor fields) {
+    LocalDate date = fields.query(TemporalQueries.localDate());
+    if (date != null) return date;
+    return LocalDate.of(
+        field(fields, ChronoField.YEAR, 1970),
+        field(fields, ChronoField.MONTH_OF_YEAR, 1),
+        field(fields, ChronoField.DAY_OF_MONTH, 1));
+  }
+
+  private static LocalTime time(TemporalAccessor fields) {
+    LocalTime time = fields.query(TemporalQueries.localTime());
+    if (time != null) return time;
+    return LocalTime.of(
+        field(fields, ChronoField.HOUR_OF_AMPM, 0) + 12 * field(fields, ChronoField.AMPM_OF_DAY, 0),
+        field(fields, ChronoField.MINUTE_OF_HOUR, 0),
+        field(fields, ChronoField.SECOND_OF_MINUTE, 0),
+        field(fields, ChronoField.NANO_OF_SECOND, 0));
+  }
+
+  private static int field(TemporalAccessor fields, ChronoField field, int otherwise) {
+    return fields.isSupported(field) ? fields.get(field) : otherwise;
+  }
+
+  private static long micros(LocalDate date, LocalTime time) {
+    return date.atTime(time).toEpochSecond(ZoneOffset.UTC) * SECOND + time.getNano() / 1000;
+  }
+}

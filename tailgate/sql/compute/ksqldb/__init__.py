@@ -1,0 +1,1 @@
+"""The functions of ksqlDB that no expression of PostgreSQL's dialect computes."""

@@ -1,0 +1,96 @@
+"""Conversion of JSON to the form of one of ksqlDB's types: of messages, and of arrays, maps and structures in CAST.
+
+A type is JSON: "int", ["decimal", 4, 2], ["array", type], ["map", type of the values], ["struct", [name, type], …].
+
+    boolean                true, false, or a string
+    int, bigint            a number, whose fraction is left out, or a string
+    double, decimal        a number or a string
+    varchar                a string, or the text of another value
+    bytes                  a string
+    date, time, timestamp  a whole number
+    struct                 an object; names match regardless of case
+
+Source: ksqlDB 0.29, documentation, "Serialization formats", section "JSON".
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Any
+
+from tailgate.lake.errors import InvalidTextRepresentation, NumericValueOutOfRange, TailgateError
+from tailgate.sql.compute.jsonb.construction import jsonb_of_float8
+from tailgate.sql.compute.ksqldb.json_texts import ksqldb_json_text
+from tailgate.sql.compute.registry import udf
+from tailgate.values.strings.jsonb import Json, dump, load
+
+BITS = {"int": 31, "bigint": 63, "date": 31, "time": 63, "timestamp": 63}
+CACHE_MAX = 256  # types
+
+
+@udf("jsonb", "text", to="jsonb")
+def ksqldb_convert(value: str, type: str) -> str | None:
+    """Returns a value in the form of a type; NULL for null. Raises 22P02 or 22003."""
+    converted = _converted(load(value), _type(type))
+    return None if converted is None else dump(converted)
+
+
+@lru_cache(maxsize=CACHE_MAX)
+def _type(text: str) -> Any:
+    return json.loads(text)
+
+
+def _converted(value: Json, type: Any) -> Json:
+    if value is None:
+        return None
+    match type:
+        case ["array", element] if isinstance(value, list):
+            return [_converted(item, element) for item in value]
+        case ["map", inner] if isinstance(value, dict):
+            return {key: _converted(item, inner) for key, item in value.items()}
+        case ["struct", *fields] if isinstance(value, dict):
+            folded = {key.lower(): item for key, item in value.items()}
+            return {name: _converted(value.get(name, folded.get(name.lower())), inner) for name, inner in fields}
+        case "varchar":
+            return value if isinstance(value, str) else ksqldb_json_text(dump(value))
+        case "bytes" if isinstance(value, str):
+            return value
+        case "boolean" if isinstance(value, bool):
+            return value
+        case "boolean" if isinstance(value, str):
+            return value.lower() == "true"
+        case "double" | ["decimal", *_] | "int" | "bigint" | "date" | "time" | "timestamp":
+            return _number(value, type)
+    raise _mismatch(value, type)
+
+
+def _mismatch(value: Json, type: Any) -> TailgateError:
+    return InvalidTextRepresentation(f"{dump(value)} is not a value of type {type if isinstance(type, str) else type[0]}")
+
+
+def _number(value: Json, type: Any) -> Json:
+    """Returns a number or the number in a string. Raises 22P02 or 22003."""
+    if isinstance(value, bool) or not isinstance(value, str | Decimal):
+        raise _mismatch(value, type)
+    try:
+        number = Decimal(value)
+    except InvalidOperation:
+        raise _mismatch(value, type) from None
+    if not number.is_finite():
+        raise _mismatch(value, type)
+    if type == "double":
+        return load(jsonb_of_float8(float(number)))
+    if isinstance(type, str):
+        whole = number.to_integral_value(ROUND_DOWN)
+        if not -(2 ** BITS[type]) <= whole < 2 ** BITS[type]:
+            raise NumericValueOutOfRange(f"{type} out of range")
+        return whole
+    _, precision, scale = type
+    if number.adjusted() >= precision - scale and number != 0:
+        raise NumericValueOutOfRange("numeric field overflow")
+    rounded = number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+    if abs(rounded) >= Decimal(1).scaleb(precision - scale):
+        raise NumericValueOutOfRange("numeric field overflow")
+    return rounded

@@ -1,0 +1,52 @@
+"""ksqlDB's functions of numbers, with the results of Java's Math.
+
+Source: ksqlDB 0.29, documentation, "Scalar functions", section "Numeric functions".
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Decimal
+
+from tailgate.lake.errors import ProgramLimitExceeded
+from tailgate.sql.compute.registry import udf
+
+SERIES_MAX = 1_000_000  # elements of an array that a function generates
+PLACES_MAX = 400  # a DOUBLE has no digits beyond
+
+
+@udf("float8", "float8", to="float8")
+def ksqldb_power(base: float, exponent: float) -> float:
+    """Returns a power: NaN where it is not defined, an infinity on overflow."""
+    if abs(base) == 1 and math.isinf(exponent):
+        return math.nan
+    if base == 1 and math.isnan(exponent):
+        return math.nan
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return -math.inf if base < 0 and exponent % 2 == 1 else math.inf
+    except ValueError:
+        if base == 0:
+            return math.copysign(math.inf, base) if exponent % 2 == 1 else math.inf
+        return math.nan
+
+
+@udf("float8", "int4", to="float8")
+def ksqldb_round(value: float, places: int) -> float:
+    """Returns a value that is rounded to decimal places, half up: in the direction of positive infinity."""
+    if not math.isfinite(value) or abs(places) > PLACES_MAX:
+        return value if places > 0 or not math.isfinite(value) else 0.0
+    shifted = Decimal(repr(value)).scaleb(places) + Decimal("0.5")
+    return float(shifted.to_integral_value(ROUND_FLOOR).scaleb(-places))
+
+
+@udf("int8", "int8", "int8", to="jsonb")
+def ksqldb_generate_series(start: int, end: int, step: int) -> str | None:
+    """Returns the numbers from start to end as an array; an empty one if the step has the wrong direction or is 0."""
+    if step == 0:
+        return None
+    numbers = range(start, end + (1 if step > 0 else -1), step)
+    if len(numbers) > SERIES_MAX:
+        raise ProgramLimitExceeded(f"an array may have at most {SERIES_MAX} elements")
+    return "[" + ", ".join(map(str, numbers)) + "]"

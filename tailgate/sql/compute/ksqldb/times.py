@@ -1,0 +1,210 @@
+"""ksqlDB's functions of dates and times: formatting and parsing by a pattern, in a time zone.
+
+Missing fields are those of 1970-01-01 00:00:00.
+
+Source: ksqlDB 0.29, documentation, "Scalar functions", section "Date and time"; java.time.format.DateTimeFormatter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta, timezone
+from functools import lru_cache
+
+from tailgate.lake.errors import InvalidDatetimeFormat
+from tailgate.sql.compute.ksqldb.time_patterns import CACHE_MAX, OFFSETS, Field, Literal, Optional, Part, parts_of
+from tailgate.sql.compute.registry import udf
+from tailgate.values.times.zones import to_local, to_utc, zone
+
+MONTHS = "January February March April May June July August September October November December".split()
+DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+SHORT = 3  # letters of the short names; more in a pattern mean the full name
+NOON = 12
+DIGITS_MAX = 9  # of a fraction
+
+
+# --- formatting ----------------------------------------------------------------------------------
+
+
+@udf("timestamp", "text", "text", to="text")
+def ksqldb_format_timestamp(value: datetime, pattern: str, zone_name: str) -> str:
+    """Returns a UTC timestamp in a time zone as a pattern says."""
+    local = value.replace(tzinfo=timezone.utc).astimezone(zone(zone_name))
+    return _formatted(local, parts_of(pattern))
+
+
+def _formatted(value: datetime, parts: Sequence[Part]) -> str:
+    out = []
+    for part in parts:
+        match part:
+            case Literal(text):
+                out.append(text)
+            case Optional(inner):
+                out.append(_formatted(value, inner))
+            case Field(letter, count):
+                out.append(_field(value, letter, count))
+    return "".join(out)
+
+
+def _field(value: datetime, letter: str, count: int) -> str:
+    match letter:
+        case "y" | "u":
+            return f"{value.year % 100:02}" if count == 2 else f"{value.year:0{count}}"
+        case "M" | "L" if count >= SHORT:
+            return _name(MONTHS[value.month - 1], count)
+        case "E":
+            return _name(DAYS[value.weekday()], count)
+        case "a":
+            return "AM" if value.hour < NOON else "PM"
+        case "S":
+            return f"{value.microsecond:06}000"[:count]
+        case "n":
+            return f"{value.microsecond * 1000:0{count}}"
+        case "X" | "x" | "Z":
+            return _offset_text(int((value.utcoffset() or timedelta()).total_seconds()) // 60, letter, count)
+    return f"{_number(value, letter):0{count}}"
+
+
+def _name(name: str, count: int) -> str:
+    return name[:SHORT] if count <= SHORT else name
+
+
+def _number(value: datetime, letter: str) -> int:
+    hour = value.hour
+    return {
+        "M": value.month,
+        "L": value.month,
+        "d": value.day,
+        "D": value.timetuple().tm_yday,
+        "H": hour,
+        "k": hour or 24,
+        "K": hour % NOON,
+        "h": hour % NOON or NOON,
+        "m": value.minute,
+        "s": value.second,
+    }[letter]
+
+
+def _offset_text(minutes: int, letter: str, count: int) -> str:
+    if minutes == 0 and letter == "X":
+        return "Z"
+    hours, rest = divmod(abs(minutes), 60)
+    sign = "-" if minutes < 0 else "+"
+    if letter != "Z" and count == 1:
+        return f"{sign}{hours:02}" + (f"{rest:02}" if rest else "")
+    return f"{sign}{hours:02}{':' if letter != 'Z' and count == SHORT else ''}{rest:02}"
+
+
+# --- parsing -------------------------------------------------------------------------------------
+
+
+@udf("text", "text", "text", to="timestamp")
+def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> datetime:
+    """Returns the UTC timestamp of a text. It is in a time zone unless it contains an offset. Raises 22007."""
+    expression, fields = _expression(pattern)
+    match = expression.fullmatch(text)
+    if match is None:
+        raise InvalidDatetimeFormat(f'text "{text}" could not be parsed with the pattern "{pattern}"')
+    values = {field.letter: value for n, field in enumerate(fields) if (value := match[f"f{n}"]) is not None}
+    try:
+        local = _local(values, {field.letter: field.count for field in fields})
+    except ValueError:
+        raise InvalidDatetimeFormat(f'text "{text}" is not a valid date or time') from None
+    offset = next((values[letter] for letter in OFFSETS if letter in values), None)
+    if offset is not None:
+        return local - timedelta(minutes=_minutes(offset))
+    return to_local(to_utc(local, zone(zone_name)), timezone.utc)
+
+
+@lru_cache(maxsize=CACHE_MAX)
+def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[Field, ...]]:
+    """Returns a regular expression with a group for each field: f0, f1 and so on."""
+    fields: list[Field] = []
+
+    def text_of(parts: Sequence[Part]) -> str:
+        out = []
+        for part in parts:
+            match part:
+                case Literal(text):
+                    out.append(re.escape(text))
+                case Optional(inner):
+                    out.append(f"(?:{text_of(inner)})?")
+                case Field():
+                    fields.append(part)
+                    out.append(f"(?P<f{len(fields) - 1}>{_field_expression(part)})")
+        return "".join(out)
+
+    text = text_of(parts_of(pattern))
+    return re.compile(text, re.ASCII), tuple(fields)
+
+
+def _field_expression(field: Field) -> str:
+    letter, count = field.letter, field.count
+    match letter:
+        case "M" | "L" if count >= SHORT:
+            return "|".join(_name(name, count) for name in MONTHS)
+        case "E":
+            return "|".join(_name(name, count) for name in DAYS)
+        case "a":
+            return "AM|PM"
+        case "X" if count == 1:
+            return r"Z|[+-][0-9]{2}(?:[0-9]{2})?"
+        case "X" | "x" | "Z":
+            colon = ":" if letter != "Z" and count == SHORT else ""
+            return (
+                ("Z|" if letter == "X" else "")
+                + f"[+-][0-9]{{2}}{colon}[0-9]{{2}}"
+                + ("|[+-][0-9]{2}" if letter == "x" and count == 1 else "")
+            )
+        case "y" | "u" if count != 2:
+            return f"[0-9]{{{count}}}" if field.adjacent else f"[0-9]{{{count},4}}" if count <= 4 else f"[0-9]{{{count}}}"
+        case "S":
+            return f"[0-9]{{{count}}}"
+    digits_max = {"D": 3, "n": DIGITS_MAX}.get(letter, 2)
+    return f"[0-9]{{1,{digits_max}}}" if count == 1 and not field.adjacent else f"[0-9]{{{count}}}"
+
+
+def _local(values: dict[str, str], counts: dict[str, int]) -> datetime:
+    """Returns the local timestamp of the values of fields. Raises ValueError."""
+    year_text = values.get("y") or values.get("u") or "1970"
+    year = int(year_text) + (2000 if counts.get("y", counts.get("u")) == 2 else 0)
+    numbers = {letter: int(text) for letter, text in values.items() if text.isdecimal()}
+    day = date(year, _month(values, counts), numbers.get("d", 1))
+    if "D" in numbers:
+        day = date(year, 1, 1) + timedelta(days=numbers["D"] - 1)
+        if day.year != year:
+            raise ValueError("day of the year")
+    if "E" in values and DAYS[day.weekday()][:SHORT] != values["E"][:SHORT] and "d" in values:
+        raise ValueError("day of the week")
+    fraction = values["S"].ljust(6, "0")[:6] if "S" in values else f"{numbers.get('n', 0) // 1000:06}"
+    return datetime(year, day.month, day.day, _hour(values, numbers), numbers.get("m", 0), numbers.get("s", 0), int(fraction))
+
+
+def _month(values: dict[str, str], counts: dict[str, int]) -> int:
+    letter = "M" if "M" in values else "L"
+    if letter not in values:
+        return 1
+    return int(values[letter]) if counts[letter] < SHORT else [_name(n, SHORT) for n in MONTHS].index(values[letter][:SHORT]) + 1
+
+
+def _hour(values: dict[str, str], numbers: dict[str, int]) -> int:
+    if "H" in numbers:
+        return numbers["H"]
+    if "k" in numbers:
+        return _within(numbers["k"], 1, 24) % 24
+    half = _within(numbers["K"], 0, 11) if "K" in numbers else _within(numbers.get("h", NOON), 1, NOON) % NOON
+    return half + (NOON if values.get("a") == "PM" else 0)
+
+
+def _within(value: int, low: int, high: int) -> int:
+    if not low <= value <= high:
+        raise ValueError(value)
+    return value
+
+
+def _minutes(offset: str) -> int:
+    if offset == "Z":
+        return 0
+    digits = offset[1:].replace(":", "").ljust(4, "0")
+    return (int(digits[:2]) * 60 + int(digits[2:])) * (-1 if offset[0] == "-" else 1)

@@ -1,0 +1,73 @@
+"""Aggregates. They ignore NULL, except for those that collect values.
+
+{order} is the order of the records, {latest} the reverse order; only streams have them.
+
+Source: ksqlDB 0.29, documentation, "Aggregation functions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailgate.sql.ksqldb import types as t
+from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.functions.entry import Function, Kind, ResultType
+
+HISTOGRAM = TypeName("map", arguments=(t.VARCHAR, t.BIGINT))
+
+
+def _row(
+    name: str, arguments: tuple[Kind, ...], result: Kind | ResultType, template: str, does: str, *, may_fail: bool = False
+) -> Function:
+    return Function(name, arguments, result, template, does, aggregate=True, may_fail=may_fail)
+
+
+def _array(arguments: Sequence[TypeName]) -> TypeName:
+    """Returns the type of an array of the first argument."""
+    return TypeName("array", arguments=(arguments[0],))
+
+
+def _by_offset(name: str, order: str, does: str) -> list[Function]:
+    """Returns the first values in an order: one, or a number of them in the order of the records."""
+    first = f"(array_agg({{0}} ORDER BY {order}) FILTER (WHERE {{0}} IS NOT NULL))[1]"
+    with_null = f"(array_agg({{0}} ORDER BY {order}) FILTER (WHERE {{0}} IS NOT NULL OR NOT {{1}}))[1]"
+    values = "jsonb_agg({json0} ORDER BY {order}) FILTER (WHERE {0} IS NOT NULL%s)"
+    rows = []
+    for arguments, condition in (((t.INT,), ""), ((t.INT, t.BOOLEAN), " OR NOT {2}")):
+        array = values % condition
+        length = f"jsonb_array_length({array})"
+        bounds = "1, {1}" if name.startswith("earliest") else f"{length} - {{1}} + 1, {length}"
+        rows.append(_row(name, ("any", *arguments), _array, f"ksqldb_slice({array}, {bounds})", does))
+    return [_row(name, ("any",), "same", first, does), _row(name, ("any", t.BOOLEAN), "same", with_null, does), *rows]
+
+
+_COLLECTED = "jsonb_agg({json0} ORDER BY {order})"
+_TOP = "jsonb_agg({json0} ORDER BY {0} DESC) FILTER (WHERE {0} IS NOT NULL)"
+_SUM = "The sum of the values."
+
+ROWS = (
+    _row("count", ("any",), t.BIGINT, "count({0})", "The number of values, or of rows with *."),
+    _row("count_distinct", ("any",), t.BIGINT, "count(DISTINCT {0})", "The exact number of distinct values."),
+    _row("sum", (t.INT,), t.INT, "CAST(sum({0}) AS integer)", _SUM, may_fail=True),
+    _row("sum", (t.BIGINT,), t.BIGINT, "CAST(sum({0}) AS bigint)", _SUM, may_fail=True),
+    _row("sum", (t.DECIMAL,), "same", "CAST(sum({0}) AS {type})", _SUM, may_fail=True),
+    _row("sum", (t.DOUBLE,), t.DOUBLE, "sum({0})", _SUM),
+    _row("avg", ("number",), t.DOUBLE, "CAST(avg({0}) AS double precision)", "The mean of the values."),
+    _row("min", ("any",), "same", "min({0})", "The smallest value."),
+    _row("max", ("any",), "same", "max({0})", "The greatest value."),
+    _row("stddev_samp", (t.DOUBLE,), t.DOUBLE, "var_samp({0})", "The sample variance: ksqlDB has this result under this name."),
+    _row("stddev_sample", (t.DOUBLE,), t.DOUBLE, "stddev_samp({0})", "The sample standard deviation."),
+    _row("correlation", (t.DOUBLE, t.DOUBLE), t.DOUBLE, "coalesce(corr({0}, {1}), CAST('NaN' AS double precision))",
+         "Pearson's coefficient of correlation; NaN if it is not defined."),
+    _row("attr", ("any",), "same", "CASE WHEN count(DISTINCT {0}) = 1 AND count({0}) = count(*) THEN min({0}) END",
+         "The value if it is the same in all rows, otherwise NULL."),
+    *_by_offset("earliest_by_offset", "{order}", "The value of the first record, or of the first n. Optional: whether NULL is ignored."),
+    *_by_offset("latest_by_offset", "{latest}", "The value of the last record, or of the last n. Optional: whether NULL is ignored."),
+    _row("collect_list", ("any",), _array, _COLLECTED, "All values in the order of the records, with NULL."),
+    _row("collect_set", ("any",), _array, f"ksqldb_array_distinct({_COLLECTED})", "The distinct values in the order of the records."),
+    _row("topk", ("any", t.INT), _array, f"ksqldb_slice({_TOP}, 1, {{1}})", "The n greatest values in descending order."),
+    _row("topkdistinct", ("any", t.INT), _array, f"ksqldb_slice(ksqldb_array_distinct({_TOP}), 1, {{1}})",
+         "The n greatest distinct values in descending order."),
+    _row("histogram", (t.VARCHAR,), HISTOGRAM, "ksqldb_histogram(jsonb_agg({json0} ORDER BY {0}) FILTER (WHERE {0} IS NOT NULL))",
+         "The number of rows of each value."),
+)  # fmt: skip

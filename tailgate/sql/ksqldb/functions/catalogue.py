@@ -1,0 +1,48 @@
+"""All functions of ksqlDB, and the choice of one by its name and arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailgate.lake.errors import UndefinedFunction
+from tailgate.sql.ksqldb import types as t
+from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.functions import aggregates, choices, collections, json_texts, numbers, texts, times, urls
+from tailgate.sql.ksqldb.functions.entry import Function
+
+FAMILIES: dict[str, tuple[Function, ...]] = {
+    "Aggregates": aggregates.ROWS,
+    "Numbers": numbers.ROWS,
+    "Strings": texts.STRINGS,
+    "Bytes": texts.BYTES,
+    "JSON": json_texts.ROWS,
+    "URLs": urls.ROWS,
+    "Date and time": times.ROWS,
+    "Collections": collections.ROWS,
+    "Nulls": choices.ROWS,
+}
+ROWS = tuple(row for rows in FAMILIES.values() for row in rows)
+AGGREGATE_NAMES = frozenset(row.name for row in aggregates.ROWS)
+
+
+def variants(name: str) -> tuple[Function, ...]:
+    """Returns the functions of a name. Those for units of time have one name."""
+    return tuple(row for row in ROWS if row.name.partition(":")[0] == name)
+
+
+def find(name: str, arguments: Sequence[TypeName], position: int | None = None) -> Function:
+    """Returns the function that accepts arguments of these types, preferring equal types. Raises 42883."""
+    rows = [row for row in ROWS if row.name == name]
+    candidates = [(cost, row) for row in rows if (cost := row.cost(arguments)) is not None]
+    if candidates:
+        return min(candidates, key=lambda pair: pair[0])[1]
+    listed = ", ".join(t.shown(a) for a in arguments)
+    if not rows:
+        raise UndefinedFunction(
+            f"function {name.upper()}({listed}) does not exist", hint="SHOW FUNCTIONS lists the functions.", position=position
+        )
+    raise UndefinedFunction(
+        f"function {name.upper()} does not accept parameters ({listed})",
+        hint=f"Valid alternatives: {'; '.join(f'{name.upper()}({row.signature})' for row in rows)}.",
+        position=position,
+    )

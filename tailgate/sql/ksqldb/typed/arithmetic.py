@@ -1,0 +1,72 @@
+"""Arithmetic in ksqlDB's types.
+
+    INT      wraps around, as in Java
+    BIGINT   NULL on overflow
+    DECIMAL  precision and scale of the result follow from those of the operands
+    VARCHAR  + is concatenation
+
+A division by zero is NULL.
+
+Source: ksqlDB 0.29, documentation, "Operators", and "Data types", section "Decimal".
+"""
+
+from __future__ import annotations
+
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported
+from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.typed.values import Typed, coerced
+
+
+def arithmetic(sign: str, operands: list[Typed], position: int) -> Typed:
+    """Returns a sum, difference, product, quotient or remainder, or a negation. Raises 42804, or 0A000 for % of DOUBLE."""
+    operand_types = [o.type for o in operands if o.type != types.UNKNOWN]
+    if sign == "+" and operand_types and all(t == types.VARCHAR for t in operand_types):
+        return Typed(f"({' || '.join(o.text for o in operands)})", types.VARCHAR, any(o.may_fail for o in operands))
+    if any(t.name not in types.NUMBERS for t in operand_types):
+        listed = " and ".join(types.shown(o.type) for o in operands)
+        raise DatatypeMismatch(f"Unsupported arithmetic types. {listed}", position=position)
+    type = types.widest(operand_types) if operand_types else types.INT
+    may_fail = any(o.may_fail for o in operands)
+    if len(operands) == 1:
+        return _negation(coerced(operands[0], type))
+    if type.name == "decimal":
+        return _decimal(sign, [coerced(o, types.INT) if o.type == types.UNKNOWN else o for o in operands])
+    left, right = (coerced(o, type).text for o in operands)
+    if sign in ("/", "%"):
+        if sign == "%" and type == types.DOUBLE:
+            raise FeatureNotSupported("% of DOUBLE is not supported", hint="CAST the operands AS BIGINT.", position=position)
+        is_constant = right.isdigit()  # a positive number
+        return Typed(f"({left} {sign} nullif({right}, 0))", type, may_fail or not is_constant)
+    if type == types.INT:
+        return Typed(f"ksqldb_wrapped(CAST({left} AS bigint) {sign} {right})", type, may_fail)
+    return Typed(f"({left} {sign} {right})", type, may_fail=True)
+
+
+def _negation(operand: Typed) -> Typed:
+    if operand.type == types.INT:
+        return Typed(f"ksqldb_wrapped(- CAST({operand.text} AS bigint))", types.INT, operand.may_fail)
+    return Typed(f"(- {operand.text})", operand.type, may_fail=operand.may_fail or operand.type == types.BIGINT)
+
+
+def _decimal(sign: str, operands: list[Typed]) -> Typed:
+    left, right = (coerced(o, types.decimal_of(o.type)) for o in operands)
+    divisor = f"nullif({right.text}, 0)" if sign in ("/", "%") else right.text
+    type = _result(sign, left.type, right.type)
+    return Typed(f"CAST({left.text} {sign} {divisor} AS {types.postgresql(type)})", type, may_fail=True)
+
+
+def _result(sign: str, left: TypeName, right: TypeName) -> TypeName:
+    """Returns the type of a result of two DECIMAL."""
+    (p1, s1), (p2, s2) = left.numbers, right.numbers
+    match sign:
+        case "*":
+            return types.bounded(p1 + p2 + 1, s1 + s2)
+        case "/":
+            scale = max(types.SCALE_MIN, s1 + p2 + 1)
+            return types.bounded(p1 - s1 + s2 + scale, scale)
+        case "%":
+            scale = max(s1, s2)
+            return types.bounded(min(p1 - s1, p2 - s2) + scale, scale)
+    scale = max(s1, s2)
+    return types.bounded(max(p1 - s1, p2 - s2) + scale + 1, scale)

@@ -1,0 +1,69 @@
+"""ksqlDB's functions and expressions have the documented types and values, on DuckDB; `corpus_on_spark` compares Spark."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import duckdb
+import pytest
+
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, expression
+from tailgate.sql.ksqldb.functions import AGGREGATE_NAMES, ROWS
+from tailgate.sql.ksqldb.translation import Translator
+from tailgate.sql.render.duckdb import render
+from tests.sql.ksqldb import function_page
+from tests.sql.ksqldb.function_examples import ARROW, FILE, NO_COLUMNS, Example, bound, examples, shown
+
+
+def result(example: Example, engine: duckdb.DuckDBPyConnection) -> str:
+    query, type = bound(example)
+    row = engine.execute(render(query.plan)).fetchone()
+    assert row is not None
+    return shown(row[0], type)
+
+
+def test_values(engine: duckdb.DuckDBPyConnection) -> None:
+    results = {example.text: result(example, engine) for example in examples()}
+    if os.environ.get("TAILGATE_UPDATE"):
+        FILE.write_text("".join(f"{text}{ARROW}{value}\n" for text, value in results.items()))
+    assert {e.text: e.result for e in examples()} == results
+
+
+def test_every_function_has_an_example() -> None:
+    called = {name.lower() for e in examples() for name in re.findall(r"([A-Z_0-9]+)\(", e.text)}
+    names = {row.name.partition(":")[0] for row in ROWS if not row.volatile} - AGGREGATE_NAMES
+    assert names - called == set()
+
+
+def test_the_page_is_that_of_the_rows() -> None:
+    assert function_page.FILE.read_text() == function_page.page()
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlstate", "message"),
+    [
+        ("UUID()", "0A000", r"UUID\(\) is not supported"),
+        ("RANDOM() + 1", "0A000", "its value differs"),
+        ("LCASE(1)", "42883", r"LCASE does not accept parameters \(INTEGER\)"),
+        ("ARRAY_CONTAINS(ARRAY[1], 'a')", "42883", "ARRAY_CONTAINS does not accept"),
+        ("NO_FUNCTION(1)", "42883", "does not exist"),
+        ("ARRAY[1, 'a']", "42804", "invalid input syntax for type INTEGER"),
+        ("ARRAY[]", "42804", "cannot be empty"),
+        ("MAP(1 := 2)", "42804", "Only STRING keys"),
+        ("STRUCT(a := 1, a := 2)", "42701", "Duplicate field names"),
+        ("STRUCT(a := 1)->b", "42703", "Could not find field 'B'"),
+        ("ARRAY[1]->a", "42804", "Expected STRUCT type"),
+        ("ARRAY[1]['a']", "42804", "Subscript of type"),
+        ("CAST(ARRAY[1] AS INT)", "42846", r"Cast of ARRAY<INTEGER> to INTEGER"),
+        ("CAST(1 AS MAP<INT, INT>)", "0A000", "MAP<INTEGER, INTEGER> is not supported"),
+        ("DATEADD(HOURS, 1, FROM_DAYS(1))", "22023", "DATEADD has no unit HOURS"),
+        ("1 + true", "42804", "Unsupported arithmetic types"),
+        ("TRANSFORM(ARRAY[1], x => x)", "0A000", "a lambda is not supported"),
+    ],
+)
+def test_refused(text: str, sqlstate: str, message: str) -> None:
+    with pytest.raises(TailgateError, match=message) as error:
+        Translator(NO_COLUMNS, aggregates=False).value(expression(KsqldbCursor(text)))
+    assert error.value.sqlstate == sqlstate
