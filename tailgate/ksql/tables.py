@@ -31,7 +31,7 @@ def shown(value: Any) -> str:
 
 
 def entity(value: Entity) -> str:
-    """Returns the text of an entity; its JSON if there is no table for its type."""
+    """Returns the text of an entity; its JSON if its type has none."""
     kind = value.get("@type")
     match kind:
         case "currentStatus":

@@ -1,4 +1,4 @@
-"""Splits what a user types into statements: at semicolons outside of quotes and comments."""
+"""Splits the lines of a user into statements: at semicolons outside of quotes and comments."""
 
 from __future__ import annotations
 

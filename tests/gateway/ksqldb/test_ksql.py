@@ -45,7 +45,7 @@ Name                 : AVERAGES
 
 
 def output(api: Api, *texts: str) -> str:
-    """Returns what a session prints."""
+    """Returns the output of a session."""
     lines: list[str] = []
     session = Session(Server(f"127.0.0.1:{api.port}"), lines.append)
     for text in texts:
