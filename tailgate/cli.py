@@ -157,6 +157,7 @@ def parser() -> argparse.ArgumentParser:
 
     watch = _command(commands, "watch", "alerts: finds failures of the other processes, and notifies webhooks", watching.watch)
     _data(watch)
+    _secrets(watch)
     watching.add_options(watch)
     _metrics(watch)
 

@@ -233,7 +233,7 @@ class Supervisor:
             arguments = ("--listen", self.plan.ksqldb, "--gateway", reached, *self.plan.ksqldb_options)
             self._add(self._part("ksqldb", "ksqldb", *arguments), READY)
         sinks.wait_ready(sinks.announced, READY)
-        of_watch = (*self.plan.watch, *self.plan.operations(GATEWAY_METRICS + self.plan.gateways))
+        of_watch = (*self.plan.secrets, *self.plan.watch, *self.plan.operations(GATEWAY_METRICS + self.plan.gateways))
         watch = self._launch(self._part("watch", "watch", "--data", str(data), *of_watch))
         watch.wait_ready(watch.announced, READY)
         if self._endpoint is not None:

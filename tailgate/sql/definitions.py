@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Catalog, Endpoint, Function, Item, Source, known_columns
+from tailgate.lake.catalog import Alert, Catalog, Endpoint, Function, Item, Source, known_columns
 from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported
@@ -26,6 +26,7 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.plan import Query
 from tailgate.sql.statements import (
+    CreateAlert,
     CreateConnection,
     CreateEndpoint,
     CreateFunction,
@@ -43,7 +44,7 @@ from tailgate.sql.statements.references import named_connections
 
 Creation = (
     CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection
-    | CreateEndpoint | CreateObjective
+    | CreateEndpoint | CreateObjective | CreateAlert
 )  # fmt: skip
 
 
@@ -58,6 +59,8 @@ def bind_definition(item: Item, catalog: Catalog) -> Query:
 
 def _bind(query: QueryText | str, item: Item, catalog: Catalog) -> Query:
     """Returns the plan of an item's query. Only the query of an endpoint has parameters."""
+    if isinstance(item, Alert):
+        return bind_query(query, catalog, (), widths=known_columns(item))
     if isinstance(item, Endpoint):
         return bind_query(query, catalog, item.types, widths=known_columns(item))
     return bind_query(query, catalog, view=True, widths=known_columns(item))
@@ -88,11 +91,13 @@ def rename_references(item: ItemType, before: Catalog, after: Catalog, statement
             text.name(statement.from_item.position, item.depends[0])
     if isinstance(statement, CreateSource) and isinstance(item, Source) and statement.transactions and item.transactions:
         text.name(statement.transactions.source.position, item.transactions.source)
+    if isinstance(statement, CreateAlert) and statement.objective is not None and isinstance(item, Alert):
+        text.name(statement.objective.position, item.objective)
     for name in named_connections(statement):
         connection = before.find(name)
         assert connection is not None
         text.name(name.position, connection.id)
-    if isinstance(statement, CreateView | CreateEndpoint):
+    if isinstance(statement, CreateView | CreateEndpoint | CreateAlert) and statement.query is not None:
         within = text.query(statement.query.tree, _bind(statement.query, item, before).places)
         return replace(item, sql=apply_edits(item.sql, text.edits), query=_moved(statement.query, within))
     if isinstance(statement, CreateFunction) and isinstance(item, Function):

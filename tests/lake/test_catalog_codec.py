@@ -66,6 +66,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "numbers": "text",
     },
     "secret": {"sealed": "abc"},
+    "alert": {
+        "widths": {"16384": 2}, "objective": 16502, "hold_ms": 10000, "severity": "ticket",
+        "webhooks": [{"url": "http://h/a", "format": "alertmanager", "secret": 16503}],
+    },
     "objective": {"limits_ms": {"p95": 5000, "max": 10000}, "window_ms": 60000, "availability_ppm": 999000},
     "connection": {"type": "kafka", "brokers": "k:9092", "settings": ACCESS},
 }  # fmt: skip

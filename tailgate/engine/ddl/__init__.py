@@ -24,6 +24,7 @@ from tailgate.engine.ddl.kafka.registry import PROBE_SUBJECT, Registry, SchemaLo
 from tailgate.engine.ddl.kafka.sink import create_sink, sink_schema, sink_view
 from tailgate.engine.ddl.kafka.source import create_source
 from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime, start_of
+from tailgate.engine.ddl.monitoring.alert import create_alert
 from tailgate.engine.ddl.monitoring.objective import create_objective
 from tailgate.engine.ddl.names import find_item
 from tailgate.engine.ddl.replace import replace_view
@@ -49,6 +50,7 @@ __all__ = [
     "check_definitions",
     "comment",
     "comment_on_function",
+    "create_alert",
     "create_connection",
     "create_endpoint",
     "create_function",

@@ -16,6 +16,7 @@ from typing_extensions import assert_never
 
 from tailgate.engine.plan.views.replacements import readers
 from tailgate.lake.catalog import (
+    Alert,
     Catalog,
     Change,
     Connection,
@@ -79,6 +80,8 @@ def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
             return check_body(item, tree_of(item.query), catalog).demanded()
         case Sink() | Subscription() | Objective():
             return (Demand(SELECT, item.depends[0]),)
+        case Alert():
+            return bind_definition(item, catalog).demands if item.query else ()
         case Source() | DeadLetters() | Table() | ViewErrors() | Index() | Sequence() | Secret() | Connection():
             return ()
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tailgate.engine.ddl.names import with_article
 from tailgate.lake.catalog import Catalog, Change, Companion, Index, Item, Sink, Table, ksqldb_of
 from tailgate.lake.catalog.dropping import described, dropping, sequences_of, without_defaults, without_references
 from tailgate.lake.catalog.item_fields import namespace_of
@@ -125,7 +126,7 @@ def find_of_kind(
         if if_exists:
             return None
         catalog.check_schema(name)
-        other = kind in ("sink", "subscription", "secret", "connection", "endpoint", "objective")
+        other = kind in ("sink", "subscription", "secret", "connection", "endpoint", "objective", "alert")
         missing = UndefinedObject if other or (kind == "index" and not word) else UndefinedTable
         raise missing(f'{word} "{name}" does not exist' if word and not other else f'{kind} "{name.name}" does not exist')
     ksqldb = ksqldb_of(item)
@@ -135,11 +136,6 @@ def find_of_kind(
         hint = None if word else f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."
         raise WrongObjectType(f'"{name.name}" is not {with_article(kind)}', hint=hint)
     return item
-
-
-def with_article(kind: str) -> str:
-    """Returns the kind with its article."""
-    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def notice(message: str) -> Notice:

@@ -28,8 +28,13 @@ def find_item(kind: type[ItemType], name: Name, catalog: Catalog) -> ItemType:
         catalog.check_schema(name)
         raise UndefinedObject(f'{kind.kind} "{name}" does not exist', position=name.position)
     if not isinstance(item, kind):
-        raise WrongObjectType(f'"{item.name}" is not a {kind.kind}', position=name.position)
+        raise WrongObjectType(f'"{item.name}" is not {with_article(kind.kind)}', position=name.position)
     return item
+
+
+def with_article(kind: str) -> str:
+    """Returns the kind with its article."""
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def stored_relation(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item:

@@ -71,8 +71,8 @@ class CatalogSession:
         return freshness.history(history.read(session.gateway.lake), session.serving.progress.catalog, session.access.may_see)
 
     def alerts(self) -> list[dict[str, Any]]:
-        """Returns the alerts of the last days."""
-        return alert_rows(self._session.gateway.notifications.all())
+        """Returns the alerts of the last days that the role may see."""
+        return alert_rows(self._session.gateway.notifications.all(), superuser=self.role.superuser)
 
     def subscriptions(self) -> dict[str, dict[str, Any]]:
         """Returns the progress of each subscription."""

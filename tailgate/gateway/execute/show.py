@@ -22,7 +22,7 @@ from tailgate.gateway.session.access import Access
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.settings.settings import Settings
-from tailgate.lake.catalog import Catalog, Function, Index, Item, Table
+from tailgate.lake.catalog import Alert, Catalog, Function, Index, Item, Objective, Table
 from tailgate.lake.catalog import functions as routines
 from tailgate.lake.catalog.indexes import definition as index_definition
 from tailgate.lake.catalog.item_fields import namespace_of
@@ -51,6 +51,7 @@ _CREATE = (
     "create connection",
     "create endpoint",
     "create objective",
+    "create alert",
 )
 
 SINGLE: dict[str, tuple[Field, ...]] = {
@@ -62,6 +63,7 @@ SINGLE: dict[str, tuple[Field, ...]] = {
     "databases": (NAME,),
     "indexes": (NAME, Field("on_name", TEXT), Field("key", TEXT)),
     "tokens": (NAME, Field("role", TEXT)),
+    "alerts": (NAME, Field("objective", TEXT), Field("severity", TEXT), Field("for_ms", INT8), Field("webhooks", INT8)),
     "errors": (Field("view", TEXT), Field("sqlstate", TEXT), Field("message", TEXT), Field("count", INT8)),
     "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
     **ksqldb_lists.COLUMNS,
@@ -107,6 +109,8 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
             return tokens(statement, catalog, session.access.role)
         case "topics":
             return topics(statement, await _topic_lines(session, bound))
+        case "create alert":
+            session.access.check_superuser("look into alerts")  # a webhook's URL may contain its credentials
         case "subscriptions":
             status = {"subscriptions": await asyncio.to_thread(subscriptions.progress, lake, catalog)}
         case "objectives":
@@ -207,6 +211,9 @@ def _rows(
             return [(i.name, i.kind) for i in items]
         case "functions":
             return [(i.name, routines.arguments_of(i), routines.result_of(i)) for i in items if isinstance(i, Function)]
+        case "alerts":
+            objectives = {i.id: catalog.name_of(i).sql for i in catalog.each(Objective)}
+            return [(i.name, objectives.get(i.objective), i.severity, i.hold_ms, len(i.webhooks)) for i in items if isinstance(i, Alert)]
         case "indexes":
             of = None if show.name is None else catalog.relation(show.name).id
             listed = {i.id for i in items}

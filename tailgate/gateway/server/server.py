@@ -10,6 +10,7 @@ import asyncio
 import ipaddress
 from collections.abc import Sequence
 
+from tailgate.gateway.execute.alert_queries import AlertQueries
 from tailgate.gateway.server import listening
 from tailgate.gateway.server.connection import Connection, Connections
 from tailgate.gateway.session.gateway import Gateway
@@ -26,6 +27,7 @@ class Server:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
+        gateway.peers.alert_rows = AlertQueries(gateway.serving).rows
         self.connections = Connections()
         self._servers: list[asyncio.Server] = []
 

@@ -4,6 +4,7 @@
     tailgate.statements                   ──► {"do": "statements"} to each ──► rows
     pg_cancel_backend, pg_terminate_…     ──► {"do": "signal"}           ──► whether it has the session, or an error
     tailgate watch                        ──► {"do": "freshness"}        ──► steps of the history of freshness lag
+    tailgate watch                        ──► {"do": "alert", "id": n}   ──► rows of an alert's query
     CancelRequest for a session of another gateway on the same port ──► {"do": "cancel"}
 
 Request and response are one line of JSON each, on loopback, with the token from the peer's file (`lake.peers`). A gateway that does
@@ -18,7 +19,7 @@ import hmac
 import json
 import logging
 import secrets
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ CANCELS_MAX = 100  # concurrent cancel requests to peers: a client that guesses 
 MOMENTS = ("backend_start", "xact_start", "query_start", "state_change")
 
 StatementRows = Callable[[Requester], list[dict[str, Any]]]  # the rows of tailgate.statements that a role may see
+AlertRows = Callable[[int], Awaitable[dict[str, Any]]]  # evaluates the query of an alert
 FreshnessSteps = Callable[[int], Sequence[object]]  # of the history, later than a step
 
 log = logging.getLogger("tailgate.gateway")
@@ -67,6 +69,7 @@ class Peers:
         self._file: Path | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cancels = 0  # in flight
+        self.alert_rows: AlertRows = _no_alerts
 
     async def start(self, addresses: Sequence[tuple[str, int]]) -> None:
         """Starts the server and announces this gateway. `addresses`: where clients connect to it."""
@@ -162,7 +165,8 @@ class Peers:
             line = await asyncio.wait_for(reader.readline(), ANSWER_S)
             request = json.loads(line)
             if hmac.compare_digest(str(request.get("token", "")).encode(), self._token.encode()):
-                writer.write(json.dumps(self._answer(request)).encode() + b"\n")
+                answer = await self.alert_rows(request["id"]) if request["do"] == "alert" else self._answer(request)
+                writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()
         except (OSError, ValueError, KeyError, TypeError, AttributeError, asyncio.TimeoutError):
             pass
@@ -189,6 +193,10 @@ class Peers:
             case "cancel":
                 self._own.cancel(request["process"], bytes.fromhex(request["secret"]))
         return {}
+
+
+async def _no_alerts(id: int) -> dict[str, Any]:
+    return {}
 
 
 def _requester_fields(requester: Requester) -> dict[str, Any]:

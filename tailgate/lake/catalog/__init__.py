@@ -27,7 +27,7 @@ from tailgate.lake.catalog.items import (
     ready,
     skips,
 )
-from tailgate.lake.catalog.monitoring import Objective
+from tailgate.lake.catalog.monitoring import Alert, AlertWebhook, Objective
 
 __all__ = [
     "DEAD_LETTERS",
@@ -35,6 +35,8 @@ __all__ = [
     "DEAD_LETTERS_KEY",
     "ERRORS",
     "FIRST_ID",
+    "Alert",
+    "AlertWebhook",
     "Catalog",
     "Change",
     "Companion",

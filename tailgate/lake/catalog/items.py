@@ -29,7 +29,7 @@ from tailgate.lake.catalog.formats import (
     option,
 )
 from tailgate.lake.catalog.item_fields import ItemFields, Namespace, ReaderFields, ReplaceableFields
-from tailgate.lake.catalog.monitoring import Objective
+from tailgate.lake.catalog.monitoring import Alert, Objective
 from tailgate.lake.types import Field, Type
 
 
@@ -354,7 +354,7 @@ class Connection(ItemFields):
 
 Item: TypeAlias = (
     Source | DeadLetters | Table | View | MaterializedView | ViewErrors | Sink | Function | Index | Sequence | Subscription | Endpoint
-    | Secret | Connection | Objective
+    | Secret | Connection | Objective | Alert
 )  # fmt: skip
 ItemType = TypeVar("ItemType", bound=Item)
 
@@ -362,7 +362,7 @@ Companion: TypeAlias = DeadLetters | ViewErrors  # created and dropped with anot
 DroppedWithOwner: TypeAlias = DeadLetters | ViewErrors | Index | Sequence  # dropped with the item that they depend on
 HistoryItem: TypeAlias = Source | Table | MaterializedView  # with `retain_history_ms`
 Replaceable: TypeAlias = View | MaterializedView | Function  # with `group`
-Reader: TypeAlias = View | MaterializedView | Function | Sink | Endpoint  # with `known_columns`
+Reader: TypeAlias = View | MaterializedView | Function | Sink | Endpoint | Alert  # with `known_columns`
 
 
 def ready(item: ItemType) -> ItemType:

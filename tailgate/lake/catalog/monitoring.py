@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tailgate.lake.catalog.item_fields import ItemFields
+from tailgate.lake.catalog.formats import Record
+from tailgate.lake.catalog.item_fields import ItemFields, ReaderFields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,3 +24,29 @@ class Objective(ItemFields):
     limits_ms: Mapping[str, int]
     window_ms: int
     availability_ppm: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlertWebhook(Record):
+    """A URL that receives the notifications of an alert. `secret`: the id of the secret with the key of its signatures, or 0."""
+
+    url: str
+    format: Literal["plain", "alertmanager"] = "plain"
+    secret: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert(ReaderFields):
+    """An alert for each row of `query`, or for an objective that is violated.
+
+    - `objective`: the id of the objective, or 0 for an alert with a query.
+    - `hold_ms`: how long a row must exist before the alert fires.
+    - `webhooks`: empty for those of the process `tailgate watch`.
+    """
+
+    kind: ClassVar[Literal["alert"]] = "alert"
+    is_relation: ClassVar[bool] = False
+    objective: int
+    hold_ms: int
+    severity: str
+    webhooks: tuple[AlertWebhook, ...] = ()

@@ -57,12 +57,17 @@ def settings(references: ConnectionSettings, catalog: Catalog) -> Settings:
     return tuple((name, _setting(value, catalog)) for name, value in sorted(references.items()))
 
 
+def setting_of(secret: int, catalog: Catalog) -> Sealed:
+    """Returns the ciphertext of a secret."""
+    item = catalog[secret]
+    assert isinstance(item, Secret)
+    return Sealed(secret, item.ciphertext)
+
+
 def _setting(value: str | SecretReference | FileReference, catalog: Catalog) -> Setting:
     match value:
         case SecretReference(id):
-            secret = catalog[id]
-            assert isinstance(secret, Secret)
-            return Sealed(id, secret.ciphertext)
+            return setting_of(id, catalog)
         case FileReference(path):
             return File(path)
         case _:

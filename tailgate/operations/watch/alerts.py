@@ -27,6 +27,7 @@ class Condition:
     summary: str
     hint: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
+    webhooks_of: int = 0  # the id of the alert whose webhooks receive it; 0 for those of the process
 
     @property
     def identity(self) -> Identity:
@@ -68,14 +69,14 @@ class Notification:
     def to_json(self) -> dict[str, Any]:
         """Returns the notification as a JSON object."""
         condition = self.condition
-        names = ("alert", "key", "severity", "summary", "hint")
+        names = ("alert", "key", "severity", "summary", "hint", "webhooks_of")
         fields = {name: getattr(condition, name) for name in names} | {"fields": dict(condition.fields)}
         return {"n": self.n, "at": self.at, "event": self.kind, "since": self.since, "silenced": self.silenced, **fields}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Notification:
         """Returns the notification of a JSON object."""
-        names = ("alert", "key", "severity", "summary", "hint", "fields")
+        names = ("alert", "key", "severity", "summary", "hint", "fields", "webhooks_of")
         condition = Condition(**{name: data[name] for name in names})
         return Notification(data["n"], data["at"], data["event"], condition, data["since"], data["silenced"])
 

@@ -215,3 +215,5 @@ CHECKS = (
     Check("reader_near_limit", WARNING, 0.0, _held),
     Check("reader_stopped", PAGE, 0.0, _stopped_readers),
 )
+# names that users' alerts cannot have
+RESERVED = frozenset((*(check.alert for check in CHECKS), "objective_violated", "watch_was_stopped", "alert_failing"))

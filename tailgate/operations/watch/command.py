@@ -24,8 +24,10 @@ def arguments(options: argparse.Namespace) -> tuple[str, ...]:
 
 def watch(options: argparse.Namespace) -> int:
     """Runs the command."""
+    from tailgate.lake.catalog.secrets import Vault
     from tailgate.operations.endpoint import address
     from tailgate.operations.watch.main import Options, run
 
     metrics = None if options.metrics is None else address(options.metrics)
-    return run(Options(options.data, tuple(options.webhook), options.webhook_format, options.webhook_secret_file, metrics))
+    vault = Vault(options.secret_key_file, options.secrets_dir)
+    return run(Options(options.data, tuple(options.webhook), options.webhook_format, options.webhook_secret_file, metrics, vault))

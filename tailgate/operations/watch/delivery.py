@@ -12,12 +12,13 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 import urllib3
 
+from tailgate.lake.catalog.secrets import Sealed
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.operations.watch import notifications, payloads
@@ -28,6 +29,7 @@ log = logging.getLogger("tailgate.watch")
 
 RETRY_FIRST_S, RETRY_LAST_S = 1.0, 60.0
 REQUEST_S = 10.0  # for the connection, and again for the answer
+END_S = 5.0  # for a request that is running
 POLL_S = 10.0  # a thread that is not woken looks for notifications this often
 
 
@@ -54,6 +56,7 @@ class Webhook:
     secret: Callable[[], str | None]
     accepts: Callable[[Notification], bool]
     owner: str = ""  # of several targets with one URL, each has its position
+    sealed: Sealed | None = None  # the secret as the catalog has it
 
     @property
     def name(self) -> str:
@@ -66,7 +69,8 @@ class Webhook:
         content = payloads.body(notification, self.form, self.lake)
         try:
             headers = payloads.headers(notification, content, self.secret(), int(time.time()))
-            answer = _pool.request("POST", self.url, body=content, headers=headers, timeout=REQUEST_S, retries=False)
+            answer = _pool.request("POST", self.url, body=content, headers=headers, timeout=REQUEST_S, retries=False, preload_content=False)
+            answer.close()  # the body is not read
         except (urllib3.exceptions.HTTPError, TailgateError, OSError, ValueError) as error:
             return type(error).__name__
         return None if 200 <= answer.status < 300 else f"HTTP status {answer.status}"
@@ -119,8 +123,8 @@ class Deliverer(threading.Thread):
                 return
             if notification is not None and not notification.silenced and self.target.wants(notification) and not self._send(notification):
                 return
+            self.position = n  # also if it cannot be written now: a full disk must not repeat a notification
             notifications.set_position(self._lake, self.target.name, n)
-            self.position = n
 
     def _send(self, notification: Notification) -> bool:
         """Sends a notification until the target accepts it. Returns False if the thread ends before."""
@@ -131,3 +135,48 @@ class Deliverer(threading.Thread):
                 return False
             pause = min(2 * pause, RETRY_LAST_S)
         return True
+
+
+class Deliverers:
+    """The threads for all targets. A new target begins after the notification `start`."""
+
+    def __init__(self, lake: Lake, start: int) -> None:
+        self._lake, self._start = lake, start
+        self._threads: dict[str, Deliverer] = {}
+        self._first = True
+
+    def update(self, targets: Iterable[Target], newest: int, receiving: Collection[int]) -> None:
+        """Starts threads for new targets, and ends those of targets that do not exist any more and have received everything.
+
+        `newest`: the newest notification. `receiving`: the ids of the alerts that are active and have webhooks.
+        """
+        by_name = {target.name: target for target in targets}
+        if self._first:
+            notifications.forget_targets(self._lake, by_name)
+            self._first = False
+        for name, target in by_name.items():
+            thread = self._threads.get(name)
+            if thread is None:
+                thread = self._threads[name] = Deliverer(self._lake, target, self._start)
+                thread.start()
+            thread.target = target  # its secret may have changed
+        for name in self._threads.keys() - by_name.keys():
+            if self._threads[name].position >= newest and not receiving:
+                self._threads.pop(name).end()
+                notifications.forget_target(self._lake, name)
+
+    def wake(self) -> None:
+        """Makes all threads look for new notifications at once."""
+        for thread in self._threads.values():
+            thread.wake()
+
+    def undelivered(self, newest: int) -> dict[str, int]:
+        """Returns the number of notifications that each target has not received yet."""
+        return {name: newest - thread.position for name, thread in list(self._threads.items())}
+
+    def end(self) -> None:
+        """Ends all threads, and waits for requests that are running, at most END_S."""
+        for thread in self._threads.values():
+            thread.end()
+        for thread in self._threads.values():
+            thread.join(END_S)

@@ -7,21 +7,23 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tailgate.lake.errors import InvalidParameterValue
+from tailgate.lake.catalog import Alert
+from tailgate.lake.catalog.secrets import Vault
+from tailgate.lake.errors import Gone, InvalidParameterValue
 from tailgate.lake.folder import Lake
 from tailgate.operations.definitions import WATCH
 from tailgate.operations.endpoint import Address, Endpoint, opened
 from tailgate.operations.metrics import labeled
-from tailgate.operations.watch import checks, missed, notifications, payloads
-from tailgate.operations.watch.alerts import Event, Notification, alerts
-from tailgate.operations.watch.delivery import Deliverer, Target, Webhook
+from tailgate.operations.watch import checks, missed, objectives, payloads
+from tailgate.operations.watch.alert_items import AlertItems, webhooks
+from tailgate.operations.watch.alerts import Checked, Event, Notification, alerts
+from tailgate.operations.watch.delivery import Deliverers, Target, Webhook
 from tailgate.operations.watch.history import Recorder, relations
 from tailgate.operations.watch.notifications import Writer
-from tailgate.operations.watch.objectives import Objectives
 from tailgate.operations.watch.observation import Observation, Observer
 from tailgate.operations.watch.states import States
 
@@ -31,37 +33,38 @@ POLL_S = 1.0
 OVERDUE_S = 30.0  # an observation takes at most some seconds
 CLEAN_S = 3600.0  # between two removals of old notifications
 LAKE_WAIT_S = 0.2  # it may be started before the engine has created the lake
-END_S = 5.0  # for a request that is running
 SECRET_BYTES_MAX = 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of `tailgate watch`. `webhooks`: URLs that receive the notifications of all alerts."""
+    """The options of `tailgate watch`. `webhooks`: URLs that receive the notifications of all alerts without webhooks."""
 
     data: Path
     webhooks: tuple[str, ...] = ()
     form: payloads.Format = "plain"
     secret_file: Path | None = None
     metrics: Address | None = None
+    vault: Vault = field(default_factory=Vault)
 
 
 class Watcher:
-    """Observes a lake until `stop()`."""
+    """Observes a lake until `stop()`. `targets`: of the alerts without webhooks. `vault`: for the secrets of webhooks."""
 
-    def __init__(self, lake: Lake, targets: Sequence[Target]) -> None:
-        self._lake, self._targets = lake, targets
+    def __init__(self, lake: Lake, targets: Sequence[Target], vault: Vault | None = None) -> None:
+        self._lake, self._targets, self._vault = lake, targets, vault or Vault()
         self._stopping = threading.Event()
         self._observer, self._memory = Observer(lake), checks.Memory()
         self._writer = Writer(lake)
         self._history = Recorder(lake, time.time())
-        self._objectives = Objectives(lake, self._history.recent(0))
+        self._objectives = objectives.Objectives(lake, self._history.recent(0))
         history = self._writer.read.all()
         self._states = States(alerts(history), time.monotonic())
         self._known = {notification.condition.identity for notification in history}
         active = [alert.first for alert in alerts(history) if alert.resolved_at is None]
-        self._start = min([self._writer.newest, *(first - 1 for first in active)])  # a new target gets the alerts that are active
-        self._deliverers: list[Deliverer] = []
+        # a new target gets the alerts that are active
+        self._deliverers = Deliverers(lake, min([self._writer.newest, *(first - 1 for first in active)]))
+        self._alert_items = AlertItems(lake)
         self._seen_at = self._cleaned_at = 0.0
         self._observed_at = time.monotonic()
 
@@ -76,7 +79,7 @@ class Watcher:
 
     def undelivered(self) -> dict[str, int]:
         """Returns the number of notifications that each target has not received yet."""
-        return {deliverer.target.name: self.newest - deliverer.position for deliverer in self._deliverers}
+        return self._deliverers.undelivered(self.newest)
 
     def unready(self) -> str | None:
         """Returns why the lake is not observed, or None."""
@@ -88,10 +91,7 @@ class Watcher:
 
     def run(self) -> None:
         """Runs until `stop()`. Raises 55000 if another process writes notifications."""
-        notifications.forget_targets(self._lake, [target.name for target in self._targets])
-        self._deliverers = [Deliverer(self._lake, target, self._start) for target in self._targets]
-        for deliverer in self._deliverers:
-            deliverer.start()
+        self._alert_items.start()
         condition = missed.outage(self._lake, missed.seen(self._lake))
         if condition is not None and condition.identity not in self._known:
             self._append([Event("fired", condition), Event("resolved", condition)])
@@ -100,10 +100,8 @@ class Watcher:
                 self._observe()
                 self._stopping.wait(POLL_S)
         finally:
-            for deliverer in self._deliverers:
-                deliverer.end()
-            for deliverer in self._deliverers:
-                deliverer.join(END_S)
+            self._alert_items.end()
+            self._deliverers.end()
             self._writer.close()
 
     def _observe(self) -> None:
@@ -112,17 +110,26 @@ class Watcher:
         try:
             at = self._observer.observe(self._history.newest)
             self._observed_at = at.at_s
+            self._append(self._states.events(list(self._checked(at)), at.at_s), at.at_s)
+            receiving = {active.condition.webhooks_of for active in self._states.active.values()} - {0}
+            self._deliverers.update([*self._targets, *webhooks(at.catalog, self._lake.id, self._vault)], self.newest, receiving)
             self._record(at)
-            results = [*checks.checked(at, self._memory), self._objectives.checked(at.catalog)]
-            self._append(self._states.events(results, at.at_s), at.at_s)
             if now_s - self._seen_at >= missed.SEEN_S:
                 missed.record(self._lake, at)
                 self._seen_at = now_s
             if now_s - self._cleaned_at >= CLEAN_S:
                 self._writer.remove_old()
                 self._cleaned_at = now_s
-        except OSError as error:
+        except (OSError, Gone) as error:
             log.warning("the lake cannot be observed, or a notification cannot be written: %s; trying again", error)
+
+    def _checked(self, at: Observation) -> Iterator[Checked]:
+        """Yields the results of all checks."""
+        yield from checks.checked(at, self._memory)
+        violated = self._objectives.violated(at.catalog)
+        explicit = {item.objective for item in at.catalog.each(Alert)}
+        yield Checked(objectives.ALERT, tuple(condition for id, condition in violated.items() if id not in explicit))
+        yield from self._alert_items.checked(at.catalog, violated)
 
     def _record(self, at: Observation) -> None:
         """Records the freshness lags that gateways have reported, and judges the objectives."""
@@ -138,15 +145,15 @@ class Watcher:
             if now_s is not None:
                 self._states.apply(event, notification.at, now_s)
         if events:
-            for deliverer in self._deliverers:
-                deliverer.wake()
+            self._deliverers.wake()
 
 
 def _log(notification: Notification) -> None:
+    """Logs a notification, but not the values of a row."""
     condition = notification.condition
-    name = f"{condition.alert} {condition.key}".rstrip()
+    text = f": {condition.summary}" if condition.alert in checks.RESERVED else ""
     level = logging.INFO if notification.kind == "resolved" else logging.WARNING
-    log.log(level, "alert %s %s (notification %d): %s", name, notification.kind, notification.n, condition.summary)
+    log.log(level, "alert %s %s (notification %d)%s", condition.alert, notification.kind, notification.n, text)
 
 
 def _connect(endpoint: Endpoint, watcher: Watcher) -> None:
@@ -159,7 +166,11 @@ def _connect(endpoint: Endpoint, watcher: Watcher) -> None:
 
 
 def _targets(options: Options, secret: str | None, lake: Lake) -> list[Target]:
-    return [Webhook(url, options.form, lake.id, lambda: secret, lambda notification: True) for url in dict.fromkeys(options.webhooks)]
+    return [Webhook(url, options.form, lake.id, lambda: secret, _without_webhooks) for url in dict.fromkeys(options.webhooks)]
+
+
+def _without_webhooks(notification: Notification) -> bool:
+    return not notification.condition.webhooks_of
 
 
 def _secret(path: Path) -> str:
@@ -179,6 +190,7 @@ def run(options: Options) -> int:
     for url in options.webhooks:
         if not url.startswith(("http://", "https://")):
             raise InvalidParameterValue(f"--webhook {url} is not a URL of http or https")
+    options.vault.check()
     secret = None if options.secret_file is None else _secret(options.secret_file)
     endpoint = opened(options.metrics, WATCH)
     stopping = threading.Event()
@@ -195,7 +207,7 @@ def run(options: Options) -> int:
         if stopping.wait(LAKE_WAIT_S):
             return 0
     lake = Lake(options.data)
-    watchers.append(Watcher(lake, _targets(options, secret, lake)))
+    watchers.append(Watcher(lake, _targets(options, secret, lake), options.vault))
     if endpoint is not None:
         _connect(endpoint, watchers[0])
     print(f"ready watch={options.data}", flush=True)

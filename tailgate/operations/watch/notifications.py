@@ -124,5 +124,10 @@ def forget_targets(lake: Lake, existing: Iterable[str]) -> None:
             files.discard(path)
 
 
+def forget_target(lake: Lake, target: str) -> None:
+    """Removes the position of a target."""
+    files.discard(lake.path / FOLDER / "targets" / target)
+
+
 def _another(path: Path) -> ObjectNotInPrerequisiteState:
     return ObjectNotInPrerequisiteState(f"another tailgate watch runs on the lake in {path}", hint="Stop it first.")

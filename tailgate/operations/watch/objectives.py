@@ -22,7 +22,7 @@ from tailgate.lake.catalog import Catalog, Objective
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import files
 from tailgate.operations.sketch import STEP_S, Sketch
-from tailgate.operations.watch.alerts import PAGE, Checked, Condition
+from tailgate.operations.watch.alerts import PAGE, Condition
 from tailgate.operations.watch.history import HOUR_STEPS, Step
 from tailgate.operations.watch.notifications import FOLDER
 
@@ -115,10 +115,10 @@ class Objectives:
             content = json.dumps({str(id): asdict(state) for id, state in self._states.items()})
             files.replace(self._lake.path / FOLDER / "objectives", content.encode())
 
-    def checked(self, catalog: Catalog) -> Checked:
-        """Returns the alert of the objectives that are violated."""
-        violated = ((item, self._states.get(item.id)) for item in catalog.each(Objective))
-        return Checked(ALERT, tuple(_condition(item, catalog, s) for item, s in violated if s is not None and s.state == VIOLATED))
+    def violated(self, catalog: Catalog) -> dict[int, Condition]:
+        """Returns the conditions of the objectives that are violated, by id."""
+        states = ((item, self._states.get(item.id)) for item in catalog.each(Objective))
+        return {item.id: _condition(item, catalog, s) for item, s in states if s is not None and s.state == VIOLATED}
 
     def _window(self, item: Objective, step: int) -> Sketch:
         """Returns the lags of the objective's relation in the window that ends with a step."""

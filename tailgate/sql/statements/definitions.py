@@ -1,4 +1,4 @@
-"""CREATE, ALTER, DROP and COMMENT statements for views, functions, indexes, schemas, subscriptions, endpoints and objectives."""
+"""CREATE, ALTER, DROP and COMMENT statements for views, functions, indexes, schemas, subscriptions, endpoints, objectives and alerts."""
 
 from __future__ import annotations
 
@@ -58,6 +58,22 @@ class CreateObjective:
     limits: tuple[tuple[str, str], ...]
     availability: str | None = None
     over: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAlert:
+    """CREATE ALERT name {ON objective | AS query} [FOR interval] [SEVERITY text] [NOTIFY WEBHOOK url [WITH (options)], …].
+
+    Exactly one of `objective` and `query` is not None. `hold`: an interval as typed.
+    """
+
+    name: Name
+    objective: Name | None
+    query: QueryText | None
+    hold: str | None = None
+    severity: str | None = None
+    webhooks: tuple[tuple[str, Options], ...] = ()
     if_not_exists: bool = False
 
 
@@ -192,7 +208,7 @@ class CreateSequence:
 
 ObjectKind: TypeAlias = Literal[
     "source", "table", "view", "materialized view", "sink", "index", "sequence", "subscription", "secret", "connection", "endpoint",
-    "objective",
+    "objective", "alert",
 ]  # fmt: skip
 
 

@@ -49,7 +49,6 @@ from tailgate.sql.statements.parsers import (
     cursors,
     functions,
     indexes,
-    objectives,
     objects,
     roles,
     schemas,
@@ -59,6 +58,7 @@ from tailgate.sql.statements.parsers import (
 )
 from tailgate.sql.statements.parsers import writes as write_parsers
 from tailgate.sql.statements.parsers.kafka import connections, source_commands, sources_and_sinks
+from tailgate.sql.statements.parsers.monitoring import alerts, objectives
 from tailgate.sql.statements.parsers.tables import create_table
 from tailgate.sql.statements.parsers.web import endpoints, tokens
 from tailgate.sql.statements.references import named_connections
@@ -271,6 +271,13 @@ TABLE: tuple[Kind, ...] = (
     ),
     Kind(d.CreateSequence, after("CREATE SEQUENCE", sequences.create_sequence), CATALOG, _sequence, tag="CREATE SEQUENCE"),
     Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
+    Kind(
+        d.CreateAlert,
+        after("CREATE ALERT", alerts.create_alert),
+        CATALOG,
+        lambda t: (BeSuperuser("create alert"), CreateItem(t.name)),
+        tag="CREATE ALERT",
+    ),
     Kind(d.CreateObjective, after("CREATE OBJECTIVE", objectives.create_objective), CATALOG, _new, tag="CREATE OBJECTIVE"),
     Kind(
         d.CreateEndpoint,

@@ -75,7 +75,7 @@ class Show:
 SHOWS = (
     "sources", "topics", "views", "materialized views", "sinks", "subscriptions", "tables", "objects", "columns", "errors", "indexes",
     "schemas", "databases", "secrets", "connections", "create connection", "endpoints", "create endpoint", "tokens",
-    "objectives", "create objective",
+    "objectives", "create objective", "alerts", "create alert",
     "create source", "create view", "create materialized view", "create sink", "create table",
     "streams", "ksqldb tables", "ksqldb functions", "queries", "describe", "describe function",
     "create function", "create index", "create subscription", "functions", "setting", "all",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tailgate.lake.catalog.names import Name
+from tailgate.sql.statements.definitions import CreateAlert
 from tailgate.sql.statements.kafka_statements import Avro, CreateConnection, CreateSink, CreateSource, Protobuf
 from tailgate.sql.statements.values import Options, SecretName
 
@@ -11,6 +12,8 @@ def named_connections(statement: object) -> list[Name]:
     """Returns the names of the connections and secrets that a statement uses."""
     if isinstance(statement, CreateConnection):
         return _secrets(statement.options)
+    if isinstance(statement, CreateAlert):
+        return [name for _, options in statement.webhooks for name in _secrets(options)]
     if not isinstance(statement, CreateSource | CreateSink):
         return []
     formats = [f for f in (statement.key_format, statement.value_format) if isinstance(f, Avro | Protobuf)]

@@ -11,6 +11,7 @@ from tailgate.sql.statements.definitions import (
     AlterSchema,
     Comment,
     CommentOnFunction,
+    CreateAlert,
     CreateEndpoint,
     CreateFunction,
     CreateIndex,
@@ -95,5 +96,5 @@ Statement: TypeAlias = (
     | CommentOnFunction | CreateTableAs | AlterTable | SetConstraints
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
-    | CreateObjective | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb | PullKsqldb | InsertMessage
+    | CreateObjective | CreateAlert | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb | PullKsqldb | InsertMessage
 )  # fmt: skip

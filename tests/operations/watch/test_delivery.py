@@ -149,6 +149,27 @@ def test_a_webhook_that_fails_misses_nothing(lake: Lake, writer: Writer, receive
     stopped(deliverer)
 
 
+def test_a_full_disk_does_not_repeat_notifications(lake: Lake, writer: Writer, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer.append(FIRED)
+    deliverer = delivering(lake, webhook(receiver))
+    until(lambda: len(receiver.bodies) == 1, 10)
+
+    def full(lake: Lake, target: str, n: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(notifications, "set_position", full)
+        writer.append(FIRED)
+        deliverer.wake()
+        until(lambda: len(receiver.bodies) == 2, 10)
+        time.sleep(0.3)
+    writer.append(FIRED)
+    deliverer.wake()
+    until(lambda: notifications.position(lake, deliverer.target.name) == 3, 10)
+    assert [body["id"] for body in receiver.bodies] == [1, 2, 3]
+    stopped(deliverer)
+
+
 def test_a_webhook_that_does_not_listen(lake: Lake, writer: Writer, receiver: Receiver) -> None:
     target = webhook(receiver)
     receiver.stop()

@@ -83,6 +83,21 @@ def test_a_view_that_divides_by_zero(system: Alerted) -> None:
     until(lambda: system.receiver.events("view_failing", "quotients") == ["fired", "resolved"], REPAIRED_S)
 
 
+def test_an_alert_of_a_query_and_an_objective(system: Alerted) -> None:
+    system.run(
+        f"CREATE ALERT large AS SELECT id FROM notes WHERE id > 1000 NOTIFY WEBHOOK '{system.receiver.url}'",
+        "CREATE OBJECTIVE impossible ON notes (FRESHNESS max '1 ms') OVER '10 s'",
+        "INSERT INTO notes VALUES (1001)",
+    )
+    until(lambda: system.receiver.events("large", "1001") == ["fired"], RAISED_S)
+    system.run("DELETE FROM notes WHERE id > 1000")
+    until(lambda: system.receiver.events("large", "1001") == ["fired", "resolved"], RAISED_S)
+    until(lambda: system.receiver.events("objective_violated", "impossible")[:1] == ["fired"], 3 * RAISED_S)
+    system.run("DROP OBJECTIVE impossible", "DROP ALERT large")
+    ((samples, unknown),) = system.run("SELECT sum(samples), max(unknown) FROM tailgate.freshness_history WHERE name = 'notes'")
+    assert samples > 0 and unknown is not None
+
+
 def test_a_poison_record(system: Alerted) -> None:
     system.send("watched", "no JSON")
     until(lambda: system.receiver.events("source_stalled", "watched") == ["fired"], RAISED_S)

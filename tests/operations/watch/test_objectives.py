@@ -109,7 +109,7 @@ def test_an_objective_and_its_state(live: Live, sql: psycopg.Connection[Any]) ->
     objectives = judged(lake, lags(100), lags(12_000), lags(100))
     reason = "the p95 of its freshness lag is above 5000 ms"
     assert sql.execute(query).fetchall() == [("public", "fresh", "v", goals, "violated", 7_000, reason)]
-    (condition,) = objectives.checked(lake.catalog()).conditions or ()
+    (condition,) = objectives.violated(lake.catalog()).values()
     assert (condition.alert, condition.key) == ("objective_violated", "fresh")
     assert condition.summary == f"objective fresh of v is violated: {reason}"
     figures = (
@@ -121,7 +121,7 @@ def test_an_objective_and_its_state(live: Live, sql: psycopg.Connection[Any]) ->
     again = Objectives(lake)
     step = states(lake)[item.id].step
     again.judge(lake.catalog(), [(step + 1, {item.depends[0]: lags(100)}), (step + 2, {item.depends[0]: lags(100)})])
-    assert again.checked(lake.catalog()).conditions == ()
+    assert again.violated(lake.catalog()) == {}
     assert sql.execute(query).fetchall() == [("public", "fresh", "v", goals, "met", None, None)]
     assert [row[:5] for row in sql.execute("SHOW OBJECTIVES").fetchall()] == [
         ("fresh", "v", goals, "met", sql.execute("SELECT since FROM tailgate.objectives").fetchall()[0][0])

@@ -15,6 +15,7 @@ from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Source
 from tailgate.lake.catalog.secrets import settings
 from tailgate.sql.statements import (
+    CreateAlert,
     CreateConnection,
     CreateFunction,
     CreateKsqldbItem,
@@ -35,6 +36,7 @@ Creation = (
     | CreateTable
     | CreateSubscription
     | CreateObjective
+    | CreateAlert
     | CreateSecret
     | CreateConnection
     | CreateKsqldbItem
@@ -85,6 +87,8 @@ class NewItems:
                 return (table, *others)
             case CreateSubscription():
                 return (ddl.create_subscription(statement, text, catalog),)
+            case CreateAlert():
+                return (ddl.create_alert(statement, text, catalog),)
             case CreateObjective():
                 return (ddl.create_objective(statement, text, catalog),)
             case CreateFunction():

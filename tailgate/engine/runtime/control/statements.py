@@ -47,6 +47,7 @@ from tailgate.sql.statements import (
     Comment,
     CommentOnFunction,
     ControlQueries,
+    CreateAlert,
     CreateConnection,
     CreateEndpoint,
     CreateFunction,
@@ -121,7 +122,7 @@ class Statements:
                 return self._answer(statement.action.upper())
             case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction() | CreateSubscription():
                 return self._create(statement, text, settings.get("role"), names, client)
-            case CreateSecret() | CreateConnection() | CreateObjective():
+            case CreateSecret() | CreateConnection() | CreateObjective() | CreateAlert():
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateSequence():
                 return self._create_sequence(statement, settings.get("role"), names, client)

@@ -21,7 +21,7 @@ from tailgate.sql.statements.tables import AlterTable
 KINDS: dict[str, ObjectKind] = {
     "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "sequence": "sequence",
     "subscription": "subscription", "secret": "secret", "connection": "connection", "endpoint": "endpoint",
-    "objective": "objective",
+    "objective": "objective", "alert": "alert",
 }  # fmt: skip
 
 

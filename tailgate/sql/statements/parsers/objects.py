@@ -142,13 +142,13 @@ def drop(cursor: Parser) -> Drop | DropRole | DropFunction | DropSchema:
 
 OF_SCHEMA = (
     "sources", "views", "materialized views", "sinks", "subscriptions", "tables", "functions", "objects", "secrets", "connections",
-    "endpoints", "objectives",
+    "endpoints", "objectives", "alerts",
 )  # fmt: skip
 LISTS = (
     "sources", "topics", "views", "sinks", "subscriptions", "tables", "functions", "objects", "schemas", "databases", "secrets",
-    "connections", "endpoints", "objectives", "tokens",
+    "connections", "endpoints", "objectives", "alerts", "tokens",
 )  # fmt: skip
-CREATED = ("source", "view", "sink", "table", "index", "subscription", "connection", "endpoint", "objective")
+CREATED = ("source", "view", "sink", "table", "index", "subscription", "connection", "endpoint", "objective", "alert")
 
 
 def show(cursor: Parser) -> Show:

@@ -1,0 +1,87 @@
+"""Evaluates the queries of alerts for `tailgate watch`, with the privileges of their owners.
+
+    {"n": catalog's entry, "rows": [[key, {column: value}], …]}      the newest rows, at most ROWS_MAX
+    {"error": SQLSTATE}                                             of a query that fails
+
+The key of a row are the columns that a key of the query proves, or all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from tailgate.gateway.http.json_rows import row_writer
+from tailgate.gateway.serving.prepared import Prepared, bind
+from tailgate.gateway.serving.service import Serving
+from tailgate.lake.catalog import Alert, Catalog, known_columns
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.authorization import authorize, renamed
+from tailgate.sql.plan.properties import key
+from tailgate.sql.statements import QueryText
+from tailgate.values import raw
+
+ROWS_MAX = 1_000  # as many as there can be active alerts
+TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class BoundAlert:
+    """The bound query of an alert, and the positions of the columns that identify a row."""
+
+    prepared: Prepared
+    key: tuple[int, ...]
+
+
+def bind_alert(item: Alert, catalog: Catalog, catalog_n: int) -> BoundAlert:
+    """Binds the query of an alert. Raises the errors of a query that can no longer be read."""
+    prepared = bind(QueryText(item.query), (), catalog.stored, catalog_n, known_columns(item))
+    prepared = replace(prepared, demands=renamed(prepared.demands, item.id))
+    positions = key(prepared.query.plan)
+    return BoundAlert(prepared, tuple(range(len(prepared.columns))) if positions is None else positions)
+
+
+class AlertQueries:
+    """The queries of the alerts of the newest catalog."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._catalog_n = -1
+        self._bound: dict[int, BoundAlert] = {}
+
+    async def rows(self, id: int) -> dict[str, Any]:
+        """Returns the answer for an alert; an empty one if it does not exist."""
+        catalog, catalog_n = self._serving.progress.known
+        item = catalog.items.get(id)
+        if not isinstance(item, Alert) or not item.query:
+            return {}
+        try:
+            return {"n": catalog_n, "rows": await self._rows(item, catalog, catalog_n)}
+        except TailgateError as error:
+            return {"error": error.sqlstate}
+
+    async def _rows(self, item: Alert, catalog: Catalog, catalog_n: int) -> list[tuple[str, dict[str, Any]]]:
+        if self._catalog_n != catalog_n:
+            self._bound, self._catalog_n = {}, catalog_n
+        bound = self._bound.get(item.id)
+        if bound is None:
+            bound = self._bound[item.id] = await self._serving.workers.run_bounded(bind_alert, item, catalog, catalog_n)
+        query = authorize(bound.prepared, catalog.all_roles()[item.owner], catalog)
+        table = await self._serving.queries.run(query, (), timeout=TIMEOUT_S)
+        return _identified(bound, table.slice(0, ROWS_MAX))
+
+
+def _identified(bound: BoundAlert, table: pa.Table) -> list[tuple[str, dict[str, Any]]]:
+    """Returns the key and the object of each row."""
+    columns = bound.prepared.columns
+    write = row_writer(columns)
+    values = [raw.values(raw.stored(table.column(i), c.type), c.type) for i, c in enumerate(columns)]
+    objects = [json.loads(write(row)) for row in zip(*values, strict=True)]
+    return [(", ".join(_text(row[columns[i].name]) for i in bound.key), row) for row in objects]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""Parsers of the statements about items that `tailgate watch` evaluates."""

@@ -1,0 +1,65 @@
+"""Parses CREATE ALERT: an alert for each row of a query, or for an objective that is violated.
+
+    CREATE ALERT late AS SELECT id FROM orders WHERE due < now() FOR '10 s' SEVERITY 'page' NOTIFY WEBHOOK 'https://…'
+
+The query ends before FOR 'interval', SEVERITY 'text' and NOTIFY WEBHOOK.
+"""
+
+from __future__ import annotations
+
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements.definitions import CreateAlert
+from tailgate.sql.statements.parsers.clauses import if_not_exists, query, relation_name, with_options
+from tailgate.sql.statements.values import Options, QueryText
+
+TARGETS = ("webhook", "kafka", "command")
+
+
+def create_alert(cursor: Parser) -> CreateAlert:
+    """Parses [IF NOT EXISTS] name {ON objective | AS query} …, after CREATE ALERT."""
+    absent = if_not_exists(cursor)
+    this = relation_name(cursor)
+    objective = relation_name(cursor) if cursor.accept_word("on") else None
+    text = None
+    if objective is None:
+        cursor.expect_word("as")
+        text = _query(cursor)
+    hold = cursor.string() if cursor.accept_word("for") else None
+    severity = cursor.string() if cursor.accept_word("severity") else None
+    webhooks = tuple(cursor.listed(_webhook)) if cursor.accept_word("notify") else ()
+    return CreateAlert(this, objective, text, hold, severity, webhooks, absent)
+
+
+def _query(cursor: Parser) -> QueryText:
+    """Parses the query, up to the first clause of the alert."""
+    end = cursor.index
+    depth = 0
+    while cursor.tokens[end].kind != "end" and not (depth == 0 and _at_clause(cursor, end)):
+        token = cursor.tokens[end]
+        depth += (token.kind == "operator") * ((token.value in ("(", "[")) - (token.value in (")", "]")))
+        end += 1
+    part = Parser(cursor.text[: cursor.tokens[end - 1].end], index=cursor.index)
+    text = query(part)
+    part.finish()
+    cursor.index = end
+    return text
+
+
+def _at_clause(cursor: Parser, index: int) -> bool:
+    token, following = cursor.tokens[index], cursor.tokens[min(index + 1, len(cursor.tokens) - 1)]
+    if token.kind != "word":
+        return False
+    return (token.value in ("for", "severity") and following.kind == "string") or (token.value == "notify" and following.value in TARGETS)
+
+
+def _webhook(cursor: Parser) -> tuple[str, Options]:
+    """Parses WEBHOOK 'url' [WITH (options)]."""
+    at = cursor.position
+    target = cursor.any_word(*TARGETS)
+    if target is None:
+        raise cursor.error()
+    if target != "webhook":
+        raise FeatureNotSupported(f"NOTIFY {target.upper()} is not supported", hint="Use NOTIFY WEBHOOK.", position=at)
+    url = cursor.string()
+    return url, with_options(cursor)[0]
