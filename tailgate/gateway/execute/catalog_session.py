@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailgate.gateway.execute.alerts import alert_rows, objective_states
+from tailgate.gateway.execute.monitoring.alerts import alert_rows, objective_states
 from tailgate.gateway.execute.subscriptions import progress
 from tailgate.gateway.freshness import rows as freshness
 from tailgate.gateway.resources.concurrency import Requester

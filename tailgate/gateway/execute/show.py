@@ -14,7 +14,7 @@ from tailgate.gateway.catalog.relations import rows as catalog_rows
 from tailgate.gateway.catalog.relations.constraint_rows import beyond_rows
 from tailgate.gateway.catalog.relations.item_status import LISTS, NAME
 from tailgate.gateway.execute import catalog_changes, subscriptions
-from tailgate.gateway.execute.alerts import objective_states
+from tailgate.gateway.execute.monitoring.alerts import objective_states
 from tailgate.gateway.ksqldb import entities
 from tailgate.gateway.ksqldb import lists as ksqldb_lists
 from tailgate.gateway.results.rows import TableRows, Tagged

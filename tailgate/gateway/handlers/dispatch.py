@@ -32,6 +32,7 @@ from tailgate.gateway.execute import (
     time_expressions,
     tokens,
 )
+from tailgate.gateway.execute.monitoring import silences
 from tailgate.gateway.execute.tables import changes, copy_in, create_table_as
 from tailgate.gateway.execute.tables import writes as table_writes
 from tailgate.gateway.ksqldb import targets
@@ -187,6 +188,7 @@ EXECUTORS: dict[type, Executor] = {
     s.CloseCursor: Executor(cursors.close),
     s.FetchSubscription: Executor(subscriptions.fetch, subscriptions.bind_fetch),
     s.Acknowledge: Executor(subscriptions.acknowledge, subscriptions.bind_acknowledge),
+    s.Silence: Executor(silences.run),
     s.Show: Executor(show.run, show.bind),
     s.Explain: Executor(explain.run, explain.bind),
     s.Print: Executor(show.run_print, show.bind_print),

@@ -10,7 +10,7 @@ import asyncio
 import ipaddress
 from collections.abc import Sequence
 
-from tailgate.gateway.execute.alert_queries import AlertQueries
+from tailgate.gateway.execute.monitoring.alert_queries import AlertQueries
 from tailgate.gateway.server import listening
 from tailgate.gateway.server.connection import Connection, Connections
 from tailgate.gateway.session.gateway import Gateway

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from tailgate.lake.folder import Lake
 from tailgate.operations.definitions import WATCH
 from tailgate.operations.endpoint import Address, Endpoint, opened
 from tailgate.operations.metrics import labeled
-from tailgate.operations.watch import checks, missed, objectives, payloads
+from tailgate.operations.watch import checks, missed, objectives, payloads, silences
 from tailgate.operations.watch.alert_items import AlertItems, webhooks
 from tailgate.operations.watch.alerts import Checked, Event, Notification, alerts
 from tailgate.operations.watch.delivery import Deliverers, Target, Webhook
@@ -110,7 +110,8 @@ class Watcher:
         try:
             at = self._observer.observe(self._history.newest)
             self._observed_at = at.at_s
-            self._append(self._states.events(list(self._checked(at)), at.at_s), at.at_s)
+            silenced = silences.silenced(self._lake)
+            self._append(self._states.events(list(self._checked(at)), at.at_s, silenced), at.at_s, silenced)
             receiving = {active.condition.webhooks_of for active in self._states.active.values()} - {0}
             self._deliverers.update([*self._targets, *webhooks(at.catalog, self._lake.id, self._vault)], self.newest, receiving)
             self._record(at)
@@ -137,13 +138,13 @@ class Watcher:
         ids = [item.id for item in relations(at.catalog)]
         self._objectives.judge(at.catalog, self._history.reported(rows, ids, at.now / 1000))
 
-    def _append(self, events: Sequence[Event], now_s: float | None = None) -> None:
+    def _append(self, events: Sequence[Event], now_s: float | None = None, silenced: Collection[str] = ()) -> None:
         """Makes events durable, and changes the state by those that `States` has returned."""
         for event in events:
-            notification = self._writer.append(event)
+            notification = self._writer.append(event, silenced=event.condition.alert in silenced)
             _log(notification)
             if now_s is not None:
-                self._states.apply(event, notification.at, now_s)
+                self._states.apply(notification, now_s)
         if events:
             self._deliverers.wake()
 

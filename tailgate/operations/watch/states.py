@@ -7,10 +7,10 @@ If a check cannot know its conditions, its alerts keep their state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from tailgate.operations.watch.alerts import Alert, Checked, Condition, Event, Identity
+from tailgate.operations.watch.alerts import Alert, Checked, Condition, Event, Identity, Notification
 
 QUIET_S = 3.0  # a condition that returns within this time continues the same alert
 UPDATE_S = 10.0  # between two updates of an alert
@@ -25,17 +25,23 @@ class Active:
     since: int
     seen_at: float
     updated_at: float
+    silenced: bool = False  # its last notification was not sent
 
 
 class States:
-    """The alerts that are pending or active. Give the events of `events` to `apply` as soon as they are durable."""
+    """The alerts that are pending or active. Give the notifications of `events` to `apply` when they are durable."""
 
     def __init__(self, active: Iterable[Alert], now_s: float) -> None:
         self._pending: dict[Identity, float] = {}  # since when the condition holds
-        self.active = {a.condition.identity: Active(a.condition, a.since, now_s, now_s) for a in active if a.resolved_at is None}
+        self.active = {
+            a.condition.identity: Active(a.condition, a.since, now_s, now_s, a.silenced) for a in active if a.resolved_at is None
+        }
 
-    def events(self, checks: Iterable[Checked], now_s: float) -> list[Event]:
-        """Returns the events of the results of all checks. An alert without a check is resolved: it does not exist any more."""
+    def events(self, checks: Iterable[Checked], now_s: float, silenced: Collection[str] = ()) -> list[Event]:
+        """Returns the events of the results of all checks. An alert without a check is resolved: it does not exist any more.
+
+        An alert that fired while it was `silenced` is updated when the silence ends.
+        """
         unknown: set[str] = set()
         holding: set[Identity] = set()
         events: list[Event] = []
@@ -46,7 +52,8 @@ class States:
             for condition in checked.conditions:
                 if condition.identity not in holding:
                     holding.add(condition.identity)
-                    events += self._held(condition, checked.hold_s, now_s, len(events))
+                    audible = condition.alert not in silenced
+                    events += self._held(condition, checked.hold_s, now_s, len(events), audible)
         for identity in [i for i in self._pending if i not in holding and i[0] not in unknown]:
             del self._pending[identity]
         for identity, active in self.active.items():
@@ -56,20 +63,20 @@ class States:
                 events.append(Event("resolved", active.condition, active.since))
         return events
 
-    def apply(self, event: Event, at: int, now_s: float) -> None:
-        """Changes the state by an event whose notification is durable. `at`: its time in ms since the epoch."""
-        identity = event.condition.identity
-        match event.kind:
+    def apply(self, notification: Notification, now_s: float) -> None:
+        """Changes the state by a notification that is durable."""
+        identity = notification.condition.identity
+        match notification.kind:
             case "fired":
                 del self._pending[identity]
-                self.active[identity] = Active(event.condition, at, now_s, now_s)
+                self.active[identity] = Active(notification.condition, notification.since, now_s, now_s, notification.silenced)
             case "updated":
                 active = self.active[identity]
-                active.condition, active.updated_at = event.condition, now_s
+                active.condition, active.updated_at, active.silenced = notification.condition, now_s, notification.silenced
             case "resolved":
                 del self.active[identity]
 
-    def _held(self, condition: Condition, hold_s: float, now_s: float, coming: int) -> list[Event]:
+    def _held(self, condition: Condition, hold_s: float, now_s: float, coming: int, audible: bool) -> list[Event]:
         active = self.active.get(condition.identity)
         if active is None:
             since = self._pending.setdefault(condition.identity, now_s)
@@ -77,4 +84,5 @@ class States:
             return [Event("fired", condition)] if now_s - since >= hold_s and not full else []
         active.seen_at = now_s
         changed = condition != active.condition and now_s - active.updated_at >= UPDATE_S
+        changed = changed or (active.silenced and audible)
         return [Event("updated", condition, active.since)] if changed else []

@@ -29,6 +29,7 @@ from tailgate.sql.statements.definitions import (
     FunctionName,
     IndexColumn,
     ObjectKind,
+    Silence,
 )
 from tailgate.sql.statements.kafka_statements import (
     AlterSecret,
@@ -251,6 +252,7 @@ __all__ = [
     "SetOwner",
     "SetType",
     "Show",
+    "Silence",
     "Statement",
     "StatementText",
     "Strategy",

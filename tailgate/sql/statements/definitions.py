@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from tailgate.lake.catalog.items import Volatility
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
-from tailgate.sql.statements.values import Options, OptionValue, QueryText
+from tailgate.sql.statements.values import Options, OptionValue, QueryText, Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,14 @@ class CreateAlert:
     severity: str | None = None
     webhooks: tuple[tuple[str, Options], ...] = ()
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """SILENCE alert UNTIL time. `until`: a time expression, or a timestamp as typed."""
+
+    name: Name
+    until: Time | str
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,6 +252,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(q.DeclareCursor, {"DECLARE": cursors.declare}, SESSION, tag="DECLARE CURSOR"),
     Kind(q.CloseCursor, {"CLOSE": cursors.close}, SESSION),
     Kind(q.Acknowledge, {"ACKNOWLEDGE": subscriptions.acknowledge}, SESSION, tag="ACKNOWLEDGE"),
+    Kind(d.Silence, {"SILENCE": alerts.silence}, SESSION, lambda t: (BeSuperuser("silence alerts"),), tag="SILENCE"),
     Kind(Empty, {}, SESSION),
     # items of the catalog
     Kind(d.CreateView, {"CREATE": objects.create}, CATALOG, lambda t: (CreateItem(t.name, t.replace),), tag="CREATE VIEW"),

@@ -23,6 +23,7 @@ from tailgate.sql.statements.definitions import (
     Drop,
     DropFunction,
     DropSchema,
+    Silence,
 )
 from tailgate.sql.statements.kafka_statements import (
     AlterSecret,
@@ -96,5 +97,5 @@ Statement: TypeAlias = (
     | CommentOnFunction | CreateTableAs | AlterTable | SetConstraints
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
-    | CreateObjective | CreateAlert | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb | PullKsqldb | InsertMessage
+    | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb | PullKsqldb | InsertMessage
 )  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 
 from tailgate.lake.catalog import Objective
 from tailgate.operations.sketch import STEP_S, Sketch
-from tailgate.operations.watch import alert_items, main, states
+from tailgate.operations.watch import alert_items, main, silences, states
 from tailgate.operations.watch.delivery import Webhook
 from tailgate.operations.watch.objectives import Objectives
 from testing.engine_process import until
@@ -147,6 +147,28 @@ def test_an_alert_on_an_objective(
         sql.execute("DROP OBJECTIVE fresh")
 
 
+def test_a_silence(live: Live, sql: psycopg.Connection[Any], receivers: tuple[Receiver, Receiver], watcher: main.Watcher) -> None:
+    process, _ = receivers
+    sql.execute("CREATE ALERT many AS SELECT id FROM v WHERE id > 50")
+    sql.execute("SILENCE many UNTIL now() + interval '1 hour'")
+    live.tick([((51, "x", 1.0), 1)])
+    state = "SELECT state, silenced FROM tailgate.alerts WHERE alert = 'many'"
+    until(lambda: sql.execute(state).fetchall() == [("firing", True)], RAISED_S)
+    time.sleep(0.5)
+    assert process.events("many") == []
+    sql.execute("SILENCE many UNTIL '2000-01-01'")
+    until(lambda: process.events("many") == ["updated"], RAISED_S)
+    assert sql.execute(state).fetchall() == [("firing", False)]
+    sql.execute("SILENCE disk_full UNTIL timestamptz '2100-01-01 00:00:00+00'")
+    assert silences.silenced(live.model.lake) == {"disk_full"}
+    with pytest.raises(psycopg.errors.UndefinedObject, match='alert "nothing" does not exist'):
+        sql.execute("SILENCE nothing UNTIL '2100-01-01'")
+    with pytest.raises(psycopg.errors.InvalidDatetimeFormat):
+        sql.execute("SILENCE many UNTIL 'later'")
+    with pytest.raises(psycopg.errors.ActiveSqlTransaction), sql.transaction():
+        sql.execute("SILENCE many UNTIL '2100-01-01'")
+
+
 def test_the_texts_of_alerts(sql: psycopg.Connection[Any]) -> None:
     sql.execute("CREATE VIEW names AS SELECT id, name FROM v")
     text = "CREATE ALERT late AS SELECT substring(name FOR 2) AS n FROM names FOR '10 s' SEVERITY 'ticket'"
@@ -216,7 +238,12 @@ def test_only_superusers_create_alerts_and_see_webhooks(live: Live, sql: psycopg
     ):
         sql.execute(statement.encode())
     with psycopg.connect(live.dsn.replace("ann", "bea"), autocommit=True) as bea:
-        for statement in ("CREATE ALERT own.a AS SELECT id FROM v", "SHOW CREATE ALERT public.a", "DROP ALERT public.a"):
+        for statement in (
+            "CREATE ALERT own.a AS SELECT id FROM v",
+            "SHOW CREATE ALERT public.a",
+            "DROP ALERT public.a",
+            "SILENCE disk_full UNTIL '2100-01-01'",
+        ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 bea.execute(statement.encode())
         assert "token" not in str(bea.execute("SHOW ALERTS").fetchall())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from tailgate.operations.watch.alerts import Alert, Checked, Condition, Event, Notification, alerts
@@ -16,9 +17,11 @@ def step(states: States, now_s: float, *conditions: Condition, hold_s: float = 0
     return applied(states, states.events([Checked("source_stalled", conditions, hold_s)], now_s), now_s)
 
 
-def applied(states: States, events: list[Event], now_s: float) -> list[tuple[str, str]]:
+def applied(states: States, events: list[Event], now_s: float, silenced: Collection[str] = ()) -> list[tuple[str, str]]:
     for event in events:
-        states.apply(event, round(now_s * 1000), now_s)
+        at = round(now_s * 1000)
+        silent = event.condition.alert in silenced
+        states.apply(Notification(1, at, event.kind, event.condition, event.since or at, silent), now_s)
     return [(event.kind, event.condition.key) for event in events]
 
 
@@ -94,6 +97,17 @@ def test_events_that_were_not_applied_come_again() -> None:
     states = States([], 0)
     checks = [Checked("source_stalled", (STALLED,))]
     assert states.events(checks, 0) == states.events(checks, 1) == [Event("fired", STALLED)]
+
+
+def test_an_alert_is_updated_when_its_silence_ends() -> None:
+    states, checks = States([], 0), [Checked("source_stalled", (STALLED,))]
+    silenced = {"source_stalled"}
+    assert applied(states, states.events(checks, 0, silenced), 0, silenced) == [("fired", "orders")]
+    assert states.events(checks, 1, silenced) == []
+    assert applied(states, states.events(checks, 2), 2) == [("updated", "orders")]
+    assert states.events(checks, 3) == []
+    # an alert that fired before the silence
+    assert states.events(checks, 4, silenced) == states.events(checks, 5) == []
 
 
 def test_the_number_of_active_alerts_is_limited() -> None:

@@ -1,4 +1,4 @@
-"""Parses CREATE ALERT: an alert for each row of a query, or for an objective that is violated.
+"""Parses CREATE ALERT: an alert for each row of a query, or for an objective that is violated; and SILENCE.
 
     CREATE ALERT late AS SELECT id FROM orders WHERE due < now() FOR '10 s' SEVERITY 'page' NOTIFY WEBHOOK 'https://…'
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.statements.definitions import CreateAlert
-from tailgate.sql.statements.parsers.clauses import if_not_exists, query, relation_name, with_options
+from tailgate.sql.statements.definitions import CreateAlert, Silence
+from tailgate.sql.statements.parsers.clauses import if_not_exists, query, relation_name, time, with_options
 from tailgate.sql.statements.values import Options, QueryText
 
 TARGETS = ("webhook", "kafka", "command")
@@ -29,6 +29,14 @@ def create_alert(cursor: Parser) -> CreateAlert:
     severity = cursor.string() if cursor.accept_word("severity") else None
     webhooks = tuple(cursor.listed(_webhook)) if cursor.accept_word("notify") else ()
     return CreateAlert(this, objective, text, hold, severity, webhooks, absent)
+
+
+def silence(cursor: Parser) -> Silence:
+    """Parses SILENCE alert UNTIL time."""
+    cursor.expect_word("silence")
+    this = relation_name(cursor)
+    cursor.expect_word("until")
+    return Silence(this, cursor.string() if cursor.token.kind == "string" else time(cursor))
 
 
 def _query(cursor: Parser) -> QueryText:

@@ -1,0 +1,1 @@
+"""Alerts and objectives: their relations, the queries of alerts, and silences."""
