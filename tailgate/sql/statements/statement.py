@@ -97,5 +97,6 @@ Statement: TypeAlias = (
     | CommentOnFunction | CreateTableAs | AlterTable | SetConstraints
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
-    | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb | PullKsqldb | InsertMessage
+    | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb
+    | PullKsqldb | InsertMessage
 )  # fmt: skip
