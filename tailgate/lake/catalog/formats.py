@@ -152,12 +152,18 @@ IncludeKind = Literal["key", "partition", "offset", "timestamp", "headers", "hea
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """An INCLUDE clause of a source. `name`: the column. `header` and `bytes`: the name of one header, and whether it is a bytea."""
+    """An INCLUDE clause of a source.
+
+    - `name`: the column.
+    - `header`, `bytes`: the name of one header, and whether it is a bytea.
+    - `column`: the column that has the timestamp, instead of the message.
+    """
 
     kind: IncludeKind
     name: str | None
     header: str = ""
     bytes: bool = False
+    column: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +247,7 @@ class KsqldbItem(Record):
     - `key_delimiter`, `value_delimiter`: of the format DELIMITED. `wrapped`: whether a value with one column is a record.
     - `message_key`: the names of the columns in the message's key.
     - `types`: the types of the columns that are arrays, maps or structures, as ksqlDB writes them.
+    - `read_only`: whether it is a SOURCE stream or table, into which nothing can be inserted.
     - `query`: the id of the persistent query that maintains it; empty for a declared item, and after TERMINATE.
     - `number`: the number in that id.
     - `reset`: where the query begins to read streams.
@@ -256,6 +263,7 @@ class KsqldbItem(Record):
     wrapped: bool = True
     message_key: tuple[str, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict, hash=False)
+    read_only: bool = False
     query: str = ""
     number: int = -1
     reset: Literal["earliest", "latest"] = "earliest"

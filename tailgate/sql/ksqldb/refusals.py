@@ -44,8 +44,6 @@ def check(statement: s.KsqldbStatement) -> None:
 def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
     """Returns the name of a statement that is not executed, with a hint, or None."""
     match statement:
-        case s.CreateItem(source=True, type=type):
-            return f"CREATE SOURCE {type.upper()}", f"Use CREATE {type.upper()}."
         case s.CreateItem(replace=True, type=type) | s.CreateAs(replace=True, type=type):
             return f"CREATE OR REPLACE {type.upper()}", f"DROP the {type} and create it again."
         case s.CreateConnector(direction=direction):

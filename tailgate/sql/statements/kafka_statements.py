@@ -110,12 +110,13 @@ Envelope: TypeAlias = Literal["none", "debezium", "upsert"]
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """INCLUDE KEY | PARTITION | OFFSET | TIMESTAMP | HEADERS [AS name], or HEADER 'header' AS name [BYTES]."""
+    """INCLUDE KEY | PARTITION | OFFSET | TIMESTAMP [FROM column] | HEADERS [AS name], or HEADER 'header' AS name [BYTES]."""
 
     kind: Literal["key", "partition", "offset", "timestamp", "headers", "header"]
     name: str | None = None
     header: str = ""
     bytes: bool = False
+    column: str = ""
 
 
 @dataclass(frozen=True, slots=True)

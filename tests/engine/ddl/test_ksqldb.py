@@ -10,6 +10,7 @@ import pytest
 from tailgate.engine.ddl import drop
 from tailgate.engine.ddl.ksqldb import Endpoints, declared_source, derived_sink, derived_view, message_of
 from tailgate.engine.ddl.view import errors_item
+from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Source
 from tailgate.lake.catalog.codec import decode_catalog, decode_item, encode_catalog, encode_item
 from tailgate.lake.catalog.formats import SinkFormat
@@ -97,6 +98,30 @@ def test_keys_and_formats() -> None:
     assert sink.key_format == SinkFormat(type="ksqldb", name="JSON", wrapped=False)
     _, sink, _ = derived("CREATE STREAM r AS SELECT * FROM s PARTITION BY c, a", catalog)
     assert sink.message_key == (2, 0)
+
+
+def test_the_time_and_the_headers_of_a_message() -> None:
+    catalog = declared(
+        "CREATE SOURCE STREAM s (a BIGINT KEY, `Trace` BYTES HEADER('trace'), at TIMESTAMP, n INT)"
+        " WITH (kafka_topic = 't', value_format = 'json', timestamp = 'at')"
+    )
+    source = catalog.relation("s")
+    assert isinstance(source, Source)
+    assert (
+        "INCLUDE KEY, HEADER 'trace' AS \"Trace\" BYTES, PARTITION AS rowpartition, OFFSET AS rowoffset, TIMESTAMP FROM at AS rowtime"
+        in source.sql
+    )
+    assert [c.name for c in source.columns][:4] == ["a", "Trace", "at", "n"]
+    assert "CAST(`value`.c0 AS TIMESTAMP)" in str(source_layout(source).shape)
+    by_key = declared("CREATE STREAM s (a BIGINT KEY, n INT) WITH (value_format = 'json', timestamp = 'a')")
+    assert "timestamp_millis(`key`.c0)" in str(source_layout(by_key.relation("s")).shape)  # type: ignore[arg-type]
+    statement = parse("INSERT INTO s (n) VALUES (1)", "ksqldb")
+    assert isinstance(statement, InsertMessage)
+    with pytest.raises(TailgateError, match="Cannot insert into read-only stream: S"):
+        message_of(statement.statement, catalog)
+    table = declared("CREATE SOURCE TABLE t (a INT PRIMARY KEY, h BYTES HEADER('h'), n INT) WITH (value_format = 'json')").relation("t")
+    assert isinstance(table, Source)
+    assert table.sql.endswith("INCLUDE HEADER 'h' AS h BYTES ENVELOPE UPSERT")
 
 
 def test_a_derived_table_is_a_view_with_a_sink() -> None:
@@ -354,7 +379,11 @@ def test_messages() -> None:
         ("CREATE STREAM s (a INT) WITH (kafka_topic = 't')", "22023", 'Missing required property "VALUE_FORMAT"'),
         ("CREATE STREAM s (a INT) WITH (value_format = 'xml')", "22023", "Unknown format: XML"),
         ("CREATE STREAM s (a INT) WITH (value_format = 'json', colour = 1)", "22023", "Invalid config variable"),
-        ("CREATE STREAM s (a INT) WITH (value_format = 'json', timestamp = 'a')", "0A000", "property TIMESTAMP"),
+        ("CREATE STREAM s (a INT) WITH (value_format = 'json', timestamp = 'a')", "22023", "Timestamp column, a, should be BIGINT"),
+        ("CREATE STREAM s (a INT) WITH (value_format = 'json', timestamp = 'b')", "22023", "does not exist in the schema: 'b'"),
+        ("CREATE TABLE s (a INT PRIMARY KEY, b BIGINT) WITH (value_format = 'json', timestamp = 'b')", "0A000", "declared streams"),
+        ("CREATE STREAM s (a INT HEADER('x')) WITH (value_format = 'json')", "42P16", "expected BYTES, got INTEGER"),
+        ("CREATE STREAM s (a ARRAY<BYTES> HEADERS) WITH (value_format = 'json')", "0A000", "HEADERS columns"),
         ("CREATE STREAM s (a INT PRIMARY KEY) WITH (value_format = 'json')", "42P16", "please use 'KEY' for streams"),
         ("CREATE TABLE s (a INT) WITH (value_format = 'json', kafka_topic = 't')", "42P16", "Tables require a PRIMARY KEY"),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,8 @@ class World:
         self._producer.produce(topic, value, key=key, timestamp=timestamp)
         self._producer.flush()
 
-    def produce(self, topic: str, key: bytes, value: bytes | None) -> None:
-        self._producer.produce(topic, value, key=key)
+    def produce(self, topic: str, key: bytes, value: bytes | None, headers: dict[str, bytes] | None = None) -> None:
+        self._producer.produce(topic, value, key=key, headers=dict(headers or {}))
         self._producer.flush()
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
@@ -148,6 +148,21 @@ def test_keys_and_formats(world: World) -> None:
         until(lambda name=f"formats_{number}", expected=expected: list(rows(world.lake, name)) == [(*expected, *row)])  # type: ignore[misc]
         world.produce(f"formats_{number}", key, None)
     until(lambda: all(not rows(world.lake, f"formats_{number}") for number in range(4)))
+
+
+def test_the_time_and_the_headers_of_a_message(world: World) -> None:
+    """A record without a time is a dead letter."""
+    world.engine.execute(
+        "CREATE SOURCE STREAM timed (k INT KEY, trace BYTES HEADER('trace'), at BIGINT)"
+        " WITH (partitions = 1, kafka_topic = 'timed', value_format = 'json', timestamp = 'at')"
+    )
+    world.engine.execute("CREATE STREAM timed_out AS SELECT * FROM timed EMIT CHANGES")
+    world.produce("timed", bytes(4), b'{"AT": null}')
+    world.produce("timed", bytes(4), b'{"AT": -1}')
+    world.produce("timed", bytes(4), b'{"AT": 1500}', {"trace": b"x"})
+    at = datetime(1970, 1, 1, 0, 0, 1, 500_000, timezone.utc)
+    until(lambda: list(rows(world.lake, "timed_out")) == [(0, b"x", 1500, at, 0, 2)])
+    until(lambda: sorted(row[2] for row in rows(world.lake, "timed_dead_letters")) == [0, 1])
 
 
 NESTED = {

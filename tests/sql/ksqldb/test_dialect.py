@@ -115,7 +115,6 @@ def test_properties() -> None:
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("CREATE SOURCE STREAM s WITH (kafka_topic = 't')", "CREATE SOURCE STREAM"),
         ("CREATE OR REPLACE TABLE t AS SELECT * FROM s", "CREATE OR REPLACE TABLE"),
         ("CREATE SOURCE CONNECTOR c WITH ('a' = 'b')", "CREATE SOURCE CONNECTOR"),
         ("CREATE TYPE a AS STRUCT<b INT>", "CREATE TYPE"),

@@ -81,7 +81,7 @@ class SourceDerivation:
             key_format=key,
             declared=None if statement.columns is None else tuple(map(_column, statement.columns)),
             primary_key=tuple(statement.primary_key),
-            include=tuple(Include(i.kind, i.name, i.header, i.bytes) for i in statement.include),
+            include=tuple(Include(i.kind, i.name, i.header, i.bytes, i.column) for i in statement.include),
             materialized=statement.materialized,
             decimals="string" if option(statement.options, "decimal_handling_mode") == "string" else "precise",
             on_error=statement.on_error,

@@ -69,6 +69,7 @@ def declared_source(
         **_formats(topic),
         message_key=keys,
         types=nested_types((c.name, c.type) for c in statement.columns),
+        read_only=statement.source,
     )
     with _without_position():
         return create_source(_parsed(sql, CreateSource), sql, catalog, registry, ksqldb)

@@ -44,7 +44,12 @@ def message_of(statement: InsertValues, catalog: Catalog) -> tuple[Source, Messa
             hint="Insert into the stream that it is made of.",
             position=statement.position,
         )
-    columns = [c for c in item.columns if c.name not in PSEUDO_COLUMNS]
+    if ksqldb.read_only:
+        raise WrongObjectType(f"Cannot insert into read-only {ksqldb.type}: {ksqldb_name(item.name)}", position=statement.position)
+    headers = {include.name for include in item.include if include.kind == "header"}
+    if headers.intersection(statement.columns):
+        raise WrongObjectType("Cannot insert into HEADER columns", position=statement.position)
+    columns = [c for c in item.columns if c.name not in PSEUDO_COLUMNS and c.name not in headers]
     types = column_types(item)
     written = row(statement, {c.name: types[c.name] for c in columns})
     key, value = formats_of(ksqldb)

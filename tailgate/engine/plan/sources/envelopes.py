@@ -61,7 +61,7 @@ def _append_only(source: Source) -> Layout:
         value = [ColumnExpression(Field(c.field.name, c.field.type), c.expression) for c in value]
         checks = ["true"]
     key = included_key(source)
-    columns = added_columns_last(source, declared_columns_first(source, [*value, *key, *included_columns(source, at)]))
+    columns = added_columns_last(source, declared_columns_first(source, [*value, *key, *included_columns(source, at, [*value, *key])]))
     decoder = KafkaDecoder(format_spec(source.key_format if key else None), value_format_spec(of_value(source)))
     shape = Steps((Filter(" AND ".join(checks)), Project(tuple(c.expression for c in columns))))
     return Layout(decoder, fields(columns), None, shape, source.materialized, fields(columns))
@@ -72,7 +72,7 @@ def _upsert(source: Source) -> Layout:
     at = Decoded()
     key = key_columns(source, alias=next((i.name for i in source.include if i.kind == "key"), None))
     value = [c for c in value_columns(of_value(source), at.value) if c.field.name not in {k.field.name for k in key}]
-    columns = [*key, *value, *included_columns(source, at)]
+    columns = [*key, *value, *included_columns(source, at, [*key, *value])]
     if source.declared is not None:  # in the order of their declaration
         declared = [column.field.name for column in source.declared]
         columns.sort(key=lambda c: declared.index(c.field.name) if c.field.name in declared else -1 if c in key else len(declared))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from typing_extensions import assert_never
@@ -14,7 +15,7 @@ from tailgate.engine.plan.sources.keys import SCALARS, key_columns, ksqldb_colum
 from tailgate.engine.plan.sources.spark_sql import cast_of, jsonb_of, required, text
 from tailgate.lake.catalog import Source
 from tailgate.lake.catalog.formats import Avro, Bytes, Csv, Include, Json, Ksqldb, Protobuf, Regex, Text
-from tailgate.lake.errors import InvalidObjectDefinition
+from tailgate.lake.errors import DatatypeMismatch, InvalidObjectDefinition, UndefinedColumn
 from tailgate.lake.types import BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, Field, Type
 
 INCLUDED: dict[str, Type] = {"partition": INT4, "offset": INT8, "timestamp": TIMESTAMPTZ}
@@ -107,8 +108,8 @@ def included_key(source: Source) -> list[ColumnExpression]:
     return [ColumnExpression(Field(m.field.name, m.field.type, True), m.expression) for m in columns]
 
 
-def included_columns(source: Source, at: Decoded) -> list[ColumnExpression]:
-    """Returns the columns of INCLUDE, except for those of the key."""
+def included_columns(source: Source, at: Decoded, row: Sequence[ColumnExpression] = ()) -> list[ColumnExpression]:
+    """Returns the columns of INCLUDE, except for those of the key. `row`: the other columns. Raises 42703, 42804."""
     places = {"partition": at.partition, "offset": at.offset, "timestamp": at.timestamp}
     out = []
     for include in source.include:
@@ -117,9 +118,27 @@ def included_columns(source: Source, at: Decoded) -> list[ColumnExpression]:
                 out.append(ColumnExpression(Field(alias or "headers", JSONB), _headers(at.headers)))
             case Include(kind="header", name=str(alias), header=header, bytes=bytes):
                 out.append(_header(at.headers, alias, header, bytes))
+            case Include(kind="timestamp", name=alias, column=str(column)) if column:
+                out.append(ColumnExpression(Field(alias or "timestamp", TIMESTAMPTZ, False), _timestamp(column, row)))
             case Include(kind=kind, name=alias) if kind in places:
                 out.append(ColumnExpression(Field(alias or kind, INCLUDED[kind], kind == "timestamp"), places[kind]))
     return out
+
+
+def _timestamp(name: str, row: Sequence[ColumnExpression]) -> str:
+    """Returns the timestamp in a column: a timestamp in UTC, or milliseconds since the epoch."""
+    column = next((c for c in row if c.field.name == name), None)
+    if column is None:
+        raise UndefinedColumn(f'column "{name}" does not exist')
+    match column.field.type.name:
+        case "int8":
+            value = f"timestamp_millis({column.expression})"
+        case "timestamp" | "timestamptz":
+            value = f"CAST({column.expression} AS TIMESTAMP)"
+        case _:
+            raise DatatypeMismatch(f'column "{name}" is of type {column.field.type} and cannot be a timestamp')
+    # a time before the epoch cannot be the time of a message
+    return f"CASE WHEN {required(f'{value} >= TIMESTAMP_SECONDS(0)', f'no timestamp in column {name}')} THEN {value} END"
 
 
 def _headers(at: str) -> str:

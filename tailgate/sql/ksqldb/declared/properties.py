@@ -7,14 +7,16 @@ from typing import Literal
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.sql.ksqldb import statements as s
+from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.formats import FORMATS, KEY_FORMATS, UNWRAPPING, VALUE_FORMATS, ItemFormat
+from tailgate.sql.ksqldb.names import catalog_name
 
 SUPPORTED = frozenset(
     """KAFKA_TOPIC FORMAT KEY_FORMAT VALUE_FORMAT PARTITIONS REPLICAS RETENTION_MS KEY_DELIMITER VALUE_DELIMITER
-    WRAP_SINGLE_VALUE""".split()
+    WRAP_SINGLE_VALUE TIMESTAMP""".split()
 )
 KNOWN = SUPPORTED | frozenset(
-    """TIMESTAMP TIMESTAMP_FORMAT KEY_SCHEMA_ID VALUE_SCHEMA_ID KEY_SCHEMA_FULL_NAME VALUE_SCHEMA_FULL_NAME
+    """TIMESTAMP_FORMAT KEY_SCHEMA_ID VALUE_SCHEMA_ID KEY_SCHEMA_FULL_NAME VALUE_SCHEMA_FULL_NAME
     VALUE_AVRO_SCHEMA_FULL_NAME KEY_PROTOBUF_NULLABLE_REPRESENTATION VALUE_PROTOBUF_NULLABLE_REPRESENTATION WINDOW_TYPE WINDOW_SIZE
     KEY""".split()
 )
@@ -23,7 +25,10 @@ NUMBERS = {"PARTITIONS": 10_000, "REPLICAS": 10_000, "RETENTION_MS": (1 << 63) -
 
 @dataclass(frozen=True, slots=True)
 class TopicProperties:
-    """The properties of a topic. `partitions`, `replicas`, `retention_ms`: None if the statement does not name them."""
+    """The properties of a topic. `partitions`, `replicas`, `retention_ms`: None if the statement does not name them.
+
+    `timestamp`: the column with the ROWTIME of the rows.
+    """
 
     topic: str
     key: ItemFormat
@@ -31,6 +36,7 @@ class TopicProperties:
     partitions: int | None
     replicas: int | None
     retention_ms: int | None
+    timestamp: str = ""
 
 
 def topic_properties(
@@ -58,7 +64,28 @@ def topic_properties(
         _number(properties, "PARTITIONS", position),
         _number(properties, "REPLICAS", position),
         _number(properties, "RETENTION_MS", position),
+        _timestamp(properties, statement),
     )
+
+
+def _timestamp(properties: dict[str, s.PropertyValue], statement: s.CreateItem | s.CreateAs) -> str:
+    """Returns the column with ROWTIME, or an empty text. Raises 22023 for one that cannot have it, 0A000 where it has no effect."""
+    if "TIMESTAMP" not in properties:
+        return ""
+    if isinstance(statement, s.CreateAs) or statement.type == "table":
+        raise FeatureNotSupported(
+            "property TIMESTAMP is only supported for declared streams", hint="Declare it for the stream.", position=statement.position
+        )
+    spelling = str(properties["TIMESTAMP"])
+    name = catalog_name(spelling.strip("`") if spelling.startswith("`") else spelling.upper())
+    column = next((c for c in statement.columns if c.name == name), None)
+    if column is None and statement.columns:
+        message = f"The TIMESTAMP column set in the WITH clause does not exist in the schema: '{spelling}'"
+        raise InvalidParameterValue(message, position=statement.position)
+    if column is not None and column.type not in (types.BIGINT, types.TIMESTAMP):
+        hint = "TIMESTAMP_FORMAT is not supported." if column.type == types.VARCHAR else None
+        raise InvalidParameterValue(f"Timestamp column, {spelling}, should be BIGINT or TIMESTAMP", hint=hint, position=column.position)
+    return name
 
 
 def _format(properties: dict[str, s.PropertyValue], part: Literal["KEY", "VALUE"], default: ItemFormat | None, position: int) -> ItemFormat:

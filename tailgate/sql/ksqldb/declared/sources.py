@@ -26,10 +26,8 @@ def message_key(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
                 f"Column {ksqldb_name(column.name)} is a '{what}' column: please use '{other}' for {statement.type}s.",
                 position=column.position,
             )
-        if column.role in ("headers", "header"):
-            raise FeatureNotSupported(
-                "HEADERS columns are not supported", hint="Use CREATE SOURCE … INCLUDE HEADERS.", position=column.position
-            )
+        if column.role == "headers":
+            raise FeatureNotSupported("HEADERS columns are not supported", hint="Use HEADER('name') columns.", position=column.position)
     keys = tuple(column for column in statement.columns if column.role == role)
     if statement.type == "table" and not keys:
         raise InvalidTableDefinition("Tables require a PRIMARY KEY. Please define the PRIMARY KEY.", position=statement.position)
@@ -44,7 +42,8 @@ def key_format(format: ItemFormat, columns: int) -> ItemFormat:
 def source_text(statement: s.CreateItem, topic: TopicProperties, brokers: str, registry: str) -> str:
     """Returns the text of CREATE SOURCE for a declared stream or table. Raises 0A000, 42P16 or 22023."""
     keys = message_key(statement)
-    values = tuple(c for c in statement.columns if c not in keys)
+    headers = _headers(statement)
+    values = tuple(c for c in statement.columns if c not in keys and c not in headers)
     for column in statement.columns:
         if column.name in PSEUDO_COLUMNS or column.name in WINDOW_BOUNDS:
             raise InvalidTableDefinition(f"'{ksqldb_name(column.name)}' is a reserved column name.", position=column.position)
@@ -63,11 +62,29 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, brokers: str, r
     if keys:
         form = f"KEY FORMAT {clause(key_format(topic.key, len(keys)), [c.name for c in keys])} {form}"
     if statement.type == "stream":
-        form += f" INCLUDE {'KEY, ' if keys else ''}PARTITION AS rowpartition, OFFSET AS rowoffset, TIMESTAMP AS rowtime"
+        time = f" FROM {quoted(topic.timestamp)}" if topic.timestamp else ""
+        position = f"PARTITION AS rowpartition, OFFSET AS rowoffset, TIMESTAMP{time} AS rowtime"
+        form += f" INCLUDE {', '.join([*(('KEY',) if keys else ()), *map(_header, headers), position])}"
     else:
-        form += " ENVELOPE UPSERT"
+        form += (f" INCLUDE {', '.join(map(_header, headers))}" if headers else "") + " ENVELOPE UPSERT"
     place = f"FROM KAFKA BROKER {_string(brokers)} TOPIC {_string(topic.topic)}"
     return f"CREATE SOURCE {quoted(statement.name)}{f' ({columns})' if columns else ''} {place} {form}"
+
+
+def _headers(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
+    """Returns the columns of headers. Raises 42P16 for one with another type than BYTES."""
+    headers = tuple(c for c in statement.columns if c.role == "header")
+    for column in headers:
+        if column.type != types.BYTES:
+            raise InvalidTableDefinition(
+                f"Invalid type for HEADER('{column.header}') column: expected BYTES, got {types.shown(column.type)}",
+                position=column.position,
+            )
+    return headers
+
+
+def _header(column: s.ColumnElement) -> str:
+    return f"HEADER {_string(column.header)} AS {quoted(column.name)} BYTES"
 
 
 def _avro(statement: s.CreateItem, values: tuple[s.ColumnElement, ...], registry: str) -> str:

@@ -317,7 +317,8 @@ def _include(cursor: Parser) -> tuple[Include, ...]:
             if not cursor.accept(","):
                 return tuple(columns)
             continue
-        columns.append(Include(_INCLUDED[kind], name(cursor).name if cursor.accept_word("as") else None))
+        column = name(cursor).name if kind == "timestamp" and cursor.accept_word("from") else ""
+        columns.append(Include(_INCLUDED[kind], name(cursor).name if cursor.accept_word("as") else None, column=column))
         if not cursor.accept(","):
             return tuple(columns)
 
