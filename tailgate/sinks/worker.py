@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from tailgate.formats.events.schemas import Part, schema
+from tailgate.formats.ksqldb import avro as ksqldb_avro
+from tailgate.formats.ksqldb.serde import Serde
 from tailgate.lake.catalog import Item, Sink
 from tailgate.lake.catalog.secrets import without_secrets
 from tailgate.lake.errors import ConfigurationLimitExceeded, Gone, IoError, ObjectNotInPrerequisiteState, TailgateError, from_system
@@ -176,12 +178,19 @@ class Worker(threading.Thread):
     def _registered(self, chosen: Settings) -> Encoder:
         """Returns the encoder, after registering the schemas of the formats that need one."""
         columns = self._relation.columns
+        is_stream = chosen.value_format == "ksqldb" and chosen.envelope == "none"
 
         def register(part: str, of: dict[str, object] | str) -> int:
             subject = f"{chosen.topic}-{part}"
             if part in chosen.compatibility:
                 registry.compatibility(chosen.registry, chosen.registry_access, subject, chosen.compatibility[part])
             return registry.register(chosen.registry, chosen.registry_access, subject, of)
+
+        def ksqldb_value(serde: Serde) -> Form:
+            positions = ksqldb.value_positions(columns, chosen.key, is_stream=is_stream)
+            record = [ksqldb.named(columns[i]) for i in positions]
+            id = register("value", ksqldb_avro.schema(record)) if serde.name in ksqldb.WITH_SCHEMA else None
+            return ksqldb.KsqldbValue(serde, chosen.key, is_stream=is_stream, schema_id=id)
 
         def form(kind: str, part: Part, columns: Sequence[Field], name: str) -> Form:
             if kind == "json":
@@ -191,13 +200,12 @@ class Worker(threading.Thread):
                 return ksqldb.KsqldbKey(chosen.key_serde)
             if kind == "ksqldb":
                 assert chosen.value_serde is not None
-                return ksqldb.KsqldbValue(chosen.value_serde, chosen.key, is_stream=chosen.envelope == "none")
+                return ksqldb_value(chosen.value_serde)
             if kind == "text":
                 return row_formats.Text()
             id = register(part, schema(kind, part, columns, chosen.envelope, name))
             return protobuf.Protobuf(id) if kind == "protobuf" else row_formats.Avro(id, id)
 
-        is_stream = chosen.value_format == "ksqldb" and chosen.envelope == "none"
         timestamp = ksqldb.timestamp(columns) if is_stream else None
         key_form = None
         if chosen.key is not None:

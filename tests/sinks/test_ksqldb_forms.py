@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+import io
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
+import fastavro
 import pyarrow as pa
 import pytest
 
+from tailgate.formats.ksqldb import avro
 from tailgate.formats.ksqldb.serde import Serde, encoded
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import BOOL, BYTEA, DATE, FLOAT8, INT4, INT8, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, WEIGHT, Field, Type
+from tailgate.lake.types import BOOL, BYTEA, DATE, FLOAT8, INT4, INT8, INTERVAL, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, WEIGHT, Field, Type
 from tailgate.sinks.envelope import Encoder, Event
-from tailgate.sinks.formats.ksqldb import KsqldbKey, KsqldbValue, timestamp
+from tailgate.sinks.formats.ksqldb import KsqldbKey, KsqldbValue, named, timestamp, value_positions
 from tailgate.sinks.headers import EventMetadata
 
 COLUMNS = (
@@ -120,6 +123,31 @@ TWO = (Field("K1", INT4), Field("K2", TEXT))
 def test_formats(serde: Serde, columns: tuple[Field, ...], row: tuple[object, ...], expected: bytes | None) -> None:
     arrays = [pa.array([value], c.type.arrow) for c, value in zip(columns, row, strict=True)]
     assert encoded(serde, columns, arrays, 1) == [expected]
+
+
+def test_avro() -> None:
+    columns = (*COLUMNS, Field("t", TIME))
+    record = [named(columns[i]) for i in value_positions(columns, (0,), is_stream=False)]
+    encoder = Encoder(
+        columns, "upsert", KsqldbValue(Serde("AVRO"), (0,), schema_id=7), key=(0,), key_form=KsqldbKey(Serde("KAFKA", wrapped=False))
+    )
+    schema = avro.schema(record)
+    assert (schema["name"], schema["namespace"]) == ("KsqlDataSourceSchema", "io.confluent.ksql.avro_schemas")
+    assert all(field["default"] is None and field["type"][0] == "null" for field in schema["fields"])
+    values = [e.value or b"" for e in encoder.events(changes(columns, (*ROW, 5_000, 1), ("b", *(None,) * 8, 1)))]
+    assert [value[:5] for value in values] == [b"\0\0\0\0\7"] * 2
+    rows = [fastavro.schemaless_reader(io.BytesIO(value[5:]), schema) for value in values]
+    assert rows[0] == {
+        "N": 1,
+        "Avg": 68.5,
+        "PRICE": Decimal("1.50"),
+        "AT": datetime(1970, 1, 1, 0, 0, 1, 500_000, UTC),
+        "DAY": date(1970, 1, 3),
+        "RAW": b"\x00\xff",
+        "OK": True,
+        "T": time(0, 0, 0, 5_000),
+    }
+    assert set(rows[1].values()) == {None}
 
 
 def test_a_key_of_several_columns() -> None:

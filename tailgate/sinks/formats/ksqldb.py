@@ -17,13 +17,16 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from tailgate.formats.ksqldb import avro as ksqldb_avro
 from tailgate.formats.ksqldb import jsons
 from tailgate.formats.ksqldb.serde import Serde, encoded
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
+from tailgate.sinks.formats import avro
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS
 
+WITH_SCHEMA = ("AVRO",)  # formats whose values begin with the id of a schema
 LENGTH = struct.Struct(">I")
 POSITION = struct.Struct(">IQ")
 WINDOW = struct.Struct(">q")
@@ -40,20 +43,34 @@ def named(column: Field) -> Field:
     return Field(ksqldb_name(column.name), column.type, column.nullable)
 
 
-class KsqldbValue:
-    """The columns that are not in the message's key. `key`: the positions of the others. `is_stream`: whether rows have a position."""
+def value_positions(columns: Sequence[Field], key: Sequence[int] | None, *, is_stream: bool) -> list[int]:
+    """Returns the positions of the columns in the message's value. `key`: those of its key."""
+    is_windowed = any(columns[i].name in WINDOW_BOUNDS for i in key or ())
+    hidden = set(PSEUDO_COLUMNS if is_stream else ()) | set(WINDOW_BOUNDS if is_windowed else ())
+    return [i for i, column in enumerate(columns) if i not in (key or ()) and column.name not in hidden]
 
-    def __init__(self, serde: Serde, key: Sequence[int] | None, *, is_stream: bool = False) -> None:
-        self._serde, self._key, self._is_stream = serde, tuple(key or ()), is_stream
+
+class KsqldbValue:
+    """The columns that are not in the message's key, whose positions `key` has.
+
+    `is_stream`: whether rows have a position. `schema_id`: the id of the schema of AVRO.
+    """
+
+    def __init__(self, serde: Serde, key: Sequence[int] | None, *, is_stream: bool = False, schema_id: int | None = None) -> None:
+        self._serde, self._key, self._is_stream, self._schema_id = serde, tuple(key or ()), is_stream, schema_id
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
-        is_windowed = any(columns[i].name in WINDOW_BOUNDS for i in self._key)
-        hidden = set(PSEUDO_COLUMNS if self._is_stream else ()) | set(WINDOW_BOUNDS if is_windowed else ())
-        others = [i for i, column in enumerate(columns) if i not in self._key and column.name not in hidden]
-        values = encoded(self._serde, [named(columns[i]) for i in others], [arrays[i] for i in others], length)
+        others = value_positions(columns, self._key, is_stream=self._is_stream)
+        values = self._encoded([named(columns[i]) for i in others], [arrays[i] for i in others], length)
         prefixes = self._positions(columns, arrays) if self._is_stream else self._keys(columns, arrays, length)
         parts = zip(prefixes, map(_present, values), strict=True)
         return [LENGTH.pack(len(prefix)) + prefix + value for prefix, value in parts]
+
+    def _encoded(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> Sequence[bytes | None]:
+        if self._schema_id is None:
+            return encoded(self._serde, columns, arrays, length)
+        header = avro.header(self._schema_id)
+        return [header + row for row in avro.rows(*ksqldb_avro.stored(columns, arrays), length)]
 
     def _keys(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         texts = [jsons.texts(columns[i], arrays[i]) for i in self._key]

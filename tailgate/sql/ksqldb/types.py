@@ -51,6 +51,11 @@ OF_CATALOG = {
     "timestamp": TIMESTAMP,
     "timestamptz": TIMESTAMP,
 }
+# the catalog's names of these types
+NAMES = {**{name: name for name in POSTGRESQL}, "boolean": "bool", "int": "int4", "bigint": "int8", "double": "float8"} | {
+    "varchar": "text",
+    "bytes": "bytea",
+}
 STRUCTURES = ("array", "map", "struct")
 # Avro's primitive types, and its logical types that have one of ksqlDB
 OF_AVRO = {
@@ -91,6 +96,12 @@ def check_keys(type: TypeName) -> None:
         raise FeatureNotSupported(f"{shown(type)} is not supported", hint="Use MAP<VARCHAR, …>.", position=type.position)
     for argument in type.arguments:
         postgresql(argument)
+
+
+def of_ksqldb(type: TypeName) -> Type:
+    """Returns the type of the catalog for a type without structures. Raises 0A000 or 42704."""
+    postgresql(type)
+    return Type("numeric", type.numbers) if type.name == "decimal" else Type(NAMES[type.name])
 
 
 def widens(source: TypeName, target: TypeName) -> bool:

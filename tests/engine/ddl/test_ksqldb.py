@@ -13,7 +13,7 @@ from tailgate.engine.ddl.view import errors_item
 from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Source
 from tailgate.lake.catalog.codec import decode_catalog, decode_item, encode_catalog, encode_item
-from tailgate.lake.catalog.formats import SinkFormat
+from tailgate.lake.catalog.formats import Avro, SinkFormat
 from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
 from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertMessage, parse
 
@@ -338,6 +338,32 @@ def test_messages_with_nested_values() -> None:
         assert isinstance(wrong, InsertMessage)
         with pytest.raises(TailgateError, match=error):
             message_of(wrong.statement, declared(NESTED))
+
+
+def test_declared_columns_of_avro_values_are_a_readers_schema() -> None:
+    catalog = declared(
+        "CREATE TABLE t (k BIGINT PRIMARY KEY, n DECIMAL(4, 2), at TIMESTAMP, time TIME, name VARCHAR)"
+        " WITH (kafka_topic = 'new', value_format = 'avro')"
+    )
+    table = catalog.relation("t")
+    assert isinstance(table, Source)
+    assert isinstance(table.value_format, Avro)
+    assert [(c.name, str(c.type)) for c in table.columns] == [
+        ("k", "bigint"),
+        ("n", "numeric(4,2)"),
+        ("at", "timestamp with time zone"),
+        ("time", "time without time zone"),
+        ("name", "text"),
+    ]
+    fields = json.loads(table.value_format.schema)["fields"]
+    assert fields[3] == {"name": "NAME", "type": ["null", "string"], "default": None, "aliases": ["name"]}
+    view, sink, catalog = derived("CREATE TABLE u AS SELECT k, n, name FROM t EMIT CHANGES", catalog)
+    assert sink.value_format == SinkFormat(type="ksqldb", name="AVRO", registry="http://registry:8081")
+    assert sink.key_format == SinkFormat(type="ksqldb", name="KAFKA", wrapped=False)
+    assert view.ksqldb is not None
+    text = "CREATE STREAM s (a INT) WITH (value_format = 'avro')"
+    with pytest.raises(TailgateError, match="there is no schema registry"):
+        declared_source(creation(text).statement, text, Catalog(), Schemas(), Endpoints("kafka:9092"))  # type: ignore[arg-type]
 
 
 def test_messages() -> None:

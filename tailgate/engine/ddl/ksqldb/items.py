@@ -9,6 +9,7 @@ The texts are in PostgreSQL's dialect: they are the definitions of the items. `K
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,10 +19,13 @@ from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.sink import create_sink
 from tailgate.engine.ddl.kafka.source import create_source
 from tailgate.engine.ddl.view import create_view
+from tailgate.formats.ksqldb import avro
 from tailgate.lake.catalog import Catalog, DeadLetters, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem, SinkFormat
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
+from tailgate.lake.types import Field
+from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared import sources
 from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns
 from tailgate.sql.ksqldb.declared.properties import TopicProperties, topic_properties
@@ -49,6 +53,13 @@ class Endpoints:
             raise ObjectNotInPrerequisiteState("there is no Kafka for statements of ksqlDB", hint="Start Tailgate with --kafka HOST:PORT.")
         return self.kafka
 
+    def schemas(self) -> str:
+        """Returns the URL of the schema registry. Raises 55000 if there is none."""
+        if not self.registry:
+            hint = "Start Tailgate with --schema-registry URL."
+            raise ObjectNotInPrerequisiteState("there is no schema registry for statements of ksqlDB", hint=hint)
+        return self.registry
+
 
 def topic_of(statement: CreateItem) -> TopicProperties:
     """Returns the properties of the topic of a declared stream or table. Raises 22023 or 0A000."""
@@ -61,7 +72,8 @@ def declared_source(
     """Returns the items of a declared stream or table; `text` is the statement as typed."""
     topic = topic_of(statement)
     keys = tuple(column.name for column in sources.message_key(statement))
-    sql = sources.source_text(statement, topic, endpoints.brokers(), endpoints.registry)
+    registry_url, schema = (endpoints.schemas(), _value_schema(statement)) if topic.value.name == "AVRO" else ("", "")
+    sql = sources.source_text(statement, topic, endpoints.brokers(), registry_url, schema)
     ksqldb = KsqldbItem(
         type=statement.type,
         statement=text,
@@ -75,6 +87,12 @@ def declared_source(
         return create_source(_parsed(sql, CreateSource), sql, catalog, registry, ksqldb)
 
 
+def _value_schema(statement: CreateItem) -> str:
+    """Returns the Avro schema for the declared columns of a value; empty if there are none."""
+    columns = [Field(ksqldb_name(c.name), types.of_ksqldb(c.type)) for c in sources.value_columns(statement)]
+    return json.dumps(avro.schema(columns, any_case=True)) if columns else ""
+
+
 def derived_view(
     statement: CreateAs, text: str, catalog: Catalog, reset: Literal["earliest", "latest"], endpoints: Endpoints
 ) -> MaterializedView:
@@ -85,11 +103,7 @@ def derived_view(
     formats = (ItemFormat("KAFKA"), ItemFormat("JSON")) if origin is None else formats_of(origin)
     topic = topic_properties(statement, topic=ksqldb_name(statement.name), formats=formats)
     if topic.value.name == "AVRO":
-        raise FeatureNotSupported(
-            f"VALUE_FORMAT AVRO of a derived {statement.type} is not supported",
-            hint="Write WITH (value_format = 'json').",
-            position=statement.position,
-        )
+        endpoints.schemas()
     translation = _translation(statement, catalog)
     keys = [(name, type) for name, type in translation.columns if name in translation.message_key and name not in WINDOW_BOUNDS]
     check_columns(topic.key.name, keys, statement.position, is_key=True)
@@ -157,8 +171,9 @@ def derived_sink(statement: CreateAs, view: MaterializedView, catalog: Catalog, 
     with _without_position():
         sink = create_sink(_parsed(sql, CreateSink), sql, catalog)
     key_columns = sum(name not in WINDOW_BOUNDS for name in ksqldb.message_key)
-    formats = (_sink_format(f) for f in (sources.key_format(topic.key, key_columns), topic.value))
-    key_form, value_form = formats
+    key_form, value_form = _sink_format(sources.key_format(topic.key, key_columns)), _sink_format(topic.value)
+    if topic.value.name == "AVRO":
+        value_form = replace(value_form, registry=endpoints.schemas())
     return replace(sink, value_format=value_form, key_format=key_form, of_view=True)
 
 

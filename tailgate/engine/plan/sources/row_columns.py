@@ -75,7 +75,9 @@ def row_columns(source: Source, at: Accessor, *path: str) -> list[ColumnExpressi
         if source.envelope == "debezium":
             schema = avro.fields(schema)["after"]
         columns = avro.columns(schema, signed_times=signed)
-        return [ColumnExpression(Field(c.name, c.type, c.nullable), c.stored(at.field(*path, c.of))) for c in columns]
+        # names of ksqlDB have no case
+        name_of = str if source.ksqldb is None else str.lower
+        return [ColumnExpression(Field(name_of(c.name), c.type, c.nullable), c.stored(at.field(*path, c.of))) for c in columns]
     if source.declared is None:
         raise InvalidObjectDefinition(
             "the columns of a JSON source with this envelope must be declared", hint="CREATE SOURCE name (column type, …) FROM KAFKA …"

@@ -41,6 +41,9 @@ def check_columns(format: str, columns: Sequence[tuple[str, TypeName]], position
             raise InvalidTableDefinition(
                 f"The '{format}' format does not support type '{type.name.upper()}', column: `{ksqldb_name(name)}`", position=position
             )
+        if format == "AVRO" and type.name in types.STRUCTURES:
+            hint = "Use VALUE_FORMAT JSON, or leave the columns out."
+            raise FeatureNotSupported(f"type {types.shown(type)} in AVRO is not supported", hint=hint, position=position)
         if is_key and type.name in types.STRUCTURES:
             raise FeatureNotSupported(f"a key of type {types.shown(type)} is not supported", position=position)
 

@@ -39,17 +39,27 @@ def key_format(format: ItemFormat, columns: int) -> ItemFormat:
     return ItemFormat(format.name, format.delimiter, wrapped=columns > 1)
 
 
-def source_text(statement: s.CreateItem, topic: TopicProperties, brokers: str, registry: str) -> str:
-    """Returns the text of CREATE SOURCE for a declared stream or table. Raises 0A000, 42P16 or 22023."""
-    keys = message_key(statement)
-    headers = _headers(statement)
-    values = tuple(c for c in statement.columns if c not in keys and c not in headers)
+def value_columns(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
+    """Returns the columns that are in the message's value."""
+    return tuple(column for column in statement.columns if not column.role)
+
+
+def source_text(statement: s.CreateItem, topic: TopicProperties, brokers: str, registry: str, schema: str) -> str:
+    """Returns the text of CREATE SOURCE for a declared stream or table. Raises 0A000, 42P16 or 22023.
+
+    `schema`: the Avro schema for the columns of the value, empty if none are declared. Then they are those of the newest schema.
+    """
+    keys, headers, values = message_key(statement), _headers(statement), value_columns(statement)
+    declared = statement.columns
     for column in statement.columns:
         if column.name in PSEUDO_COLUMNS or column.name in WINDOW_BOUNDS:
             raise InvalidTableDefinition(f"'{ksqldb_name(column.name)}' is a reserved column name.", position=column.position)
     check_columns(topic.key.name, [(c.name, c.type) for c in keys], keys[0].position if keys else statement.position, is_key=True)
     if topic.value.name == "AVRO":
-        value_format = _avro(statement, values, registry)
+        check_columns("AVRO", [(c.name, c.type) for c in values], statement.position)
+        declared = tuple(c for c in declared if c not in values)  # the others are those of the schema
+        value_format = f"AVRO USING CONFLUENT SCHEMA REGISTRY {_string(registry)}"
+        value_format += f" VALUE STRATEGY INLINE {_string(schema)}" if schema else ""
     elif not values:
         raise InvalidTableDefinition("The statement does not define any columns.", position=statement.position)
     else:
@@ -57,7 +67,7 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, brokers: str, r
         if not topic.value.wrapped and len(values) > 1:
             raise InvalidParameterValue("'WRAP_SINGLE_VALUE' is only valid for single-field value schemas", position=statement.position)
         value_format = clause(topic.value, [c.name for c in values])
-    columns = ", ".join(f"{quoted(c.name)} {types.postgresql(c.type)}" for c in statement.columns)
+    columns = ", ".join(f"{quoted(c.name)} {types.postgresql(c.type)}" for c in declared)
     form = f"VALUE FORMAT {value_format}" if keys else f"FORMAT {value_format}"
     if keys:
         form = f"KEY FORMAT {clause(key_format(topic.key, len(keys)), [c.name for c in keys])} {form}"
@@ -85,19 +95,6 @@ def _headers(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
 
 def _header(column: s.ColumnElement) -> str:
     return f"HEADER {_string(column.header)} AS {quoted(column.name)} BYTES"
-
-
-def _avro(statement: s.CreateItem, values: tuple[s.ColumnElement, ...], registry: str) -> str:
-    """Returns the format of AVRO values, whose columns are those of the newest schema."""
-    if values:
-        raise FeatureNotSupported(
-            "declared columns of AVRO values are not supported",
-            hint="Leave them out: they are those of the schema.",
-            position=values[0].position,
-        )
-    if not registry:
-        raise InvalidParameterValue("VALUE_FORMAT AVRO needs a schema registry", hint="Start Tailgate with --schema-registry.")
-    return f"AVRO USING CONFLUENT SCHEMA REGISTRY {_string(registry)}"
 
 
 def _string(text: str) -> str:

@@ -31,6 +31,14 @@ def scope_of(item: Item, source: SourceName) -> Scope:
     return Scope(columns, (source.alias,) if source.alias else (source.name,), has_position=is_stream(item))
 
 
+def _avro_types(item: Source) -> dict[str, TypeName]:
+    """Returns the types of the fields of a source's Avro records by the names of their columns. Those of ksqlDB have no case."""
+    if not isinstance(item.value_format, Avro):
+        return {}
+    fields = types.column_types(json.loads(item.value_format.schema))
+    return fields if item.ksqldb is None else {name.lower(): type for name, type in fields.items()}
+
+
 def key_names(item: Item) -> tuple[str, ...]:
     """Returns the names of the columns in the key of a relation's messages; for a relation of PostgreSQL's dialect, its key."""
     ksqldb = ksqldb_of(item)
@@ -41,9 +49,8 @@ def column_types(item: Item) -> dict[str, TypeName]:
     """Returns the types of the columns of a relation. Those inside of a jsonb are known for relations of ksqlDB and Avro records."""
     ksqldb = ksqldb_of(item)
     nested = {} if ksqldb is None else {name: type_name(KsqldbCursor(text)) for name, text in ksqldb.types.items()}
-    if isinstance(item, Source) and isinstance(item.value_format, Avro):
-        fields = types.column_types(json.loads(item.value_format.schema))
-        nested |= {name: type for name, type in fields.items() if type.name in types.STRUCTURES}
+    if isinstance(item, Source):
+        nested |= {name: type for name, type in _avro_types(item).items() if type.name in types.STRUCTURES}
     return {c.name: nested.get(c.name) or types.of_catalog(c.type) for c in item.columns}
 
 
