@@ -203,6 +203,8 @@ def _rows(
             return [(settings.get(show.setting)[1],)]
         case "all":
             return settings.all()
+        case "properties":
+            return ksqldb_lists.properties(lambda name: settings[name])
         case "schemas":
             return [(name,) for name in sorted(s.name for s in catalog.all_schemas().values() if s.id != TEMPORARY_ID)]
         case "databases":

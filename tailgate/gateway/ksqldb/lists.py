@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
@@ -15,6 +15,7 @@ from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import key_names
 from tailgate.sql.ksqldb.queries.scopes import column_types
+from tailgate.sql.ksqldb.refusals import IGNORED, OBEYED
 from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
 
 _TOPIC = (Field("kafka_topic", TEXT), Field("key_format", TEXT), Field("value_format", TEXT))
@@ -32,6 +33,7 @@ COLUMNS: dict[str, tuple[Field, ...]] = {
     "describe": (Field("field", TEXT), Field("type", TEXT)),
     "ksqldb functions": (Field("function_name", TEXT), Field("category", TEXT)),
     "describe function": (Field("variation", TEXT), Field("returns", TEXT), Field("description", TEXT)),
+    "properties": (Field("property", TEXT), Field("value", TEXT), Field("effect", TEXT)),
 }
 
 
@@ -64,6 +66,12 @@ def _name_of(row: functions.Function) -> str:
 
 def _arguments(row: functions.Function) -> str:
     return f"UNIT, {row.signature}" if ":" in row.name else row.signature
+
+
+def properties(setting: Callable[[str], str]) -> list[tuple[str, str, str]]:
+    """Returns the rows of SHOW PROPERTIES: the properties that SET accepts. `setting`: the value of one that has an effect."""
+    obeyed = [(name, setting(name), "obeyed") for name in OBEYED]
+    return sorted([*obeyed, *((name, "", "ignored") for name in IGNORED)])
 
 
 def query_status(item: Item) -> str:

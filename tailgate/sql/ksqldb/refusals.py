@@ -27,7 +27,7 @@ LISTED = {
     "functions": "",
     "types": "Write the type in each statement.",
     "variables": "psql has variables: \\set.",
-    "properties": "Use SHOW ALL.",
+    "properties": "",
 }
 
 

@@ -83,6 +83,7 @@ def test_keys_and_formats() -> None:
     assert ([c.name for c in table.columns], table.key) == (["b", "n", "a", "at"], (0, 2))
     assert "KEY FORMAT KSQLDB DELIMITED (b, a) DELIMITED BY ';' VALUE FORMAT KSQLDB JSON (n, at) ENVELOPE UPSERT" in table.sql
     assert decode_item(encode_item(table)) == table
+    assert "`key` IS NOT NULL AND `key`.c0 IS NOT NULL AND `key`.c1 IS NOT NULL" in str(source_layout(table).shape)
     catalog = declared("CREATE STREAM s (a INT KEY, b BIGINT KEY, c DATE) WITH (format = 'json', wrap_single_value = false)", catalog)
     stream = catalog.relation("s")
     assert isinstance(stream, Source)

@@ -78,8 +78,9 @@ def _upsert(source: Source) -> Layout:
         columns.sort(key=lambda c: declared.index(c.field.name) if c.field.name in declared else -1 if c in key else len(declared))
     columns = added_columns_last(source, columns)
     has_key = f"{at.key} IS NOT NULL"
-    # a table of ksqlDB has no row for a null key
-    keyed = has_key if source.ksqldb is not None else required(has_key, "null key")
+    # a table of ksqlDB has no row for a null key, or a key with a null
+    parts = [has_key, *(f"{k.expression} IS NOT NULL" for k in key)]
+    keyed = " AND ".join(parts) if source.ksqldb is not None else required(has_key, "null key")
     where = Filter(" AND ".join([keyed, *not_null_checks(source, value, f"{at.value} IS NULL")]))
     select = Project(
         (
