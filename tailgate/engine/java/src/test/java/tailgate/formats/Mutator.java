@@ -7,7 +7,7 @@ import java.util.Arrays;
 import java.util.Random;
 
 /** Damages messages at random, in ways that decoders of binary and text formats get wrong. */
-final class Mutator {
+public final class Mutator {
   private static final String[] NUMBERS = {"e999999999", "e-999999999", "E+2147483647", "0".repeat(1000),
       "9".repeat(40_000), "1e131071", "-", ".", "1e", "18446744073709551616"};
   private static final byte[][] FRAGMENTS = {
@@ -28,12 +28,12 @@ final class Mutator {
   private static final String[] OPENINGS = {"[", "{\"a\":", "{\"after\":", "[[],", "(", "a ", "\"\","};
   private final Random random;
 
-  Mutator(Random random) { this.random = random; }
+  public Mutator(Random random) { this.random = random; }
 
   static byte[] text(String s) { return s.getBytes(StandardCharsets.UTF_8); }
 
   /** Returns a message with one to three damages. */
-  byte[] mutate(byte[] message) {
+  public byte[] mutate(byte[] message) {
     byte[] mutated = message;
     for (int n = 1 + random.nextInt(3); n > 0; n--) mutated = mutateOnce(mutated);
     return mutated;

@@ -42,6 +42,7 @@ public final class JsonColumnsFormat extends Format {
   private static final long serialVersionUID = 1;
   private final StructType columns;
   private transient Map<StructType, Fields> fields;
+  private transient FlatJson flat;
 
   /** The fields of a struct, their indexes by name, and which of them are jsonb. */
   private record Fields(Map<String, Integer> indexes, StructField[] fields, boolean[] jsonb) {
@@ -81,7 +82,21 @@ public final class JsonColumnsFormat extends Format {
 
   @Override public Object decode(byte[] bytes) {
     Utf8.checked(bytes);
-    if (fields == null) fields = new IdentityHashMap<>();
+    if (fields == null) open();
+    Object[] values = flat.values(bytes);
+    return values != null ? new GenericInternalRow(values) : parsed(bytes);
+  }
+
+  private void open() {
+    fields = new IdentityHashMap<>();
+    flat = new FlatJson(columns, fields(columns).jsonb);
+  }
+
+  private Fields fields(StructType type) { return fields.computeIfAbsent(type, Fields::of); }
+
+  /** Returns the row of any message, or throws its error. */
+  Object parsed(byte[] bytes) {
+    if (fields == null) open();
     try (JsonParser p = Jsonb.FACTORY.createParser(bytes)) {
       JsonToken token = p.nextToken();
       if (token == null) throw Jsonb.invalid();
@@ -95,7 +110,7 @@ public final class JsonColumnsFormat extends Format {
 
   private InternalRow struct(JsonParser p, StructType type, String name) throws IOException {
     if (p.currentToken() != JsonToken.START_OBJECT) throw JsonTypes.mismatch(p, name, type);
-    Fields f = fields.computeIfAbsent(type, Fields::of);
+    Fields f = fields(type);
     Object[] values = new Object[f.fields.length];
     while (p.nextToken() != JsonToken.END_OBJECT) {
       Integer i = f.indexes.get(p.currentName());
@@ -141,7 +156,10 @@ public final class JsonColumnsFormat extends Format {
       if (value != null) return value;
       return NumberInput.toNumeric(UTF8String.fromString(p.getText()), d.precision(), d.scale());
     }
-    UTF8String text = UTF8String.fromString(p.getText());
+    return floating(UTF8String.fromString(p.getText()), type);
+  }
+
+  static Object floating(UTF8String text, DataType type) {
     if (type == DataTypes.DoubleType) return NumberInput.toFloat8(text);
     return NumberInput.toFloat4(text);
   }

@@ -17,6 +17,13 @@ import tailgate.errors.SqlError;
  * PostgreSQL's numeric does, and throw 22003 if the value is out of range.
  */
 public final class Numbers {
+  private static final long[] POWERS = new long[19];  // of ten
+
+  static {
+    POWERS[0] = 1;
+    for (int i = 1; i < POWERS.length; i++) POWERS[i] = 10 * POWERS[i - 1];
+  }
+
   private Numbers() {}
 
   /** Returns a number as Catalyst's value of a numeric or interval type. */
@@ -91,13 +98,11 @@ public final class Numbers {
     if (length > 18 || precision > 18) return null;
     boolean negative = text[from] == '-';
     long value = 0;
-    int digits = 0;
     int fractionDigits = -1;  // -1 before the decimal point
     for (int i = negative ? 1 : 0; i < length; i++) {
       char c = text[from + i];
       if (c >= '0' && c <= '9') {
         value = value * 10 + c - '0';
-        if (value != 0) digits++;
         if (fractionDigits >= 0) fractionDigits++;
       } else if (c == '.' && fractionDigits < 0) {
         fractionDigits = 0;
@@ -105,10 +110,20 @@ public final class Numbers {
         return null;
       }
     }
-    if (fractionDigits > scale) return null;
-    int zeros = scale - Math.max(fractionDigits, 0);
-    if (digits + zeros > precision) return null;
-    for (int i = 0; i < zeros; i++) value *= 10;
-    return Decimal.createUnsafe(negative ? -value : value, precision, scale);
+    return shortDecimal(negative ? -value : value, Math.max(fractionDigits, 0), precision, scale);
+  }
+
+  /**
+   * Returns an integer of up to 18 digits, the last `fractionDigits` of which are after the decimal point,
+   * as a decimal. Returns null if it would have to be rounded or does not fit.
+   */
+  public static Decimal shortDecimal(long unscaled, int fractionDigits, int precision, int scale) {
+    if (precision > 18 || fractionDigits > scale) return null;
+    long value = unscaled;
+    for (int zeros = scale - fractionDigits; zeros > 0; zeros--) {
+      if (Math.abs(value) > Long.MAX_VALUE / 10) return null;
+      value *= 10;
+    }
+    return Math.abs(value) < POWERS[precision] ? Decimal.createUnsafe(value, precision, scale) : null;
   }
 }
