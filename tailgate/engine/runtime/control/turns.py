@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.control import Client
+from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.lake.errors import QueryCanceled
 
 TURN_S = 0.1  # between two checks whether a statement that waits for the lock of the catalog is canceled
@@ -14,15 +15,17 @@ TURN_S = 0.1  # between two checks whether a statement that waits for the lock o
 
 @contextmanager
 def turn(installation: Installation, client: Client) -> Iterator[None]:
-    """Holds the lock of the catalog. Raises 57014 if the client cancels the statement before it is acquired.
+    """Holds the lock of the catalog, and asks brokers about each topic once.
 
-    Such a statement must not take effect later: its client may have dropped the object that it creates.
+    Raises 57014 if the client cancels the statement before the lock is acquired. Such a statement must
+    not take effect later: its client may have dropped the object that it creates.
     """
     while not installation.lock.acquire(timeout=TURN_S):
         check_canceled(client)
     try:
         check_canceled(client)
-        yield
+        with kafka.each_topic_once():
+            yield
     finally:
         installation.lock.release()
 

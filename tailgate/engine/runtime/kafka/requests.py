@@ -6,6 +6,8 @@ A broker that does not answer raises 08006, which is retriable. A missing topic 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic, time_ns
 from typing import Any, cast
@@ -22,6 +24,9 @@ ANSWER_S = 3.0  # longest wait for one answer of a broker: a source counts as st
 # longest wait for a batch of old records: the client waits for as many as were requested
 PIECE_S = 0.1
 IDLE_S = 10.0  # if no old records arrive for this time, the broker is considered lost
+
+# the answers of `topic` in a block of `each_topic_once`
+_known: ContextVar[dict[tuple[object, ...], Topic] | None] = ContextVar("known topics", default=None)
 
 Offsets = dict[str, dict[str, int]]  # topic → partition as text → offset, as in Spark's JSON
 
@@ -148,14 +153,36 @@ def listed(brokers: str, options: Mapping[str, str]) -> list[tuple[str, int, int
 
 
 def topic(brokers: str, name: str, options: Mapping[str, str]) -> Topic:
-    """Returns the topic. Raises 42704 if it does not exist."""
+    """Returns the topic. Raises 42704 if it does not exist.
+
+    In a block of `each_topic_once`, a second call returns the first answer.
+    """
+    known = _known.get()
+    key = brokers, name, tuple(sorted(options.items()))
+    if known is not None and key in known:
+        return known[key]
     result = look(brokers, [name], options).get(name)
     if result is None:
         raise UndefinedObject(
             f'topic "{name}" does not exist on {brokers}',
             hint="Create the topic first, or check its name with SHOW TOPICS.",
         )
+    if known is not None:
+        known[key] = result
     return result
+
+
+@contextmanager
+def each_topic_once() -> Iterator[None]:
+    """In this block, `topic` asks the broker about each topic once.
+
+    A statement needs a topic's id and offsets in several places, which should be of one moment.
+    """
+    token = _known.set({})
+    try:
+        yield
+    finally:
+        _known.reset(token)
 
 
 def fault(name: str, current: Topic | None, id: str | None, next: Mapping[str, int]) -> str | None:
