@@ -29,6 +29,9 @@ public abstract class Accumulator {
   /** Returns whether nothing is left, apart from stored values. */
   public abstract boolean isZero();
 
+  /** Returns whether the accumulator of a change holds each changed value. */
+  public boolean keepsValues() { return false; }
+
   /**
    * Returns the result in Catalyst's form, or null. `rows` is the number of rows of the group.
    * Throws SqlError if the type cannot hold the result.
@@ -83,6 +86,8 @@ public abstract class Accumulator {
 
     @Override public boolean isZero() { return of.isZero(); }
 
+    @Override public boolean keepsValues() { return of.keepsValues(); }
+
     @Override public Object result(long rows, GroupValues values) { return of.result(rows, values); }
 
     @Override public void write(DataOutput out) throws IOException { of.write(out); }
@@ -93,6 +98,8 @@ public abstract class Accumulator {
   /** An accumulator with stored values. That of a change holds the changed values. */
   abstract static class Keeping extends Accumulator {
     final Map<Bytes, Long> changes = new HashMap<>();
+
+    @Override public boolean keepsValues() { return true; }
 
     void change(byte[] value, long weight) { changes.merge(new Bytes(value), weight, Long::sum); }
   }

@@ -54,14 +54,14 @@ public abstract class Node implements Serializable {
     }
 
     /**
-     * Adds copies of the rows of one record to `to`. If the decoder or an expression throws, rows
-     * added before do not count.
+     * Adds copies of the rows of one record to `to`, with its {@link Change#order}. If the decoder or an
+     * expression throws, rows added before do not count.
      */
-    public void rows(InternalRow kafka, List<Change> to) {
+    public void rows(InternalRow kafka, long order, List<Change> to) {
       try {
         decoder.decode(kafka, (row, weight) -> {
           UnsafeRow shaped = shape.apply(row);
-          if (shaped != null && weight != 0) to.add(new Change(shaped.copy(), weight));
+          if (shaped != null && weight != 0) to.add(new Change(shaped.copy(), weight, order));
         });
       } catch (StackOverflowError e) {
         throw SqlError.tooDeep();

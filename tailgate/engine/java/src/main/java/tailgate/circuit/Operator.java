@@ -60,6 +60,15 @@ public abstract class Operator extends Node {
    */
   public boolean ordered() { return false; }
 
-  /** Processes changes, by port. Emits results with {@link Tick#emit} and {@link Tick#fail}. */
-  public abstract void run(Tick tick, List<List<Change>> input);
+  /** Compiles the generated code that the first change would compile. */
+  public void compile() {}
+
+  /** Returns an empty collection of changes for {@link Pending#run}. */
+  public Pending pending() { return new PendingChanges(this); }
+
+  /**
+   * Processes changes, by port. Emits results with {@link Tick#emit} and {@link Tick#fail}. It is not
+   * called if {@link #pending} returns a collection of another class.
+   */
+  public void run(Tick tick, List<List<Change>> input) { throw new UnsupportedOperationException(getClass().getName()); }
 }

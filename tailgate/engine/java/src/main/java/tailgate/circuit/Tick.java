@@ -27,7 +27,6 @@ public final class Tick {
   // entries of a forgotten operator to remove per tick and store: about 5 ms
   private static final int FORGET_MAX = 2000;
   private static final long WAITING_MAX = 32L << 20;  // bytes of waiting changes at which an operator is run early
-  private static final int OVERHEAD = 64;  // overhead of a change in bytes, in addition to the row
 
   private final Circuit circuit;
   public final State state;
@@ -36,9 +35,11 @@ public final class Tick {
   private final int partition, partitions;
   private long due = Long.MAX_VALUE;
   private final boolean exchanged;
-  private final List<List<List<Change>>> waiting = new ArrayList<>();  // changes to process, per operator and port
+  private final Pending[] pending;  // changes to process, per operator; null if none have arrived
+  private final State.Input[] inputs;  // per operator
   private final TreeMap<Integer, Net> relations = new TreeMap<>();
   private final long[] held;  // bytes of waiting changes, per operator
+  private final long[] orders;  // the highest order of the waiting changes, per operator
   private final long[][] done;  // per operator, laid out as in Statistics
   private long inside;  // nanoseconds spent in operators that ran inside the current one
   private final List<Sent> notes = new ArrayList<>();  // counts and state ids for the driver
@@ -60,12 +61,10 @@ public final class Tick {
     this.partitions = partitions;
     this.exchanged = exchanged;
     this.held = new long[circuit.order.length];
+    this.orders = new long[circuit.order.length];
     this.done = new long[circuit.order.length][Statistics.WIDTH];
-    for (Operator o : circuit.order) {
-      List<List<Change>> ports = new ArrayList<>();
-      for (int i = 0; i < o.inputs; i++) ports.add(new ArrayList<>());
-      waiting.add(ports);
-    }
+    this.pending = new Pending[circuit.order.length];
+    this.inputs = new State.Input[circuit.order.length];
   }
 
   /** Runs the whole circuit in the only partition. */
@@ -96,8 +95,7 @@ public final class Tick {
       InternalRow c = changes.next();
       Operator to = Sent.kind(c) < 0 ? null : (Operator) circuit.nodes.get(Sent.to(c));
       if (to != null && to.level == level)
-        tick.waiting.get(to.index).get(Sent.kind(c))
-            .add(new Change(Rows.row(Sent.bytes(c), to.ports()[Sent.kind(c)].length()), Sent.n(c), Sent.order(c)));
+        tick.arrive(to, Sent.kind(c), Rows.row(Sent.bytes(c), to.ports()[Sent.kind(c)].length()), Sent.n(c), Sent.order(c));
       else tick.onward.add(c.copy());
     }
     for (Operator o : circuit.order) if (o.level == level) tick.run(o);
@@ -149,7 +147,7 @@ public final class Tick {
       try {
         enter(source, kafka, except);
         if (again) dead(source, kafka, null);
-      } catch (SourceStalled | OperatorFailed e) {  // drain() may run an operator while a record is processed
+      } catch (SourceStalled | OperatorFailed e) {  // an operator may run early, while a record is processed
         throw e;
       } catch (UncheckedIOException e) {
         throw new SourceStalled(source.channel, e.getCause().getMessage());
@@ -163,7 +161,7 @@ public final class Tick {
   /** Decodes a record and sends its rows, except to the operators and relations in `except`. */
   private void enter(Source source, InternalRow kafka, Set<Integer> except) {
     rows.clear();
-    source.rows(kafka, rows);
+    source.rows(kafka, order, rows);
     for (Change c : rows) for (Edge edge : source.out) if (except.isEmpty() || !except.contains(edge.to)) send(edge, c.row(), c.weight());
   }
 
@@ -201,7 +199,7 @@ public final class Tick {
       count[0] += piece.records;
       count[2] += piece.bytes;
       count[3] = Math.max(count[3], piece.newest);
-      for (Change c : piece.rows.get(source.id)) {
+      for (Change c : piece.rows(source.id)) {
         at(c);
         for (Edge edge : source.out) send(edge, c.row(), c.weight());
       }
@@ -263,27 +261,26 @@ public final class Tick {
   // ---- operators --------------------------------------------------------------------------------
 
   private void run(Operator operator) {
-    List<List<Change>> input = waiting.set(operator.index, null);
     boolean here = operator.always() && Math.floorMod(Sent.place(operator.id, State.NONE), partitions) == partition;
-    if (here || operator.everywhere() || input.stream().anyMatch(port -> !port.isEmpty())) timed(operator, input);
+    if (here || operator.everywhere() || pending[operator.index] != null) timed(operator);
   }
 
   /**
-   * Runs an operator and measures its time. The time includes the filters and projections after it,
-   * but not other operators that are drained meanwhile.
+   * Runs an operator on its pending changes and measures its time. The time includes the filters and
+   * projections after it and the arrival of its output at other operators, but not these operators if
+   * they are run early meanwhile.
    */
-  private void timed(Operator operator, List<List<Change>> input) {
+  private void timed(Operator operator) {
+    Pending changes = pending[operator.index] == null ? operator.pending() : pending[operator.index];
+    pending[operator.index] = null;
+    held[operator.index] = 0;
     long[] did = done[operator.index];
-    for (int i = 0; i < input.size(); i++) {
-      did[Statistics.IN] += input.get(i).size();
-      state.received(operator.id, i, input.get(i));
-    }
     long outside = inside, began = System.nanoTime(), before = order;
     inside = 0;
-    order = 0;
-    for (List<Change> port : input) for (Change c : port) order = Math.max(order, c.order());
+    order = orders[operator.index];
+    orders[operator.index] = 0;
     try {
-      operator.run(this, input);
+      changes.run(this);
     } catch (RuntimeException | StackOverflowError | AssertionError | LinkageError e) {
       throw OperatorFailed.of(operator, e);
     }
@@ -358,23 +355,27 @@ public final class Tick {
   private void arrive(Edge edge, UnsafeRow shaped, long weight) {
     if (edge.port == Edge.RELATION) relation(edge.to, shaped, weight);
     else if (exchanged) exchange(edge, circuit.order[edge.index], shaped, weight);
-    else {
-      waiting.get(edge.index).get(edge.port).add(new Change(shaped.copy(), weight, order));
-      Operator to = circuit.order[edge.index];
-      if ((held[edge.index] += shaped.getSizeInBytes() + OVERHEAD) > WAITING_MAX && !to.ordered()) drain(to);
-    }
+    else arrive(circuit.order[edge.index], edge.port, shaped, weight, order);
   }
 
   /**
-   * Runs an operator early because many changes wait for it. Its total output does not depend on
-   * how its input is split. An ordered operator is not run early: the inputs limit the size of a tick.
+   * Adds a change to those that wait for an operator. If they need much memory, the operator runs
+   * early: its total output does not depend on how its input is split. An ordered operator is not run
+   * early: the inputs limit the size of a tick.
    */
-  private void drain(Operator operator) {
-    List<List<Change>> input = waiting.get(operator.index), next = new ArrayList<>();
-    for (int i = 0; i < input.size(); i++) next.add(new ArrayList<>());
-    waiting.set(operator.index, next);
-    held[operator.index] = 0;
-    timed(operator, input);
+  private void arrive(Operator operator, int port, UnsafeRow row, long weight, long order) {
+    int i = operator.index;
+    if (inputs[i] == null) inputs[i] = state.input(operator.id);
+    orders[i] = Math.max(orders[i], order);
+    done[i][Statistics.IN]++;
+    inputs[i].received(port, row, weight);
+    try {
+      if (pending[i] == null) pending[i] = operator.pending();
+      held[i] += pending[i].add(port, row, weight, order);
+    } catch (RuntimeException | StackOverflowError | AssertionError | LinkageError e) {
+      throw OperatorFailed.of(operator, e);
+    }
+    if (held[i] > WAITING_MAX && !operator.ordered()) timed(operator);
   }
 
   private void exchange(Edge edge, Operator to, UnsafeRow shaped, long weight) {

@@ -44,17 +44,47 @@ public final class TopicBackfill implements AutoCloseable {
   private static final Map<Long, Piece> PIECES = new ConcurrentHashMap<>();
   private static final AtomicLong NUMBERS = new AtomicLong();
 
-  /** The record that a row of a piece comes from. */
-  private record Place(int partition, long offset) {}
+  /** The rows of a source node in a piece, and the record that each comes from. */
+  private static final class Rows {
+    private static final int FIRST = 1024;
+    private ArrayList<Change> rows = new ArrayList<>(FIRST);
+    private int[] partitions = new int[FIRST];
+    private long[] offsets = new long[FIRST];
+    private int placed;  // number of rows with a record
+
+    /** Assigns a record to the rows that were added last. */
+    void place(int partition, long offset) {
+      if (rows.size() > partitions.length) {
+        partitions = Arrays.copyOf(partitions, 2 * rows.size());
+        offsets = Arrays.copyOf(offsets, 2 * rows.size());
+      }
+      Arrays.fill(partitions, placed, rows.size(), partition);
+      Arrays.fill(offsets, placed, rows.size(), offset);
+      placed = rows.size();
+    }
+
+    /** Removes the rows without a record. */
+    void unplaced() { rows.subList(placed, rows.size()).clear(); }
+
+    void exclude(int partition, Set<Long> excluded) {
+      List<Change> all = rows;
+      rows = new ArrayList<>(placed);
+      for (int i = 0; i < placed; i++) {
+        if (partitions[i] == partition && excluded.contains(offsets[i])) continue;
+        partitions[rows.size()] = partitions[i];
+        offsets[rows.size()] = offsets[i];
+        rows.add(all.get(i));
+      }
+      placed = rows.size();
+    }
+  }
 
   /**
-   * Some decoded records. `rows`: rows by source node, and the records they come from; `failed`:
-   * records, in Kafka's columns, that some source could not decode; `at`: the next offset of each
-   * partition.
+   * Some decoded records. `rows`: by source node; `failed`: records, in Kafka's columns, that some
+   * source could not decode; `at`: the next offset of each partition.
    */
   public static final class Piece {
-    public final Map<Integer, List<Change>> rows = new TreeMap<>();
-    private final Map<Integer, List<Place>> places = new TreeMap<>();
+    private final Map<Integer, Rows> rows = new TreeMap<>();
     public final List<InternalRow> failed = new ArrayList<>();
     private final long number = NUMBERS.incrementAndGet();
     final Map<String, Long> at = new TreeMap<>();
@@ -68,21 +98,13 @@ public final class TopicBackfill implements AutoCloseable {
 
     public Map<String, Long> at() { return at; }
 
+    /** Returns the rows of a source node. */
+    public List<Change> rows(int source) { return rows.get(source).rows; }
+
     /** Excludes records of a partition, including those that could not be decoded. */
     public void exclude(int partition, Collection<Number> offsets) {
       Set<Long> out = offsets.stream().map(Number::longValue).collect(Collectors.toSet());
-      rows.forEach((source, of) -> {
-        List<Place> from = places.get(source);
-        List<Change> remaining = new ArrayList<>(of.size());
-        List<Place> still = new ArrayList<>(of.size());
-        for (int i = 0; i < of.size(); i++)
-          if (from.get(i).partition != partition || !out.contains(from.get(i).offset)) {
-            remaining.add(of.get(i));
-            still.add(from.get(i));
-          }
-        rows.put(source, remaining);
-        places.put(source, still);
-      });
+      rows.values().forEach(r -> r.exclude(partition, out));
       failed.removeIf(r -> r.getInt(KafkaRecord.PARTITION) == partition && out.contains(r.getLong(KafkaRecord.OFFSET)));
     }
   }
@@ -182,10 +204,7 @@ public final class TopicBackfill implements AutoCloseable {
 
   private Piece piece() {
     Piece piece = new Piece();
-    for (Source s : sources) {
-      piece.rows.put(s.id, new ArrayList<>());
-      piece.places.put(s.id, new ArrayList<>());
-    }
+    for (Source s : sources) piece.rows.put(s.id, new Rows());
     long lastAnswer = System.nanoTime();
     while (!end.isEmpty() && piece.records() < pieceRows && piece.size < BYTES_MAX) {
       ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
@@ -212,23 +231,15 @@ public final class TopicBackfill implements AutoCloseable {
     InternalRow row = new GenericInternalRow(
         new Object[] {record.key(), record.value(), channel, record.partition(), record.offset(),
         record.timestamp() * 1000, 0, headers(record)});
-    List<List<Change>> changes = new ArrayList<>(sources.size());
+    long order = newestOf.merge(record.partition(), record.timestamp(), Math::max);
     try {
-      for (Source source : sources) {
-        List<Change> of = new ArrayList<>(1);
-        source.rows(row, of);
-        changes.add(of);
-      }
+      for (Source source : sources) source.rows(row, order, piece.rows(source.id));
     } catch (RuntimeException e) {
+      piece.rows.values().forEach(Rows::unplaced);
       piece.failed.add(row);
       return;
     }
-    long order = newestOf.merge(record.partition(), record.timestamp(), Math::max);
-    Place place = new Place(record.partition(), record.offset());
-    for (int i = 0; i < changes.size(); i++) {
-      for (Change c : changes.get(i)) piece.rows.get(sources.get(i).id).add(new Change(c.row(), c.weight(), order));
-      for (int n = changes.get(i).size(); n > 0; n--) piece.places.get(sources.get(i).id).add(place);
-    }
+    piece.rows.values().forEach(r -> r.place(record.partition(), record.offset()));
     piece.records++;
     piece.bytes += size;
     piece.newest = Math.max(piece.newest, record.timestamp());

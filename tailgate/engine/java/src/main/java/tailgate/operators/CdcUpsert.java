@@ -71,6 +71,11 @@ final class CdcUpsert extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow event) { return key.bytes(event); }
 
+  @Override public void compile() {
+    key.compile();
+    columns.compile();
+  }
+
   @Override public boolean everywhere(int port, UnsafeRow event) { return ChangeEvent.ofTable(event, row.length()); }
 
   @Override public void run(Tick tick, List<List<Change>> input) {

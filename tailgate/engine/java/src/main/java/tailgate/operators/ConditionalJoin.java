@@ -34,6 +34,11 @@ final class ConditionalJoin extends Join {
     this.condition = condition;
   }
 
+  @Override public void compile() {
+    super.compile();
+    condition.compile();
+  }
+
   @Override void change(Work work, byte[] k, int side, List<Change> ours) {
     int other = 1 - side;
     List<ChangedRow> rows = new ArrayList<>();

@@ -13,6 +13,7 @@ import tailgate.circuit.Operator;
 import tailgate.circuit.Tick;
 import tailgate.rows.Change;
 import tailgate.rows.Columns;
+import tailgate.rows.RowMap;
 import tailgate.rows.Rows;
 import tailgate.rows.Rows.Bytes;
 import tailgate.rows.Steps;
@@ -104,21 +105,22 @@ class Join extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow of) { return key[port].bytes(of); }
 
+  @Override public void compile() { for (Columns columns : key) columns.compile(); }
+
   @Override public void run(Tick tick, List<List<Change>> input) {
-    Map<Bytes, List<List<Change>>> changes = new LinkedHashMap<>();
+    RowMap<List<List<Change>>> changes = new RowMap<>();
     Work work = new Work(tick);
     for (int side = 0; side < 2; side++)
       for (Change c : input.get(side)) {
         UnsafeRow k = key[side].of(c.row());
         if (matchable(k))
-          changes.computeIfAbsent(new Bytes(Rows.bytes(k)),
-              x -> List.of(new ArrayList<>(1), new ArrayList<>(1))).get(side).add(c);
+          changes.computeIfAbsent(k, () -> List.of(new ArrayList<>(1), new ArrayList<>(1))).get(side).add(c);
         else if (watched[side] && !partnered) work.alone(side, c.row(), c.weight());
       }
     changes.forEach((k, sides) -> {
       for (int side = 0; side < 2; side++) {
         List<Change> ours = appendOnly[side] ? sides.get(side) : net(sides.get(side));
-        if (!ours.isEmpty()) change(work, k.bytes, side, ours);
+        if (!ours.isEmpty()) change(work, k, side, ours);
       }
     });
   }

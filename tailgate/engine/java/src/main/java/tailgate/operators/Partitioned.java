@@ -11,6 +11,7 @@ import tailgate.circuit.Tick;
 import tailgate.rows.Change;
 import tailgate.rows.Columns;
 import tailgate.rows.OrderedCodec;
+import tailgate.rows.RowMap;
 import tailgate.rows.Rows.Bytes;
 import tailgate.rows.SortKeyCodec;
 
@@ -54,15 +55,20 @@ abstract class Partitioned extends Operator {
     return this.of.bytes(of);
   }
 
+  @Override public void compile() {
+    open();
+    of.compile();
+  }
+
   @Override public void run(Tick tick, List<List<Change>> input) {
     open();
-    Map<Bytes, Map<Bytes, Long>> partitions = new LinkedHashMap<>();
+    RowMap<Map<Bytes, Long>> partitions = new RowMap<>();
     for (Change c : input.get(0))
-      partitions.computeIfAbsent(new Bytes(of.bytes(c.row())), k -> new LinkedHashMap<>())
+      partitions.computeIfAbsent(of.of(c.row()), LinkedHashMap::new)
           .merge(new Bytes(place(c.row())), c.weight(), Long::sum);
     partitions.forEach((k, changes) -> {
       changes.values().removeIf(w -> w == 0);
-      if (!changes.isEmpty()) run(tick, k.bytes, changes);
+      if (!changes.isEmpty()) run(tick, k, changes);
     });
   }
 

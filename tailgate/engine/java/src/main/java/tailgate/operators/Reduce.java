@@ -11,12 +11,12 @@ import tailgate.aggregates.Accumulator;
 import tailgate.aggregates.AggregateCall;
 import tailgate.aggregates.GroupValues;
 import tailgate.circuit.Operator;
+import tailgate.circuit.Pending;
 import tailgate.circuit.Tick;
 import tailgate.errors.SqlError;
-import tailgate.rows.Change;
 import tailgate.rows.Columns;
+import tailgate.rows.RowMap;
 import tailgate.rows.Rows;
-import tailgate.rows.Rows.Bytes;
 import tailgate.state.State;
 
 /**
@@ -32,6 +32,7 @@ import tailgate.state.State;
  */
 final class Reduce extends Operator {
   private static final long serialVersionUID = 1;
+  private static final int OVERHEAD = 64;  // bytes of a group, an accumulator or a value, in addition to the row
   private static final int CALLS_MAX = 250;  // limit of the ports for values
   private final StructType row, results;
   private final Columns group;
@@ -68,29 +69,46 @@ final class Reduce extends Operator {
 
   @Override public boolean always() { return group.schema.length() == 0; }
 
-  @Override public void run(Tick tick, List<List<Change>> input) {
-    Map<Bytes, Group> changes = new LinkedHashMap<>();
-    if (always()) changes.put(new Bytes(Rows.bytes(group.of(new GenericInternalRow(0)))), new Group());
-    for (Change c : input.get(0)) changes.computeIfAbsent(new Bytes(group.bytes(c.row())), k -> new Group()).add(c);
-    changes.forEach((k, change) -> {
-      byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
-      if (appendOnly && calls.length == 0 && stored != null) return;  // the number of copies is not needed
-      Group now = new Group();
-      if (stored != null) now.read(stored);
-      Member member = new Member(tick.state, k.bytes);
-      Object old = stored == null ? null : now.row(member);
-      now.merge(change, member);
-      if (!always() && now.isZero()) {
-        if (stored != null) tick.state.remove(id, 0, k.bytes, State.NONE);
-      } else {
-        byte[] bytes = now.bytes();
-        if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, k.bytes, State.NONE, bytes, stored == null);
-      }
-      Object next = now.row(member);
-      if (same(old, next)) return;
-      emit(tick, k.bytes, old, -1);
-      emit(tick, k.bytes, next, 1);
-    });
+  @Override public void compile() { group.compile(); }
+
+  @Override public Pending pending() { return new Groups(); }
+
+  /** Changes, summed by group as they arrive. */
+  private final class Groups implements Pending {
+    private final RowMap<Group> changes = new RowMap<>();
+
+    @Override public int add(int port, UnsafeRow row, long weight, long order) {
+      int before = changes.size();
+      UnsafeRow key = group.of(row);
+      Group of = changes.computeIfAbsent(key, Group::new);
+      int bytes = of.add(row, weight);
+      return changes.size() == before ? bytes : bytes + key.getSizeInBytes() + OVERHEAD * (1 + calls.length);
+    }
+
+    @Override public void run(Tick tick) {
+      if (always()) changes.computeIfAbsent(group.of(new GenericInternalRow(0)), Group::new);
+      changes.forEach((key, change) -> change(tick, key, change));
+    }
+  }
+
+  private void change(Tick tick, byte[] key, Group change) {
+    byte[] stored = tick.state.get(id, 0, key, State.NONE);
+    if (appendOnly && calls.length == 0 && stored != null) return;  // the number of copies is not needed
+    Group now = new Group();
+    if (stored != null) now.read(stored);
+    Member member = new Member(tick.state, key);
+    Object old = stored == null ? null : now.row(member);
+    now.merge(change, member);
+    if (!always() && now.isZero()) {
+      if (stored != null) tick.state.remove(id, 0, key, State.NONE);
+    } else {
+      byte[] bytes = now.bytes();
+      if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, key, State.NONE, bytes, stored == null);
+    }
+    Object next = now.row(member);
+    if (same(old, next)) return;
+    emit(tick, key, old, -1);
+    emit(tick, key, next, 1);
   }
 
   private void emit(Tick tick, byte[] key, Object row, long weight) {
@@ -123,9 +141,15 @@ final class Reduce extends Operator {
     private long rows;
     private final Accumulator[] totals = totals();
 
-    void add(Change c) {
-      rows += c.weight();
-      for (Accumulator t : totals) t.add(c.row(), c.weight());
+    /** Adds a change. Returns the bytes of memory that its values take. */
+    int add(UnsafeRow row, long weight) {
+      rows += weight;
+      int bytes = 0;
+      for (Accumulator t : totals) {
+        t.add(row, weight);
+        if (t.keepsValues()) bytes += OVERHEAD + row.getSizeInBytes();
+      }
+      return bytes;
     }
 
     void merge(Group change, Member member) {

@@ -7,8 +7,8 @@ import tailgate.circuit.Operator;
 import tailgate.circuit.Tick;
 import tailgate.rows.Change;
 import tailgate.rows.Columns;
+import tailgate.rows.RowMap;
 import tailgate.rows.Rows;
-import tailgate.rows.Rows.Bytes;
 import tailgate.state.LongPair;
 import tailgate.state.State;
 
@@ -41,20 +41,21 @@ final class SetOperation extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow of) { return row.bytes(of); }
 
+  @Override public void compile() { row.compile(); }
+
   @Override public void run(Tick tick, List<List<Change>> input) {
-    Map<Bytes, long[]> changes = new LinkedHashMap<>();
+    RowMap<long[]> changes = new RowMap<>();
     for (int side = 0; side < 2; side++)
       for (Change c : input.get(side))
-        changes.computeIfAbsent(new Bytes(row.bytes(c.row())), k -> new long[2])[side]
-            += c.weight();
+        changes.computeIfAbsent(row.of(c.row()), () -> new long[2])[side] += c.weight();
     changes.forEach((k, change) -> {
       if (change[0] == 0 && change[1] == 0) return;
-      byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
+      byte[] stored = tick.state.get(id, 0, k, State.NONE);
       LongPair old = stored == null ? new LongPair(0, 0) : LongPair.of(stored),
           now = new LongPair(old.first() + change[0], old.second() + change[1]);
-      if (now.first() == 0 && now.second() == 0) tick.state.remove(id, 0, k.bytes, State.NONE);
-      else tick.state.put(id, 0, k.bytes, State.NONE, now.bytes(), stored == null);
-      tick.emit(this, Rows.row(k.bytes, row.schema.length()), often(now) - often(old));
+      if (now.first() == 0 && now.second() == 0) tick.state.remove(id, 0, k, State.NONE);
+      else tick.state.put(id, 0, k, State.NONE, now.bytes(), stored == null);
+      tick.emit(this, Rows.row(k, row.schema.length()), often(now) - often(old));
     });
   }
 

@@ -41,6 +41,8 @@ final class TemporalFilter extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow of) { return columns.bytes(of); }
 
+  @Override public void compile() { columns.compile(); }
+
   @Override public boolean everywhere() { return true; }
 
   @Override public void run(Tick tick, List<List<Change>> input) {

@@ -12,8 +12,8 @@ import tailgate.circuit.Tick;
 import tailgate.rows.Change;
 import tailgate.rows.Columns;
 import tailgate.rows.EvolvingRowCodec;
+import tailgate.rows.RowMap;
 import tailgate.rows.Rows;
-import tailgate.rows.Rows.Bytes;
 import tailgate.state.State;
 
 /**
@@ -48,6 +48,11 @@ public final class Upsert extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow event) { return key.bytes(event); }
 
+  @Override public void compile() {
+    key.compile();
+    columns.compile();
+  }
+
   @Override public UnsafeRow deletion(Object... key) {
     StructType port = ports()[0];
     Object[] values = Arrays.copyOf(key, port.length());
@@ -56,12 +61,12 @@ public final class Upsert extends Operator {
   }
 
   @Override public void run(Tick tick, List<List<Change>> input) {
-    Map<Bytes, List<Change>> events = new LinkedHashMap<>();
+    RowMap<List<Change>> events = new RowMap<>();
     for (Change c : input.get(0))
       if (c.weight() > 0)
-        events.computeIfAbsent(new Bytes(key.bytes(c.row())), k -> new ArrayList<>(1)).add(c);
+        events.computeIfAbsent(key.of(c.row()), () -> new ArrayList<>(1)).add(c);
     events.forEach((k, of) -> {
-      byte[] stored = tick.state.get(id, 0, k.bytes, State.NONE);
+      byte[] stored = tick.state.get(id, 0, k, State.NONE);
       Kept old = stored == null ? new Kept(null, null) : parse(stored), now = old;
       for (Change event : of) {
         Kept before = now;
@@ -69,8 +74,8 @@ public final class Upsert extends Operator {
         if (stepwise) emit(tick, event, before, now);
       }
       if (now == old) return;
-      if (now.position != null || now.row != null) tick.state.put(id, 0, k.bytes, State.NONE, bytes(now), stored == null);
-      else if (stored != null) tick.state.remove(id, 0, k.bytes, State.NONE);
+      if (now.position != null || now.row != null) tick.state.put(id, 0, k, State.NONE, bytes(now), stored == null);
+      else if (stored != null) tick.state.remove(id, 0, k, State.NONE);
       if (!stepwise) emit(tick, of.get(of.size() - 1), old, now);
     });
   }

@@ -38,15 +38,19 @@ public final class Columns implements Serializable {
 
   /** Returns the projected row, valid until the next call. */
   public UnsafeRow of(InternalRow row) {
-    if (projection == null) {
-      List<Expression> columns = new ArrayList<>();
-      for (int i : ordinals) {
-        Expression column = new BoundReference(i, of.apply(i).dataType(), true);
-        columns.add(normalized ? NormalizeFloatingNumbers$.MODULE$.normalize(column) : column);
-      }
-      projection = UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq());
-    }
+    compile();
     return projection.apply(row);
+  }
+
+  /** Compiles the projection, unless it is. */
+  public void compile() {
+    if (projection != null) return;
+    List<Expression> columns = new ArrayList<>();
+    for (int i : ordinals) {
+      Expression column = new BoundReference(i, of.apply(i).dataType(), true);
+      columns.add(normalized ? NormalizeFloatingNumbers$.MODULE$.normalize(column) : column);
+    }
+    projection = UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq());
   }
 
   public byte[] bytes(InternalRow row) { return Rows.bytes(of(row)); }

@@ -4,8 +4,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.sql.execution.streaming.state.ByteArrayPair;
 import org.apache.spark.sql.execution.streaming.state.RocksDB;
@@ -14,7 +14,6 @@ import org.apache.spark.sql.execution.streaming.state.StateStore;
 import org.apache.spark.util.NextIterator;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
-import tailgate.rows.Change;
 
 /**
  * One partition of a store: (operator, port, key, row) → value, in the order of the bytes.
@@ -110,7 +109,7 @@ public final class State {
 
   /**
    * Returns the number of an operator's entries in this partition, their approximate size in bytes,
-   * and the {@link #received sum of its input}: 1 and two numbers, or 0 if unknown. Stores changed
+   * and the {@link Input sum of its input}: 1 and two numbers, or 0 if unknown. Stores changed
    * statistics with the entries.
    */
   public long[] sized(int operator) {
@@ -121,31 +120,35 @@ public final class State {
     return new long[] {size.entries, bytes, size.summed ? 1 : 0, size.sum, size.sum2};
   }
 
+  /** Returns the input of an operator, to which changes are added as they arrive. */
+  public Input input(int operator) { return size(operator); }
+
   /**
-   * Adds changes to the sum of an operator's input: two hashes of each row, times its weight. The
-   * state of an operator is a function of the sum of its input, so two equal operators have the
-   * same state if these sums are equal.
+   * The sum of an operator's input: two hashes of each row, times its weight. The state of an operator
+   * is a function of the sum of its input, so two equal operators have the same state if these sums are
+   * equal.
    */
-  public void received(int operator, int port, List<Change> changes) {
-    Size size = size(operator);
-    if (!size.summed || changes.isEmpty()) return;
-    for (Change c : changes) {
-      Object base = c.row().getBaseObject();
-      long offset = c.row().getBaseOffset();
-      int length = c.row().getSizeInBytes();
-      size.sum += c.weight() * XXH64.hashUnsafeBytes(base, offset, length, SEED + port);
-      size.sum2 += c.weight() * XXH64.hashUnsafeBytes(base, offset, length, SEED2 + port);
-    }
-    size.changed = true;
+  public interface Input {
+    void received(int port, UnsafeRow row, long weight);
   }
 
   /**
    * The statistics of an operator. The size in bytes, before compression, is estimated from the
    * average size of its writes.
    */
-  private static final class Size {
+  private static final class Size implements Input {
     long entries, writes, written, sum, sum2;
     boolean changed, summed = true;
+
+    @Override public void received(int port, UnsafeRow row, long weight) {
+      if (!summed) return;
+      Object base = row.getBaseObject();
+      long offset = row.getBaseOffset();
+      int length = row.getSizeInBytes();
+      sum += weight * XXH64.hashUnsafeBytes(base, offset, length, SEED + port);
+      sum2 += weight * XXH64.hashUnsafeBytes(base, offset, length, SEED2 + port);
+      changed = true;
+    }
 
     void put(int bytes, boolean fresh) {
       if (fresh) entries++;
