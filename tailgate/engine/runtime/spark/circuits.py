@@ -1,4 +1,7 @@
-"""Builds the running circuit from a graph of `engine.plan`: one call of the Java library per part.
+"""Builds the running circuit from a graph of `engine.plan`: one call of the Java library per new part.
+
+    graph before ──┐
+    graph ─────────┴─ parts that differ ──► Circuit.without(removed) ──► a call per new part ──► seal
 
 Chains of filters and projections are written as DataFrames over an empty RDD, because Catalyst
 would fold away an empty local relation. The library takes their optimised expressions.
@@ -19,22 +22,17 @@ from pyspark.sql.types import StructType
 
 from tailgate.engine.plan.circuit import operators
 from tailgate.engine.plan.circuit.decoders import ArrowDecoder, DecoderSpec, FormatSpec
-from tailgate.engine.plan.circuit.graph import Graph
+from tailgate.engine.plan.circuit.graph import Graph, SourceNode
 from tailgate.engine.plan.circuit.operators import SortColumn
 from tailgate.engine.plan.circuit.steps import Filter, Project, Steps, Unnest
 from tailgate.engine.plan.explain import OperatorStatistics, Statistics
+from tailgate.engine.runtime.spark.circuit_parts import RELATION, Parts, ddl_of, difference, parts_of
 from tailgate.lake.catalog.codec import decode_settings
 from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.catalog.secrets import without_secrets
 from tailgate.lake.clients import plain_key
 from tailgate.lake.errors import TailgateError, of
 from tailgate.lake.types import Field
-
-DEAD_LETTER = (
-    "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, error string, attempts int, "
-    "since timestamp, backfill boolean"
-)
-
 
 Opened = Callable[[ConnectionSettings], dict[str, str]]  # decrypts the settings of an item
 
@@ -53,11 +51,13 @@ class Circuits:
         self._arrays: dict[tuple[int | bool, ...], Any] = {}
         self._shapes: dict[tuple[str, Steps], Any] = {}
         self._structs: dict[str, Any] = {}
+        self._last: tuple[Parts, Any] | None = None  # the circuit that was built last, with its parts
 
     def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = without_secrets) -> Any:
         """Returns the sealed circuit.
 
-        The state of the `forgotten` nodes is removed in the background.
+        It shares equal parts with the circuit that was built last, which must not run any more when this
+        one does. The state of the `forgotten` nodes is removed in the background.
 
         Raises the error of a constant expression that fails, because Spark evaluates it here.
         """
@@ -74,27 +74,35 @@ class Circuits:
         return Statistics(data["ticks"], {int(node): OperatorStatistics(*numbers) for node, numbers in data["nodes"].items()})
 
     def _build(self, graph: Graph, forgotten: Iterable[int], opened: Opened) -> Any:
-        circuit = self._circuit()
-        origins: dict[int, str] = {}
-        for relation in graph.relations:
+        parts = parts_of(graph)
+        if self._last is None:
+            circuit, new = self._circuit(), parts
+        else:
+            before, circuit = self._last
+            removed, new = difference(before, parts)
+            circuit = circuit.without(removed)
+        for relation in new.relations.values():
             circuit.relation(relation.relation, self._struct(_named(relation.columns)), relation.errors)
-        for operator in graph.operators:
-            circuit.operator(operator.node, self._operator(operator))
-            origins[operator.node] = _ddl(operator.columns)
-        for source in graph.sources:
-            decoder = self.decoder(source.decoder, opened)
-            decoded = self._ddl_of(decoder.schema())
-            circuit.source(source.node, source.channel, decoder, self.shape(decoded, source.shape), source.on_error)
-            origins[source.node] = _ddl(source.columns)
-        for edge in graph.edges:
-            circuit.edge(edge.origin, self.shape(origins[edge.origin], edge.shape), edge.to, edge.port)
-        for letter in graph.dead_letter_edges:
-            circuit.deadLetters(letter.source, self.shape(DEAD_LETTER, letter.shape), letter.to, letter.port)
-        for output in graph.outputs:
-            circuit.output(output.origin, self.shape(origins[output.origin], output.shape), output.relation)
-        for node in forgotten:
-            circuit.forget(node)
+        for node in new.nodes.values():
+            if isinstance(node, SourceNode):
+                decoder = self.decoder(node.decoder, opened)
+                decoded = self._schema_ddl(decoder.schema())
+                circuit.source(node.node, node.channel, decoder, self.shape(decoded, node.shape), node.on_error)
+            else:
+                circuit.operator(node.node, self._operator(node))
+        for (origin, dead, to, port), shapes in new.links.items():
+            for ddl, steps in shapes:
+                shape = self.shape(ddl, steps)
+                if dead:
+                    circuit.deadLetters(origin, shape, to, port)
+                elif port == RELATION:
+                    circuit.output(origin, shape, to)
+                else:
+                    circuit.edge(origin, shape, to, port)
+        for id in forgotten:
+            circuit.forget(id)
         circuit.seal()
+        self._last = parts, circuit
         return circuit
 
     def shape(self, ddl: str, linear: Steps) -> Any:
@@ -118,7 +126,7 @@ class Circuits:
             self._structs[ddl] = self._struct_type.fromDDL(ddl) if ddl else self._struct_type()
         return self._structs[ddl]
 
-    def _ddl_of(self, struct: Any) -> str:
+    def _schema_ddl(self, struct: Any) -> str:
         return str(struct.toDDL())
 
     def _ints(self, values: Iterable[int]) -> Any:
@@ -193,7 +201,7 @@ class Circuits:
         """Returns the Java decoder for this specification."""
         decoder = self._decoders
         if isinstance(spec, ArrowDecoder):
-            return decoder.arrow(self._struct(_ddl(spec.columns)))
+            return decoder.arrow(self._struct(ddl_of(spec.columns)))
         formats = self._format(spec.key, opened), self._format(spec.value, opened)
         return decoder.kafka(*formats) if spec.max_bytes is None else decoder.kafka(*formats, spec.max_bytes)
 
@@ -202,15 +210,15 @@ class Circuits:
         make, ints, struct = self._operators, self._ints, self._struct
         match node:
             case operators.Upsert():
-                return make.upsert(struct(_ddl(node.columns)), ints(node.key), _first(node))
+                return make.upsert(struct(ddl_of(node.columns)), ints(node.key), _first(node))
             case operators.CdcUpsert():
-                return make.cdcUpsert(struct(_ddl(node.columns)), ints(node.key), _first(node))
+                return make.cdcUpsert(struct(ddl_of(node.columns)), ints(node.key), _first(node))
             case operators.CdcBag():
-                return make.cdcBag(struct(_ddl(node.columns)), _first(node))
+                return make.cdcBag(struct(ddl_of(node.columns)), _first(node))
             case operators.Join():
-                left, right = struct(_ddl(node.left)), struct(_ddl(node.right))
+                left, right = struct(ddl_of(node.left)), struct(ddl_of(node.right))
                 safe = self._booleans(node.null_safe)
-                condition = None if node.condition is None else self.shape(_ddl(node.left + node.right), Steps((node.condition,)))
+                condition = None if node.condition is None else self.shape(ddl_of(node.left + node.right), Steps((node.condition,)))
                 keys = left, ints(node.left_key), right, ints(node.right_key), safe
                 append_only, unique = self._booleans(node.append_only), self._booleans(node.unique)
                 return make.join(node.kind, *keys, append_only, unique, condition)
@@ -218,20 +226,20 @@ class Circuits:
                 left, right = struct(_ddl(node.left)), struct(_ddl(node.right))
                 return make.arrivalJoin(node.kind == "left", left, ints(node.left_key), right, ints(node.right_key), node.filling)
             case operators.TemporalFilter():
-                return make.temporalFilter(struct(_ddl(node.columns)))
+                return make.temporalFilter(struct(ddl_of(node.columns)))
             case operators.SetOperation(kind=kind, all=all):
-                return make.setOperation(struct(_ddl(node.columns)), kind == "except", all)
+                return make.setOperation(struct(ddl_of(node.columns)), kind == "except", all)
             case operators.Window():
                 functions = self._array(self._jvm.tailgate.operators.WindowCall, [self._window(f) for f in node.functions])
-                rows, order = struct(_ddl(node.input)), self._sorted_by(node.order)
+                rows, order = struct(ddl_of(node.input)), self._sorted_by(node.order)
                 return make.window(rows, node.width, ints(node.partition), *order, functions)
             case operators.TopK():
                 count = -1 if node.count is None else node.count
-                rows, order = struct(_ddl(node.input)), self._sorted_by(node.order)
+                rows, order = struct(ddl_of(node.input)), self._sorted_by(node.order)
                 return make.topK(rows, node.width, ints(node.partition), *order, count, node.offset, node.ties, node.append_only)
             case operators.Reduce():
                 calls = self._array(self._jvm.tailgate.aggregates.AggregateCall, [self._call(a) for a in node.aggregates])
-                return make.reduce(struct(_ddl(node.input)), ints(node.key), calls, node.append_only)
+                return make.reduce(struct(ddl_of(node.input)), ints(node.key), calls, node.append_only)
 
     def _call(self, of: operators.AggregateCall) -> Any:
         """Returns the Java call for this aggregate."""
@@ -253,11 +261,6 @@ class Circuits:
 def _first(node: operators.Upsert | operators.CdcUpsert | operators.CdcBag) -> int:
     """Returns the original number of columns of an upsert's rows."""
     return len(node.columns) if node.first is None else node.first
-
-
-def _ddl(columns: tuple[Field, ...]) -> str:
-    """Returns Spark's DDL for these columns under the names c0, c1, …"""
-    return ", ".join(f"c{i} {c.type.spark}" for i, c in enumerate(columns))
 
 
 def _named(columns: tuple[Field, ...]) -> str:

@@ -1,8 +1,12 @@
 package tailgate.circuit;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
 import java.io.Serializable;
 import java.util.*;
 import java.util.function.BiConsumer;
+import org.apache.commons.lang3.SerializationUtils;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -35,6 +39,7 @@ import tailgate.sources.Decoder;
  */
 public final class Circuit implements Serializable {
   private static final long serialVersionUID = 1;
+  private static final ObjectMapper JSON = new ObjectMapper();
   static final StructType DEAD = new StructType().add("topic", "string").add("partition", "int").add("offset", "long").add("timestamp", "timestamp")
       .add("key", "binary").add("value", "binary").add("error", "string").add("attempts", "int").add("since", "timestamp").add("backfill", "boolean");
   /**
@@ -72,10 +77,18 @@ public final class Circuit implements Serializable {
   final Set<Long> reported = new HashSet<>();
   private final Map<Integer, Integer> errors = new HashMap<>();
   private final List<Link> links = new ArrayList<>();
+  private final List<Target> targets = new ArrayList<>();
   private transient Stages stages;
+  /** Whether a tick in the loop's thread has failed, which may have left something in the generated code. */
+  transient volatile boolean failed;
 
   /** An edge that is not yet connected to its ends. */
-  private record Link(int from, boolean dead, Node.Edge edge) implements Serializable {}
+  private record Link(int from, boolean dead, Node.Edge edge) implements Serializable {
+    Place place() { return new Place(from, dead, edge.to, edge.port); }
+  }
+
+  /** A relation, as it was added. */
+  private record Target(int relation, StructType row, int errors) implements Serializable {}
 
   // ---- building ---------------------------------------------------------------------------------
 
@@ -117,6 +130,7 @@ public final class Circuit implements Serializable {
    */
   public void relation(int relation, StructType row, int errors) {
     building();
+    targets.add(new Target(relation, row, errors));
     if (relations.put(relation, row) != null && !this.errors.containsValue(relation)) throw new IllegalArgumentException("relation " + relation + " twice");
     if (errors != 0) {
       this.errors.put(relation, errors);
@@ -134,6 +148,29 @@ public final class Circuit implements Serializable {
   public void forget(int node) {
     building();
     forgotten.add(node);
+  }
+
+  /**
+   * Returns a circuit that is not sealed yet, with the parts of this one except those that are removed.
+   * The circuits share generated code: this one must not run any more when the other one does.
+   *
+   * @param removed JSON: `{"nodes": [id], "relations": [id], "links": [[from, dead, to, port]]}`, `dead`
+   * being 1 for an edge from dead letters and otherwise 0. The links of removed nodes are not removed
+   */
+  public Circuit without(String removed) throws IOException {
+    JsonNode parts = JSON.readTree(removed);
+    Set<Integer> nodes = new HashSet<>(), relations = new HashSet<>();
+    parts.get("nodes").forEach(id -> nodes.add(id.asInt()));
+    parts.get("relations").forEach(id -> relations.add(id.asInt()));
+    Set<Place> places = new HashSet<>();
+    parts.get("links").forEach(l -> places.add(new Place(l.get(0).asInt(), l.get(1).asInt() == 1, l.get(2).asInt(), l.get(3).asInt())));
+    Circuit from = failed ? SerializationUtils.clone(this) : this, copy = new Circuit();
+    for (Target t : from.targets) if (!relations.contains(t.relation)) copy.relation(t.relation, t.row, t.errors);
+    from.nodes.forEach((id, node) -> {
+      if (!nodes.contains(id)) copy.add(id, node.copy());
+    });
+    for (Link link : from.links) if (!places.contains(link.place())) copy.links.add(new Link(link.from, link.dead, link.edge.copy()));
+    return copy;
   }
 
   private void add(int id, Node node) {
@@ -162,8 +199,10 @@ public final class Circuit implements Serializable {
     for (Link link : links) connect(link);
     for (int node : forgotten) if (nodes.containsKey(node)) throw new IllegalArgumentException("node " + node + " is in use and forgotten");
     errors.forEach((relation, id) -> same("errors of relation " + relation, ERROR, relations.get(id)));
+    Map<Integer, List<Link>> incoming = new HashMap<>();
+    for (Link link : links) if (link.edge.port != Node.Edge.RELATION) incoming.computeIfAbsent(link.edge.to, n -> new ArrayList<>()).add(link);
     Map<Integer, Integer> level = new HashMap<>();
-    for (Node node : nodes.values()) level(node.id, level, new ArrayDeque<>());
+    for (Node node : nodes.values()) level(node.id, incoming, level, new ArrayDeque<>());
     order = nodes.values().stream().filter(n -> n instanceof Operator).map(n -> (Operator) n)
         .peek(o -> o.level = level.get(o.id)).sorted(Comparator.comparingInt(o -> o.level)).toArray(Operator[]::new);
     for (int i = 0; i < order.length; i++) {
@@ -209,14 +248,14 @@ public final class Circuit implements Serializable {
   /**
    * Returns the level of a node: one more than the highest level above it. Sources have level -1.
    */
-  private int level(int node, Map<Integer, Integer> known, Deque<Integer> path) {
+  private int level(int node, Map<Integer, List<Link>> incoming, Map<Integer, Integer> known, Deque<Integer> path) {
     if (nodes.get(node) instanceof Node.Source) return -1;
     Integer level = known.get(node);
     if (level != null) return level;
     if (path.contains(node)) throw new IllegalArgumentException("the circuit has a cycle: " + path);
     path.push(node);
     int highest = -1;
-    for (Link link : links) if (link.edge.port != Node.Edge.RELATION && link.edge.to == node) highest = Math.max(highest, link.dead ? -1 : level(link.from, known, path));
+    for (Link link : incoming.getOrDefault(node, List.of())) highest = Math.max(highest, link.dead ? -1 : level(link.from, incoming, known, path));
     path.pop();
     known.put(node, highest + 1);
     return highest + 1;
@@ -256,10 +295,10 @@ public final class Circuit implements Serializable {
       previous.forEachSteps(compiled::put);
       forEachSteps((place, steps) -> {
         Steps other = compiled.remove(place);
-        if (other != null) steps.reuse(other);
+        if (other != null) steps.reuse(other);  // no effect on steps that both circuits have
       });
     }
-    compile();
+    compile(previous);
   }
 
   /** The place of steps in a circuit: on an edge, or in a source ({@link #SHAPE}). */
@@ -277,8 +316,11 @@ public final class Circuit implements Serializable {
     }
   }
 
-  /** Compiles the expressions of all edges. */
-  void compile() { forEachSteps((place, steps) -> steps.compile()); }
+  /** Compiles the expressions of all edges, and of the operators that another circuit does not have. */
+  void compile(Circuit previous) {
+    forEachSteps((place, steps) -> steps.compile());
+    for (Operator o : order) if (previous == null || !previous.nodes.containsKey(o.id)) o.compile();
+  }
 
   private Stages stages(SparkSession session) {
     if (order == null) throw new IllegalStateException("the circuit is not sealed");

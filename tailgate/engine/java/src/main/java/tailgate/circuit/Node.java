@@ -11,12 +11,24 @@ import tailgate.rows.Steps;
 import tailgate.sources.Decoder;
 
 /** A source or an operator of a circuit, with its outgoing edges. */
-public abstract class Node implements Serializable {
+public abstract class Node implements Serializable, Cloneable {
   private static final long serialVersionUID = 1;
   public int id;
-  public final List<Edge> out = new ArrayList<>();
+  public List<Edge> out = new ArrayList<>();
   /** Relations that receive an error of this node. */
   public int[] errors;
+
+  /** Returns this node without edges, for another circuit. Both share generated code. */
+  Node copy() {
+    try {
+      Node copy = (Node) clone();
+      copy.out = new ArrayList<>();
+      copy.errors = null;
+      return copy;
+    } catch (CloneNotSupportedException e) {
+      throw new AssertionError(e);
+    }
+  }
 
   /** An edge from a node to an operator's port or to a relation. */
   public static final class Edge implements Serializable {
@@ -35,6 +47,9 @@ public abstract class Node implements Serializable {
       this.to = to;
       this.port = port;
     }
+
+    /** Returns this edge, for another circuit. Both share generated code. */
+    Edge copy() { return new Edge(linear, to, port); }
   }
 
   /** A source: decodes the records of a channel to rows. */
@@ -43,7 +58,7 @@ public abstract class Node implements Serializable {
     public final String channel;
     public final Decoder decoder;
     final Steps shape;
-    final List<Edge> dead = new ArrayList<>();
+    List<Edge> dead = new ArrayList<>();
     final String onError;
 
     public Source(String channel, Decoder decoder, Steps shape, String onError) {
@@ -51,6 +66,12 @@ public abstract class Node implements Serializable {
       this.channel = channel;
       this.decoder = decoder;
       this.shape = shape;
+    }
+
+    @Override Node copy() {
+      Source copy = (Source) super.copy();
+      copy.dead = new ArrayList<>();
+      return copy;
     }
 
     /**

@@ -25,6 +25,12 @@ public abstract class Operator extends Node {
   /** Whether an operator that this one sends its output to is {@link #ordered}. */
   public boolean stepwise;
 
+  @Override Node copy() {
+    Operator copy = (Operator) super.copy();
+    copy.stepwise = false;
+    return copy;
+  }
+
   /** Returns the columns of each port. */
   public abstract StructType[] ports();
 

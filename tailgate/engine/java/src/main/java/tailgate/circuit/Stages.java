@@ -69,7 +69,7 @@ final class Stages {
   /** Has a compiled copy of the circuit ready in this process. */
   void warm() {
     new Borrower(circuit.id, shipped()).with(copy -> {
-      copy.compile();
+      copy.compile(null);
       return copy;
     });
   }
@@ -86,8 +86,10 @@ final class Stages {
           return opening.use(storeId(statePath, 0, 0), ids.store(0), store -> Tick.all(used, new State(store), time, statePath + RESULTS, rows));
         }
       });
-    } catch (Exception e) {
-      throw recognised(e, time);
+    } catch (Exception | Error e) {
+      circuit.failed = true;
+      if (e instanceof Error error) throw error;
+      throw recognised((Exception) e, time);
     }
     own = used;
     return result(sent, ids, statePath);

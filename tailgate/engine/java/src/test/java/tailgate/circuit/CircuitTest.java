@@ -6,11 +6,13 @@ import static tailgate.circuit.Lab.*;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.*;
+import org.apache.spark.metrics.source.CodegenMetrics;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import tailgate.formats.Formats;
+import tailgate.rows.Rows;
 import tailgate.sources.Decoder;
 import tailgate.state.StateLost;
 
@@ -183,6 +185,42 @@ class CircuitTest {
     assertArrayEquals(new int[] {99}, r.tick().forgotten());
     assertArrayEquals(new int[] {99}, r.tick().forgotten());
     assertArrayEquals(new int[] {2, 99}, r.tick().forgotten());
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2})
+  void aCircuitTakesPartsOfTheOneBefore(int partitions) throws Exception {
+    Running r = new Running(circuit(true), partitions);
+    r.tick(arrow("a", PAGES, List.of(plus(1, 10), plus(2, 4))));
+    Circuit before = r.circuit;
+    r.circuit = before.without("{\"nodes\": [3], \"relations\": [2, 3], \"links\": [[2, 0, 2, -1], [2, 0, 3, 0], [3, 0, 3, -1]]}");
+    r.circuit.relation(4, schema("k int"), 14);
+    r.circuit.output(2, empty(SUMS).selectExpr("k"), 4);
+    r.circuit.forget(3);
+    r.circuit.seal();
+    r.circuit.warm(spark(), partitions, before);
+    assertEquals(Set.of(1, 11, 4, 14), r.circuit.relations.keySet());
+    r.tick(arrow("a", PAGES, List.of(minus(1, 10), plus(3, 7), plus(3, -1000))));
+    assertEquals(Bag.of(row(2, 4L, 1L), row(3, 7L, 1L)), r.relation(1));
+    assertEquals(new Bag().add(row(1), -1).add(row(3), 1), r.relation(4), "its changes from now on");
+    assertEquals(Bag.of(row("22012", "division by zero")), r.relation(14), "the edge's error reaches the new relation");
+    assertEquals(Bag.of(row("22012", "division by zero")), r.relation(11));
+  }
+
+  @Test
+  void warmingCompilesOperators() {
+    StructType row = schema("a int, b string, c double, d bigint, e float, f string"), out = row.add("n", "long");
+    Circuit c = new Circuit();
+    c.source(1, "a", Decoder.arrow(row), empty(row));
+    c.operator(2, reduce(row, new int[] {0, 1, 2, 3, 4, 5}, new String[] {"count"}, new int[] {-1}, schema("n bigint")));
+    c.edge(1, empty(row), 2, 0);
+    c.relation(1, out, 0);
+    c.output(2, empty(out), 1);
+    c.seal();
+    c.warm(spark(), 1, null);
+    long compiled = CodegenMetrics.METRIC_COMPILATION_TIME().getCount();
+    c.order[0].key(0, Rows.row(new byte[8 + 8 * row.length()], row.length()));
+    assertEquals(compiled, CodegenMetrics.METRIC_COMPILATION_TIME().getCount());
   }
 
   @Test
