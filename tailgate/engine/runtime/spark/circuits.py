@@ -223,7 +223,7 @@ class Circuits:
                 append_only, unique = self._booleans(node.append_only), self._booleans(node.unique)
                 return make.join(node.kind, *keys, append_only, unique, condition)
             case operators.ArrivalJoin():
-                left, right = struct(_ddl(node.left)), struct(_ddl(node.right))
+                left, right = struct(ddl_of(node.left)), struct(ddl_of(node.right))
                 return make.arrivalJoin(node.kind == "left", left, ints(node.left_key), right, ints(node.right_key), node.filling)
             case operators.TemporalFilter():
                 return make.temporalFilter(struct(ddl_of(node.columns)))

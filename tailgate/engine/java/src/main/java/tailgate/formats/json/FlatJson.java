@@ -19,7 +19,7 @@ import tailgate.functions.numeric.Numbers;
  *
  * <p>It returns null for every other message, also for those that are not JSON or do not fit the
  * columns: the caller then uses a general parser, whose result or error counts. If it returns values,
- * they are those of the general parser.
+ * or throws the error of a text that is no date or timestamp, so does the general parser.
  */
 final class FlatJson {
   private static final int DIGITS_MAX = 18;  // of a number that fits a long
@@ -99,8 +99,10 @@ final class FlatJson {
       int from = ++at, to = endOfText();
       if (to == END) return false;
       if (type == null) return true;
-      if (!(type instanceof StringType)) return false;
-      values[column] = UTF8String.fromBytes(Arrays.copyOfRange(in, from, to));
+      UTF8String text = UTF8String.fromBytes(Arrays.copyOfRange(in, from, to));
+      Object value = type instanceof StringType ? text : JsonColumnsFormat.time(text, type);
+      if (value == null) return false;
+      values[column] = value;
       return true;
     }
     if (first == '-' || first >= '0' && first <= '9') return number(column, type, values);

@@ -171,10 +171,17 @@ public final class JsonColumnsFormat extends Format {
       return Utf8.text(p.getText());
     }
     UTF8String text = Utf8.text(p.getText());
+    if (type == DataTypes.BinaryType) return p.getBinaryValue();
+    Object time = time(text, type);
+    if (time == null) throw JsonTypes.mismatch(p, name, type);
+    return time;
+  }
+
+  /** Returns a date or timestamp, or null for another type. */
+  static Object time(UTF8String text, DataType type) {
     if (type == DataTypes.DateType) return TimeInput.toDate(text);
     if (type == DataTypes.TimestampType) return TimeInput.toTimestamptz(text);
     if (type == DataTypes.TimestampNTZType) return TimeInput.toTimestamp(text);
-    if (type == DataTypes.BinaryType) return p.getBinaryValue();
-    throw JsonTypes.mismatch(p, name, type);
+    return null;
   }
 }
