@@ -76,6 +76,8 @@ final class ArrivalJoin extends Operator {
 
   @Override public boolean ordered() { return true; }
 
+  @Override public void compile() { for (Columns columns : key) columns.compile(); }
+
   /** Runs in every tick after the fill: the first one has the changes that wait. */
   @Override public boolean everywhere() { return !filling; }
 
