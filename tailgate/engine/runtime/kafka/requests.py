@@ -25,8 +25,8 @@ ANSWER_S = 3.0  # longest wait for one answer of a broker: a source counts as st
 PIECE_S = 0.1
 IDLE_S = 10.0  # if no old records arrive for this time, the broker is considered lost
 
-# the answers of `topic` in a block of `each_topic_once`
-_known: ContextVar[dict[tuple[object, ...], Topic] | None] = ContextVar("known topics", default=None)
+# the answers to `topic` in a block of `each_topic_once`
+_answers: ContextVar[dict[tuple[object, ...], Topic] | None] = ContextVar("answers", default=None)
 
 Offsets = dict[str, dict[str, int]]  # topic → partition as text → offset, as in Spark's JSON
 
@@ -157,32 +157,32 @@ def topic(brokers: str, name: str, options: Mapping[str, str]) -> Topic:
 
     In a block of `each_topic_once`, a second call returns the first answer.
     """
-    known = _known.get()
+    answers = _answers.get()
     key = brokers, name, tuple(sorted(options.items()))
-    if known is not None and key in known:
-        return known[key]
+    if answers is not None and key in answers:
+        return answers[key]
     result = look(brokers, [name], options).get(name)
     if result is None:
         raise UndefinedObject(
             f'topic "{name}" does not exist on {brokers}',
             hint="Create the topic first, or check its name with SHOW TOPICS.",
         )
-    if known is not None:
-        known[key] = result
+    if answers is not None:
+        answers[key] = result
     return result
 
 
 @contextmanager
 def each_topic_once() -> Iterator[None]:
-    """In this block, `topic` asks the broker about each topic once.
+    """Makes `topic` ask the broker about each topic once while the block runs.
 
     A statement needs a topic's id and offsets in several places, which should be of one moment.
     """
-    token = _known.set({})
+    token = _answers.set({})
     try:
         yield
     finally:
-        _known.reset(token)
+        _answers.reset(token)
 
 
 def fault(name: str, current: Topic | None, id: str | None, next: Mapping[str, int]) -> str | None:

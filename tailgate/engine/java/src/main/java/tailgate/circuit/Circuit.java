@@ -200,7 +200,8 @@ public final class Circuit implements Serializable {
     for (int node : forgotten) if (nodes.containsKey(node)) throw new IllegalArgumentException("node " + node + " is in use and forgotten");
     errors.forEach((relation, id) -> same("errors of relation " + relation, ERROR, relations.get(id)));
     Map<Integer, List<Link>> incoming = new HashMap<>();
-    for (Link link : links) if (link.edge.port != Node.Edge.RELATION) incoming.computeIfAbsent(link.edge.to, n -> new ArrayList<>()).add(link);
+    for (Link link : links)
+      if (link.edge.port != Node.Edge.RELATION) incoming.computeIfAbsent(link.edge.to, n -> new ArrayList<>()).add(link);
     Map<Integer, Integer> level = new HashMap<>();
     for (Node node : nodes.values()) level(node.id, incoming, level, new ArrayDeque<>());
     order = nodes.values().stream().filter(n -> n instanceof Operator).map(n -> (Operator) n)
@@ -255,7 +256,8 @@ public final class Circuit implements Serializable {
     if (path.contains(node)) throw new IllegalArgumentException("the circuit has a cycle: " + path);
     path.push(node);
     int highest = -1;
-    for (Link link : incoming.getOrDefault(node, List.of())) highest = Math.max(highest, link.dead ? -1 : level(link.from, incoming, known, path));
+    for (Link link : incoming.getOrDefault(node, List.of()))
+      highest = Math.max(highest, link.dead ? -1 : level(link.from, incoming, known, path));
     path.pop();
     known.put(node, highest + 1);
     return highest + 1;

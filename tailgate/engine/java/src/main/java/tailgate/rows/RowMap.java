@@ -52,7 +52,9 @@ public final class RowMap<V> {
   public int size() { return size; }
 
   /** Calls the action with the bytes and the value of each row. */
-  public void forEach(BiConsumer<byte[], ? super V> action) { for (Entry<V> e = first; e != null; e = e.after) action.accept(e.key, e.value); }
+  public void forEach(BiConsumer<byte[], ? super V> action) {
+    for (Entry<V> e = first; e != null; e = e.after) action.accept(e.key, e.value);
+  }
 
   private void grow() {
     Entry<V>[] more = table(2 * slots.length);

@@ -19,7 +19,7 @@ import tailgate.functions.numeric.Numbers;
  *
  * <p>It returns null for every other message, also for those that are not JSON or do not fit the
  * columns: the caller then uses a general parser, whose result or error counts. If it returns values,
- * or throws the error of a text that is no date or timestamp, so does the general parser.
+ * or throws the error of an invalid date or timestamp, so does the general parser.
  */
 final class FlatJson {
   private static final int DIGITS_MAX = 18;  // of a number that fits a long
