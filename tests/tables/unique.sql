@@ -1,6 +1,8 @@
 -- UNIQUE
 CREATE TABLE u (id int PRIMARY KEY, email text UNIQUE, a int, b int, CONSTRAINT pair UNIQUE (a, b));
 INSERT INTO u VALUES (1, 'a@x', 1, 1), (2, 'b@x', 1, 2), (3, NULL, NULL, 1), (4, NULL, NULL, 1);
+INSERT INTO u VALUES (-1, NULL, NULL, 1);
+DELETE FROM u WHERE id = -1;
 INSERT INTO u VALUES (5, 'a@x', 9, 9);
 INSERT INTO u VALUES (1, 'a@x', 9, 9);
 INSERT INTO u VALUES (5, 'c@x', 1, 2);

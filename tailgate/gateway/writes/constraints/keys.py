@@ -67,6 +67,9 @@ def repeated(key: Key, rows: pa.Table) -> np.ndarray:
 
 def existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.Table) -> np.ndarray:
     """Returns the positions of rows whose keys exist in the table, in order."""
+    compared = _compared(key, rows)
+    if not compared.all():
+        return np.flatnonzero(compared)[existing(cursor, table, key, rows.filter(pa.array(compared)))]
     few = _few_existing(cursor, table, key, rows)
     if few is not None:
         return few
@@ -77,7 +80,7 @@ def existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.
 
 
 def _few_existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.Table) -> np.ndarray | None:
-    """Returns the positions of rows whose keys exist in the table, by a list; None if a join is needed."""
+    """Returns the positions of rows whose keys, without NULL, exist in the table, by a list; None if a join is needed."""
     types = {table.columns[k].type.name for k in key.columns}
     if rows.num_rows > FEW_ROWS or not types <= FEW_TYPES or not key.nulls_distinct:
         return None
