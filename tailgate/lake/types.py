@@ -75,6 +75,9 @@ NUMERIC_PRECISION = 38  # digits: the maximum of decimals in Spark, Arrow and Du
 NUMERIC_SCALE = 16  # scale of an undeclared numeric: the minimum that PostgreSQL's division shows
 
 
+DROPPED = "........pg.dropped."  # begins the name of a dropped column, as in PostgreSQL
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A column of a relation, or a field of a record.
@@ -86,6 +89,11 @@ class Field:
     type: Type
     nullable: bool = True
     origin: tuple[int, int] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_dropped(self) -> bool:
+        """Returns whether this is the place of a column that ALTER TABLE has dropped. Its rows may still have values."""
+        return self.name.startswith(DROPPED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,14 @@ from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailgate.lake.catalog import Table
 from tailgate.lake.folder import Lake
 from tailgate.lake.log import ages
 from tailgate.lake.readers import reading
 from tailgate.lake.readers.sizes import about
 from tailgate.lake.tables import checkpoints, merging
 from tailgate.lake.tables.stored_relations import relations, table_path
-from tailgate.lake.types import DATE, INT8, TEXT, Field
+from tailgate.lake.types import DATE, DROPPED, INT8, TEXT, Field
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
@@ -333,3 +335,26 @@ def test_a_dropped_relation_leaves_when_since_passes(lake: Lake, monkeypatch: py
         sweep(writer)
     assert not table_path(lake, dropped.id).exists()
     assert table_path(lake, remaining.id).exists()
+
+
+def test_renamed_and_dropped_columns_keep_their_place_in_the_table(lake: Lake) -> None:
+    """A Delta table cannot rename a column, so it keeps the first names, also for a new column with the name of an old one."""
+    writer = open_epoch(lake)
+    follower = Follower(lake, writer.epoch)
+    for key in ((0,), None):
+        table = Table(writer.catalog.next_id, f"t{key}", SMALL, key, stored=True)
+        add(writer, table)
+        writer.append([(table.id, changes(table, [([1, "x"], 1), ([2, "y"], 1)]))])
+        follower.round()
+        renamed = replace(table, columns=(Field("id", INT8), SMALL[1]), stored_names={0: "a"})
+        add(writer, renamed)
+        writer.append([(table.id, changes(renamed, [([1, "x"], -1), ([3, "z"], 1)]))])
+        follower.round()
+        assert snapshot(lake, renamed) == counted(changes(renamed, [([2, "y"], 1), ([3, "z"], 1)]))
+        dropped = Field(f"{DROPPED}2........", TEXT)
+        again = replace(renamed, columns=(renamed.columns[0], dropped, Field("b", TEXT)), stored_names={0: "a", 1: "b", 2: "b_2"})
+        add(writer, again)
+        writer.append([(table.id, changes(again, [([2, "y", None], -1), ([2, None, "new"], 1)]))])
+        follower.round()
+        assert snapshot(lake, again) == counted(changes(again, [([3, "z", None], 1), ([2, None, "new"], 1)]))
+    writer.close()

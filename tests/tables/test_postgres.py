@@ -24,6 +24,7 @@ SCRIPTS = (
     "identity",
     "unique",
     "foreign_keys",
+    "columns",
 )
 
 # intended differences: statement → the part of the answer that differs

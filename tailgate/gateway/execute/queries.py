@@ -60,7 +60,7 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
     target = statement.target
     if isinstance(target, s.Name):
         item = session.catalog.relation(target)
-        if item.stored:
+        if item.stored and not any(column.is_dropped for column in item.columns):
             if not item.ready:
                 raise e.ObjectNotInPrerequisiteState(
                     f'{item.kind} "{item.name}" is still being filled', hint="It can be read when its CREATE statement has answered."

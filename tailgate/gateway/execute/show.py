@@ -225,7 +225,7 @@ def _rows(
         case "columns":
             assert show.name is not None
             item = catalog.relation(show.name)
-            return [(f.name, f.nullable, str(f.type)) for f in item.columns]
+            return [(f.name, f.nullable, str(f.type)) for f in item.columns if not f.is_dropped]
     if what == "describe function":
         return ksqldb_lists.described_function(show.setting)
     if what in ksqldb_lists.COLUMNS:

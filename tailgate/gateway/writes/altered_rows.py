@@ -70,7 +70,8 @@ def plan(table: Table, after: Catalog, validated: frozenset[str], before: Catalo
     old_keys = {key.index for key in constraints.keys_of(table, before)}
     new_keys = tuple(key for key in constraints.keys_of(altered, after) if key.index not in old_keys)
     references = tuple(r for r in constraints.references_of(altered, after) if r.name in validated)
-    rewrites = any(default is not None for default in defaults)
+    retyped = any(old.type != new.type for old, new in zip(table.columns, altered.columns, strict=False))
+    rewrites = retyped or any(default is not None for default in defaults)
     if not (rewrites or not_null or new_checks or new_keys or references):
         return None
     source, count = counted(table)
@@ -92,7 +93,7 @@ def changes(plan: AlteredRows, evaluation: Evaluation, names: dict[str, str]) ->
     old, weights = fitted(rows.select(range(width)), table.columns), rows.column(width).to_numpy()
     values = fitted(rows.select(range(width + 1, rows.num_columns)), added)
     schema = arrow_schema(altered.columns)
-    after = pa.Table.from_arrays([*old.columns, *values.columns], schema=schema)
+    after = pa.Table.from_arrays([*fitted(old, altered.columns[:width]).columns, *values.columns], schema=schema)
     _check(plan, evaluation, after, weights, names)
     if not plan.rewrites:
         return weighted(after.slice(0, 0), 0)

@@ -106,6 +106,7 @@ class Table(ItemFields):
 
     - `defaults`: expressions by column. `identity`: columns with a default of nextval.
     - `constraint`: the primary key's name.
+    - `stored_names`: for columns that were renamed or dropped, by position, their names in the Delta table.
     """
 
     kind: ClassVar[Literal["table"]] = "table"
@@ -115,6 +116,7 @@ class Table(ItemFields):
     foreign_keys: tuple[ForeignKeyConstraint, ...] = ()
     identity: Mapping[str, Literal["always", "by default"]] = field(default_factory=dict)
     retain_history_ms: int = 0
+    stored_names: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,12 @@ writes a protocol that Spark refuses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from tailgate.lake.catalog import ERRORS, Catalog, Change
+from tailgate.lake.catalog import ERRORS, Catalog, Change, Item, Table
 from tailgate.lake.folder import Lake
 from tailgate.lake.types import Field, arrow_schema
 
@@ -54,10 +54,17 @@ def relations(catalog: Catalog) -> dict[int, Stored]:
     out: dict[int, Stored] = {}
     for item in catalog.items.values():
         if item.stored:
-            out[item.id] = Stored(item.id, str(catalog.name_of(item)), item.columns, item.key, item.ready)
+            out[item.id] = Stored(item.id, str(catalog.name_of(item)), stored_columns(item), item.key, item.ready)
         if item.errors:
             out[item.errors] = Stored(item.errors, f"{catalog.name_of(item)} errors", ERRORS, None, item.ready)
     return out
+
+
+def stored_columns(item: Item) -> tuple[Field, ...]:
+    """Returns the columns of an item with their names in its Delta table, which do not change."""
+    if not isinstance(item, Table) or not item.stored_names:
+        return item.columns
+    return tuple(replace(column, name=item.stored_names.get(i, column.name)) for i, column in enumerate(item.columns))
 
 
 def begun(change: Change | None) -> frozenset[int]:

@@ -33,8 +33,9 @@ def net(changes: pa.Table) -> pa.Table:
     names = changes.column_names[:-1]
     if any(pa.types.is_nested(changes.schema.field(name).type) for name in names):
         return _net_by_row(changes)
-    total = changes.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
-    total = total.select([*names, WEIGHT + "_sum"]).rename_columns([*names, WEIGHT]).cast(changes.schema)
+    numbers = [f"c{i}" for i in range(len(names))]  # Arrow takes a name that begins with a point for a path
+    total = changes.rename_columns([*numbers, WEIGHT]).group_by(numbers, use_threads=False).aggregate([(WEIGHT, "sum")])
+    total = total.select([*numbers, WEIGHT + "_sum"]).rename_columns([*names, WEIGHT]).cast(changes.schema)
     return total.filter(pc.not_equal(total[WEIGHT], 0))
 
 

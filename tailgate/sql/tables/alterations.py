@@ -48,6 +48,7 @@ from tailgate.sql.statements import (
     ValidateConstraint,
 )
 from tailgate.sql.statements.tables import TableAction
+from tailgate.sql.tables.columns import dropped_column, renamed_column, retyped_column, stored_name
 from tailgate.sql.tables.constraints import check_constraint, constraint_names, unique_index, with_foreign_keys
 from tailgate.sql.tables.definition import definition
 
@@ -99,8 +100,8 @@ class Alteration:
 
     @property
     def changes_plans(self) -> bool:
-        """Tells whether existing columns may contain NULL that could not before, or no longer: views may have other plans."""
-        return any(old.nullable != new.nullable for old, new in zip(self.before.columns, self.after.columns, strict=False))
+        """Tells whether existing columns have changed, so that views may have other plans."""
+        return any(old != new for old, new in zip(self.before.columns, self.after.columns, strict=False))
 
 
 def alteration(table: Table, statement: AlterTable, catalog: Catalog) -> Alteration:
@@ -170,9 +171,14 @@ class _Work:
                 for item in self.catalog.dependents(self.table.id):
                     if isinstance(item, Index | Sequence):
                         self.put(replace(item, owner=owner))
-            case DropColumn() | RenameColumn() | SetType():
-                words = {DropColumn: "DROP COLUMN", RenameColumn: "RENAME COLUMN", SetType: "ALTER COLUMN … TYPE"}[type(action)]
-                raise FeatureNotSupported(f"ALTER TABLE … {words} is not supported")
+            case DropColumn():
+                self._drop_column(action)
+            case RenameColumn(column=old, name=new):
+                if old not in [c.name for c in self.table.columns]:
+                    raise UndefinedColumn(f'column "{old}" does not exist')
+                self._apply(renamed_column(self.table, self._position(old), new, self.catalog))
+            case SetType():
+                self._set_type(action)
             case _:
                 assert_never(action)
 
@@ -188,7 +194,30 @@ class _Work:
             return
         new = Field(column.name, column.type, column.nullable)
         defaults = dict(table.defaults) | _default(new, column.default, self.catalog)
-        self.put(replace(table, columns=(*table.columns, new), defaults=defaults))
+        names = stored_name(table, column.name)
+        self.put(replace(table, columns=(*table.columns, new), defaults=defaults, stored_names=names))
+
+    def _drop_column(self, action: DropColumn) -> None:
+        if action.if_exists and action.column not in [c.name for c in self.table.columns]:
+            self.notices.append((f'column "{action.column}" of relation "{self.table.name}" does not exist, skipping', "00000"))
+            return
+        position = self._position(action.column)
+        change, notices = dropped_column(self.table, position, self.catalog, cascade=action.cascade)
+        self._apply(change)
+        self.notices += [(notice, "00000") for notice in notices]
+
+    def _set_type(self, action: SetType) -> None:
+        position = self._position(action.column)
+        if action.using is not None:
+            raise FeatureNotSupported("USING of ALTER COLUMN … TYPE is not supported", hint="Add a column, and UPDATE it.")
+        self.put(retyped_column(self.table, position, action.type, self.catalog))
+
+    def _apply(self, change: Change) -> None:
+        self.catalog = self.catalog.apply(change)
+        self.table = self.catalog.expect(Table, self.table.id)
+
+    def _position(self, name: str) -> int:
+        return self.table.columns.index(self._column(name))
 
     def _set_default(self, action: SetDefault) -> None:
         target, table = self._column(action.column), self.table

@@ -20,6 +20,8 @@ def definition(table: Table, others: Sequence[str] = ()) -> str:
     key = table.key or ()
     parts = []
     for i, column in enumerate(table.columns):
+        if column.is_dropped:
+            continue
         identity = table.identity.get(column.name)
         default = None if identity else table.defaults.get(column.name)
         constraints = " NOT NULL" * (not column.nullable and i not in key) + (f" DEFAULT {default}" if default is not None else "")

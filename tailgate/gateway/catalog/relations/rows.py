@@ -167,6 +167,8 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
     not_null = relation == item.id and relkind(item) == "r" and (primary or not field.nullable)
     has_default = relation == item.id and field.name in defaults_of(item)
     identity = {"always": "a", "by default": "d"}.get(item.identity.get(field.name, ""), "") if isinstance(item, Table) else ""
+    if field.is_dropped:
+        return _plain(relation, number, field.name) | {"attlen": type.size, "attisdropped": True}
     return _plain(relation, number, field.name) | {
         "atttypid": type.oid, "attlen": type.size, "atttypmod": type.typmod, "attbyval": type.size in BY_VALUE, "attalign": align,
         "attstorage": storage, "attcollation": collation, "attndims": int(type.is_array), "attnotnull": not_null, "atthasdef": has_default,

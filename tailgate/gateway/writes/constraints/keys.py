@@ -69,7 +69,7 @@ def existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.
     """Returns the positions of rows whose keys exist in the table, in order."""
     compared = _compared(key, rows)
     if not compared.all():
-        return np.flatnonzero(compared)[existing(cursor, table, key, rows.filter(pa.array(compared)))]
+        return np.asarray(np.flatnonzero(compared)[existing(cursor, table, key, rows.filter(pa.array(compared)))])
     few = _few_existing(cursor, table, key, rows)
     if few is not None:
         return few

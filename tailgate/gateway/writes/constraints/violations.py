@@ -39,7 +39,9 @@ class Violations:
         table, (place, failed) = rules.table, self._first(rules, rows)
         if place == len(rows) or (before is not None and place > before):
             return
-        detail = f"Failing row contains ({', '.join(self._texts(table, rows.slice(place, 1)))})."
+        texts = self._texts(table, rows.slice(place, 1))
+        values = (text for text, column in zip(texts, table.columns, strict=True) if not column.is_dropped)
+        detail = f"Failing row contains ({', '.join(values)})."
         if failed < len(table.columns):
             name = table.columns[failed].name
             message = f'null value in column "{name}" of relation "{table.name}" violates not-null constraint'

@@ -27,7 +27,7 @@ from tailgate.sql.binder.queries.time_windows import bind_windowed, is_windowed
 from tailgate.sql.binder.queries.views import plan_of_view
 from tailgate.sql.binder.scope import Named, Scope, Source, Table
 from tailgate.sql.grammar.names import place, position
-from tailgate.sql.plan import And, ArrivalJoin, Coalesce, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
+from tailgate.sql.plan import And, ArrivalJoin, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
 from tailgate.sql.plan.correlation import has_subqueries
 from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.plan.subqueries import Dependent, as_relation
@@ -149,6 +149,10 @@ def _relation(node: exp.Table, level: Level) -> Source:
         names.places[at] = item.id
     columns = item.columns[: names.widths.get(item.id)]
     plan = plan_of_view(item, names, queries, at) if isinstance(item, View) else Scan(item.id, columns, item.key, item.name, at)
+    if any(column.is_dropped for column in columns):
+        present = tuple(Column(i, column.type) for i, column in enumerate(columns) if not column.is_dropped)
+        columns = tuple(column for column in columns if not column.is_dropped)
+        plan = Project(plan, present, columns)
     return _aliased(plan, columns, node.args.get("alias"), name, item.id)
 
 

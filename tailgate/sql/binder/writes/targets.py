@@ -57,6 +57,13 @@ def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Ta
     return item
 
 
+def scope_of(table: Table, alias: str | None) -> Scope:
+    """Returns the scope of a written table: its columns, without those that were dropped."""
+    scope = scopes.of(alias or table.name, table.columns, relation=table.name, item=0 if alias else table.id)
+    columns = tuple(named for named, column in zip(scope.columns, table.columns, strict=True) if not column.is_dropped)
+    return Scope(columns, tuple(replace(t, columns=columns) for t in scope.tables))
+
+
 def arbiter_of(table: Table, clause: OnConflict, catalog: Catalog) -> Key | None:
     """Returns the key that ON CONFLICT infers or names; None for DO NOTHING on all keys. Raises 42704, 42601, 42703, 42P10, 55000."""
     keys = keys_of(table, catalog)
@@ -100,7 +107,7 @@ def columns_named(table: Table, columns: tuple[ColumnName, ...]) -> tuple[int, .
     Raises 42703, 42701.
     """
     if not columns:
-        return tuple(range(len(table.columns)))
+        return tuple(i for i, column in enumerate(table.columns) if not column.is_dropped)
     names = [c.name for c in table.columns]
     indexes: list[int] = []
     for column in columns:

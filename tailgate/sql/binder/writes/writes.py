@@ -20,7 +20,6 @@ from tailgate.lake.errors import (
 )
 from tailgate.lake.types import BOOL, INT8, UNKNOWN, Field, Type
 from tailgate.sql.authorization import Demand
-from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.name_lookup import find_table, named_item
@@ -44,6 +43,7 @@ from tailgate.sql.binder.writes.targets import (
     fields_of,
     identity_columns,
     only_default,
+    scope_of,
     with_defaults,
     written_table,
 )
@@ -106,7 +106,7 @@ class Writes:
         existing = None if arbiter is None else self._existing(table, statement, arbiter)
         conflict = "error" if statement.conflict is None else "nothing" if existing is None else "update"
         incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), statement.alias or table.name)
-        scope = scopes.of(statement.alias or table.name, table.columns, relation=table.name, item=0 if statement.alias else table.id)
+        scope = scope_of(table, statement.alias)
         self.level.tables.extend(scope.tables)
         returning = self._returning(incoming, scope, statement.returning)
         plans = (None if p is None else decorrelate(p) for p in (existing, returning))
@@ -220,13 +220,12 @@ class Writes:
         width = len(table.columns)
         incoming = Scan(INCOMING, (*table.columns, PLACE), (width,), "excluded")
         stored = Scan(table.id, table.columns, table.key, table.name)
-        alias = statement.alias or table.name
         pairs: list[Scalar] = [_equal(self.parameters, k, width + 1 + k, table.columns[k].type) for k in arbiter.columns]
         joined = Join(incoming, stored, "inner", pairs[0] if len(pairs) == 1 else And(tuple(pairs)))
         shown: list[Scalar] = [Column(width, INT8), *(Column(width + 1 + i, f.type) for i, f in enumerate(table.columns))]
         fields = [PLACE, *table.columns]
-        old = scopes.of(alias, table.columns, relation=table.name, item=0 if statement.alias else table.id).moved(width + 1)
-        excluded = tuple(Named(f.name, Column(i, f.type)) for i, f in enumerate(table.columns))
+        old = scope_of(table, statement.alias).moved(width + 1)
+        excluded = tuple(Named(f.name, Column(i, f.type)) for i, f in enumerate(table.columns) if not f.is_dropped)
         scope = Scope(old.columns, (*old.tables, Table("excluded", excluded)))
         binder = Expressions(scope, self.level, "UPDATE", aggregates=False)
         passes: Scalar = Literal(True, BOOL)
@@ -257,7 +256,7 @@ class Writes:
         alias = statement.alias or table.name
         width = len(table.columns)
         target, weight = counted(table)
-        source = Source(target, scopes.of(alias, table.columns, relation=table.name, item=0 if statement.alias else table.id))
+        source = Source(target, scope_of(table, statement.alias))
         self.level.tables.extend(source.scope.tables)
         for node in statement.sources:
             source = bind_cross_join(source, node, self.level, position(node))
@@ -278,11 +277,11 @@ class Writes:
             # The table's names refer to its new values. The columns of the other relations now come
             # after them.
             begin = width + 1 if new else 0
-            table_scope = scopes.of(alias, table.columns, relation=table.name, item=0 if statement.alias else table.id).moved(begin)
+            table_scope = scope_of(table, statement.alias).moved(begin)
             behind = width + 1 + len(new)
             moved = source.scope.moved(behind - len(target.columns))
             tables = (*table_scope.tables, *(t for t in moved.tables if t.alias != alias))
-            columns = (*table_scope.columns, *moved.columns[width:])
+            columns = (*table_scope.columns, *moved.columns[len(table_scope.columns) :])
             outputs = self._outputs(Scope(columns, tables), statement.returning)
             leading = tuple(Column(i, f.type) for i, f in enumerate(fields[:behind]))
             returning = tuple(Field(n, s.type, nullable(s, fields)) for n, s in outputs)
