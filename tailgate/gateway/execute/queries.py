@@ -53,7 +53,7 @@ async def bind_select(session: Session, bound: Bound, statement: s.Select, oids:
         return replace(
             bound, columns=description.fields, parameters=query.parameters, is_catalog=True, body=CatalogBound(query, description)
         )
-    return replace(bound, columns=query.columns, parameters=declared(query.parameters), prepared=query)
+    return replace(bound, columns=query.results or query.columns, parameters=declared(query.parameters), prepared=query)
 
 
 async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence[int]) -> Bound:
@@ -98,7 +98,7 @@ async def bind_pull(session: Session, bound: Bound, statement: s.PullKsqldb, oid
 def is_poll(bound: Bound) -> bool:
     """Returns whether the statement is a SELECT without AS OF that reads no failed view, so its result may be cached."""
     prepared = bound.prepared
-    if not isinstance(bound.statement, s.Select) or prepared is None or prepared.calls:
+    if not isinstance(bound.statement, s.Select) or prepared is None or prepared.calls or prepared.sets:
         return False
     return bound.statement.as_of is None and prepared.failed_at is None
 
@@ -126,6 +126,12 @@ def _failed_at(session: Session, prepared: Prepared) -> int | None:
 
 
 async def select(session: Session, bound: Bound, statement: s.Select, values: Sequence[object]) -> Rows:
+    rows = await _selected(session, bound, statement, values)
+    sets = () if bound.prepared is None else bound.prepared.sets
+    return TableRows(rows.columns, await sequences.set_all(session, sets, await rows.fetch(None))) if sets else rows
+
+
+async def _selected(session: Session, bound: Bound, statement: s.Select, values: Sequence[object]) -> Rows:
     serving = session.serving
     columns = bound.columns or ()
     if bound.is_catalog:

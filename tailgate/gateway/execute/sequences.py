@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence as Values
 
+import pyarrow as pa
+
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.writes.constants import constant
 from tailgate.gateway.writes.evaluation import CallEvaluator
@@ -56,6 +58,19 @@ async def _called(session: Session, call: SequenceCall, values: Values[object]) 
                 raise ObjectNotInPrerequisiteState(f'currval of sequence "{sequence.name}" is not yet defined in this session')
             return current
     value, called = (constant(argument, values) for argument in call.arguments)
+    return await _set(session, sequence, value, called)
+
+
+async def set_all(session: Session, ids: tuple[int, ...], arguments: pa.Table) -> pa.Table:
+    """Returns the values of calls of setval, one column for each sequence. `arguments`: two columns for each, a row for each call."""
+    results: list[list[object]] = [[] for _ in ids]
+    for row in zip(*(column.to_pylist() for column in arguments.columns), strict=True):
+        for i, id in enumerate(ids):
+            results[i].append(await _set(session, _sequence(session, id), row[2 * i], row[2 * i + 1]))
+    return pa.table([pa.array(values, pa.int64()) for values in results], names=[f"c{i}" for i in range(len(ids))])
+
+
+async def _set(session: Session, sequence: Sequence, value: object, called: object) -> object:
     if value is None or called is None:
         return None
     _check_writable(session, "setval")

@@ -26,7 +26,7 @@ from tailgate.sql import plan
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import NO_WIDTHS, bind_query
 from tailgate.sql.plan import explain
-from tailgate.sql.plan.sequences import SequenceCall, separated
+from tailgate.sql.plan.sequences import SequenceCall, positions, separated
 from tailgate.sql.plan.traversal import memoize_by_object, walk
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.statements import QueryText, Select
@@ -71,6 +71,7 @@ class Prepared:
     - `equalities`: set if the query may be a look-up by key.
     - `changes`: set if the query can be evaluated on changes alone.
     - `calls`: calls of sequences, whose values are parameters behind those of the statement.
+    - `sets`, `results`: the sequences and the columns of SELECT setval(…), … FROM …; `columns` are the arguments of its calls.
     - `size`: approximate bytes; `packed`: the bound query or its pickle.
     """
 
@@ -90,6 +91,8 @@ class Prepared:
     size: int
     packed: plan.Query | bytes = field(repr=False, compare=False)
     calls: tuple[SequenceCall, ...] = ()
+    sets: tuple[int, ...] = ()
+    results: tuple[Field, ...] = ()
     lookup: list[Any] = field(default_factory=list, repr=False, compare=False)  # the look-up plan, cached once computed
 
     @property
@@ -165,6 +168,11 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     calls = numbered.calls if numbered.source is None else ()
     if calls:
         bound = replace(bound, plan=numbered.relation)
+    sets: tuple[int, ...] = ()
+    results = bound.columns
+    if numbered.source is not None and (arguments := positions(bound.plan, numbered.calls)) is not None:
+        plan_of_arguments, sets = arguments
+        bound = replace(bound, plan=plan_of_arguments, columns=plan_of_arguments.columns)
     relations = frozenset(scan.relation for scan in scans(bound.plan))
     items = tuple(readable(catalog[r]) for r in sorted(relations))
     # like PostgreSQL, report a plain view's own columns; the plan has only those of its relations
@@ -175,7 +183,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     check_joins(bound.plan)
     constants: list[plan.Value] = []
     sql = render(bound.plan, now=NOW, constants=constants)
-    changing = volatile(bound.plan) or bool(calls)
+    changing = volatile(bound.plan) or bool(calls or sets)
     return Prepared(
         columns,
         bound.parameters,
@@ -193,6 +201,8 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
         size=len(query.text) * PLAN_FACTOR + len(sql) + sum(len(c) for c in constants if isinstance(c, str | bytes)),
         packed=bound,
         calls=calls,
+        sets=sets,
+        results=results if sets else (),
     )
 
 

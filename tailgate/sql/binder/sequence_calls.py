@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from tailgate.lake.catalog import Catalog, Sequence
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import FeatureNotSupported, InvalidName, UndefinedFunction, UndefinedTable, WrongObjectType
+from tailgate.lake.errors import FeatureNotSupported, InvalidName, UndefinedColumn, UndefinedFunction, UndefinedTable, WrongObjectType
 from tailgate.lake.types import BOOL, INT8, Type
 from tailgate.sql.authorization import OR, Demand
 from tailgate.sql.binder.context import ExpressionBinder
@@ -63,6 +63,9 @@ def _sequence(binder: ExpressionBinder, function: str, node: exp.Expr) -> int:
     if isinstance(node, exp.Cast) and node.args["to"].text("kind") in ("regclass", "text"):
         node = node.this
     at = position(node)
+    if node.name == "pg_get_serial_sequence" and len(node.expressions) == 2 and all(_is_text(argument) for argument in node.expressions):
+        table, column = (argument.this for argument in node.expressions)
+        return _owned(table, column, binder.level.names.catalog)
     if not isinstance(node, exp.Literal) or not node.is_string:
         hint = "Write the name of the sequence as a literal."
         raise FeatureNotSupported(f"{function} of a computed name is not supported", hint=hint, position=at)
@@ -70,6 +73,22 @@ def _sequence(binder: ExpressionBinder, function: str, node: exp.Expr) -> int:
     if text.isascii() and text.isdecimal():
         return int(text)
     return _found(text, binder.level.names.catalog, at).id
+
+
+def _is_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and node.is_string
+
+
+def _owned(table: str, column: str, catalog: Catalog) -> int:
+    """Returns the id of the sequence that a column owns. Raises 42P01, 42703, 0A000."""
+    item = catalog.relation(sequence_name(table))
+    if column not in [c.name for c in item.columns]:
+        raise UndefinedColumn(f'column "{column}" of relation "{item.name}" does not exist')
+    sequence = next((s for s in catalog.each(Sequence) if s.column == column and s.depends == (item.id,)), None)
+    if sequence is None:
+        detail = f'Column "{column}" of relation "{item.name}" owns no sequence.'
+        raise FeatureNotSupported("a call for NULL in place of a sequence is not supported", detail=detail)
+    return sequence.id
 
 
 def _found(text: str, catalog: Catalog, at: int | None) -> Sequence:

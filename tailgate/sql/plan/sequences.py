@@ -77,6 +77,18 @@ def separated(relation: Relation, first: int) -> Numbered:
     return Numbered(relation)
 
 
+def positions(plan: Relation, calls: tuple[SequenceCall, ...]) -> tuple[Relation, tuple[int, ...]] | None:
+    """Returns the plan of the arguments of setval for SELECT setval(…), … FROM …, and the ids of the sequences.
+
+    `calls`: of the plan's rows. Returns None if the plan has other outputs than calls of setval.
+    """
+    if not isinstance(plan, Project) or not all(_is_call(e) for e in plan.expressions) or any(call.name != "setval" for call in calls):
+        return None
+    arguments = tuple(argument for call in calls for argument in call.arguments)
+    fields = tuple(Field(f"argument{i}", argument.type) for i, argument in enumerate(arguments))
+    return replace(plan, expressions=arguments, columns=fields), tuple(call.sequence for call in calls)
+
+
 def merged(outer: Project) -> Relation:
     """Returns the projection of a projection that has calls as one projection, so that `separated` finds them."""
     inner = outer.input
