@@ -33,6 +33,7 @@ SELECT c.relname, c.relkind, i.indisunique, i.indisprimary, i.indnatts, i.indnke
 SELECT pg_get_indexdef('by_n'::regclass), pg_get_indexdef('t_n_name_f_idx'::regclass, 2, true);
 SELECT a.attname, a.attnum FROM pg_attribute a WHERE a.attrelid = 't_n_name_f_idx'::regclass ORDER BY 2;
 SELECT relhasindex FROM pg_class WHERE relname IN ('t', 'u') ORDER BY relname;
+SELECT c.relname, key, option, arridx FROM (SELECT * FROM pg_index i, unnest(i.indkey, i.indoption) WITH ORDINALITY koi(key, option, arridx)) x JOIN pg_class c ON c.oid = x.indexrelid WHERE x.indrelid = 't'::regclass ORDER BY 1, 4;
 COMMENT ON INDEX by_n IS 'fast';
 COMMENT ON INDEX nosuch IS 'x';
 COMMENT ON INDEX t IS 'x';

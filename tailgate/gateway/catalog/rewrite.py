@@ -146,8 +146,14 @@ class _Rules:
         return exp.IntDiv(this=node.this, expression=node.expression) if is_integer(node.this) and is_integer(node.expression) else node
 
     def unnested(self, node: exp.Unnest) -> exp.Expr:
-        """Rewrites FROM unnest(a) AS n: n also names the column."""
+        """Rewrites FROM unnest(a) AS n: n also names the column; and unnest(a, b), which DuckDB lacks, to a subquery of both."""
         alias = node.args.get("alias")
+        if len(node.expressions) > 1 and isinstance(alias, exp.TableAlias) and len(alias.columns) == len(node.expressions):
+            outputs = [exp.alias_(call("unnest", array), name) for array, name in zip(node.expressions, alias.columns, strict=True)]
+            if isinstance(ordinality := node.args.get("offset"), exp.Identifier):
+                subscripts = call("generate_subscripts", node.expressions[0].copy(), exp.Literal.number(1))
+                outputs.append(exp.alias_(subscripts, ordinality))
+            return exp.Lateral(this=exp.Subquery(this=exp.Select(expressions=outputs)), alias=exp.TableAlias(this=alias.this))
         if isinstance(alias, exp.TableAlias) and alias.this is not None and not alias.columns:
             alias.set("columns", [alias.this.copy()])
         return node

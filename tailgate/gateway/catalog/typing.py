@@ -164,6 +164,10 @@ def _branch(scope: Scope) -> list[Output]:
         alias = scope.expression.args.get("alias")
         columns = [folded(c) for c in alias.columns] if isinstance(alias, exp.TableAlias) else []
         name = columns[0] if columns else folded(alias.this) if isinstance(alias, exp.TableAlias) else "unnest"
+        if len(scope.expression.expressions) > 1:
+            shown = [*columns, folded(scope.expression.args["offset"])] if scope.expression.args.get("offset") else columns
+            types = [*(_element(_type(array, scope)) for array in scope.expression.expressions), "int8"]
+            return list(zip(shown, types, strict=False))
         return [(name, _type(scope.expression, scope))]
     out: list[Output] = []
     assert isinstance(scope.expression, exp.Query)

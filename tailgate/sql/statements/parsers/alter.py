@@ -67,7 +67,7 @@ def alter_item(cursor: Parser) -> AlterItem | AlterTable | RefreshSchema | Resum
     if cursor.token.kind == "end":
         raise cursor.error()
     what = f"ALTER {kind.upper()} … {cursor.token.text.upper()}"
-    others = "ADD COLUMN, ALTER COLUMN … SET DEFAULT, RENAME TO" if kind == "table" else "RENAME TO"
+    others = "ADD, ALTER and DROP COLUMN, ADD and DROP CONSTRAINT, OWNER TO, RENAME" if kind == "table" else "RENAME TO"
     raise FeatureNotSupported(f"{what} is not supported", hint=f"{others} and SET SCHEMA are.", position=cursor.position)
 
 
