@@ -60,7 +60,7 @@ def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Ta
 def scope_of(table: Table, alias: str | None) -> Scope:
     """Returns the scope of a written table: its columns, without those that were dropped."""
     scope = scopes.of(alias or table.name, table.columns, relation=table.name, item=0 if alias else table.id)
-    columns = tuple(named for named, column in zip(scope.columns, table.columns, strict=True) if not column.is_dropped)
+    columns = tuple(visible for visible, column in zip(scope.columns, table.columns, strict=True) if not column.is_dropped)
     return Scope(columns, tuple(replace(t, columns=columns) for t in scope.tables))
 
 
