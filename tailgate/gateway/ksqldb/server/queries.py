@@ -44,20 +44,21 @@ class Queries:
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
         self._push: dict[str, Push] = {}
+        self._pulls = 0
 
     @property
     def running(self) -> int:
-        """Returns the number of running push queries."""
-        return len(self._push)
+        """Returns the number of running queries."""
+        return len(self._push) + self._pulls
 
     async def run(self, caller: Caller, request: StatementRequest, form: Form) -> AsyncGenerator[bytes, None]:
         """Starts a query and returns the parts of its results. Raises ApiError for a query that does not start."""
         part = one_query(request)
         assert isinstance(part.statement, k.PushQuery)
+        if self.running >= limits.STREAMS_MAX:
+            raise ApiError(errors.TOO_MANY, f"The server runs at most {limits.STREAMS_MAX} queries")
         if not part.statement.query.emit:
             return await _begun(self._pull(caller, request, part, form))
-        if len(self._push) >= limits.STREAMS_MAX:
-            raise ApiError(errors.TOO_MANY, f"The server runs at most {limits.STREAMS_MAX} push queries")
         id = f"transient_{ksqldb_name(part.statement.query.source.name)}_{secrets.token_hex(8)}"
         return await _begun(self._pushed(id, caller, request, part, form))
 
@@ -74,26 +75,30 @@ class Queries:
             await push.close()
 
     async def _pull(self, caller: Caller, request: StatementRequest, part: Parsed, form: Form) -> AsyncGenerator[bytes, None]:
-        async with self._sessions.session(caller) as session:
-            await prepare(session, request)
-            try:
-                rows = await Rows.started(session, part.text, skipped=0)
-                row = await rows.next()
-            except psycopg.Error as error:
-                raise StatementError(of_sql(error, part.text), part.text) from None
-            data = form.header(None, rows.columns)
-            while row is not None:
-                data += form.row(row, tombstone=False)
-                if len(data) >= limits.ROWS_BYTES:
-                    yield data
-                    data = b""
+        self._pulls += 1
+        try:
+            async with self._sessions.session(caller) as session:
+                await prepare(session, request)
                 try:
+                    rows = await Rows.started(session, part.text, skipped=0)
                     row = await rows.next()
                 except psycopg.Error as error:
-                    await session.connection.close()
-                    yield data + form.error(of_sql(error))
-                    return
-            yield data + form.end(QUERY_COMPLETED)
+                    raise StatementError(of_sql(error, part.text), part.text) from None
+                data = form.header(None, rows.columns)
+                while row is not None:
+                    data += form.row(row, tombstone=False)
+                    if len(data) >= limits.ROWS_BYTES:
+                        yield data
+                        data = b""
+                    try:
+                        row = await rows.next()
+                    except psycopg.Error as error:
+                        await session.connection.close()
+                        yield data + form.error(of_sql(error))
+                        return
+                yield data + form.end(QUERY_COMPLETED)
+        finally:
+            self._pulls -= 1
 
     async def _pushed(self, id: str, caller: Caller, request: StatementRequest, part: Parsed, form: Form) -> AsyncGenerator[bytes, None]:
         async with self._sessions.stream(caller) as session:
