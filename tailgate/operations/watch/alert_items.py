@@ -28,7 +28,7 @@ from tailgate.operations.watch.observation import ask_gateway
 log = logging.getLogger("tailgate.watch")
 
 FAILING = "alert_failing"
-FAILING_S = 5.0  # a gateway that starts does not know a new alert yet
+FAILING_S = 10.0  # a gateway or watch that starts does not know the alert yet
 ASK_S = 2.0  # between two evaluations of all alerts
 ANSWER_S = 4.0  # longer than a gateway lets a query run
 KNOWN_S = 15.0  # an older answer says nothing about the present
