@@ -171,11 +171,15 @@ class Translator:
             raise GroupingError("Aggregate functions can not be nested", position=function.position)
         if function.star:
             return Typed("count(*)", types.BIGINT)
+        is_table = function.name in functions.TABLE_NAMES
+        if is_table and self._aggregates:
+            raise GroupingError("Table functions cannot be used with aggregations.", position=function.position)
         function = with_unit(function)
         self._in_aggregate |= is_aggregate
         arguments = self._all(function.arguments)
         if is_aggregate:
             self._in_aggregate = False
+        if is_aggregate or is_table:
             arguments = [argument.or_null() for argument in arguments]
         timed = [source for source in self.scope.sources if source.has_position]
         order = [self.scope.text(column, timed[0]) for column in PSEUDO_COLUMNS] if timed and is_aggregate else []

@@ -238,14 +238,7 @@ def in_schema(type: TypeName) -> str:
     >>> in_schema(VARCHAR), in_schema(TypeName("struct", arguments=(INT,), fields=("a",)))
     ('STRING', 'STRUCT<`A` INTEGER>')
     """
-    if type.name == "varchar":
-        return "STRING"
-    if type.name == "struct":
-        members = (f"`{ksqldb_name(name)}` {in_schema(t)}" for name, t in zip(type.fields, type.arguments, strict=True))
-        return f"STRUCT<{', '.join(members)}>"
-    if type.arguments:
-        return f"{type.name.upper()}<{', '.join(map(in_schema, type.arguments))}>"
-    return shown(type)
+    return _written(type, {"varchar": "STRING", "int": "INTEGER"}, lambda name: f"`{ksqldb_name(name)}`")
 
 
 def column_types(schema: Mapping[str, Any]) -> dict[str, TypeName]:

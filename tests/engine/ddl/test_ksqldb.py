@@ -315,6 +315,17 @@ def test_nested_types_are_jsonb_and_the_item_has_the_types() -> None:
     assert dict(view.ksqldb.types) == {"NAMES": "ARRAY<STRUCT<`first` VARCHAR>>", "ids": "ARRAY<INT>"}
 
 
+def test_explode_is_a_row_for_each_element() -> None:
+    catalog = declared(NESTED)
+    view, _, _ = derived("CREATE STREAM e AS SELECT k, EXPLODE(tags) AS tag, EXPLODE(ARRAY[1, 2]) AS n FROM n EMIT CHANGES", catalog)
+    assert [(c.name, str(c.type)) for c in view.columns][:3] == [("k", "text"), ("tag", "text"), ("n", "integer")]
+    assert "SELECT k AS k, (jsonb_array_elements(tags) #>> '{}') AS tag" in view.query
+    with pytest.raises(TailgateError, match="Table functions cannot be used with aggregations"):
+        derived("CREATE TABLE e AS SELECT EXPLODE(tags) AS t, count(*) AS n FROM n GROUP BY EXPLODE(tags) EMIT CHANGES", catalog)
+    with pytest.raises(TailgateError, match="EXPLODE does not accept parameters"):
+        derived("CREATE STREAM e AS SELECT k, EXPLODE(sizes) AS t FROM n EMIT CHANGES", catalog)
+
+
 def test_messages_with_nested_values() -> None:
     statement = parse(
         "INSERT INTO n (tags, sizes, day, owner) VALUES (ARRAY['a', NULL], MAP('x' := 1.5), '1970-01-03',"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tailgate.lake.errors import UndefinedFunction
 from tailgate.sql.ksqldb import types as t
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.functions import aggregates, choices, collections, json_texts, numbers, texts, times, urls
+from tailgate.sql.ksqldb.functions import aggregates, choices, collections, json_texts, numbers, tables, texts, times, urls
 from tailgate.sql.ksqldb.functions.entry import Function
 
 FAMILIES: dict[str, tuple[Function, ...]] = {
@@ -20,9 +20,11 @@ FAMILIES: dict[str, tuple[Function, ...]] = {
     "Date and time": times.ROWS,
     "Collections": collections.ROWS,
     "Nulls": choices.ROWS,
+    "Table functions": tables.ROWS,
 }
 ROWS = tuple(row for rows in FAMILIES.values() for row in rows)
 AGGREGATE_NAMES = frozenset(row.name for row in aggregates.ROWS)
+TABLE_NAMES = frozenset(row.name for row in tables.ROWS)
 
 
 def variants(name: str) -> tuple[Function, ...]:
