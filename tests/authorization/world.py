@@ -65,7 +65,8 @@ class World:
         with self._boundary:
             number = self.inbox.write(records)
             before = self.writer.newest.inbox
-            self.writer.append(written(self.inbox, before, number, self.writer.catalog), inbox=number)
+            changes, writes = written(self.inbox, before, number, self.writer.catalog)
+            self.writer.append(changes, inbox=number, writes=writes)
             self.inbox.remove(before, number)
         durable(number)
         return number

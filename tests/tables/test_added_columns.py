@@ -54,6 +54,22 @@ def test_rows_that_are_not_readable_yet_get_the_value(tmp_path: Path) -> None:
         world.close()
 
 
+def test_a_table_with_dropped_columns_is_not_followed_by_readers_of_all_columns(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        c.execute("CREATE TABLE t (a int, secret text)")
+        c.execute("INSERT INTO t VALUES (1, 'x')")
+        c.execute("ALTER TABLE t DROP COLUMN secret")
+        with pytest.raises(errors.FeatureNotSupported, match="dropped columns"):
+            c.execute("CREATE SUBSCRIPTION s FROM t")
+        assert c.execute("SELECT * FROM t").fetchall() == [(1,)]
+        assert c.execute("SHOW COLUMNS FROM t").fetchall() == [("a", True, "integer")]
+        c.execute("CREATE TABLE u (a int)")
+        c.execute("CREATE SUBSCRIPTION s FROM u")
+        c.execute("ALTER TABLE u ADD COLUMN b int")
+        with pytest.raises(errors.DependentObjectsStillExist):
+            c.execute("ALTER TABLE u DROP COLUMN a CASCADE")
+
+
 def test_killed_while_a_column_is_added(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     child = engine(lake.path, "")

@@ -9,7 +9,7 @@ from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import Schema
-from tailgate.lake.errors import DuplicateColumn, ObjectNotInPrerequisiteState, UndefinedObject, WrongObjectType
+from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedObject, WrongObjectType
 from tailgate.lake.types import Field
 from tailgate.sql.definitions import Creation, rename_references
 
@@ -38,13 +38,16 @@ def with_article(kind: str) -> str:
 
 
 def stored_relation(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item:
-    """Returns the stored relation with this name. Raises 42P01, or 55000 if it is not stored.
+    """Returns the stored relation with this name. Raises 42P01, 55000 if it is not stored, or 0A000.
 
     `so`: the consequence, for the error message.
     """
     relation = catalog.relation(name)
     if not relation.stored:
         raise ObjectNotInPrerequisiteState(f'{relation.kind} "{relation.name}" is not stored, so {so}', hint=hint, position=name.position)
+    if any(column.is_dropped for column in relation.columns):
+        hint = "Create a materialized view of its columns, and use that."
+        raise FeatureNotSupported("following a table with dropped columns is not supported", hint=hint, position=name.position)
     return relation
 
 
