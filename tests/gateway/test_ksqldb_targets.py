@@ -43,6 +43,8 @@ CATALOG = Catalog().apply(
         ("INSERT INTO t VALUES (1)", "auto", "Insert"),
         ("INSERT INTO nothing VALUES (1)", "auto", "Insert"),
         ("CREATE TABLE x AS SELECT a, count(*) AS n FROM s GROUP BY a", "auto", "CreateKsqldbItem"),
+        ("INSERT INTO s SELECT * FROM s", "auto", "InsertStream"),
+        ("INSERT INTO s WITH (query_id = 'q') SELECT * FROM s", "auto", "InsertStream"),
         ("CREATE TABLE x AS SELECT a, count(*) AS n FROM s GROUP BY a", "postgresql", "CreateTableAs"),
         ("CREATE TABLE x AS SELECT a, count(*) AS n FROM plain GROUP BY a", "auto", "CreateTableAs"),
         ("SELECT * FROM s", "auto", "Select"),

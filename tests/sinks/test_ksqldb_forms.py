@@ -69,6 +69,13 @@ def test_a_windowed_key_ends_with_the_start_of_the_window() -> None:
     assert sorted(events, key=str) == [Event(b"a" + bytes(8), None), Event(b"a" + bytes(6) + b"\1\2", b'{"N":1}')]
 
 
+def test_a_session_has_both_bounds_in_its_key() -> None:
+    columns = (Field("k", TEXT), Field("windowstart", INT8), Field("windowend", INT8))
+    arrays = [pa.array(["a"]), pa.array([1]), pa.array([258])]
+    form = KsqldbKey(Serde("KAFKA"))
+    assert [form.key(row) for row in form.rows(columns, arrays, 1)] == [b"a" + bytes(6) + b"\1\2" + bytes(7) + b"\1"]
+
+
 STREAM = (Field("k", TEXT), Field("n", INT4), Field("rowtime", TIMESTAMPTZ), Field("rowpartition", INT4), Field("rowoffset", INT8))
 
 

@@ -125,7 +125,7 @@ def settings_of(session: Session, statement: s.Statement | None = None) -> dict[
     """Returns the settings and the role on which a statement's meaning depends, for the engine."""
     values = {name: session.settings[name] for name in ("timezone", "datestyle", "intervalstyle", "auto.offset.reset")}
     # the words of INSERT do not tell that it is ksqlDB's: its table does. Without a statement, the text is Tailgate's own.
-    dialect = "ksqldb" if isinstance(statement, s.CreateKsqldbItem | s.InsertMessage) else session.settings.dialect
+    dialect = "ksqldb" if isinstance(statement, s.CreateKsqldbItem | s.InsertMessage | s.InsertStream) else session.settings.dialect
     dialect = "postgresql" if statement is None else dialect
     return {**values, "tailgate.dialect": dialect, "role": session.access.role.name}
 

@@ -47,9 +47,9 @@ def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, 
     properties = [(item, ksqldb) for item in items if (ksqldb := ksqldb_of(item)) is not None]
     if what == "queries":
         running = [(item, ksqldb) for item, ksqldb in properties if ksqldb.query]
-        return [_query(item, ksqldb, may_see) for item, ksqldb in sorted(running, key=lambda pair: pair[1].number)]
+        return [_query(item, catalog, ksqldb, may_see) for item, ksqldb in sorted(running, key=lambda pair: pair[1].number)]
     type = "stream" if what == "streams" else "table"
-    return [(i.name, k.topic, k.key_format, k.value_format) for i, k in properties if k.type == type]
+    return [(i.name, k.topic, k.key_format, k.value_format) for i, k in properties if k.type == type and not k.into]
 
 
 def described_function(name: str) -> list[tuple[Any, ...]]:
@@ -81,8 +81,9 @@ def query_status(item: Item) -> str:
     return "RUNNING" if item.ready else "CREATING"
 
 
-def _query(item: Item, ksqldb: KsqldbItem, may_see: MaySee) -> tuple[Any, ...]:
-    return ksqldb.query, "PERSISTENT", query_status(item), item.name, ksqldb.topic, ksqldb.statement if may_see(item) else None
+def _query(item: Item, catalog: Catalog, ksqldb: KsqldbItem, may_see: MaySee) -> tuple[Any, ...]:
+    sink = catalog[ksqldb.into] if ksqldb.into else item
+    return ksqldb.query, "PERSISTENT", query_status(item), sink.name, ksqldb.topic, ksqldb.statement if may_see(item) else None
 
 
 def _described(item: Item) -> list[tuple[Any, ...]]:

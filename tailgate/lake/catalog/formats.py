@@ -251,6 +251,7 @@ class KsqldbItem(Record):
     - `query`: the id of the persistent query that maintains it; empty for a declared item, and after TERMINATE.
     - `number`: the number in that id.
     - `reset`: where the query begins to read streams.
+    - `into`: the id of the stream that the query of INSERT INTO … SELECT writes to, else 0.
     """
 
     type: Literal["stream", "table"]
@@ -267,6 +268,7 @@ class KsqldbItem(Record):
     query: str = ""
     number: int = -1
     reset: Literal["earliest", "latest"] = "earliest"
+    into: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,7 +92,10 @@ class KsqldbValue:
 
 
 class KsqldbKey:
-    """The columns of the message's key. The start of a window in ms follows as 8 bytes, as Kafka's TimeWindowedSerializer writes it."""
+    """The columns of the message's key. The start of a window in ms follows as 8 bytes, as Kafka's TimeWindowedSerializer writes it.
+
+    The end of a session comes before its start, as in SessionWindowedSerializer.
+    """
 
     def __init__(self, serde: Serde) -> None:
         self._serde = serde
@@ -101,7 +104,7 @@ class KsqldbKey:
         keys = [i for i, column in enumerate(columns) if column.name not in WINDOW_BOUNDS]
         parts = encoded(self._serde, [named(columns[i]) for i in keys], [arrays[i] for i in keys], length)
         suffixes = [[WINDOW.pack(value) for value in arrays[i].to_pylist()] for i in range(len(columns)) if i not in keys]
-        return [b"".join(row) for row in zip(map(_present, parts), *suffixes, strict=True)]
+        return [b"".join(row) for row in zip(map(_present, parts), *reversed(suffixes), strict=True)]
 
     def key(self, row: bytes) -> bytes | None:
         return _optional(row)

@@ -114,6 +114,8 @@ def _marked(cursor: Cursor, row: Sequence[Token]) -> bool:
             return second.kind in ("word", "quoted") and second.value != "source"
         case "explain":
             return second.kind == "word" and second.value.startswith(QUERY_IDS) and cursor.peek(2).value in ("", ";")
+        case "insert":  # … INTO name WITH (query_id = …)
+            return cursor.peek(3).value == "with" and cursor.peek(4).value == "("
         case "run":
             return second.value == "script"
         case word:

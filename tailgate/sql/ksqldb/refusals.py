@@ -54,8 +54,6 @@ def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
             return "DESCRIBE CONNECTOR", "Use Kafka Connect."
         case s.DescribeItem(kind="streams" | "tables" as kind):
             return f"DESCRIBE {kind.upper()}", f"Use LIST {kind.upper()} and DESCRIBE name."
-        case s.InsertQuery():
-            return "INSERT INTO … SELECT", "Create a stream of the query."
         case s.DefineVariable(value=value):
             return "UNDEFINE" if value is None else "DEFINE", "psql has variables: \\set."
         case s.AddColumns(type=type):

@@ -32,22 +32,22 @@ INT_MAX, BIGINT_MAX = 2**31 - 1, 2**63 - 1
 PSEUDO_COLUMNS = {"rowtime": types.BIGINT, "rowpartition": types.INT, "rowoffset": types.BIGINT}
 WINDOW_BOUNDS = ("windowstart", "windowend")
 ROWTIME = "CAST(extract(epoch FROM {}) * 1000 AS bigint)"  # milliseconds, as in ksqlDB
-WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # window_start: a column of tumble and hop
+WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # window_start: a column of tumble, hop and session
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The columns of the source of a query, in order, without the pseudo columns.
 
-    `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `window`: the size
-    of the windows in ms, if there are any: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources of a join;
+    `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `window_end`: the
+    text of WINDOWEND, if there are windows: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources of a join;
     then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
     """
 
     columns: Mapping[str, TypeName]
     names: tuple[str, ...]
     has_position: bool = True
-    window: int | None = None
+    window_end: str | None = None
     joined: tuple[Scope, ...] = ()
     key: Typed | None = None
 
@@ -146,9 +146,9 @@ class Translator:
             return Typed(ROWTIME.format(text) if reference.column == "rowtime" else text, PSEUDO_COLUMNS[reference.column])
         if scope.key is not None and reference.source is None and reference.column == "rowkey":
             return scope.key
-        if scope.window is not None and reference.source is None and reference.column in WINDOW_BOUNDS:
+        if scope.window_end is not None and reference.source is None and reference.column in WINDOW_BOUNDS:
             is_start = reference.column == "windowstart"
-            return Typed(WINDOWSTART if is_start else f"({WINDOWSTART} + {scope.window})", types.BIGINT)
+            return Typed(WINDOWSTART if is_start else scope.window_end, types.BIGINT)
         prefix = f"{ksqldb_name(reference.source)}." if reference.source else ""
         raise UndefinedColumn(f"Column '{prefix}{ksqldb_name(reference.column)}' cannot be resolved.", position=reference.position)
 

@@ -59,7 +59,14 @@ from tailgate.sql.statements.kafka_statements import (
     TransactionMetadata,
     ValidateConnection,
 )
-from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage, PullKsqldb
+from tailgate.sql.statements.ksqldb_statements import (
+    ControlQueries,
+    CreateKsqldbItem,
+    FollowKsqldb,
+    InsertMessage,
+    InsertStream,
+    PullKsqldb,
+)
 from tailgate.sql.statements.parsing import parse, split
 from tailgate.sql.statements.queries import (
     SHOWS,
@@ -213,6 +220,7 @@ __all__ = [
     "IndexColumn",
     "Insert",
     "InsertMessage",
+    "InsertStream",
     "InsertValue",
     "Json",
     "KeyEnvelope",

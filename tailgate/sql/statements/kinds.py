@@ -317,6 +317,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(ksqldb.FollowKsqldb, {}, QUERY, rows=True),
     Kind(ksqldb.PullKsqldb, {}, QUERY, rows=True),
     Kind(ksqldb.InsertMessage, {}, CATALOG, _owner, tag="INSERT 0 1"),
+    Kind(ksqldb.InsertStream, {}, CATALOG, lambda t: (*_owner(t), *_new(t)), tag="INSERT 0 0"),
     # schemas, roles and privileges
     Kind(d.CreateSchema, after("CREATE SCHEMA", schemas.create_schema), CATALOG, lambda t: (CreateInDatabase(),), tag="CREATE SCHEMA"),
     # A schema with the name of a role comes first in that role's search_path ($user).

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.ksqldb import parser, refusals
 from tailgate.sql.ksqldb import statements as k
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.statements.definitions import Drop
-from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage, PullKsqldb
+from tailgate.sql.statements.ksqldb_statements import (
+    ControlQueries,
+    CreateKsqldbItem,
+    FollowKsqldb,
+    InsertMessage,
+    InsertStream,
+    PullKsqldb,
+)
 from tailgate.sql.statements.queries import Explain, QueryId, Show
 from tailgate.sql.statements.session_statements import Set
 
+Parsed: TypeAlias = (
+    CreateKsqldbItem | ControlQueries | FollowKsqldb | PullKsqldb | InsertMessage | InsertStream | Drop | Explain | Show | Set
+)
 
-def parse(text: str) -> CreateKsqldbItem | ControlQueries | FollowKsqldb | PullKsqldb | InsertMessage | Drop | Explain | Show | Set:
+
+def parse(text: str) -> Parsed:
     """Parses a statement of ksqlDB. Raises 0A000 with its name if it is not executed."""
     statement = parser.parse(text)
     refusals.check(statement)
@@ -22,6 +35,8 @@ def parse(text: str) -> CreateKsqldbItem | ControlQueries | FollowKsqldb | PullK
             return CreateKsqldbItem(Name(name, position=statement.position), statement, statement.if_not_exists)
         case k.InsertValues(name=name):
             return InsertMessage(Name(name, position=statement.position), statement)
+        case k.InsertQuery(name=name):
+            return InsertStream(Name(name, position=statement.position), statement)
         case k.ControlQuery(action=action, query=query):
             return ControlQueries(action, None if query is None else ksqldb_name(query))
         case k.ExplainQuery(query=query):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tailgate.lake.catalog.names import Name
-from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues, PushQuery
+from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertQuery, InsertValues, PushQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,15 @@ class InsertMessage:
 
     name: Name
     statement: InsertValues
+
+
+@dataclass(frozen=True, slots=True)
+class InsertStream:
+    """INSERT INTO name SELECT …: a persistent query that writes to a declared stream. `reset`: as in CreateKsqldbItem."""
+
+    name: Name
+    statement: InsertQuery
+    reset: Literal["earliest", "latest"] = "latest"
 
 
 @dataclass(frozen=True, slots=True)

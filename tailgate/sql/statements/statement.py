@@ -39,7 +39,14 @@ from tailgate.sql.statements.kafka_statements import (
     RetryDeadLetters,
     ValidateConnection,
 )
-from tailgate.sql.statements.ksqldb_statements import ControlQueries, CreateKsqldbItem, FollowKsqldb, InsertMessage, PullKsqldb
+from tailgate.sql.statements.ksqldb_statements import (
+    ControlQueries,
+    CreateKsqldbItem,
+    FollowKsqldb,
+    InsertMessage,
+    InsertStream,
+    PullKsqldb,
+)
 from tailgate.sql.statements.queries import (
     Acknowledge,
     CloseCursor,
@@ -98,5 +105,5 @@ Statement: TypeAlias = (
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb
-    | PullKsqldb | InsertMessage
+    | PullKsqldb | InsertMessage | InsertStream
 )  # fmt: skip

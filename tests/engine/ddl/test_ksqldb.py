@@ -251,6 +251,14 @@ def test_a_window_is_in_the_key() -> None:
         derived("CREATE STREAM x AS SELECT * FROM readings WINDOW TUMBLING (SIZE 1 DAY) EMIT CHANGES", catalog)
 
 
+def test_a_session_has_both_bounds_in_its_key() -> None:
+    query = "SELECT sensor, count(*) AS n FROM readings WINDOW SESSION (5 MINUTES) WHERE reading > 1 GROUP BY sensor"
+    view, sink, _ = derived(f"CREATE TABLE w AS {query} EMIT CHANGES", declared(READINGS))
+    assert [c.name for c in view.columns] == ["sensor", "n", "windowstart", "windowend"]
+    assert "FROM session((SELECT * FROM readings WHERE sensor IS NOT NULL AND (reading > 1)), rowtime, interval '300000 mill" in view.query
+    assert (view.key, sink.message_key, sink.envelope) == ((0, 2, 3), (0, 2, 3), "upsert")
+
+
 def test_view_and_sink_are_dropped_together() -> None:
     view, sink, catalog = derived(AVERAGES, declared(READINGS))
     drop_table, drop_stream = parse("DROP TABLE avg_readings"), parse("DROP STREAM readings")
@@ -466,7 +474,7 @@ def test_wrong_declarations(text: str, sqlstate: str, message: str) -> None:
         ("SELECT sensor, sum(area + 1) AS n FROM readings GROUP BY sensor", "42804", "Unsupported arithmetic types"),
         ("SELECT * FROM readings", "42809", "produces a stream"),
         ("SELECT sensor, area, count(*) AS n FROM readings GROUP BY sensor, area", "42P16", "only supports a single field"),
-        ("SELECT sensor, count(*) AS n FROM readings WINDOW SESSION (1 DAY) GROUP BY sensor", "0A000", "WINDOW SESSION"),
+        ("SELECT sensor, count(*) AS n FROM readings WINDOW SESSION (0 DAYS) GROUP BY sensor", "22023", "must be positive"),
         ("SELECT sensor, count(*) AS n FROM readings WINDOW TUMBLING (SIZE 1 DAY, RETENTION 2 DAYS) GROUP BY sensor", "0A000", "RETENTION"),
         (
             "SELECT sensor, count(*) AS n FROM readings WINDOW TUMBLING (SIZE 1 DAY, GRACE PERIOD 1 DAY) GROUP BY sensor",

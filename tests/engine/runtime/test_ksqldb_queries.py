@@ -252,6 +252,20 @@ def test_windows(world: World) -> None:
     until(lambda: sorted(rows(world.lake, "starts")) == [(start, 1) for start, _ in HOPS])
 
 
+def test_sessions(world: World) -> None:
+    """A record between two sessions merges them; a record that WHERE leaves out does not."""
+    world.stream("c")
+    query = "SELECT k, sum(n) AS n FROM c WINDOW SESSION (10 SECONDS) WHERE n > 0 GROUP BY k EMIT CHANGES"
+    world.engine.execute(f"CREATE TABLE sessions AS {query}")
+    for key, n, timestamp in (("a", 1, 1_000_000_000), ("a", 2, 1_000_018_000), ("b", 4, 1_000_005_000), ("a", 0, 1_000_009_000)):
+        world.send("c", key, n, timestamp)
+    first, second = ("a", 1, 1_000_000_000, 1_000_000_000), ("a", 2, 1_000_018_000, 1_000_018_000)
+    other = ("b", 4, 1_000_005_000, 1_000_005_000)
+    until(lambda: sorted(rows(world.lake, "sessions")) == [first, second, other])
+    world.send("c", "a", 8, 1_000_008_000)
+    until(lambda: sorted(rows(world.lake, "sessions")) == [("a", 11, 1_000_000_000, 1_000_018_000), other])
+
+
 HOPS = [(999_995_000, 9), (1_000_000_000, 11), (1_000_005_000, 6), (1_000_010_000, 4)]
 
 
@@ -285,6 +299,23 @@ def test_a_stream_joins_the_rows_of_its_arrival(world: World) -> None:
     assert world.rows("rates") == [(1, 1), (2, 1), (3, 1)]
     with pytest.raises(TailgateError, match="joins a stream with a table"):
         world.engine.execute(f"PAUSE {world.query('known')}")
+
+
+def test_several_queries_insert_into_one_stream(world: World) -> None:
+    for name in ("rock", "pop", "songs"):
+        world.stream(name)
+    world.engine.execute("CREATE STREAM heard AS SELECT * FROM songs EMIT CHANGES")
+    assert world.engine.execute("INSERT INTO songs SELECT * FROM rock EMIT CHANGES")["tag"] == "INSERT 0 0"
+    world.engine.execute("INSERT INTO songs WITH (query_id = 'pops') SELECT k, n + 100 AS n FROM pop EMIT CHANGES")
+    world.send("rock", "a", 1)
+    world.send("pop", "b", 2)
+    world.send("songs", "c", 3)
+    until(lambda: world.rows("heard") == [("a", 1), ("b", 102), ("c", 3)])
+    assert world.engine.execute("TERMINATE POPS")["tag"] == "TERMINATE"
+    world.send("pop", "b", 4)
+    world.send("rock", "a", 5)
+    until(lambda: len(rows(world.lake, "heard")) == 4)
+    assert world.rows("heard") == [("a", 1), ("a", 5), ("b", 102), ("c", 3)]
 
 
 def test_a_terminated_query_leaves_its_table(world: World) -> None:

@@ -3,6 +3,7 @@
 A declared stream or table is a source, a derived table a materialized view with a sink (ADR 0011).
 """
 
+from tailgate.engine.ddl.ksqldb.inserts import inserting_sink, inserting_view
 from tailgate.engine.ddl.ksqldb.items import Endpoints, declared_source, derived_sink, derived_view, topic_of
 from tailgate.engine.ddl.ksqldb.messages import message_of
 from tailgate.engine.ddl.ksqldb.queries import controlled, paused, query_view, stopped
@@ -13,6 +14,8 @@ __all__ = [
     "declared_source",
     "derived_sink",
     "derived_view",
+    "inserting_sink",
+    "inserting_view",
     "message_of",
     "paused",
     "query_view",

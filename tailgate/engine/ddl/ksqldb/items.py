@@ -121,11 +121,16 @@ def derived_view(
         number=number,
         reset=reset,
     )
-    sql = f"CREATE MATERIALIZED VIEW {quoted(statement.name)} WITH (on_error = 'skip') AS {translation.text}"
+    return replace(view_of(statement.name, translation, catalog), ksqldb=ksqldb)
+
+
+def view_of(name: str, translation: Translation, catalog: Catalog) -> MaterializedView:
+    """Returns the view of a persistent query, without its properties."""
+    sql = f"CREATE MATERIALIZED VIEW {quoted(name)} WITH (on_error = 'skip') AS {translation.text}"
     with _without_position():
         view = create_view(_parsed(sql, CreateView), sql, catalog)
     assert isinstance(view, MaterializedView)
-    return replace(view, ksqldb=ksqldb)
+    return view
 
 
 def _translation(statement: CreateAs, catalog: Catalog) -> Translation:
@@ -158,21 +163,30 @@ def derived_sink(statement: CreateAs, view: MaterializedView, catalog: Catalog, 
         options.append(f"retention_ms = {topic.retention_ms}")
     if topic.replicas is not None:
         options.append(f"replication_factor = {topic.replicas}")
+    return writing_sink(view, options, catalog, endpoints)
+
+
+def writing_sink(view: MaterializedView, options: list[str], catalog: Catalog, endpoints: Endpoints) -> Sink:
+    """Returns the sink that writes the rows of a persistent query to its topic. `options`: those of its WITH."""
+    ksqldb = view.ksqldb
+    assert ksqldb is not None
     # the key of a table is unique, although that of a full join cannot be derived
     enforced = " NOT ENFORCED" if ksqldb.type == "table" else ""
     key = f" KEY ({', '.join(map(quoted, ksqldb.message_key))}){enforced}" if ksqldb.message_key else ""
     envelope = "UPSERT" if ksqldb.type == "table" else "NONE"
     home = catalog.schema_of(view).name
+    written = f" WITH ({', '.join(options)})" if options else ""
     sql = (
         f"CREATE SINK {Name(f'{view.name}_topic', home).sql} FROM {Name(view.name, home).sql}"
         f" INTO KAFKA BROKER '{endpoints.brokers()}' TOPIC '{ksqldb.topic}'{key}"
-        f" WITH ({', '.join(options)}) FORMAT JSON ENVELOPE {envelope}"
+        f"{written} FORMAT JSON ENVELOPE {envelope}"
     )
     with _without_position():
         sink = create_sink(_parsed(sql, CreateSink), sql, catalog)
     key_columns = sum(name not in WINDOW_BOUNDS for name in ksqldb.message_key)
-    key_form, value_form = _sink_format(sources.key_format(topic.key, key_columns)), _sink_format(topic.value)
-    if topic.value.name == "AVRO":
+    key_format, value_format = formats_of(ksqldb)
+    key_form, value_form = _sink_format(sources.key_format(key_format, key_columns)), _sink_format(value_format)
+    if value_format.name == "AVRO":
         value_form = replace(value_form, registry=endpoints.schemas())
     return replace(sink, value_format=value_form, key_format=key_form, of_view=True)
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tailgate.engine.ddl.drop import removal
 from tailgate.engine.ddl.replace import check_ready
 from tailgate.engine.ddl.view import check_base
 from tailgate.engine.plan.views.replacements import readers, stored_inputs
 from tailgate.engine.plan.views.streams import joins_as_of_arrival
-from tailgate.lake.catalog import Catalog, MaterializedView
+from tailgate.lake.catalog import Catalog, Change, MaterializedView
 from tailgate.lake.errors import DependentObjectsStillExist, FeatureNotSupported, UndefinedObject
 from tailgate.sql.statements import ControlQueries
 
@@ -40,8 +41,11 @@ def controlled(statement: ControlQueries, role: int, catalog: Catalog) -> tuple[
     return tuple(sorted(views, key=lambda view: len(catalog.below(view))))
 
 
-def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool) -> tuple[MaterializedView, ...]:
-    """Returns the views of queries after PAUSE, or with `ends` after TERMINATE. Raises 2BP01 if other views are maintained from them."""
+def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool) -> Change:
+    """Returns the change of PAUSE, or with `ends` that of TERMINATE, which drops the views of INSERT INTO … SELECT.
+
+    Raises 2BP01 if other views are maintained from them.
+    """
     check_ready(views, catalog)
     ids = {view.id for view in views}
     for view in views:
@@ -58,8 +62,10 @@ def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool
                 detail="\n".join(f"{i.kind} {i.name} depends on {view.kind} {view.name}" for i in above),
                 hint=f"{word.upper()} the queries of these first.",
             )
-    paused = (replace(view, paused=True) for view in views)
-    return tuple(replace(v, ksqldb=replace(v.ksqldb, query="")) if ends and v.ksqldb is not None else v for v in paused)
+    dropped, _ = removal({v.id: v for v in views if ends and v.ksqldb is not None and v.ksqldb.into}, catalog, [], cascade=False)
+    paused = [replace(view, paused=True) for view in views if view.id not in dropped.drop]
+    put = (replace(v, ksqldb=replace(v.ksqldb, query="")) if ends and v.ksqldb is not None else v for v in paused)
+    return replace(dropped, put=(*dropped.put, *put))
 
 
 def paused(views: tuple[MaterializedView, ...], catalog: Catalog) -> tuple[MaterializedView, ...]:

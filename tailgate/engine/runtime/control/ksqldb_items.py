@@ -16,7 +16,7 @@ from tailgate.lake.catalog import Catalog, Change, Item, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
-from tailgate.sql.statements import CreateKsqldbItem
+from tailgate.sql.statements import CreateKsqldbItem, InsertStream
 
 NO_ACCESS: Mapping[str, str] = {}
 
@@ -38,6 +38,11 @@ class KsqldbItems:
         after = catalog.apply(Change(put=(view, errors)))
         partitions = self._partitions(statement.statement, catalog)
         return view, errors, ddl.derived_sink(statement.statement, view, after, partitions, self._endpoints)
+
+    def inserting(self, statement: InsertStream, text: str, catalog: Catalog) -> tuple[Item, ...]:
+        """Returns the items of INSERT INTO … SELECT."""
+        view, errors = with_errors(ddl.inserting_view(statement.statement, text, catalog, statement.reset, self._endpoints))
+        return view, errors, ddl.inserting_sink(view, catalog.apply(Change(put=(view, errors))), self._endpoints)
 
     @contextmanager
     def _topic(self, statement: CreateItem) -> Iterator[None]:

@@ -26,6 +26,7 @@ from tailgate.sql.statements import (
     CreateSubscription,
     CreateTable,
     CreateView,
+    InsertStream,
     Name,
 )
 
@@ -40,6 +41,7 @@ Creation = (
     | CreateSecret
     | CreateConnection
     | CreateKsqldbItem
+    | InsertStream
     | CreateFunction
 )
 
@@ -73,6 +75,8 @@ class NewItems:
                 return self._on_channel(source, ddl.start_of(statement), catalog), letters
             case CreateKsqldbItem():
                 return self._ksqldb.items(statement, text, catalog)
+            case InsertStream():
+                return self._ksqldb.inserting(statement, text, catalog)
             case CreateView():
                 view = ddl.create_view(statement, text, catalog)
                 return with_errors(view) if isinstance(view, MaterializedView) else (view,)

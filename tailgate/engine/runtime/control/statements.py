@@ -68,6 +68,7 @@ from tailgate.sql.statements import (
     DropSchema,
     Explain,
     InsertMessage,
+    InsertStream,
     Name,
     Pause,
     Print,
@@ -111,7 +112,7 @@ class Statements:
         """
         statement, names = parse(text, _dialect(settings)), resolution
         match statement:
-            case CreateKsqldbItem():
+            case CreateKsqldbItem() | InsertStream():
                 reset: Literal["earliest", "latest"] = "earliest" if settings.get("auto.offset.reset") == "earliest" else "latest"
                 return self._create(replace(statement, reset=reset), text, settings.get("role"), names, client)
             case InsertMessage():
@@ -183,7 +184,7 @@ class Statements:
             catalog = self._engine.catalog.with_resolution(names)
             owner = _owner(creator, catalog)
             old = None if isinstance(statement, CreateFunction) else existing(statement.name, catalog)
-            if old is not None and not isinstance(statement, CreateFunction) and statement.if_not_exists:
+            if old is not None and not isinstance(statement, CreateFunction | InsertStream) and statement.if_not_exists:
                 return self._answer(tag, notice(f'relation "{old.name}" already exists, skipping', DuplicateTable.sqlstate))
             items = self._new_items.of(statement, text, catalog, owner, old)
             ddl.check_definitions(items, catalog)

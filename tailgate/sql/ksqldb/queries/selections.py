@@ -6,8 +6,9 @@
     projection    SELECT …: the rows of a stream or table
     derivation    SELECT … [PARTITION BY]: a stream, with the positions of the rows, or a table
 
-The table of an aggregation with WINDOW TUMBLING or HOPPING has the columns windowstart and windowend, too. The first
-is in the key. GROUP BY ignores rows whose key is NULL, PARTITION BY keeps them. The projection contains the key.
+The table of an aggregation with WINDOW has the columns windowstart and windowend, too. The first is in the key, and for
+WINDOW SESSION also the second: in ksqlDB it is the time of the last record. GROUP BY ignores rows whose key is NULL,
+PARTITION BY keeps them. The projection contains the key.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tailgate.sql.ksqldb import functions
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS, Scope, Translator, listed_names, name_of
+from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS, WINDOWSTART, Scope, Translator, listed_names, name_of
 from tailgate.sql.ksqldb.typed.values import Typed
 
 
@@ -50,11 +51,11 @@ def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
     aggregate, 42P10 if the projection lacks a key, and 22023 or 42809 for an invalid window.
     """
     check_clauses(query)
-    text, scope = source.text, source.scope
+    scope = source.scope
     window_keys: tuple[e.Expression, ...] = ()
     if query.window is not None:
-        text = _windows(query.window, source)
-        scope = replace(scope, window=query.window.size)
+        _check_window(query.window, source)
+        scope = replace(scope, window_end=_window_end(query.window))
         window_keys = tuple(map(e.ColumnReference, WINDOW_BOUNDS))
     if query.partition_by:
         raise FeatureNotSupported("PARTITION BY with GROUP BY is not supported", position=query.partition_by[0].position)
@@ -82,25 +83,27 @@ def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
         conditions.append(translator.value(query.where).text)
     having = f" HAVING {translator.value(query.having).text}" if query.having is not None else ""
     message_key = tuple(key_names[key] for key in query.group_by)
-    if window_keys:
+    if query.window is not None:
         bounds = [(e.SelectItem(key), name, translator.value(key)) for key, name in zip(window_keys, WINDOW_BOUNDS, strict=True)]
-        keys.append(bounds[0][2])
+        in_key = 2 if query.window.kind == "session" else 1
         items += bounds
-        message_key += WINDOW_BOUNDS[:1]
-    text = f"SELECT {_texts(items)} FROM {text} WHERE {' AND '.join(conditions)} GROUP BY {', '.join(k.text for k in keys)}{having}"
+        message_key += WINDOW_BOUNDS[:in_key]
+        rows = _windows(query.window, source.text, conditions, [key.text for key in keys])
+        keys += [typed for _, _, typed in bounds[:in_key]]
+    else:
+        rows = f"{source.text} WHERE {' AND '.join(conditions)}"
+    text = f"SELECT {_texts(items)} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
     return Translation(text, _columns(items), message_key)
 
 
-def _windows(window: e.WindowClause, source: FromClause) -> str:
-    """Returns the rows of a stream with their windows, an item of FROM. Raises 0A000, 22023, or 42809 for a table."""
+def _check_window(window: e.WindowClause, source: FromClause) -> None:
+    """Raises 0A000, 22023, or 42809 for a table."""
     if source.scope.joined:
         raise FeatureNotSupported(
             "WINDOW with a join is not supported", hint="Create a stream of the join first.", position=window.position
         )
     if source.type == "table":
         raise WrongObjectType("WINDOW clause is only supported for streams", position=window.position)
-    if window.kind == "session":
-        raise FeatureNotSupported("WINDOW SESSION is not supported", hint="Use session in a view.", position=window.position)
     for clause, value in (("RETENTION", window.retention), ("GRACE PERIOD", window.grace)):
         if value is not None:
             raise FeatureNotSupported(
@@ -110,10 +113,27 @@ def _windows(window: e.WindowClause, source: FromClause) -> str:
         raise InvalidParameterValue(
             "the size of a window must be positive, and its advance positive and at most the size", position=window.position
         )
-    size = f"interval '{window.size} milliseconds'"
-    if window.advance is None:
-        return f"tumble({source.text}, rowtime, {size})"
-    return f"hop({source.text}, rowtime, interval '{window.advance} milliseconds', {size})"
+
+
+def _window_end(window: e.WindowClause) -> str:
+    """Returns the text of WINDOWEND. A session ends with its last row, one gap before the end of `session`."""
+    if window.kind == "session":
+        return f"({WINDOWSTART.replace('window_start', 'window_end')} - {window.size})"
+    return f"({WINDOWSTART} + {window.size})"
+
+
+def _windows(window: e.WindowClause, relation: str, conditions: list[str], keys: list[str]) -> str:
+    """Returns FROM and WHERE: the rows of a stream that satisfy the conditions, with their windows.
+
+    The sessions of a key consist of these rows only, so their conditions are inside.
+    """
+    size, where = f"interval '{window.size} milliseconds'", f"WHERE {' AND '.join(conditions)}"
+    match window.kind:
+        case "session":
+            return f"session((SELECT * FROM {relation} {where}), rowtime, {size}, {', '.join(keys)})"
+        case "hopping":
+            return f"hop({relation}, rowtime, interval '{window.advance} milliseconds', {size}) {where}"
+    return f"tumble({relation}, rowtime, {size}) {where}"
 
 
 def projection(query: e.SelectQuery, source: FromClause) -> Translation:

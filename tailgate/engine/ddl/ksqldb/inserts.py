@@ -1,0 +1,110 @@
+"""The view and the sink of INSERT INTO stream SELECT …: they write to the topic of a declared stream.
+
+    INSERTQUERY_n  ──► view insertquery_n ──► sink ──► topic of the stream ──► readers of the stream
+
+Several queries can write to one stream. The stream reads its topic, so the rows of all of them reach it through Kafka.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from tailgate.engine.ddl.ksqldb.items import Endpoints, view_of, writing_sink
+from tailgate.lake.catalog import Catalog, MaterializedView, Sink, Source, ksqldb_of
+from tailgate.lake.catalog.formats import KsqldbItem
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.errors import DatatypeMismatch, DuplicateObject, FeatureNotSupported, InvalidParameterValue, WrongObjectType
+from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.queries import Translation, derivation, from_clause
+from tailgate.sql.ksqldb.statements import InsertQuery
+from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
+
+
+def inserting_view(
+    statement: InsertQuery, text: str, catalog: Catalog, reset: Literal["earliest", "latest"], endpoints: Endpoints
+) -> MaterializedView:
+    """Returns the view of INSERT INTO … SELECT; `text` is the statement as typed.
+
+    Raises 42809 for a table or a query that produces one, 42804 for other columns than those of the stream, and 0A000 for a derived
+    stream or a format that is not written.
+    """
+    endpoints.brokers()
+    target, properties = _target(statement, catalog)
+    if statement.query.group_by:
+        raise WrongObjectType("INSERT INTO can only be used to insert the rows of a stream", position=statement.query.position)
+    source = from_clause(statement.query, catalog)
+    if source.type == "table":
+        raise WrongObjectType("INSERT INTO can only be used to insert the rows of a stream", position=statement.query.position)
+    if statement.query.limit is not None:
+        raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=statement.query.position)
+    translation = derivation(statement.query, source)
+    _check_columns(statement, translation, target, properties)
+    number = catalog.next_query
+    id = _query_id(statement, catalog) or f"INSERTQUERY_{number}"
+    ksqldb = replace(properties, statement=text, query=id, number=number, reset=reset, into=target.id)
+    view = view_of(f"insertquery_{number}", translation, catalog)
+    return replace(view, ksqldb=ksqldb, depends=tuple(sorted({*view.depends, target.id})))
+
+
+def inserting_sink(view: MaterializedView, catalog: Catalog, endpoints: Endpoints) -> Sink:
+    """Returns the sink of INSERT INTO … SELECT. `catalog` contains the view."""
+    return writing_sink(view, [], catalog, endpoints)
+
+
+def _target(statement: InsertQuery, catalog: Catalog) -> tuple[Source, KsqldbItem]:
+    """Returns the declared stream that a query writes to, and its properties."""
+    item = catalog.relation(Name(statement.name, position=statement.position))
+    ksqldb = ksqldb_of(item)
+    if ksqldb is None or ksqldb.type == "table":
+        raise WrongObjectType(
+            f"INSERT INTO can only be used to insert into a stream. {ksqldb_name(item.name)} is a table.", position=statement.position
+        )
+    if not isinstance(item, Source):
+        raise FeatureNotSupported(
+            "INSERT INTO … SELECT of a derived stream is not supported",
+            hint="Declare a stream, and insert the rows of both queries into it.",
+            position=statement.position,
+        )
+    if ksqldb.value_format == "AVRO":
+        raise FeatureNotSupported("INSERT INTO … SELECT in the format AVRO is not supported", hint="Use JSON.", position=statement.position)
+    return item, ksqldb
+
+
+def _check_columns(statement: InsertQuery, translation: Translation, target: Source, properties: KsqldbItem) -> None:
+    """Raises 42804 unless the query has the columns of the stream: those of the key, and then the others in order."""
+    columns = [(c.name, types.of_catalog(c.type)) for c in target.columns if c.name not in PSEUDO_COLUMNS]
+    expected = _split(columns, properties.message_key)
+    actual = _split(list(translation.columns), translation.message_key)
+    if actual != expected:
+        raise DatatypeMismatch(
+            "Incompatible schema between results and sink.",
+            detail=f"Result schema is {_shown(actual)}. Sink schema is {_shown(expected)}.",
+            position=statement.query.position,
+        )
+
+
+Columns = list[tuple[str, TypeName]]
+
+
+def _split(columns: Columns, keys: tuple[str, ...]) -> tuple[Columns, Columns]:
+    """Returns the columns of the key and the others."""
+    return [c for c in columns if c[0] in keys], [c for c in columns if c[0] not in keys]
+
+
+def _shown(columns: tuple[Columns, Columns]) -> str:
+    key, others = ([f"{ksqldb_name(name)} {types.shown(type)}" for name, type in part] for part in columns)
+    return ", ".join([*(f"{column} KEY" for column in key), *others])
+
+
+def _query_id(statement: InsertQuery, catalog: Catalog) -> str:
+    """Returns the id in WITH (QUERY_ID = …), or an empty text. Raises 22023 or 42710."""
+    for name, value in statement.properties:
+        if name != "QUERY_ID" or not isinstance(value, str):
+            raise InvalidParameterValue(f"Invalid config variable(s) in the WITH clause: {name}", position=statement.position)
+        if value.upper() in catalog.queries:
+            raise DuplicateObject(f'query "{value.upper()}" already exists', position=statement.position)
+        return value.upper()
+    return ""

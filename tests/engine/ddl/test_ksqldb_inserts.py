@@ -1,0 +1,89 @@
+"""INSERT INTO … SELECT of ksqlDB, and the items that it creates."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailgate.engine.ddl import drop
+from tailgate.engine.ddl.ksqldb import inserting_sink, inserting_view, query_view, stopped
+from tailgate.engine.ddl.view import errors_item
+from tailgate.gateway.ksqldb import lists
+from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink
+from tailgate.lake.catalog.codec import decode_item, encode_item
+from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
+from tailgate.sql.statements import Drop, InsertStream, parse
+from tests.engine.ddl.test_ksqldb import ENDPOINTS, READINGS, declared, derived
+
+ALL_READINGS = "CREATE STREAM others (sensor VARCHAR KEY, reading INT) WITH (kafka_topic = 'o', value_format = 'json')"
+INSERT = "INSERT INTO others SELECT sensor, reading FROM readings WHERE reading > 1 EMIT CHANGES"
+
+
+def inserted(text: str, catalog: Catalog) -> tuple[MaterializedView, Sink, Catalog]:
+    """Returns the view and the sink of INSERT INTO … SELECT, and the catalog with them."""
+    statement = parse(text, "ksqldb")
+    assert isinstance(statement, InsertStream)
+    view = inserting_view(statement.statement, text, catalog, "latest", ENDPOINTS)
+    catalog = catalog.apply(Change(put=(view, errors_item(view))))
+    sink = inserting_sink(view, catalog, ENDPOINTS)
+    return view, sink, catalog.apply(Change(put=(sink,)))
+
+
+def streams() -> Catalog:
+    return declared(ALL_READINGS, declared(READINGS))
+
+
+def test_several_queries_write_to_one_stream() -> None:
+    catalog = streams()
+    view, sink, catalog = inserted(INSERT, catalog)
+    assert view.ksqldb is not None
+    assert (view.name, view.ksqldb.query, view.ksqldb.into) == ("insertquery_0", "INSERTQUERY_0", catalog.relation("others").id)
+    assert view.query.startswith("SELECT sensor AS sensor, reading AS reading, rowtime AS rowtime")
+    assert (sink.topic, sink.envelope, sink.message_key, sink.settings, sink.of_view) == ("o", "none", (0,), {}, True)
+    assert decode_item(encode_item(view)) == view
+    other, again, catalog = inserted(
+        "INSERT INTO others WITH (query_id = 'mine') SELECT area AS sensor, reading FROM readings PARTITION BY area", catalog
+    )
+    assert (other.name, again.topic) == ("insertquery_1", "o")
+    assert [row[:4] for row in lists.rows("queries", None, list(catalog.visible), catalog, lambda item: True)] == [
+        ("INSERTQUERY_0", "PERSISTENT", "RUNNING", "others"),
+        ("MINE", "PERSISTENT", "RUNNING", "others"),
+    ]
+    assert [row[0] for row in lists.rows("streams", None, list(catalog.visible), catalog, lambda item: True)] == ["readings", "others"]
+    derived_from, _, _ = derived("CREATE STREAM t AS SELECT * FROM others EMIT CHANGES", catalog)
+    assert derived_from.depends == (catalog.relation("others").id,)
+
+
+def test_terminate_drops_the_query_and_drop_needs_it() -> None:
+    view, sink, catalog = inserted(INSERT, streams())
+    statement = parse("DROP STREAM others")
+    assert isinstance(statement, Drop)
+    with pytest.raises(DependentObjectsStillExist) as error:
+        drop(statement, catalog)
+    assert error.value.detail == "materialized view insertquery_0 depends on source others"
+    change = stopped((query_view("INSERTQUERY_0", catalog),), catalog, ends=True)
+    assert (set(change.drop), change.put) == ({view.id, view.errors, sink.id}, ())
+    assert [i.id for i in stopped((view,), catalog, ends=False).put] == [view.id]
+    assert drop(statement, catalog.apply(change))[0].drop
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlstate", "message"),
+    [
+        ("INSERT INTO others SELECT sensor, reading + 1 AS n FROM readings", "42804", "Incompatible schema between results and sink"),
+        ("INSERT INTO others SELECT sensor, area AS reading FROM readings", "42804", "Incompatible schema"),
+        ("INSERT INTO others SELECT sensor, reading FROM readings PARTITION BY NULL", "42804", "Incompatible schema"),
+        ("INSERT INTO others SELECT sensor, count(*) AS reading FROM readings GROUP BY sensor", "42809", "the rows of a stream"),
+        ("INSERT INTO high SELECT * FROM readings", "0A000", "of a derived stream"),
+        ("INSERT INTO a SELECT sensor AS id, reading AS x FROM readings", "42809", "A is a table"),
+        ("INSERT INTO others SELECT id AS sensor, x AS reading FROM a", "42809", "the rows of a stream"),
+        ("INSERT INTO others SELECT sensor, reading FROM readings EMIT CHANGES LIMIT 1", "0A000", "LIMIT of a persistent query"),
+        ("INSERT INTO others WITH (colour = 1) SELECT sensor, reading FROM readings", "22023", "Invalid config variable"),
+        ("INSERT INTO none SELECT sensor, reading FROM readings", "42P01", "none"),
+    ],
+)
+def test_wrong_inserts(text: str, sqlstate: str, message: str) -> None:
+    catalog = declared("CREATE TABLE a (id VARCHAR PRIMARY KEY, x INT) WITH (kafka_topic = 'a', value_format = 'json')", streams())
+    _, _, catalog = derived("CREATE STREAM high AS SELECT * FROM readings EMIT CHANGES", catalog)
+    with pytest.raises(TailgateError, match=message) as error:
+        inserted(text, catalog)
+    assert error.value.sqlstate == sqlstate
