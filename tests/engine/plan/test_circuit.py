@@ -106,6 +106,18 @@ def test_views_with_different_states_share_nothing() -> None:
     sound(shop.graph())
 
 
+def test_joins_as_of_arrival_are_not_shared() -> None:
+    """When the fill of the second ends, live changes wait in its own state."""
+    shop, events, users = new_shop()
+    join = joined(events, users)
+    assert join.condition is not None
+    arrival = plan.ArrivalJoin(join.left, join.right, "inner", join.condition)
+    shop.view("first", arrival)
+    shop.view("second", arrival)
+    assert kinds(shop.graph()) == {"Upsert": 3, "ArrivalJoin": 2}
+    sound(shop.graph())
+
+
 def test_operators_after_an_unshared_operator_are_not_shared() -> None:
     """Its state may be equal now, but its input may differ later."""
     shop, events, users = new_shop()
