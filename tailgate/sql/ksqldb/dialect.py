@@ -48,7 +48,7 @@ PROPERTIES = (
     "wrap_single_value",
 )
 STRUCTURES = ("map", "struct")
-QUERY_IDS = ("csas_", "ctas_")  # what the ids of persistent queries begin with
+QUERY_IDS = ("csas_", "ctas_", "insertquery_")  # what the ids of persistent queries begin with
 TYPES_OF_POSTGRESQL = ("enum", "range")
 
 
@@ -102,8 +102,8 @@ def _marked(cursor: Cursor, row: Sequence[Token]) -> bool:
     match cursor.tokens[0].value if cursor.tokens[0].kind == "word" else "":
         case "create":
             return _creates(cursor, ("stream",)) or _creates_type(cursor) or _creates_table(cursor, row)
-        case "insert":
-            return _constructs(row)
+        case "insert":  # also INSERT INTO name WITH (query_id = …)
+            return _constructs(row) or (cursor.peek(3).value == "with" and cursor.peek(4).value == "(")
         case "drop" | "alter":
             return second.kind == "word" and second.value in ("stream", "connector", "system")
         case "show":
@@ -114,8 +114,6 @@ def _marked(cursor: Cursor, row: Sequence[Token]) -> bool:
             return second.kind in ("word", "quoted") and second.value != "source"
         case "explain":
             return second.kind == "word" and second.value.startswith(QUERY_IDS) and cursor.peek(2).value in ("", ";")
-        case "insert":  # … INTO name WITH (query_id = …)
-            return cursor.peek(3).value == "with" and cursor.peek(4).value == "("
         case "run":
             return second.value == "script"
         case word:
