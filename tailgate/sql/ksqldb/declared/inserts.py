@@ -61,8 +61,10 @@ def _value(expression: Expression, type: TypeName, name: str) -> Any:
     except (ValueError, InvalidOperation, binascii.Error):
         value = None
     if value is None:
+        typed = expression.value
+        shown = repr(typed) if isinstance(typed, str) else str(typed).lower()
         raise DatatypeMismatch(
-            f"Expected type {types.shown(type)} for field `{ksqldb_name(name)}` but got {expression.value!r}", position=expression.position
+            f"Expected type {types.shown(type)} for field `{ksqldb_name(name)}` but got {shown}", position=expression.position
         )
     return value
 
