@@ -452,6 +452,7 @@ def test_messages() -> None:
         ("CREATE STREAM s (a ARRAY<INT> KEY, b INT) WITH (format = 'json')", "0A000", "a key of type ARRAY<INTEGER>"),
         ("CREATE STREAM s (a MAP<INT, INT>) WITH (value_format = 'json')", "0A000", "MAP<INTEGER, INTEGER> is not supported"),
         ("CREATE STREAM s (a ARRAY<COLOUR>) WITH (value_format = 'json')", "42704", "COLOUR"),
+        ("CREATE STREAM s (a ARRAY<INT>) WITH (value_format = 'avro')", "0A000", "type ARRAY<INTEGER> in AVRO"),
         ("CREATE STREAM s WITH (value_format = 'json')", "42P16", "does not define any columns"),
         ("CREATE STREAM s (a INT) WITH (value_format = 'json', partitions = 0)", "22023", "Invalid value 0"),
     ],

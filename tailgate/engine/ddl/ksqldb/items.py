@@ -88,8 +88,10 @@ def declared_source(
 
 
 def _value_schema(statement: CreateItem) -> str:
-    """Returns the Avro schema for the declared columns of a value; empty if there are none."""
-    columns = [Field(ksqldb_name(c.name), types.of_ksqldb(c.type)) for c in sources.value_columns(statement)]
+    """Returns the Avro schema for the declared columns of a value; empty if there are none. Raises 0A000 for a type that it lacks."""
+    declared = sources.value_columns(statement)
+    check_columns("AVRO", [(c.name, c.type) for c in declared], statement.position)
+    columns = [Field(ksqldb_name(c.name), types.of_ksqldb(c.type)) for c in declared]
     return json.dumps(avro.schema(columns, any_case=True)) if columns else ""
 
 

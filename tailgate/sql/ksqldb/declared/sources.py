@@ -56,7 +56,6 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, brokers: str, r
             raise InvalidTableDefinition(f"'{ksqldb_name(column.name)}' is a reserved column name.", position=column.position)
     check_columns(topic.key.name, [(c.name, c.type) for c in keys], keys[0].position if keys else statement.position, is_key=True)
     if topic.value.name == "AVRO":
-        check_columns("AVRO", [(c.name, c.type) for c in values], statement.position)
         declared = tuple(c for c in declared if c not in values)  # the others are those of the schema
         value_format = f"AVRO USING CONFLUENT SCHEMA REGISTRY {_string(registry)}"
         value_format += f" VALUE STRATEGY INLINE {_string(schema)}" if schema else ""
