@@ -18,20 +18,24 @@ import pyarrow as pa
 
 from tailgate.engine.ddl import ksqldb as ddl
 from tailgate.engine.plan.views.replacements import switch
+from tailgate.engine.runtime.control.blocks.planning import Planning
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.control.new_items import NewItems
 from tailgate.engine.runtime.control.statements import Statements
+from tailgate.engine.runtime.ticks import writes
+from tailgate.engine.runtime.ticks.table_writes import TableWrites
 from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.sandbox import open_sandbox
 from tailgate.gateway.serving.prepared import scans
 from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
+from tailgate.lake.host import crash
 from tailgate.lake.log.entry import Header
 from tailgate.lake.readers import holds, reading, subscriptions
 from tailgate.lake.tables.weights import negated, total
 from tailgate.lake.types import WEIGHT, arrow_schema
-from tailgate.lake.writer.inbox import Record
+from tailgate.lake.writer.inbox import UNCOMMITTED, Inbox, Record
 from tailgate.lake.writer.log_writer import Writer
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
@@ -50,8 +54,15 @@ class Engine:
 
     stopping = False
 
-    def __init__(self, lake: Lake, writer: Writer, boundary: Any, enter: Callable[[list[Record]], int] = lambda records: 0) -> None:
-        self.lake, self.writer, self.boundary, self.enter = lake, writer, boundary, enter
+    def __init__(
+        self,
+        lake: Lake,
+        writer: Writer,
+        boundary: Any,
+        enter: Callable[[list[Record]], int] = lambda records: 0,
+        inbox: Inbox | None = None,
+    ) -> None:
+        self.lake, self.writer, self.boundary, self.enter, self.inbox = lake, writer, boundary, enter, inbox
         self.vault = SimpleNamespace(sealed=lambda value, id: f"sealed {id}")
         self.health = SimpleNamespace(resume=lambda channels: None)
 
@@ -116,6 +127,7 @@ class Installation:
         fill: tuple[Item, ...] = (),
         changes: Callable[[], Any] = tuple,
         check: Callable[[], None] = lambda: None,
+        written: TableWrites | None = None,
     ) -> Header:
         engine = self.engine
         check()
@@ -126,12 +138,29 @@ class Installation:
                 elif isinstance(item, Subscription):
                     subscriptions.begin(engine.lake, item, engine.newest.n, engine.newest.time)
         with engine.boundary:
-            header = engine.writer.append(changes(), kind="catalog", catalog=change)
+            if written is None:
+                header = engine.writer.append(changes(), kind="catalog", catalog=change)
+            else:
+                header = self._append_written(change, changes(), written)
             coming = [i for i in fill if i.replaces]
             if coming:
                 self._switch(coming)
             elif fill:
                 header = self._fill(fill)
+        return header
+
+    def _append_written(self, change: Change, changes: Any, written: TableWrites) -> Header:
+        """Appends the entry of a change with rows of existing tables, as a tick does."""
+        engine = self.engine
+        assert engine.inbox is not None
+        number = engine.inbox.write([Record(UNCOMMITTED, b"", None), *written.records])
+        written.entered(number)
+        crash.point("block.entered")
+        before, after = engine.newest.inbox, engine.catalog.apply(change)
+        rows, ids = writes.written(engine.inbox, before, number, after, number, written.rows)
+        header = engine.writer.append([*changes, *rows], kind="catalog", catalog=change, inbox=number, writes=ids)
+        crash.point("entry.committed")
+        engine.inbox.remove(before, number)
         return header
 
     def planned_anew(self, change: Change, changes: Callable[[], Any] = tuple, check: Callable[[], None] = lambda: None) -> list[Item]:
@@ -227,6 +256,7 @@ class WithoutKafka(Statements):
         self._ksqldb = self.ksqldb = KsqldbWithoutKafka(engine, ENDPOINTS, self._registry)  # type: ignore[arg-type]
         self.ksqldb.messages = []
         self._new_items = ItemsWithoutKafka(engine, self._registry, self._ksqldb)  # type: ignore[arg-type]
+        self.planning = Planning(engine, self._new_items)  # type: ignore[arg-type]
 
     def close(self) -> None:
         self.installation.close()

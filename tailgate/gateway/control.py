@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 
 from tailgate.lake import control
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.control import FilledTable, Notice, StatementResult
+from tailgate.lake.control import BlockCommit, FilledTable, Notice, StatementResult
 from tailgate.lake.errors import Replaced, SystemError_
 from tailgate.lake.folder import Lake
+from tailgate.lake.uncommitted import Uncommitted
 from tailgate.lake.writer import engines
 from tailgate.lake.writer.stand_by import standing_by
 
@@ -43,16 +44,23 @@ class Control:
         self._lake = lake
 
     async def statement(
-        self, sql: str, settings: dict[str, str], resolution: Resolution, tell: NoticeHandler | None = None
+        self,
+        sql: str,
+        settings: dict[str, str],
+        resolution: Resolution,
+        tell: NoticeHandler | None = None,
+        block: Uncommitted | None = None,
     ) -> StatementResult:
         """Executes a statement in the engine. Raises 40001 if a name no longer refers to the item in `resolution`.
+
+        With a `block`, only plans it: the result has the block's changes with those of the statement.
 
         There is no timeout: a backfill may take minutes. `tell` receives notices while the statement runs.
 
         If the task is canceled, the statement is withdrawn: this raises CancelledError when the engine has undone it, or returns the
         answer if it has taken effect already.
         """
-        request = control.StatementRequest(sql, settings, resolution).encode()
+        request = control.StatementRequest(sql, settings, resolution, block).encode()
         status, answer = await self._request("POST", control.STATEMENT, request, None, tell, withdraws=True)
         if status == 200:
             return StatementResult.of(answer)
@@ -81,8 +89,17 @@ class Control:
 
         Raises 40001 if a name no longer refers to the item in the resolution. If the task is canceled: see `statement`.
         """
-        body = await asyncio.to_thread(table.encode)
-        status, answer = await self._request("POST", control.TABLE, body, None, withdraws=True)
+        return await self._committed(control.TABLE, await asyncio.to_thread(table.encode))
+
+    async def commit_block(self, commit: BlockCommit, tell: NoticeHandler) -> StatementResult | int:
+        """Commits a block that has changed the catalog. Returns the entry of the inbox with which it conflicts, if there is one.
+
+        Raises 40001, 42P07 or 42P06 if it conflicts with other changes of the catalog. If the task is canceled: see `statement`.
+        """
+        return await self._committed(control.BLOCK, await asyncio.to_thread(commit.encode), tell)
+
+    async def _committed(self, path: str, body: bytes, tell: NoticeHandler | None = None) -> StatementResult | int:
+        status, answer = await self._request("POST", path, body, None, tell, withdraws=True)
         if status == 200:
             return int(answer["conflict"]) if "conflict" in answer else StatementResult.of(answer)
         raise control.error_of(answer)

@@ -5,6 +5,7 @@
                                                                make sure that a write that is sent again is accepted once
     POST /hand-over                                        ──► {}; the engine stops at a boundary
     POST /table                           FilledTable      ──► StatementResult or {"conflict": c}
+    POST /block                           BlockCommit      ──► StatementResult or {"conflict": c}
     POST /sequence                        SequenceRequest  ──► SequenceValues
     GET  /newest?after=n                                   ──► {"n", "time"} as soon as there is an entry later than n
     GET  /recent?relations=i,…&timeout=s                   ──► {"n", "time"} of an entry with all that Kafka held at the request
@@ -29,11 +30,12 @@ from urllib.parse import parse_qs
 
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError, of
+from tailgate.lake.uncommitted import Uncommitted
 
 VERSION = 2  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"
 WRITE_ID_HEADER, WRITE_AGAIN_HEADER = "Write-Id", "Write-Again"  # the latter is "1" if an earlier engine may have accepted the write
-STATEMENT, WRITE, TABLE, SEQUENCE, HAND_OVER = "/statement", "/write", "/table", "/sequence", "/hand-over"
+STATEMENT, WRITE, TABLE, BLOCK, SEQUENCE, HAND_OVER = "/statement", "/write", "/table", "/block", "/sequence", "/hand-over"
 NEWEST, RECENT, STATUS, FRESHNESS, HEALTH = "/newest", "/recent", "/status", "/freshness", "/health"
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
 FRESHNESS_HOLD_S = 0.8  # longest wait for a change; a later answer would not show that the engine lives
@@ -62,21 +64,28 @@ def check_version(version: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StatementRequest:
-    """A statement for the engine. `settings`: those on which its meaning depends, and the role. `resolution`: what its names refer to."""
+    """A statement for the engine. `settings`: those on which its meaning depends, and the role. `resolution`: what its names refer to.
+
+    `block`: the uncommitted changes of the catalog, for a statement of a transaction block. The engine then only plans the statement, and
+    the answer has the changes with those of the statement.
+    """
 
     sql: str
     settings: Mapping[str, str]
     resolution: Resolution
+    block: Uncommitted | None = None
 
     def encode(self) -> bytes:
         """Returns the body of the request."""
-        return json.dumps({"sql": self.sql, "settings": dict(self.settings), "resolution": self.resolution.to_json()}).encode()
+        block = {} if self.block is None else {"block": self.block.to_json()}
+        return json.dumps({"sql": self.sql, "settings": dict(self.settings), "resolution": self.resolution.to_json(), **block}).encode()
 
     @staticmethod
     def decode(body: bytes) -> StatementRequest:
         """Returns the request of a body."""
         request = json.loads(body)
-        return StatementRequest(request["sql"], request.get("settings", {}), Resolution.from_json(request["resolution"]))
+        block = Uncommitted.from_json(request["block"]) if "block" in request else None
+        return StatementRequest(request["sql"], request.get("settings", {}), Resolution.from_json(request["resolution"]), block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +162,25 @@ class FilledTable:
         """Returns the table of a body."""
         (length,) = struct.unpack_from(">I", body)
         return FilledTable(StatementRequest.decode(body[4 : 4 + length]), Write.decode(body[4 + length :]))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCommit:
+    """The COMMIT of a block that has changed the catalog. `write`: its rows, also of new tables, and its read set."""
+
+    block: Uncommitted
+    write: Write
+
+    def encode(self) -> bytes:
+        """Returns the length of the changes of the catalog (4 bytes, big-endian), these as JSON, and the write."""
+        block = json.dumps(self.block.to_json()).encode()
+        return b"".join([struct.pack(">I", len(block)), block, self.write.encode()])
+
+    @staticmethod
+    def decode(body: bytes) -> BlockCommit:
+        """Returns the request of a body."""
+        (length,) = struct.unpack_from(">I", body)
+        return BlockCommit(Uncommitted.from_json(json.loads(body[4 : 4 + length])), Write.decode(body[4 + length :]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,20 +271,25 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class StatementResult:
-    """The answer to a statement: it is durable in log entry `n`, at `time`. `lines`: the output of EXPLAIN and the like."""
+    """The answer to a statement: it is durable in log entry `n`, at `time`. `lines`: the output of EXPLAIN and the like.
+
+    `block`: the uncommitted changes of a block with those of the statement; it was planned over the catalog of entry `n`.
+    """
 
     tag: str
     n: int
     time: int
     notices: tuple[Notice, ...] = ()
     lines: tuple[str, ...] = ()
+    block: Uncommitted | None = None
 
     @staticmethod
     def of(answer: Answer) -> StatementResult:
         """Returns the result of an answer."""
         notices = tuple(map(Notice.of, answer.get("notices", ())))
         lines: Sequence[Any] = answer.get("lines") or ()
-        return StatementResult(answer["tag"], answer.get("n", 0), answer.get("time", 0), notices, tuple(map(str, lines)))
+        block = Uncommitted.from_json(answer["block"]) if "block" in answer else None
+        return StatementResult(answer["tag"], answer.get("n", 0), answer.get("time", 0), notices, tuple(map(str, lines)), block)
 
 
 @dataclass(frozen=True, slots=True)

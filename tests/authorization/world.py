@@ -16,6 +16,7 @@ from typing import Any
 
 import psycopg
 
+from tailgate.engine.runtime.control.blocks.commits import Commits
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.sequences import Sequences
 from tailgate.engine.runtime.ticks.writes import Writes, written
@@ -38,7 +39,7 @@ class World:
         self.writer = open_epoch(self.lake)
         self.inbox = Inbox(self.lake, self.writer.epoch, self.writer.newest.inbox)
         self._boundary = threading.RLock()
-        engine = Engine(self.lake, self.writer, self._boundary, self._enter)
+        engine = Engine(self.lake, self.writer, self._boundary, self._enter, self.inbox)
         self.statements = WithoutKafka(engine)
         sequences = Sequences(engine, self.statements.installation)  # type: ignore[arg-type]
         self.errors: dict[str, dict[str, dict[str, Any]]] = {"sources": {}, "views": {}, "sinks": {}}
@@ -53,6 +54,8 @@ class World:
                 status,
                 writes.write,
                 table=change_table,
+                plan=self.statements.planning.plan_in_block,
+                block=Commits(self.statements.installation, writes),  # type: ignore[arg-type]
                 sequence=sequences,
             )
         )
@@ -65,8 +68,8 @@ class World:
         with self._boundary:
             number = self.inbox.write(records)
             before = self.writer.newest.inbox
-            changes, writes = written(self.inbox, before, number, self.writer.catalog)
-            self.writer.append(changes, inbox=number, writes=writes)
+            changes, ids = written(self.inbox, before, number, self.writer.catalog)
+            self.writer.append(changes, inbox=number, writes=ids)
             self.inbox.remove(before, number)
         durable(number)
         return number

@@ -25,6 +25,7 @@ SCRIPTS = (
     "unique",
     "foreign_keys",
     "columns",
+    "blocks",
 )
 
 # intended differences: statement → the part of the answer that differs

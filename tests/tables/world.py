@@ -18,6 +18,7 @@ from typing import Any
 
 import uvloop
 
+from tailgate.engine.runtime.control.blocks.commits import Commits
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.sequences import Sequences
 from tailgate.engine.runtime.ticks import repeated_writes
@@ -53,12 +54,22 @@ class Engine:
         self._going = threading.Event()
         if not paused:
             self._going.set()
-        engine = sparkless.Engine(lake, self.writer, self._boundary)
+        engine = sparkless.Engine(lake, self.writer, self._boundary, inbox=self.inbox)
         self._statements = WithoutKafka(engine, fills=False)
         self._sequences = Sequences(engine, self._statements.installation)  # type: ignore[arg-type]
         self.writes = Writes(self.inbox, lambda: self.writer.catalog, self._enter, find=partial(repeated_writes.find, lake, self.inbox))
+        self._commits = Commits(self._statements.installation, self.writes)  # type: ignore[arg-type]
         status = {"ticks": 0, "sources": {}, "sinks": {}}
-        answers = Answers(self.statement, self.newest, lambda: status, self.writes.write, table=self.change_table, sequence=self.sequence)
+        answers = Answers(
+            self.statement,
+            self.newest,
+            lambda: status,
+            self.writes.write,
+            table=self.change_table,
+            sequence=self.sequence,
+            plan=self._statements.planning.plan_in_block,
+            block=self._commits,
+        )
         self.control = Control(answers)
         self.control.start()
         Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(lake)

@@ -27,7 +27,9 @@ class Statements:
         lake_writer = live.model
         self._statements = WithoutKafka(Engine(lake_writer.lake, lake_writer.writer, threading.RLock()), fills=False)
         status = {"sources": {}, "views": {}, "sinks": {}, "ticks": 0}
-        self._control = Control(Answers(self._statement, self._statements.newest, lambda: status, lambda *_: {}))
+        self._control = Control(
+            Answers(self._statement, self._statements.newest, lambda: status, lambda *_: {}, plan=self._statements.planning.plan_in_block)
+        )
         self._control.start()
         Announcement.mine(lake_writer.writer.epoch, self._control.address, self._control.token, None).write(lake_writer.lake)
 

@@ -268,11 +268,8 @@ def test_changing_the_catalog_without_an_engine(live: Live) -> None:
             connection.execute("create materialized view w as select id from v")
         assert time.monotonic() - start < 1
         assert connection.execute("select count(*) from v").fetchone() == (4,)
-        with (
-            pytest.raises(psycopg.errors.ActiveSqlTransaction, match="CREATE MATERIALIZED VIEW cannot run inside a transaction block"),
-            connection.transaction(),
-        ):
-            connection.execute("create materialized view w as select id from v")
+        with pytest.raises(psycopg.errors.SystemError, match="the engine is not running"), connection.transaction():
+            connection.execute("create table t (a int)")
 
 
 def test_show(live: Live) -> None:

@@ -214,8 +214,11 @@ def test_in_a_block(two: Live) -> None:
         with connection.transaction():
             connection.execute("CREATE TEMP VIEW young AS SELECT 4 AS x")
         assert connection.execute("SELECT x FROM young").fetchone() == (4,)
-        with pytest.raises(errors.ActiveSqlTransaction), connection.transaction():
+        with connection.transaction(force_rollback=True):
             connection.execute("CREATE VIEW durable AS SELECT 1 AS x")
+            assert connection.execute("SELECT durable.x, young.x FROM durable, young").fetchone() == (1, 4)
+        with pytest.raises(errors.UndefinedTable):
+            connection.execute("SELECT * FROM durable")
         with pytest.raises(errors.FeatureNotSupported, match="savepoint"), connection.transaction(), connection.transaction():
             connection.execute("DROP VIEW young")
 

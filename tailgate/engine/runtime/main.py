@@ -17,6 +17,7 @@ from tailgate.engine.ddl.ksqldb import Endpoints
 from tailgate.engine.runtime import standing_by
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control import metrics
+from tailgate.engine.runtime.control.blocks.commits import Commits
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.freshness import Freshness
 from tailgate.engine.runtime.control.recency import Recency
@@ -102,9 +103,9 @@ def run(options: Options, jvm: Jvm) -> int:
     def stop(*_: object) -> None:
         threading.Thread(target=engine.stop, name="stop").start()
 
-    answers = Answers(
-        statements.execute, statements.newest, status, writes.write, recency, change_table, sequences, freshness, status.health, stop
-    )
+    run, newest, plan = statements.execute, statements.newest, statements.planning.plan_in_block
+    commits = Commits(installation, writes)
+    answers = Answers(run, newest, status, writes.write, recency, change_table, sequences, freshness, status.health, stop, plan, commits)
     control = Control(answers, jvm.ended)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)

@@ -3,6 +3,7 @@
 text ──► names resolved and ownership checked in one catalog ──► engine, with the resolution ──► durable ──► mirrors ──► answer
                  ▲                                                 └── 40001: a resolved name has changed
                  └─────────────────────────────────────────────────┘
+in a block: the engine plans the statement over the block's changes ──► the session's catalog; COMMIT sends all (`committing`)
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tailgate.lake import errors as e
 from tailgate.lake.catalog import Subscription
 from tailgate.lake.catalog.passwords import kept
 from tailgate.lake.control import Notice, StatementResult
+from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.name_resolution import resolve
@@ -39,16 +41,15 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     """Executes a change of the catalog and returns its tag.
 
     Statements about temporary views are executed by the session, all others by the engine. Waits until the change is in the mirrors.
-    For the HTTP API, the tag ends with the number of the statement's log entry. Raises 25001 inside a block.
+        For the HTTP API, the tag ends with the number of the statement's log entry. Inside a block, the change is part of the block.
+    Raises 25001 there for statements that have other effects than on the catalog.
     """
     if session.transaction.in_block:
         if session.transaction.savepoints and temporary_views.is_about_one(session, statement):
             raise e.FeatureNotSupported("temporary views behind a savepoint are not supported", hint="Create them first.")
         if (tag := await temporary_views.answer(session, bound)) is not None:
             return tag
-        words = bound.text.split(None, 3)[:3]
-        verb = " ".join(words[: 3 if words[1].lower() == "materialized" else 2]).upper()
-        raise e.ActiveSqlTransaction(f"{verb} cannot run inside a transaction block")
+        return (await define(session, bound, bound.text)).tag
     await committing.commit(session)  # commits pending writes of an implicit transaction: a change of the catalog has a separate time
     session.transaction.writes = Pending()
     session.out.flush()
@@ -70,6 +71,30 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     return f"{result.tag} {result.n}" if session.settings.dialect == HTTP else result.tag
 
 
+async def define(session: Session, bound: Bound, text: str) -> StatementResult:
+    """Adds a change of the catalog to the session's block and returns the engine's answer.
+
+    `text`: the statement for the engine, with the names of `bound`.
+    """
+    if session.settings["transaction_read_only"] == "on":
+        raise e.ReadOnlySqlTransaction(f"cannot execute {verb(bound.text)} in a read-only transaction")
+    await committing.settle(session)
+    await caught_up(session)
+    result = await send(session, bound, text=text, block=session.transaction.definitions or Uncommitted())
+    assert result.block is not None
+    await session.serving.progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
+    await session.naming.define(result.block)
+    for notice in result.notices:
+        session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
+    return result
+
+
+def verb(text: str) -> str:
+    """Returns the words that name a statement in messages."""
+    words = text.split(None, 3)[:3]
+    return " ".join(words[: 3 if words[1].lower() == "materialized" else 2]).upper()
+
+
 def _check_subscriptions(session: Session) -> None:
     """Raises 53400 if the role has too many subscriptions. Each of them prevents the removal of log entries."""
     role = session.access.role
@@ -80,23 +105,27 @@ def _check_subscriptions(session: Session) -> None:
         )
 
 
-async def send(session: Session, bound: Bound, tell: NoticeHandler | None = None) -> StatementResult:
+async def send(
+    session: Session, bound: Bound, tell: NoticeHandler | None = None, *, text: str | None = None, block: Uncommitted | None = None
+) -> StatementResult:
     """Sends a statement to the engine and returns its answer.
+
+    `text`: in place of the statement's own. `block`: the uncommitted changes of the session's block, over which the engine plans it.
 
     Resolves the names and checks ownership first. If the engine finds that a name has changed since (40001), tries again up to
     ATTEMPTS_MAX times. `tell` receives notices while the statement runs.
     """
     assert not isinstance(bound.statement, LongWrite)
     for attempt in range(1, ATTEMPTS_MAX + 1):
-        base = session.serving.progress.catalog
-        resolution = await session.serving.workers.run_bounded(resolve, bound.text, session.catalog, base)
+        await session.naming.catch_up()
+        catalog, base = session.catalog, session.naming.durable
+        resolution = await session.serving.workers.run_bounded(resolve, bound.text, catalog, base)
         check_change(bound.statement, session.access.role, base.with_resolution(resolution), session.client.database)
+        sent, settings = without_password(bound) if text is None else text, settings_of(session, bound.statement)
         try:
-            return await withdrawable(
-                session, session.control.statement(without_password(bound), settings_of(session, bound.statement), resolution, tell)
-            )
+            return await withdrawable(session, session.control.statement(sent, settings, resolution, tell, block))
         except e.SerializationFailure:
-            if attempt == ATTEMPTS_MAX:
+            if attempt == ATTEMPTS_MAX or session.naming.conflicting:
                 raise
         await caught_up(session)
     raise AssertionError("the last attempt returns or raises")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailgate.gateway.execute import committing, cursors
+from tailgate.gateway.execute.tables import block_commits
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.session.transactions import Move, State
@@ -41,7 +42,7 @@ async def end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, 
     if commits and transaction.state is State.BLOCK:
         try:
             await cursors.hold(session)
-            await committing.commit(session)
+            await block_commits.commit(session)
         except BaseException:
             transaction.move(Move.ROLLBACK)  # as in PostgreSQL, a COMMIT that fails ends the block
             session.end_block(undo=True)
@@ -71,7 +72,8 @@ async def savepoint(session: Session, bound: Bound, statement: s.Savepoint, valu
     _block(session, "SAVEPOINT")
     await committing.settle(session)
     session.memory.charge_savepoints(len(session.transaction.savepoints) + 1)
-    session.transaction.savepoints.append((statement.name, len(session.transaction.writes), session.settings.mark()))
+    transaction = session.transaction
+    transaction.savepoints.append((statement.name, len(transaction.writes), session.settings.mark(), transaction.definitions))
     return "SAVEPOINT"
 
 

@@ -58,9 +58,9 @@ def verb(write: WritePlan) -> str:
 
 def _items(session: Session, write: WritePlan) -> list[Item]:
     """Returns the relations that must be mirrored to evaluate the write."""
-    catalog = session.serving.progress.catalog
     if isinstance(write, TruncatePlan):
         return list(write.tables)
+    catalog = session.naming.durable
     return [readable(catalog[r]) for r in sorted(write.relations)]
 
 
@@ -295,7 +295,7 @@ async def before_read(session: Session, relations: frozenset[int]) -> None:
     """
     await settle(session)
     writes = session.transaction.writes
-    catalog = session.serving.progress.catalog
+    catalog = session.naming.durable
     for relation in relations:
         item = catalog.items.get(relation)
         if item is not None and isinstance(item, MaterializedView) and writes.changes and _reaches(item, set(writes.changes), session):
@@ -308,5 +308,5 @@ async def before_read(session: Session, relations: frozenset[int]) -> None:
 
 
 def _reaches(item: Item, tables: set[int], session: Session) -> bool:
-    catalog = session.serving.progress.catalog
+    catalog = session.naming.durable
     return any(d in tables or (d in catalog.items and _reaches(catalog[d], tables, session)) for d in item.depends)

@@ -24,6 +24,7 @@ from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.settings import milliseconds
 from tailgate.lake import errors as e
 from tailgate.lake.readers.failed import failure
+from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Followed
 from tailgate.sql.ksqldb.dialect import HTTP
@@ -60,6 +61,8 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
     target = statement.target
     if isinstance(target, s.Name):
         item = session.catalog.relation(target)
+        if is_local(item.id):
+            raise e.FeatureNotSupported(f'TAIL of "{item.name}" in the transaction that creates it is not supported', hint="COMMIT first.")
         if item.stored and not any(column.is_dropped for column in item.columns):
             if not item.ready:
                 raise e.ObjectNotInPrerequisiteState(

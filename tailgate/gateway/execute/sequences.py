@@ -21,7 +21,9 @@ from tailgate.lake.errors import (
     ReadOnlySqlTransaction,
     UndefinedTable,
 )
+from tailgate.lake.uncommitted import is_local
 from tailgate.sql.plan.sequences import SequenceCall
+from tailgate.sql.sequence_definitions import moved, reserved
 
 
 def evaluator(session: Session) -> CallEvaluator:
@@ -75,7 +77,10 @@ async def _set(session: Session, sequence: Sequence, value: object, called: obje
         return None
     _check_writable(session, "setval")
     assert isinstance(value, int) and isinstance(called, bool)
-    await session.gateway.ranges.set(sequence, value, called=called)
+    if is_local(sequence.id):
+        session.transaction.sequences[sequence.id] = moved(sequence, value, called=called)
+    else:
+        await session.gateway.ranges.set(sequence, value, called=called)
     if called:
         session.sequences.got(sequence.id, value, last=False)
     return value
@@ -83,15 +88,29 @@ async def _set(session: Session, sequence: Sequence, value: object, called: obje
 
 async def _next(session: Session, sequence: Sequence, count: int) -> list[int]:
     _check_writable(session, "nextval")
+    if is_local(sequence.id):
+        numbers = _next_local(session, sequence, count)
+        session.sequences.got(sequence.id, numbers[-1])
+        return numbers
     numbers = await session.gateway.ranges.take(sequence, count)
     session.sequences.got(sequence.id, numbers[-1])
+    return numbers
+
+
+def _next_local(session: Session, sequence: Sequence, count: int) -> list[int]:
+    """Returns values of a sequence that the transaction has created. No other session uses it, so its position is in the session."""
+    numbers: list[int] = []
+    while len(numbers) < count:
+        sequence, first, number = reserved(sequence, count - len(numbers))
+        numbers += range(first, first + number * sequence.increment, sequence.increment)
+    session.transaction.sequences[sequence.id] = sequence
     return numbers
 
 
 def _last(session: Session) -> int:
     """Returns the value of lastval. Raises 55000, and 42501 if the role may not read the sequence."""
     id = session.sequences.last
-    catalog = session.serving.progress.catalog
+    catalog = session.naming.durable
     value = None if id is None or id not in catalog.items else session.sequences.value(id)
     if id is None or value is None:
         raise ObjectNotInPrerequisiteState("lastval is not yet defined in this session")
@@ -101,10 +120,10 @@ def _last(session: Session) -> int:
 
 
 def _sequence(session: Session, id: int) -> Sequence:
-    item = session.serving.progress.catalog.items.get(id)
+    item = session.naming.durable.items.get(id)
     if not isinstance(item, Sequence):
         raise UndefinedTable("a sequence that the statement uses was dropped")
-    return item
+    return session.transaction.sequences.get(id, item)
 
 
 def _check_writable(session: Session, function: str) -> None:

@@ -20,6 +20,7 @@ from tailgate.lake.catalog.dropping import described, dropping
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID, Schema
 from tailgate.lake.types import Field
+from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query, bind_view
@@ -143,6 +144,8 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
     if old is not None and not statement.replace:
         raise e.DuplicateTable(f'relation "{name}" already exists')
     query = session.access.authorize(await session.serving.workers.run_bounded(described_view, statement, catalog)).plan
+    if any(map(is_local, query.depends)):
+        raise e.FeatureNotSupported("a temporary view over an object that is not committed is not supported", hint="COMMIT first.")
     item = View(id, name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.access.role.id)
     item = replace(item, schema=TEMPORARY_ID)
     if old is not None:

@@ -23,6 +23,7 @@ from tailgate.lake.catalog.roles import SCHEMA_ID
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
 from tailgate.lake.types import WEIGHT
+from tailgate.lake.uncommitted import is_local
 
 FILLING = "55000"  # SQLSTATE of a view that is being filled again; its message needs no hint
 OPEN_AT_MOST = 200  # open transactions: each keeps the row versions of its time in memory
@@ -95,8 +96,15 @@ class Snapshot:
     def bring(self, items: Iterable[Item]) -> None:
         """Makes the items readable; call within `use`. Raises the error of a view that has one."""
         for item in items:
-            if item.id not in self.shared:
-                self._copy(mirror.shape(item))
+            shape = mirror.shape(item)
+            if self._own.get(item.id, shape) != shape:
+                self._discard(item.id)
+            if is_local(item.id):
+                self._make(shape, "")
+            elif item.id in self.shared and len(item.columns) > len(self.catalog[item.id].columns):
+                self._widen(shape, len(self.catalog[item.id].columns))
+            elif item.id not in self.shared:
+                self._copy(shape)
                 if item.errors:
                     self._copy(mirror.errors_shape(item))
             self._check(item)
@@ -124,15 +132,36 @@ class Snapshot:
         self._laid[relation] = writes
 
     def _copy(self, shape: mirror.Shape) -> None:
-        """Copies a relation, once, or again if its columns changed after the snapshot was opened."""
-        if self._own.get(shape.relation) == shape:
-            return
+        """Copies a relation, once."""
         if shape.relation in self._own:
-            mirror.drop(self._cursor, shape)
+            return
         self._own[shape.relation] = shape
         rows = reading.snapshot(self._lake, shape.relation, at=self.time)
         mirror.create(self._cursor, shape, temporary=True)
         mirror.fill(self._cursor, shape, rows)
+
+    def _make(self, shape: mirror.Shape, rows: str) -> None:
+        """Makes a table for the transaction alone, once. `rows`: a query of its rows, or ''."""
+        if shape.relation in self._own:
+            return
+        if (laid := self._laid.pop(shape.relation, None)) is not None:
+            overlay.lift(self._cursor, mirror.shape(laid.item))
+        self._own[shape.relation] = shape
+        mirror.create(self._cursor, shape, temporary=True)
+        if rows:
+            self._cursor.execute(f"INSERT INTO temp.{shape.table} {rows}")
+
+    def _widen(self, shape: mirror.Shape, width: int) -> None:
+        """Copies a mirror, which has the first columns of a table that the transaction has altered. The others are NULL."""
+        nulls = [f"CAST(NULL AS {field.type.duckdb})" for field in shape.columns[width:]]
+        weight = () if shape.key is not None else (WEIGHT,)
+        self._make(shape, f"SELECT {', '.join((*shape.names[:width], *nulls, *weight))} FROM {overlay.BASE}{shape.table}")
+
+    def _discard(self, relation: int) -> None:
+        """Removes the transaction's table of a relation."""
+        if (laid := self._laid.pop(relation, None)) is not None:
+            overlay.lift(self._cursor, mirror.shape(laid.item))
+        self._cursor.execute(f"DROP TABLE temp.{self._own.pop(relation).table}")
 
     def _check(self, item: Item) -> None:
         if item.errors and (item.id in self._failing or item.id in self._own):

@@ -64,7 +64,7 @@ class Queries:
         prepared = query.plan
         if at is not None:
             if not at.past:  # the block copies missing relations; later statements find them mirrored
-                self._mirrors.need([i for i in prepared.items if i.id in self._progress.catalog.items])
+                self._mirrors.need(self._committed(prepared.items))
             return await self.jobs.run(lambda job: self._run_at(prepared, values, at, job), timeout)
         return await self._reading(prepared.items, lambda job: self._run(prepared, values, job), timeout)
 
@@ -82,7 +82,7 @@ class Queries:
         """
         if at is None:
             return await self._reading(items, lambda job: self._work(items, work, job))
-        self._mirrors.need([i for i in items if i.id in self._progress.catalog.items])
+        self._mirrors.need(self._committed(items))
         return await self.jobs.run(lambda job: self._work_at(items, work, at, job))
 
     def run_now(self, query: Authorized[Prepared], values: Sequence[object] = ()) -> pa.Table:
@@ -198,6 +198,11 @@ class Queries:
         waiting = self._mirrors.need(self._present(items))
         if waiting:
             await asyncio.gather(*(asyncio.shield(asyncio.wrap_future(w)) for w in waiting))
+
+    def _committed(self, items: Iterable[Item]) -> list[Item]:
+        """Returns those of the items that exist in the newest catalog, as they are there."""
+        catalog = self._progress.catalog.items
+        return [catalog[item.id] for item in items if item.id in catalog]
 
     def _present(self, items: Iterable[Item]) -> list[Item]:
         catalog = self._progress.catalog

@@ -68,7 +68,7 @@ class Access:
 
         The role must own the item, or be allowed to read it or the relation that it reads.
         """
-        return self.owns(item) or self.may_read(item if item.is_relation else self._serving.progress.catalog[item.depends[0]])
+        return self.owns(item) or self.may_read(item if item.is_relation else self._naming.seen.catalog[item.depends[0]])
 
     # --- ownership
 

@@ -1,6 +1,9 @@
 """The catalog as one session sees it: names along its search_path, and its temporary views first.
 
-    mirrors' catalog ──► columns at a block's time ──► path (search_path, $user, privileges) ──► temporary views ──► `catalog`
+    mirrors' catalog ──► the block's uncommitted changes ──► columns at a block's time ──► path (search_path, $user, privileges)
+    ──► temporary views ──► `catalog`
+
+If another transaction changes a definition that the block has changed or relies on, the block keeps its catalog, and its COMMIT fails.
 
 A temporary view is a named query that exists only in its session: the engine and other sessions do not know it. A rename of a
 relation that it reads does not affect it. The view is dropped when that relation is dropped or changes the view's column types.
@@ -25,6 +28,7 @@ from tailgate.lake.catalog.names import listed
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql.definitions import bind_definition, rename_references
 
 VIEW_BYTES, TEXT_FACTOR = 2 << 10, 4  # memory of a temporary view: fixed, and per character of its texts
@@ -42,6 +46,9 @@ class Naming:
         self._transaction, self._current, self._memory = transaction, current, memory
         self._base: Catalog | None = None
         self._held: Catalog | None = None  # the catalog at the block's time, if it differs
+        self._block: Uncommitted | None = None  # the uncommitted changes in `_durable`
+        self._refused: Catalog | None = None  # the newest catalog, if it conflicts with the block
+        self._durable = Catalog()  # without temporary views, with the block's uncommitted changes
         self._key: tuple[str, str] | None = None
         self._seen = SessionCatalog(Catalog(), 0)
         self.temporary: dict[int, Item] = {}
@@ -56,34 +63,66 @@ class Naming:
         Inside a block that reads at an earlier time, relations have the columns that they had at that time.
         """
         base, n = self._serving.progress.known
-        held = self._transaction.catalog
+        held, block = self._transaction.catalog, self._transaction.definitions
         if held is base:
             held = None
         key = (self._settings["search_path"], self._settings["role"])
-        if self.behind and self._base is not None:
+        if self._base is not None and (self.behind or self._conflicts(base)):
             base = self._base  # the previous catalog, until `catch_up`
-        if base is not self._base or held is not self._held or key != self._key:
+        if base is not self._base or held is not self._held or key != self._key or block is not self._block:
             path = self._path(base)
-            self._base, self._held, self._key = base, held, key
+            self._base, self._held, self._key, self._block = base, held, key, block
             self._seen = self._see(base, n, path)
         return self._seen
+
+    @property
+    def durable(self) -> Catalog:
+        """Returns the catalog without temporary views and search path, with the block's uncommitted changes."""
+        assert self.seen  # brings it up to date
+        return self._durable
 
     @property
     def behind(self) -> bool:
         """Returns whether the catalog has changed and the temporary views are not yet adapted to it."""
         return bool(self.temporary or self._before) and self._base is not None and self._base is not self._serving.progress.catalog
 
+    @property
+    def conflicting(self) -> bool:
+        """Returns whether another transaction has changed a definition that the block has changed or relies on."""
+        return self._conflicts(self._serving.progress.catalog)
+
+    def _conflicts(self, base: Catalog) -> bool:
+        """Returns whether a newer catalog conflicts with the block's uncommitted changes."""
+        block = self._transaction.definitions
+        if block is None or base is self._base:
+            return False
+        if base is not self._refused:
+            try:
+                block.check(base)
+            except TailgateError:
+                self._refused = base
+        return base is self._refused
+
     async def catch_up(self) -> None:
         """Adapts the temporary views to the current catalog."""
-        while self.behind:
+        while self.behind and not self._conflicts(self._serving.progress.catalog):
             base, before, workers = self._serving.progress.catalog, self._base, self._serving.workers
+            block = self._transaction.definitions
             assert before is not None
             if self._before is not None:
                 self._before = await workers.run_bounded(followed, self._before, self.own, before, base)
-            views = await workers.run_bounded(followed, self.temporary, self.own, before, base)
+            durable = base if block is None else block.applied(base)
+            views = await workers.run_bounded(followed, self.temporary, self.own, self._durable, durable)
             self._charge(views, base)
-            self.temporary, self._base = views, base
+            self.temporary, self._base, self._block = views, base, block
             self._seen = self._see(base, self._serving.progress.catalog_n, self._path(base))
+
+    async def define(self, changed: Uncommitted) -> None:
+        """Adds a statement's changes of the catalog to those of the block, and adapts the temporary views to them."""
+        if self.temporary:
+            base = self._base or self._serving.progress.catalog
+            self._change(await self._serving.workers.run_bounded(followed, self.temporary, self.own, self._durable, changed.applied(base)))
+        self._transaction.definitions = changed
 
     def _path(self, base: Catalog) -> tuple[str, ...]:
         """Returns the existing schemas of the search_path that the role may use.
@@ -95,6 +134,8 @@ class Naming:
         except TailgateError:
             role = None
         user = role.name if role is not None and base.has_roles else self._client.user
+        block = self._transaction.definitions
+        base = base if block is None else block.applied(base)
         schemas: list[str] = []
         for name in _listed(self._settings["search_path"]):
             schema = base.find_schema(user if name == "$user" else name)
@@ -106,11 +147,16 @@ class Naming:
 
     def _see(self, base: Catalog, n: int, path: tuple[str, ...]) -> SessionCatalog:
         then = {} if self._held is None else _then(base, self._held)
+        if self._block is not None:
+            base = self._block.applied(base)
+            then = {id: item for id, item in then.items() if id in base.items and id not in self._block.changed}
+        self._durable = base
         if then:
             base = replace(base, items={**base.items, **then})
         if self.temporary:
             return SessionCatalog(self._with(base.along((self.own.name, *path)), self.temporary), n, object())
-        return SessionCatalog(base.along(path), n, object()) if then else self._gateway.seen(base, n, path)
+        private = then or self._block is not None
+        return SessionCatalog(base.along(path), n, object()) if private else self._gateway.seen(base, n, path)
 
     @property
     def own(self) -> Schema:

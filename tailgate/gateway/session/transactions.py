@@ -8,6 +8,7 @@ A block reads all its relations at one time. Its first read takes the snapshot, 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from itertools import count
 
@@ -15,9 +16,10 @@ from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.settings.settings import Mark
 from tailgate.gateway.writes.pending import Pending
-from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog import Catalog, Sequence
 from tailgate.lake.constraints import Reference
 from tailgate.lake.errors import InvalidSavepointSpecification
+from tailgate.lake.uncommitted import Uncommitted
 
 
 class State(Enum):
@@ -99,15 +101,18 @@ class Deferral:
 class Transaction:
     """The transaction of one session.
 
-    `savepoints`: oldest first, as (name, number of writes at it, settings at it). `writes`: the pending writes. `exported`: the
-    transaction's time by the name of each exported snapshot, for SET TRANSACTION SNAPSHOT in other sessions.
+    `savepoints`: oldest first, as (name, number of writes at it, settings at it, definitions at it). `writes`: the pending writes.
+    `definitions`: the uncommitted changes of the catalog, or None. `sequences`: those that the transaction has created and used, by id.
+    `exported`: the transaction's time by the name of each exported snapshot, for SET TRANSACTION SNAPSHOT in other sessions.
     """
 
     def __init__(self) -> None:
         self.state = State.IDLE
-        self.savepoints: list[tuple[str, int, Mark]] = []
+        self.savepoints: list[tuple[str, int, Mark, Uncommitted | None]] = []
         self.writes = Pending()
         self.deferral = Deferral()
+        self.definitions: Uncommitted | None = None
+        self.sequences: dict[int, Sequence] = {}
         self.exported: dict[str, int] = {}
         self._exports = count(1)
         self._snapshot: Snapshot | None = None
@@ -128,7 +133,7 @@ class Transaction:
         if not self.in_block:
             self.savepoints.clear()
         if self.state is State.IDLE:
-            self.writes = Pending()
+            self.writes, self.definitions, self.sequences = Pending(), None, {}
             self.deferral = Deferral()
 
     def back_to(self, name: str, *, keep: bool) -> Mark:
@@ -138,12 +143,14 @@ class Transaction:
         """
         if all(name != existing for existing, *_ in self.savepoints):
             raise InvalidSavepointSpecification(f'savepoint "{name}" does not exist')
-        savepoint, writes, settings = self.savepoints.pop()
+        savepoint, writes, settings, definitions = self.savepoints.pop()
         while savepoint != name:
-            savepoint, writes, settings = self.savepoints.pop()
+            savepoint, writes, settings, definitions = self.savepoints.pop()
         if keep:
-            self.savepoints.append((name, writes, settings))
+            self.savepoints.append((name, writes, settings, definitions))
             self.writes.back_to(writes)
+            if self.definitions is not None:  # ids of objects are not used again
+                self.definitions = replace(definitions or Uncommitted(), next_id=self.definitions.next_id)
         return settings
 
     def snapshot(self, serving: Serving) -> Snapshot | None:
@@ -157,6 +164,10 @@ class Transaction:
             self._snapshot = serving.queries.snapshot()
         self._snapshot.write(self.writes.changes)
         return self._snapshot
+
+    def block_snapshot(self, serving: Serving) -> Snapshot | None:
+        """Returns the snapshot of a block, or None outside one, also in an implicit transaction."""
+        return self.snapshot(serving) if self.in_block else None
 
     def export(self, serving: Serving, process: int) -> str:
         """Returns a name for the snapshot, which is valid until the transaction ends."""

@@ -15,7 +15,7 @@ from tailgate.gateway.writes.plans import WritePlan
 from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.control import Part, Write
 from tailgate.lake.log.entry import stream
-from tailgate.lake.tables.weights import net
+from tailgate.lake.tables.weights import formed, net
 from tailgate.lake.types import WEIGHT
 from tailgate.sql.authorization import Authorized
 
@@ -64,10 +64,13 @@ class Pending:
     def _sum(self, effect: Effect) -> None:
         """Adds an effect to the net changes."""
         for id, changes in effect.changes.items():
-            if changes.num_rows == 0:
-                continue
             table = effect.rules[id].table
             earlier = self.changes.get(table.id)
+            if earlier is not None and earlier.changes.num_columns != changes.num_columns:  # the transaction has altered the table
+                earlier = UncommittedChanges(table, formed(earlier.changes, changes.schema), next(self._generations))
+                self.changes[table.id] = earlier
+            if changes.num_rows == 0:
+                continue
             if earlier is None:
                 self.changes[table.id] = UncommittedChanges(table, changes, next(self._generations))
                 continue
@@ -86,16 +89,20 @@ class Pending:
 
     def body(self, catalog: Catalog, reserve: str) -> bytes:
         """Returns the request body for the engine."""
+        return self.write(catalog, reserve).encode()
+
+    def write(self, catalog: Catalog, reserve: str) -> Write:
+        """Returns the request for the engine, without the tables that the transaction has dropped."""
         parts: list[Part] = []
         touched = {t for e in self._effects for t in e.keys} | set(self.changes)
         versions = {t: rules.version for e in reversed(self._effects) for t, rules in e.rules.items()}
-        for table in sorted(touched):
+        for table in sorted(t for t in touched if t in catalog.items):
             rows = stream(self.changes[table].changes) if table in self.changes else b""
             hashes = [e.keys[table] for e in self._effects if table in e.keys]
             keys = np.unique(np.concatenate(hashes)) if hashes else np.empty(0, np.uint64)
             parts.append(Part(table, rows, keys.data, versions.get(table, "")))
         assert self.base is not None
-        return Write(self.base, tuple(sorted(self.reads(catalog))), tuple(parts), reserve).encode()
+        return Write(self.base, tuple(sorted(self.reads(catalog))), tuple(parts), reserve)
 
 
 def tables_below(relation: int, catalog: Catalog) -> set[int]:

@@ -92,13 +92,13 @@ def version(item: Item) -> str:
     Data that the engine keeps in the item, such as the operators of a view, is not included.
     """
     columns = [field_to_json(c) for c in item.columns]
-    return _digest([item.id, item.kind, item.name, item.schema, item.owner, columns, item.key, item.sql])
+    return digest([item.id, item.kind, item.name, item.schema, item.owner, columns, item.key, item.sql])
 
 
 def authority(roles: Mapping[int, Role], schemas: Mapping[int, Schema]) -> str:
     """Returns a digest of everything that decides about privileges, except passwords: roles with grants, schemas with owners."""
     known_roles = [_role(role) for _, role in sorted(roles.items())]
-    return _digest([known_roles, [[s.id, s.name, s.owner] for _, s in sorted(schemas.items())]])
+    return digest([known_roles, [[s.id, s.name, s.owner] for _, s in sorted(schemas.items())]])
 
 
 def _role(role: Role) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _role(role: Role) -> dict[str, Any]:
     }
 
 
-def _digest(value: object) -> str:
+def digest(value: object) -> str:
     return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 

@@ -12,6 +12,9 @@ cannot be removed, the engine ends (`Uncertain`) before it accepts another write
 Every epoch has a folder. An engine that was paused and replaced can write only to its old folder,
 which is no longer read. A new epoch takes over the unread entries atomically, by renaming its folder.
 
+An entry with rows that are committed together with a change of the catalog begins with a record of the channel UNCOMMITTED. It is
+committed by the entry of the log alone. If that does not follow, `empty` or the next epoch makes it an entry without records.
+
 An entry is a sequence of records, big-endian: channel, key and value, each as a length (4 bytes, -1
 for NULL) and bytes; then partition (4), offset (8) and milliseconds (8); then the total length of the
 headers, and name and value of each as above. tailgate/engine/java's InboxSource reads the same format.
@@ -31,6 +34,7 @@ from tailgate.lake.host import crash, files
 
 TABLE = "$table/"  # prefix of the channels of tables; the table's id follows
 WRITE_ID = "write"  # the header with the id of a write, of its first record
+UNCOMMITTED = f"{TABLE}0"  # the channel of the first record of an entry that is committed with a change of the catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,14 @@ def records(data: bytes) -> Iterator[Stored]:
         yield Stored(bytes(channel).decode(), key, value, next_value())
 
 
+def is_uncommitted(entry: Path) -> bool:
+    """Returns whether an entry that no tick has read belongs to a change of the catalog, which was not committed."""
+    channel = UNCOMMITTED.encode()
+    head = struct.pack(">i", len(channel)) + channel
+    with entry.open("rb") as file:
+        return file.read(len(head)) == head
+
+
 class Inbox:
     """The writer of the inbox in one epoch, safe for many threads.
 
@@ -148,6 +160,10 @@ class Inbox:
             self.newest = number
             return number
 
+    def empty(self, number: int) -> None:
+        """Removes the records of an entry that is not committed."""
+        files.replace(self.folder / str(number), b"")
+
     def _take_back(self, path: Path, error: TailgateError) -> TailgateError:
         """Removes an unacknowledged entry and returns the error for its write. If the removal fails, all later writes fail too."""
         if self._failure is None:
@@ -183,7 +199,11 @@ def _take_over(folder: Path, consumed: int) -> None:
     for old in _epochs(folder.parent)[-1:]:
         for number in files.numbered(folder.parent / str(old)):
             if number > consumed:
-                files.link(folder.parent / str(old) / str(number), new_folder / str(number))
+                entry = folder.parent / str(old) / str(number)
+                if is_uncommitted(entry):
+                    files.replace(new_folder / str(number), b"")
+                else:
+                    files.link(entry, new_folder / str(number))
     files.sync_folder(new_folder)
     crash.point("inbox.taken")
     files.rename(new_folder, folder)

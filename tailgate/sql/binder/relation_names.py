@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tailgate.lake.catalog import Catalog, Function, Item, View
+from tailgate.lake.catalog import Catalog, Function, Item, MaterializedView, View
 from tailgate.lake.types import Field
 from tailgate.sql.authorization import SESSION, Demand
 from tailgate.sql.plan import Relation
@@ -67,7 +67,7 @@ class Names:
             readers=readers,
         )
 
-    def below(self, view: View) -> Names:
+    def below(self, view: View | MaterializedView) -> Names:
         """Returns the names for a plain view's query. Only its owner needs the privileges.
 
         The query records its privileges and levels separately; see `take_over`.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.engine.runtime.ticks.engine_log import Changes
 from tailgate.lake.catalog import ERRORS, Item
 from tailgate.lake.log.entry import stream
 from tailgate.lake.readers import reading
@@ -46,19 +49,29 @@ def differences(engine: Engine, old: Item, new: Item) -> Iterable[Difference]:
     yield Difference(engine, old.errors, new.errors, ERRORS)
 
 
-def sums(engine: Engine, parts_by_relation: Mapping[int, Mapping[int, int]]) -> list[tuple[int, bytes]]:
+def sums(engine: Engine, parts_by_relation: Mapping[int, Mapping[int, int]], ticked: Changes = ()) -> list[tuple[int, bytes]]:
     """Returns the initial changes of errors relations: sums of the rows of other relations.
 
-    `parts_by_relation` maps each new errors relation to its parts: the id of another one, and its factor.
+    `parts_by_relation` maps each new errors relation to its parts: the id of another one, and its factor. `ticked`: changes of a tick
+    that is not in the log yet.
     """
     schema = arrow_schema(ERRORS, weight=True)
+    others = {other for times_of in parts_by_relation.values() for other in times_of}
+    later = {relation: _rows(data) for relation, data in ticked if relation in others}
     initial_changes = []
     for relation, times_of in parts_by_relation.items():
         parts = []
         for other, times in times_of.items():
             rows = reading.snapshot(engine.lake, other, engine.newest.time)
-            parts.append(rows.set_column(2, WEIGHT, pc.multiply(rows.column(2), times)))
+            for changes in (rows, *([later[other]] if other in later else ())):
+                parts.append(changes.set_column(2, WEIGHT, pc.multiply(changes.column(2), times)))
         net = total(parts, schema)
         if net.num_rows:
             initial_changes.append((relation, stream(net)))
     return initial_changes
+
+
+def _rows(data: bytes | memoryview | Path | pa.Table) -> pa.Table:
+    if isinstance(data, Path):
+        data = data.read_bytes()
+    return data if isinstance(data, pa.Table) else pa.ipc.open_stream(data).read_all()

@@ -34,6 +34,7 @@ from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka.readers import merged, reader_name
 from tailgate.engine.runtime.ticks.engine import CatalogEntry, Engine
 from tailgate.engine.runtime.ticks.engine_log import Changes
+from tailgate.engine.runtime.ticks.table_writes import TableWrites
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready, skips
 from tailgate.lake.errors import CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
 from tailgate.lake.log.entry import Header, stream
@@ -142,13 +143,14 @@ class Installation:
         state: tuple[str, str] | None = None,
         offsets: Mapping[str, kafka.Offsets] | None = None,
         check: Callable[[], None] = lambda: None,
+        written: TableWrites | None = None,
     ) -> Header:
         """Changes the catalog and the circuit in one step, then starts the fills of `fill`.
 
         The caller holds the lock. `changes` returns changes of relations in the same entry.
         `state`: folder and ids of restored state. `offsets`: new positions in topics, in place of
         the current ones. `check` is called just before the entry is appended; if it raises, nothing
-        changes.
+        changes. `written`: rows of existing tables; a tick commits them with the change.
         """
         engine = self.engine
         after = engine.catalog.apply(change)
@@ -161,7 +163,13 @@ class Installation:
         error_parts = {i.errors: self._errors(i, streams, after, graph, change) for i in views}
         with self._held(change):
             entry = CatalogEntry(
-                change, joining, lambda: [*changes(), *sums(engine, error_parts)], state, restart=offsets or (), check=check
+                change,
+                joining,
+                lambda ticked: [*changes(), *sums(engine, error_parts, ticked)],
+                state,
+                restart=offsets or (),
+                check=check,
+                written=written,
             )
             header = engine.install(graph, live, forgotten, entry)
         with engine.committed_change():
@@ -204,7 +212,8 @@ class Installation:
 
         The caller holds the lock.
         """
-        unready = {i.id: i for i in prepared(self.engine, [i for i in items if not i.ready], self.engine.catalog)}
+        catalog = self.engine.catalog.apply(Change(put=items))
+        unready = {i.id: i for i in prepared(self.engine, [i for i in items if not i.ready], catalog)}
         return tuple(unready.get(i.id, i) for i in items)
 
     def _errors(self, view: MaterializedView, streams: Streams, after: Catalog, graph: Any, change: Change) -> dict[int, int]:

@@ -51,7 +51,8 @@ class Answers:
     """The functions that answer requests; the control interface sends their results as JSON.
 
     `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `write(body, id, again)`, `recent(relations, timeout)`,
-    `table(body, client)`, `sequence(body, client)`, `freshness(after, version)`, `hand_over()`.
+    `table(body, client)`, `sequence(body, client)`, `freshness(after, version)`, `hand_over()`, `plan(request)` for a statement in a
+    transaction block, `block(body, client)`.
     """
 
     statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]]
@@ -64,6 +65,8 @@ class Answers:
     freshness: Callable[[int, int], dict[str, Any]] = lambda after, version: {}
     health: Callable[[], dict[str, Any]] = dict
     hand_over: Callable[[], None] = lambda: None
+    plan: Callable[[protocol.StatementRequest], dict[str, Any]] = lambda request: {}
+    block: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
 
 
 class _Server(ThreadingHTTPServer):
@@ -116,7 +119,9 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._allowed():
             return
         body = self.rfile.read(length)
-        if path not in (protocol.STATEMENT, protocol.WRITE, protocol.TABLE, protocol.SEQUENCE, protocol.HAND_OVER):
+        answers = self.server.answers
+        with_client = {protocol.TABLE: answers.table, protocol.SEQUENCE: answers.sequence, protocol.BLOCK: answers.block}
+        if path not in (protocol.STATEMENT, protocol.WRITE, protocol.HAND_OVER, *with_client):
             self._answer(404, {"message": "no such path"})
             return
         text = ""
@@ -124,21 +129,21 @@ class _Handler(BaseHTTPRequestHandler):
             protocol.check_version(self.headers.get(protocol.VERSION_HEADER))
             if path == protocol.WRITE:
                 again = self.headers.get(protocol.WRITE_AGAIN_HEADER) == "1"
-                self._answer(200, self.server.answers.write(body, self.headers.get(protocol.WRITE_ID_HEADER, ""), again))
+                self._answer(200, answers.write(body, self.headers.get(protocol.WRITE_ID_HEADER, ""), again))
                 return
             if path == protocol.HAND_OVER:
-                self.server.answers.hand_over()
+                answers.hand_over()
                 self._answer(200, {})
                 return
-            if path == protocol.TABLE:
-                self._answer(200, self.server.answers.table(body, self))
-                return
-            if path == protocol.SEQUENCE:
-                self._answer(200, self.server.answers.sequence(body, self))
+            if path in with_client:
+                self._answer(200, with_client[path](body, self))
                 return
             request = protocol.StatementRequest.decode(body)
             text = request.sql
-            self._answer(200, self.server.answers.statement(text, dict(request.settings), request.resolution, self))
+            if request.block is not None:
+                self._answer(200, answers.plan(request))
+            else:
+                self._answer(200, answers.statement(text, dict(request.settings), request.resolution, self))
         except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
             self._failed(e, text)
 

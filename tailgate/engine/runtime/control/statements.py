@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -18,34 +18,28 @@ import pyarrow as pa
 from tailgate.engine import ddl
 from tailgate.engine.ddl.ksqldb import Endpoints, query_view
 from tailgate.engine.plan.explain import explain
-from tailgate.engine.plan.explain import notices as plan_notices
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control.blocks.installing import install_filled
+from tailgate.engine.runtime.control.blocks.planning import Altering, Dropping, Planning, owner_id
 from tailgate.engine.runtime.control.control import Client, notice
-from tailgate.engine.runtime.control.fill_waits import await_fills
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.control.ksqldb_queries import KsqldbQueries
-from tailgate.engine.runtime.control.new_items import Creation, NewItems, existing
+from tailgate.engine.runtime.control.new_items import Creation, NewItems
 from tailgate.engine.runtime.control.source_statements import Attending
 from tailgate.engine.runtime.control.turns import check_canceled, turn
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats.events.schemas import Part
-from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Sink, Table
+from tailgate.lake.catalog import Change, Connection, Item, MaterializedView, Sink, Table
 from tailgate.lake.catalog.resolution import Resolution, changed
-from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.control import FilledTable, Write
-from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, WrongObjectType
+from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
-from tailgate.sql.sequence_definitions import create_sequence
 from tailgate.sql.statements import (
-    AlterItem,
-    AlterSchema,
     AlterSecret,
     AlterTable,
-    Comment,
-    CommentOnFunction,
     ControlQueries,
     CreateAlert,
     CreateConnection,
@@ -54,7 +48,6 @@ from tailgate.sql.statements import (
     CreateIndex,
     CreateKsqldbItem,
     CreateObjective,
-    CreateSchema,
     CreateSecret,
     CreateSequence,
     CreateSink,
@@ -63,9 +56,6 @@ from tailgate.sql.statements import (
     CreateTable,
     CreateView,
     DeleteDeadLetters,
-    Drop,
-    DropFunction,
-    DropSchema,
     Explain,
     InsertMessage,
     InsertStream,
@@ -80,15 +70,13 @@ from tailgate.sql.statements import (
     ValidateConnection,
     parse,
 )
-from tailgate.sql.statements.kinds import kind_of
 from tailgate.sql.tables.indexes import create_index
 
 NO_ENDPOINTS = Endpoints()
 
 Answer = dict[str, Any]
 Acceptance = Callable[[Write], AbstractContextManager[int]]  # `engine.runtime.ticks.writes.Writes.accepted`
-Dropping = Drop | DropFunction | DropSchema
-Altering = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
+Changing = CreateIndex | CreateSequence | Dropping | Altering
 
 
 class Statements:
@@ -101,6 +89,7 @@ class Statements:
         self._ksqldb = KsqldbItems(engine, endpoints, self._registry)
         self._queries = KsqldbQueries(installation)
         self._new_items = NewItems(engine, self._registry, self._ksqldb)
+        self.planning = Planning(engine, self._new_items)
 
     # ---- called by the control interface ---------------------------------------------------------
 
@@ -119,24 +108,16 @@ class Statements:
                 self._ksqldb.insert(statement.statement, self._engine.catalog.with_resolution(names))
                 return self._answer("INSERT 0 1")
             case ControlQueries():
-                self._queries.control(statement, _owner(settings.get("role"), self._engine.catalog), names, client)
+                self._queries.control(statement, owner_id(settings.get("role"), self._engine.catalog), names, client)
                 return self._answer(statement.action.upper())
             case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction() | CreateSubscription():
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateSecret() | CreateConnection() | CreateObjective() | CreateAlert():
                 return self._create(statement, text, settings.get("role"), names, client)
-            case CreateSequence():
-                return self._create_sequence(statement, settings.get("role"), names, client)
             case CreateEndpoint():
                 return self._create_endpoint(statement, text, settings.get("role"), names, client)
-            case CreateIndex():
-                return self._create_index(statement, names, client)
-            case Drop() | DropFunction() | DropSchema() | Comment() | CommentOnFunction():
-                return self._change(statement, settings.get("role"), names, client)
-            case AlterItem() | AlterSchema() | CreateSchema():
-                return self._change(statement, settings.get("role"), names, client)
-            case _ if isinstance(statement, ddl.RoleStatement):
-                return self._change(statement, settings.get("role"), names, client)
+            case _ if isinstance(statement, Changing):
+                return self._change(statement, text, settings.get("role"), names, client)
             case AlterSecret():
                 return self._alter_secret(statement, names, client)
             case RefreshSchema():
@@ -171,37 +152,16 @@ class Statements:
         header = self._engine.wait_newer(after, timeout)
         return {"n": header.n, "time": header.time}
 
-    # ---- creating --------------------------------------------------------------------------------
+    # ---- changing the catalog ---------------------------------------------------------------------
 
     def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Creates the items of a statement and waits for their fills."""
-        tag = kind_of(statement).tag
-        if isinstance(statement, CreateView) and statement.materialized:
-            tag = "CREATE MATERIALIZED VIEW"
-        elif isinstance(statement, CreateKsqldbItem):
-            tag = f"CREATE {statement.statement.type.upper()}"
         with turn(self._installation, client):
-            catalog = self._engine.catalog.with_resolution(names)
-            owner = _owner(creator, catalog)
-            old = None if isinstance(statement, CreateFunction) else existing(statement.name, catalog)
-            if old is not None and not isinstance(statement, CreateFunction | InsertStream) and statement.if_not_exists:
-                return self._answer(tag, notice(f'relation "{old.name}" already exists, skipping', DuplicateTable.sqlstate))
-            items = self._new_items.of(statement, text, catalog, owner, old)
-            ddl.check_definitions(items, catalog)
-            items = self._installation.numbered(items)
-            fill = tuple(i for i in items if not i.ready)
-            header = self._installation.install(Change(put=items), fill, check=lambda: check_canceled(client))
-            self._installation.awaited.update(i.id for i in fill)
-            streams = Streams(self._engine.catalog)
-            views = [i for i in fill if isinstance(i, MaterializedView)]
-            all_notices = [notice(n) for item in views for n in plan_notices(item, streams(item))]
-        if fill:
-            try:
-                await_fills(self._installation, fill, client)
-            finally:
-                self._installation.awaited.difference_update(i.id for i in fill)
-            header = self._engine.newest  # the view is readable from this time on
-        return {"tag": tag, "n": header.n, "time": header.time, "notices": all_notices}
+            planned = self.planning.plan(statement, text, self._engine.catalog.with_resolution(names), creator)
+            if planned.change == Change():
+                return self._answer(planned.tag, *planned.notices)
+            installed = install_filled(self._installation, planned.change, client)
+        return {**installed.answer(planned.tag, client), "notices": [*planned.notices, *installed.notices]}
 
     def change_table(self, accepted: Acceptance, body: bytes, client: Client) -> Answer:
         """Creates or alters a table with its rows, or creates a unique index, in one entry; returns the answer of `POST /table`.
@@ -217,7 +177,7 @@ class Statements:
             messages: tuple[tuple[str, str], ...] = ()
             match parse(request.statement.sql):
                 case CreateTable() as creation:
-                    owner = _owner(request.statement.settings.get("role"), catalog)
+                    owner = owner_id(request.statement.settings.get("role"), catalog)
                     table = replace(ddl.create_table(creation, request.statement.sql, catalog)[0], owner=owner)
                     tag, change, anew = "CREATE TABLE AS", Change(put=(table,)), False
                 case AlterTable() as statement:
@@ -236,27 +196,10 @@ class Statements:
             install(change, changes=lambda: changes, check=lambda: check_canceled(client))
         return self._answer(tag, *(notice(message, sqlstate) for message, sqlstate in messages))
 
-    def _create_index(self, statement: CreateIndex, names: Resolution, client: Client) -> Answer:
-        with turn(self._installation, client):
-            item, all_notices = create_index(statement, self._engine.catalog.with_resolution(names))
-            if item is not None:
-                if item.enforced:
-                    raise FeatureNotSupported("a unique index of a table needs the check of its rows")
-                self._installation.install(Change(put=(item,)))
-        return self._answer("CREATE INDEX", *map(asdict, all_notices))
-
-    def _create_sequence(self, statement: CreateSequence, creator: str | None, names: Resolution, client: Client) -> Answer:
-        with turn(self._installation, client):
-            catalog = self._engine.catalog.with_resolution(names)
-            if (old := existing(statement.name, catalog)) is not None and statement.if_not_exists:
-                return self._answer("CREATE SEQUENCE", notice(f'relation "{old.name}" already exists, skipping', DuplicateTable.sqlstate))
-            self._engine.change(Change(put=(create_sequence(statement, catalog, _owner(creator, catalog)),)))
-        return self._answer("CREATE SEQUENCE")
-
     def _create_endpoint(self, statement: CreateEndpoint, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         with turn(self._installation, client):
             catalog = self._engine.catalog.with_resolution(names)
-            item, all_notices = ddl.create_endpoint(statement, text, catalog, _owner(creator, catalog))
+            item, all_notices = ddl.create_endpoint(statement, text, catalog, owner_id(creator, catalog))
             if item is not None:
                 ddl.check_definitions((item,), catalog)
                 self._installation.install(Change(put=(item,)))
@@ -284,39 +227,18 @@ class Statements:
             "notices": [*all_notices, *(notice(f'{i.kind} "{i.name}" is filled again') for i in again)],
         }
 
-    # ---- dropping and explaining -----------------------------------------------------------------
-
-    def _change(self, statement: Dropping | Altering, creator: str | None, names: Resolution, client: Client) -> Answer:
-        """Runs a statement that drops or alters objects, or creates a schema or role."""
-        tag = kind_of(statement).tag
-        all_notices: list[ddl.Notice] = []
+    def _change(self, statement: Changing, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
+        """Runs a statement that creates an index, a sequence, a schema or a role, or drops or alters objects."""
         with turn(self._installation, client):
-            catalog = self._engine.catalog.with_resolution(names)
-            match statement:
-                case Drop(kind=kind):
-                    tag = f"DROP {kind.upper()}"
-                    change, all_notices = ddl.drop(statement, catalog)
-                case DropFunction():
-                    change, all_notices = ddl.drop_function(statement, catalog)
-                case DropSchema():
-                    change, all_notices = ddl.drop_schemas(statement, catalog)
-                case AlterItem(kind=kind):
-                    tag = f"ALTER {kind.upper()}"
-                    change, all_notices = ddl.alter(statement, catalog)
-                case CreateSchema():
-                    change, all_notices = ddl.create_schema(statement, creator, catalog)
-                case AlterSchema():
-                    change = ddl.alter_schema(statement, catalog)
-                case Comment():
-                    change = ddl.comment(statement, catalog)
-                case CommentOnFunction():
-                    change = ddl.comment_on_function(statement, catalog)
-                case _:
-                    tag, change, all_notices = ddl.change_roles(statement, catalog)
-            if change != Change():
-                self._installation.install(change)
+            planned = self.planning.plan(statement, text, self._engine.catalog.with_resolution(names), creator)
+            if isinstance(statement, CreateSequence) and planned.change != Change():
+                self._engine.change(planned.change)
+            elif planned.change != Change():
+                self._installation.install(planned.change)
                 self._installation.settle()  # a filled view may have waited for a view that is dropped now
-        return {**self._answer(tag), "notices": all_notices}
+        return self._answer(planned.tag, *planned.notices)
+
+    # ---- explaining ------------------------------------------------------------------------------
 
     def _explain(self, target: Name | QueryId | CreateView, text: str, asker: str | None, names: Resolution, analyze: bool) -> list[str]:
         """Returns the lines of EXPLAIN for a view that exists or is in the statement."""
@@ -328,7 +250,7 @@ class Statements:
             if analyze and not isinstance(item, MaterializedView):
                 raise WrongObjectType(f'"{item.name}" is not a materialized view', position=target.position)
         else:
-            item = replace(ddl.create_view(target, text, catalog), owner=_owner(asker, catalog))
+            item = replace(ddl.create_view(target, text, catalog), owner=owner_id(asker, catalog))
             ddl.check_definitions((item,), catalog)
             catalog = catalog.apply(Change(put=(item,)))
         return explain(item, catalog, Streams(catalog), statistics=self._engine.figures() if analyze else None).splitlines()
@@ -342,18 +264,13 @@ class Statements:
             view = ddl.sink_view(target, catalog)
             before, catalog = catalog, catalog if view is None else catalog.apply(Change(put=(view,)))
             item = ddl.create_sink(target, text, catalog)
-            ddl.check_definitions((replace(view or item, owner=_owner(asker, before)),), before)
+            ddl.check_definitions((replace(view or item, owner=owner_id(asker, before)),), before)
         return ddl.sink_schema(item, catalog, part).splitlines()
 
     def _answer(self, tag: str, *notices: dict[str, Any]) -> Answer:
         """Returns the answer to a statement: its tag, the newest entry and notices."""
         newest = self._engine.newest
         return {"tag": tag, "n": newest.n, "time": newest.time, "notices": list(notices)}
-
-
-def _owner(creator: str | None, catalog: Catalog) -> int:
-    """Returns the id of the role that will own a new item."""
-    return catalog.role(creator).id if creator else OPERATOR_ID
 
 
 def _dialect(settings: Mapping[str, str]) -> Dialect:

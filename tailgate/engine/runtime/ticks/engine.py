@@ -24,15 +24,16 @@ from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.engine.runtime.ticks.engine_log import STATE, Changes, EngineLog
 from tailgate.engine.runtime.ticks.inputs import Inputs
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
+from tailgate.engine.runtime.ticks.table_writes import PendingEntry, TableWrites
 from tailgate.engine.runtime.ticks.tick_runner import TickRunner
 from tailgate.lake.catalog import Catalog, Change, Source
 from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.catalog.secrets import Vault, settings
 from tailgate.lake.errors import Replaced, Uncertain
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.host import crash, files
 from tailgate.lake.log.entry import Header
-from tailgate.lake.writer.inbox import TABLE, Inbox, Record
+from tailgate.lake.writer.inbox import TABLE, UNCOMMITTED, Inbox, Record
 from tailgate.lake.writer.log_writer import Writer
 
 log = logging.getLogger("tailgate.engine")
@@ -43,17 +44,19 @@ class CatalogEntry:
     """The log entry of a change of the catalog, with which a new graph takes effect.
 
     `joining`: start offsets of topics that no reader has read yet. `changes`: called while the boundary
-    is held; returns the changes of relations in the entry. `state`: folder and ids of restored state.
-    `restart`: names of readers that continue at the offsets of the entry. `check`: called just before the
-    entry is appended; if it raises, nothing changes.
+    is held, with the changes of the tick that the entry commits, if any; returns the changes of
+    relations in the entry. `state`: folder and ids of restored state. `restart`: names of readers that
+    continue at the offsets of the entry. `check`: called just before the entry is appended; if it
+    raises, nothing changes. `written`: rows of existing tables, which a tick reads.
     """
 
     change: Change
     joining: Mapping[str, kafka.Offsets]
-    changes: Callable[[], Changes]
+    changes: Callable[[Changes], Changes]
     state: tuple[str, str] | None = None
     restart: Collection[str] = ()
     check: Callable[[], None] = lambda: None
+    written: TableWrites | None = None
 
 
 class Engine(EngineLog):
@@ -98,26 +101,47 @@ class Engine(EngineLog):
         after = self.catalog if entry is None else self.catalog.apply(entry.change)
         circuit = self.circuits.build(graph, forgotten, lambda access: self.opened(access, after))
         circuit.warm(self.session._jsparkSession, self.parallelism, self.runner.circuit)
+
+        def switch() -> None:
+            self.catalog = after
+            self.graph, self.runner.circuit, self.health.sources = graph, circuit, sources
+            running = {o.node for o in graph.operators}
+            self.runner.sums = {key: sum for key, sum in self.runner.sums.items() if key[0] in running}
+            self._source.tables(str(self.inbox.folder), [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
+            self.inputs.update(() if entry is None else entry.restart)
+
         with self.boundary:
-            header = self.newest
             if entry is not None:
                 entry.check()
-                topics_in_use = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
-                remaining = {r: {t: at for t, at in topics.items() if (r, t) in topics_in_use} for r, topics in header.offsets.items()}
-                offsets = {r: topics for r, topics in merged(remaining, entry.joining).items() if topics}
-                extra = {**header.extra, "forgotten": list(forgotten)}
-                fields: dict[str, Any] = {"offsets": offsets}
-                if entry.state is not None:
-                    extra["state"], fields["state"] = entry.state
-                header = self.append(entry.changes(), kind="catalog", catalog=entry.change, extra=extra, **fields)
-            with self.committed_change():
-                self.catalog = after
-                self.graph, self.runner.circuit, self.health.sources = graph, circuit, sources
-                running = {o.node for o in graph.operators}
-                self.runner.sums = {key: sum for key, sum in self.runner.sums.items() if key[0] in running}
-                self._source.tables(str(self.inbox.folder), [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
-                self.inputs.update(() if entry is None else entry.restart)
-        return header
+                if entry.written is not None:
+                    pending = self._pend(entry, entry.written, partial(_fields, entry, sources, forgotten), switch)
+                else:
+                    header = self.newest
+                    fields = _fields(entry, sources, forgotten, header.offsets, header.extra, ())
+                    self.append(fields.pop("changes"), **fields)
+            if entry is None or entry.written is None:
+                with self.committed_change():
+                    switch()
+                return self.newest
+        return pending.wait(self)
+
+    def _pend(
+        self,
+        entry: CatalogEntry,
+        written: TableWrites,
+        fields: Callable[[Mapping[str, Any], Mapping[str, Any], Changes], dict[str, Any]],
+        switch: Callable[[], None],
+    ) -> PendingEntry:
+        """Puts rows into the inbox, for the next tick to commit them with the change of the catalog. The caller holds the boundary."""
+
+        def durable(number: int) -> None:
+            written.entered(number)
+            self.runner.pending = PendingEntry(number, written.rows, fields, switch)
+
+        self.enter([Record(UNCOMMITTED, b"", None), *written.records], durable)
+        crash.point("block.entered")
+        assert self.runner.pending is not None
+        return self.runner.pending
 
     def history(
         self, channel: str, brokers: str, topic: str, access: Mapping[str, str], begin: Mapping[str, int], end: Mapping[str, int]
@@ -171,3 +195,25 @@ class Engine(EngineLog):
         self.health.stall(source.channel, error, lasting=True)
         with self.boundary:
             self.inputs.update()
+
+
+def _fields(
+    entry: CatalogEntry,
+    sources: tuple[Source, ...],
+    forgotten: tuple[int, ...],
+    offsets: Mapping[str, Any],
+    extra: Mapping[str, Any],
+    ticked: Changes,
+) -> dict[str, Any]:
+    """Returns the fields of the log entry, and its changes.
+
+    `offsets`, `extra`: those that it follows. `ticked`: changes of the tick that it commits.
+    """
+    topics_in_use = {(reader_name(s), t) for s in sources for t in transactions.topics(s)}
+    remaining = {r: {t: at for t, at in topics.items() if (r, t) in topics_in_use} for r, topics in offsets.items()}
+    after = {r: topics for r, topics in merged(remaining, entry.joining).items() if topics}
+    values: dict[str, Any] = {**extra, "forgotten": list(forgotten)}
+    state: dict[str, Any] = {}
+    if entry.state is not None:
+        values["state"], state["state"] = entry.state
+    return {"kind": "catalog", "catalog": entry.change, "changes": entry.changes(ticked), "offsets": after, "extra": values, **state}

@@ -24,6 +24,7 @@ from tailgate.engine.runtime.ticks.failures import caused, disk_full, state_lost
 from tailgate.engine.runtime.ticks.inputs import RETRY_S, Inputs
 from tailgate.engine.runtime.ticks.pacing import Pacing
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
+from tailgate.engine.runtime.ticks.table_writes import PendingEntry, without
 from tailgate.engine.runtime.ticks.tick_figures import TickFigures
 from tailgate.engine.runtime.ticks.tick_loop import Ends, LoopEnded, TickLoop
 from tailgate.engine.runtime.ticks.tick_result import Ticked
@@ -48,7 +49,8 @@ class TickRunner:
 
     `circuit` is the circuit of the next tick; it changes between two ticks. `isolate` stops the
     views that depend on a failed operator or relation. `rebuild` restores lost state while no tick
-    runs. `sums` is the sum of the input of each operator and partition (engine.plan.views.sharing).
+    runs. `pending` is a change of the catalog that is committed with a tick. `sums` is the sum of the
+    input of each operator and partition (engine.plan.views.sharing).
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class TickRunner:
         self._transacted = jvm.tailgate.sources.TransactedKafka
         self.pacing = Pacing(jvm.tailgate.state.Snapshots)
         self.circuit: Any = None
+        self.pending: PendingEntry | None = None
         self.isolate: Callable[[int, int, str], bool] | None = None
         self.rebuild: Callable[[], None] | None = None
         self.sums: dict[tuple[int, int], Sum | None] = {}
@@ -121,31 +124,41 @@ class TickRunner:
                 crash.point("state.committed")
                 self._inputs.check_topics(ends)
                 crash.point("topics.checked")
-                changes: list[tuple[int, Any]] = [*result.changes]
                 computed, computed_ms = time.monotonic(), now_ms()
-                of_tables, writes = written(self._inbox, engine_log.newest.inbox, ends.inbox, engine_log.catalog)
-                changes += of_tables
-                self._commit(began, time_ms, ends, changes, writes, result)
+                pending = self.pending if self.pending is not None and ends.inbox >= self.pending.number else None
+                self._commit(began, time_ms, ends, result, pending)
                 loop.committed()
+                if pending is not None:
+                    with engine_log.committed_change():
+                        pending.commit(engine_log.newest)
+                    self.pending = None
                 self.figures.committed(start, computed, result)
                 engine_log.ages.committed(engine_log.newest.n, (began, computed_ms), ends.inbox, ends.oldest)
                 self._failures, self._suspect = 0, (0, 0)
                 crash.point("tick.end")
             except Exception as e:  # noqa: BLE001  # `run` looks for the source to blame
+                self._withdraw(e)
                 loop.wake()  # the tick runs again without another reason
                 return e
         return None
 
-    def _commit(
-        self, began: int, time_ms: int, ends: Ends, changes: list[tuple[int, Any]], writes: tuple[str, ...], result: Ticked
-    ) -> None:
-        """Appends the log entry of a tick and updates memory."""
-        newest = self._log.newest
+    def _commit(self, began: int, time_ms: int, ends: Ends, result: Ticked, pending: PendingEntry | None) -> None:
+        """Appends the log entry of a tick and updates memory. `pending`: the change of the catalog that is committed with it."""
+        newest, catalog = self._log.newest, self._log.catalog
         removed = set(result.forgotten)
         extra = {**newest.extra, "parallelism": self._parallelism}
         extra["forgotten"] = [n for n in extra.get("forgotten", ()) if n not in removed]
-        fields = {"offsets": merged(newest.offsets, ends.offsets), "inbox": ends.inbox, "state": result.state, "writes": writes}
-        self._log.append(changes, kind="tick", time=time_ms, extra=extra, checkpoint="", batch=-1, **fields)
+        changes: list[tuple[int, Any]] = [*result.changes]
+        fields: dict[str, Any] = {"kind": "tick", "extra": extra, "offsets": merged(newest.offsets, ends.offsets)}
+        if pending is None:
+            of_tables, writes = written(self._inbox, newest.inbox, ends.inbox, catalog)
+        else:
+            fields = pending.fields(fields["offsets"], extra, changes)
+            catalog = catalog.apply(fields["catalog"])
+            changes = [*without(changes, fields["catalog"].drop), *fields.pop("changes")]
+            of_tables, writes = written(self._inbox, newest.inbox, ends.inbox, catalog, pending.number, pending.rows)
+        changes += of_tables
+        self._log.append(changes, time=time_ms, inbox=ends.inbox, state=result.state, checkpoint="", batch=-1, writes=writes, **fields)
         crash.point("entry.committed")
         with self._log.committed_change():
             self._committed(newest.inbox, ends, changes, result)
@@ -172,6 +185,18 @@ class TickRunner:
             counts[what] = max(counts.get(what, 0), count) if what == "last_message" else counts.get(what, 0) + count
 
     # ---- failures --------------------------------------------------------------------------------
+
+    def _withdraw(self, failure: Exception) -> None:
+        """Removes the change of the catalog that waits for a tick, after a tick has failed without committing it."""
+        pending = self.pending
+        if pending is None or self._log.stopping:
+            return
+        if self._log.newest.inbox >= pending.number:
+            self._log.end(failure)  # it is committed, and memory does not agree with the log
+            return
+        self._inbox.empty(pending.number)
+        self.pending = None
+        pending.fail(failure)
 
     def _recover(self, failure: Exception) -> None:
         """Removes the cause of a failed tick, or waits.

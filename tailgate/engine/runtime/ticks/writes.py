@@ -26,7 +26,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -47,6 +47,7 @@ from tailgate.lake.writer.inbox import TABLE, WRITE_ID, Inbox, Record, Stored
 KEYS_MAX = 500_000  # hashes of keys that are remembered: 60 MB
 RESERVED_S = 2.0  # how long other writes wait for one that had a conflict; it is repeated within a tick
 TRANSACTION_BYTES_MAX = 1 << 30  # of one write; larger ones are refused with 54000
+NO_ROWS: Mapping[int, pa.Table] = {}
 GROUP_BYTES_MAX = 16 << 20  # of the writes that share an entry; a larger write has its own
 
 
@@ -189,7 +190,7 @@ class Writes:
         self._lock.release()
         try:
             records = [record for accepted in group for record in accepted.records()]
-            number = self._enter(records, lambda number: self._durable(number, parts))
+            number = self._enter(records, lambda number: self.durable(number, parts))
         except BaseException as e:  # noqa: BLE001  # raised to the sessions of the group
             error = e
         finally:
@@ -247,7 +248,8 @@ class Writes:
         if any(key is None for _, key in written):
             self._floor = number
 
-    def _durable(self, number: int, parts: Sequence[Part]) -> None:
+    def durable(self, number: int, parts: Sequence[Part]) -> None:
+        """Remembers the keys and tables that a durable entry has changed."""
         with self._lock:
             self._note(number, parts)
         self._on_durable(number, {part.table for part in parts})
@@ -294,20 +296,24 @@ class Writes:
             self._lock.notify_all()
 
 
-def written(inbox: Inbox, after: int, upto: int, catalog: Catalog) -> tuple[list[tuple[int, pa.Table]], tuple[str, ...]]:
+def written(
+    inbox: Inbox, after: int, upto: int, catalog: Catalog, uncommitted: int = 0, rows: Mapping[int, pa.Table] = NO_ROWS
+) -> tuple[list[tuple[int, pa.Table]], tuple[str, ...]]:
     """Returns the net changes of tables in entries (after, upto] of the inbox, without dropped tables, and the ids of the writes.
 
+    `uncommitted`: an entry that is committed with a change of the catalog; `rows` are its rows, by table, and `catalog` the changed one.
     Skips empty records, which versions before 0.3 wrote for tables that a transaction only read.
     """
-    tables: dict[int, list[pa.Table]] = {}
+    tables: dict[int, list[pa.Table]] = {table: [changes] for table, changes in rows.items()}
     writes: list[str] = []
-    for record in inbox.read(after, upto):
-        if record.channel.startswith(TABLE) and record.value:
-            tables.setdefault(int(record.channel.removeprefix(TABLE)), []).append(pa.ipc.open_stream(record.value).read_all())
-        if (write := record.write) is not None:
-            writes.append(write)
-    changes = [(table, _net(parts, table, catalog)) for table, parts in sorted(tables.items()) if table in catalog.items]
-    return changes, tuple(writes)
+    for begin, end in [(after, uncommitted - 1), (uncommitted, upto)] if uncommitted else [(after, upto)]:
+        for record in inbox.read(begin, end):
+            if record.channel.startswith(TABLE) and record.value:
+                tables.setdefault(int(record.channel.removeprefix(TABLE)), []).append(pa.ipc.open_stream(record.value).read_all())
+            if (write := record.write) is not None:
+                writes.append(write)
+    net_changes = [(table, _net(parts, table, catalog)) for table, parts in sorted(tables.items()) if table in catalog.items]
+    return net_changes, tuple(writes)
 
 
 def _net(parts: list[pa.Table], table: int, catalog: Catalog) -> pa.Table:

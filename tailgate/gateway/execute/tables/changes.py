@@ -17,16 +17,17 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from tailgate.gateway.execute import catalog_changes, committing
-from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, caught_up, settings_of, withdrawable
+from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, caught_up, define, settings_of, withdrawable
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import altered_rows
-from tailgate.gateway.writes.evaluation import Evaluation
+from tailgate.gateway.writes.constraints.rules import Rules
+from tailgate.gateway.writes.evaluation import Effect, Evaluation
 from tailgate.gateway.writes.pending import Pending, tables_below
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog, Change, Table
-from tailgate.lake.control import FilledTable, Part, StatementRequest, StatementResult, Write
+from tailgate.lake.control import NEW_TABLE, FilledTable, Part, StatementRequest, StatementResult, Write
 from tailgate.lake.log.entry import stream
 from tailgate.lake.tables.weights import net
 from tailgate.lake.types import arrow_schema
@@ -57,12 +58,12 @@ Compute: TypeAlias = Callable[[], Awaitable[TableChange | str]]
 async def run(session: Session, bound: Bound, statement: s.CreateTableAs | s.AlterTable | s.CreateIndex, tag: str, compute: Compute) -> str:
     """Carries out the change that `compute` returns, unless it returns the command tag of a statement that changes nothing.
 
-    Raises 25001 inside a block.
+    Inside a block, the change is part of the block.
     """
     if session.settings["transaction_read_only"] == "on":
         raise e.ReadOnlySqlTransaction(f"cannot execute {tag} in a read-only transaction")
     if session.transaction.in_block:
-        raise e.ActiveSqlTransaction(f"{tag} cannot run inside a transaction block")
+        return await _in_block(session, bound, statement, compute)
     await committing.commit(session)
     session.transaction.writes = Pending()
     progress, reserve = session.serving.progress, ""
@@ -91,6 +92,28 @@ async def run(session: Session, bound: Bound, statement: s.CreateTableAs | s.Alt
         reserve = reserve or secrets.token_hex(8)
         await progress.wait_inbox(result)
     raise committing.could_not_serialize()
+
+
+async def _in_block(session: Session, bound: Bound, statement: s.CreateTableAs | s.AlterTable | s.CreateIndex, compute: Compute) -> str:
+    """Adds the change to the block: its definition, and its rows as pending writes."""
+    await committing.settle(session)
+    names, durable = session.catalog, session.naming.durable
+    resolution = await session.serving.workers.run_bounded(resolve, bound.text, names, durable)
+    check_change(statement, session.access.role, durable.with_resolution(resolution), session.client.database)
+    change = await compute()
+    if isinstance(change, str):
+        return change
+    before = session.naming.durable.items
+    await define(session, bound, change.sql)
+    created = [i for i in session.naming.durable.each(Table) if i.id not in before] if change.table == NEW_TABLE else []
+    table = created[0] if created else session.naming.durable.expect(Table, change.table)
+    snapshot = session.transaction.snapshot(session.serving)
+    assert snapshot is not None
+    rows = await asyncio.to_thread(net, change.rows)
+    rules = Rules(table, (), (), (), (), "")  # the rows satisfy those of the table, which no other transaction knows
+    effect = Effect(rows.num_rows, {table.id: rows}, reads=frozenset(change.reads), rules={table.id: rules})
+    session.transaction.writes.add(effect, snapshot.inbox)
+    return change.tag
 
 
 def _section(rows: pa.Table) -> bytes:
@@ -152,5 +175,6 @@ async def _with_rows(session: Session, text: str, tag: str, table: Table, after:
         session.access.authorize(plan),
         list(plan.relations),
         lambda cursor: altered_rows.changes(plan, Evaluation(cursor, (), style, catalog), names),
+        at=session.transaction.block_snapshot(session.serving),
     )
     return TableChange(text, table.id, rows, tuple(t.id for t in plan.relations), tag)

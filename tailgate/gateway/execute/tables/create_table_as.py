@@ -47,12 +47,13 @@ async def _created(session: Session, bound: Bound, statement: s.CreateTableAs, v
     sql = table.definition(statement.name, statement.options)
     if not statement.with_data:
         return TableChange(sql, NEW_TABLE, arrow_schema(table.columns, weight=True).empty_table(), (), TAG)
-    catalog, style, names = session.serving.progress.catalog, session.settings.style, session.catalog
+    style, names = session.settings.style, session.catalog
     scans = sorted(set(table.rows.scans))
     rows = await session.serving.queries.write(
         authorized,
-        [readable(catalog[relation]) for relation in scans],
+        [readable(session.naming.durable[relation]) for relation in scans],
         lambda cursor: fitted(Evaluation(cursor, values, style, names).query(table.rows), table.columns),
+        at=session.transaction.block_snapshot(session.serving),
     )
     return TableChange(sql, NEW_TABLE, weighted(rows, 1), scans, f"SELECT {rows.num_rows}")
 

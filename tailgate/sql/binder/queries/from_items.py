@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import View
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import (
     AmbiguousColumn,
@@ -17,6 +16,7 @@ from tailgate.lake.errors import (
     UndefinedColumn,
 )  # fmt: skip
 from tailgate.lake.types import BOOL, Field
+from tailgate.lake.uncommitted import is_evaluated
 from tailgate.sql.authorization import SELECT
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Closure, Level
@@ -148,7 +148,7 @@ def _relation(node: exp.Table, level: Level) -> Source:
     if at is not None:
         names.places[at] = item.id
     columns = item.columns[: names.widths.get(item.id)]
-    plan = plan_of_view(item, names, queries, at) if isinstance(item, View) else Scan(item.id, columns, item.key, item.name, at)
+    plan = plan_of_view(item, names, queries, at) if is_evaluated(item) else Scan(item.id, columns, item.key, item.name, at)
     if any(column.is_dropped for column in columns):
         present = tuple(Column(i, column.type) for i, column in enumerate(columns) if not column.is_dropped)
         columns = tuple(column for column in columns if not column.is_dropped)

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tailgate.lake.catalog import Catalog, View
+from tailgate.lake.catalog import Catalog, MaterializedView, View
 from tailgate.lake.errors import ProgramLimitExceeded
+from tailgate.lake.uncommitted import is_evaluated
 from tailgate.sql.binder.context import QueryBinder
 from tailgate.sql.binder.relation_names import ExpandedView, Names
 from tailgate.sql.binder.types.parameters import Parameters
@@ -27,7 +28,7 @@ VIEWS_MAX = 512  # in the cache, also temporary views; a plan takes 20 KB on ave
 _views: DefinitionCache[ExpandedView] = DefinitionCache(VIEWS_MAX)
 
 
-def plan_of_view(item: View, names: Names, queries: QueryBinder, at: int | None) -> Relation:
+def plan_of_view(item: View | MaterializedView, names: Names, queries: QueryBinder, at: int | None) -> Relation:
     """Returns the plan of a plain view that a text names, and records its privileges as needs of the text.
 
     If a statement names the view several times, it gets the same object each time. Raises 54000 if
@@ -40,7 +41,7 @@ def plan_of_view(item: View, names: Names, queries: QueryBinder, at: int | None)
     return view.plan
 
 
-def _expanded(item: View, names: Names, queries: QueryBinder) -> ExpandedView:
+def _expanded(item: View | MaterializedView, names: Names, queries: QueryBinder) -> ExpandedView:
     key = item.id, names.inside
     view = names.views.get(key)
     if view is None:
@@ -49,7 +50,7 @@ def _expanded(item: View, names: Names, queries: QueryBinder) -> ExpandedView:
     return view
 
 
-def _bound(item: View, names: Names, queries: QueryBinder) -> ExpandedView:
+def _bound(item: View | MaterializedView, names: Names, queries: QueryBinder) -> ExpandedView:
     """Binds the query of a view. The plan has the view's column names.
 
     The views that it reads are bound first, so many levels of views need few levels of calls.
@@ -63,7 +64,7 @@ def _bound(item: View, names: Names, queries: QueryBinder) -> ExpandedView:
     return below.expanded(plan)
 
 
-def _views_below(view: View, catalog: Catalog) -> Iterator[View]:
+def _views_below(view: View | MaterializedView, catalog: Catalog) -> Iterator[View | MaterializedView]:
     """Yields the plain views that a view reads directly or through other views, each after those that it reads."""
     visited: set[int] = set()
     waiting = [(view, False)]
@@ -75,4 +76,4 @@ def _views_below(view: View, catalog: Catalog) -> Iterator[View]:
             visited.add(item.id)
             waiting.append((item, True))
             lower = (catalog.items.get(id) for id in item.depends)
-            waiting += [(v, False) for v in lower if isinstance(v, View)]
+            waiting += [(v, False) for v in lower if is_evaluated(v)]

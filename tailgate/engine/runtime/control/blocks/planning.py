@@ -1,0 +1,196 @@
+"""Plans a statement that changes the catalog, without carrying it out: the statement and a catalog become a change.
+
+outside a block   plan ──► `Installation.install`
+in a block        plan over the catalog and the block's changes ──► the changes with those of the statement, for the session
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tailgate.engine import ddl
+from tailgate.engine.plan.views.replacements import readers
+from tailgate.engine.runtime.control.control import notice
+from tailgate.engine.runtime.control.new_items import Creation, NewItems, existing
+from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView
+from tailgate.lake.catalog.roles import OPERATOR_ID
+from tailgate.lake.control import StatementRequest
+from tailgate.lake.errors import ActiveSqlTransaction, DuplicateTable, FeatureNotSupported, ObjectNotInPrerequisiteState
+from tailgate.lake.uncommitted import is_local
+from tailgate.sql.sequence_definitions import create_sequence
+from tailgate.sql.statements import (
+    AlterItem,
+    AlterSchema,
+    AlterTable,
+    Comment,
+    CommentOnFunction,
+    CreateFunction,
+    CreateIndex,
+    CreateKsqldbItem,
+    CreateSchema,
+    CreateSequence,
+    CreateTable,
+    CreateView,
+    Drop,
+    DropFunction,
+    DropSchema,
+    Grant,
+    InsertStream,
+    Statement,
+    parse,
+)
+from tailgate.sql.statements.kinds import kind_of
+from tailgate.sql.tables.indexes import create_index
+
+Dropping = Drop | DropFunction | DropSchema
+Altering = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
+Defining = Creation | CreateIndex | CreateSequence | AlterTable | Dropping | Altering
+
+# the statements that a transaction block may contain: they change the catalog and nothing else
+IN_BLOCKS = (
+    CreateView | CreateTable | CreateFunction | CreateIndex | CreateSequence | AlterTable | Dropping | AlterItem | AlterSchema
+    | CreateSchema | Comment | CommentOnFunction | Grant
+)  # fmt: skip
+BLOCK_KINDS = ("table", "view", "materialized view", "index", "sequence")  # of objects that a block may drop or alter
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The change of a statement. `tag`: its command tag."""
+
+    tag: str
+    change: Change = field(default_factory=Change)
+    notices: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def views(self) -> tuple[Item, ...]:
+        """Returns the items that are backfilled after the change."""
+        return tuple(item for item in self.change.put if not item.ready)
+
+
+class Planning:
+    """Plans statements. Asks brokers and registries about sources and connections. Thread safe."""
+
+    def __init__(self, engine: Engine, new_items: NewItems) -> None:
+        self._engine, self._new_items = engine, new_items
+
+    def plan(self, statement: Defining, text: str, catalog: Catalog, creator: str | None, *, in_block: bool = False) -> Planned:
+        """Returns the change of a statement over a catalog that knows the statement's names. `in_block`: the gateway checks the rows."""
+        tag = kind_of(statement).tag
+        match statement:
+            case CreateIndex():
+                index, notices = create_index(statement, catalog)
+                if index is not None and index.enforced and not in_block:
+                    raise FeatureNotSupported("a unique index of a table needs the check of its rows")
+                return Planned("CREATE INDEX", Change() if index is None else Change(put=(index,)), tuple(map(asdict, notices)))
+            case CreateSequence():
+                if (old := existing(statement.name, catalog)) is not None and statement.if_not_exists:
+                    return Planned(tag, notices=(_skipping(old),))
+                return Planned(tag, Change(put=(create_sequence(statement, catalog, owner_id(creator, catalog)),)))
+            case AlterTable():
+                altered, change = ddl.alter_table(statement, catalog)
+                types = zip(altered.before.columns, altered.after.columns, strict=False)
+                if in_block and any(old.type != new.type for old, new in types):
+                    raise FeatureNotSupported(
+                        "ALTER COLUMN … TYPE in a transaction block is not supported",
+                        hint="Run ALTER TABLE outside a transaction block.",
+                    )
+                if (
+                    in_block
+                    and altered.changes_plans
+                    and any(isinstance(i, MaterializedView) for i in readers([altered.before.id], catalog))
+                ):
+                    raise FeatureNotSupported(
+                        "a change of NOT NULL in a transaction block is not supported for a table below a materialized view",
+                        hint="Run ALTER TABLE outside a transaction block.",
+                    )
+                return Planned(tag, change, tuple(notice(message, sqlstate) for message, sqlstate in altered.notices))
+            case Drop(kind=kind):
+                return _planned(f"DROP {kind.upper()}", *ddl.drop(statement, catalog))
+            case DropFunction():
+                return _planned(tag, *ddl.drop_function(statement, catalog))
+            case DropSchema():
+                return _planned(tag, *ddl.drop_schemas(statement, catalog))
+            case AlterItem(kind=kind):
+                return _planned(f"ALTER {kind.upper()}", *ddl.alter(statement, catalog))
+            case CreateSchema():
+                return _planned(tag, *ddl.create_schema(statement, creator, catalog))
+            case AlterSchema():
+                return Planned(tag, ddl.alter_schema(statement, catalog))
+            case Comment():
+                return Planned(tag, ddl.comment(statement, catalog))
+            case CommentOnFunction():
+                return Planned(tag, ddl.comment_on_function(statement, catalog))
+            case _ if isinstance(statement, ddl.RoleStatement):
+                return _planned(*ddl.change_roles(statement, catalog))
+            case _:
+                return self._create(statement, text, catalog, owner_id(creator, catalog))
+
+    def _create(self, statement: Creation, text: str, catalog: Catalog, owner: int) -> Planned:
+        """Returns the items of a CREATE statement. Views among them are not prepared for their fill."""
+        tag = kind_of(statement).tag
+        if isinstance(statement, CreateView) and statement.materialized:
+            tag = "CREATE MATERIALIZED VIEW"
+        elif isinstance(statement, CreateKsqldbItem):
+            tag = f"CREATE {statement.statement.type.upper()}"
+        old = None if isinstance(statement, CreateFunction) else existing(statement.name, catalog)
+        if old is not None and not isinstance(statement, CreateFunction | InsertStream) and statement.if_not_exists:
+            return Planned(tag, notices=(_skipping(old),))
+        items = self._new_items.of(statement, text, catalog, owner, old)
+        ddl.check_definitions(items, catalog)
+        return Planned(tag, Change(put=items))
+
+    # ---- in a block ------------------------------------------------------------------------------
+
+    def plan_in_block(self, request: StatementRequest) -> dict[str, Any]:
+        """Returns the answer of `POST /statement` for a statement of a block: the block's changes with those of the statement.
+
+        Raises 40001 if another transaction has changed a definition that the block relies on.
+        """
+        assert request.block is not None
+        newest, committed, block = self._engine.newest, self._engine.catalog, request.block
+        block.check(committed)
+        catalog = block.applied(committed).with_resolution(request.resolution)
+        statement = parse(request.sql)
+        if not isinstance(statement, IN_BLOCKS) or (isinstance(statement, Drop | AlterItem) and statement.kind not in BLOCK_KINDS):
+            raise ActiveSqlTransaction(f"{_name(statement)} cannot run inside a transaction block")
+        planned = self.plan(statement, request.sql, catalog, request.settings.get("role"), in_block=True)
+        check_in_block(planned.change)
+        changed = block.including(planned.change, committed)
+        notices = list(planned.notices)
+        return {"tag": planned.tag, "n": newest.n, "time": newest.time, "notices": notices, "block": changed.to_json()}
+
+
+def check_in_block(change: Change) -> None:
+    """Raises 0A000 or 55000 for a change that cannot be a part of a block."""
+    for item in change.put:
+        if item.replaces:
+            raise FeatureNotSupported(
+                f'replacing "{item.name}" in a transaction block is not supported, because a view has to be filled again',
+                hint="Run CREATE OR REPLACE outside a transaction block.",
+            )
+        if not item.ready and not is_local(item.id):
+            raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Try again when it is ready.")
+
+
+def _planned(tag: str, change: Change, notices: list[dict[str, Any]]) -> Planned:
+    return Planned(tag, change, tuple(notices))
+
+
+def _skipping(old: Item) -> dict[str, Any]:
+    return notice(f'relation "{old.name}" already exists, skipping', DuplicateTable.sqlstate)
+
+
+def _name(statement: Statement) -> str:
+    """Returns the name of a statement for messages."""
+    kind = getattr(statement, "kind", None)
+    if isinstance(statement, Drop | AlterItem):
+        return f"{'DROP' if isinstance(statement, Drop) else 'ALTER'} {str(kind).upper()}"
+    return kind_of(statement).tag or next(iter(kind_of(statement).parsers), "this statement")
+
+
+def owner_id(creator: str | None, catalog: Catalog) -> int:
+    """Returns the id of the role that will own a new item."""
+    return catalog.role(creator).id if creator else OPERATOR_ID

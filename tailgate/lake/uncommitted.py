@@ -1,0 +1,240 @@
+"""Changes of the catalog that a transaction block has made and not committed.
+
+    DDL in a block ──► the engine plans it over the catalog and the changes so far ──► `including` ──► the session's catalog: `applied`
+    COMMIT         ──► the engine: `check`, `renumbered` ──► one entry of the log with the changes and the rows
+
+Optimistic concurrency control, as for rows: a block records the definitions that it changes or relies on. If another transaction has
+changed one of them, the block fails with 40001. Privileges of roles are merged object by object, because GRANTs on different objects do
+not conflict.
+
+New objects have ids from FIRST_ID on, which are local to the block; COMMIT gives them ids of the catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeGuard
+
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sequence, Table, View
+from tailgate.lake.catalog.codec import decode, decode_change, encode, encode_change, encode_item
+from tailgate.lake.catalog.dropping import SEQUENCE
+from tailgate.lake.catalog.item_fields import ReaderFields, ReplaceableFields
+from tailgate.lake.catalog.items import known_columns
+from tailgate.lake.catalog.resolution import digest, version
+from tailgate.lake.catalog.roles import Role
+from tailgate.lake.errors import DuplicateSchema, SerializationFailure
+
+FIRST_ID = 1 << 26  # of the objects that a block creates; other ids are below it
+
+
+@dataclass(frozen=True, slots=True)
+class Uncommitted:
+    """The changes of one block.
+
+    - `change`: their sum. `next_id`: of the block's next object.
+    - `changed`: digests of existing items and schemas that the block changes or drops, by id.
+    - `dependents`: the items that depended on these items.
+    - `read`: versions of other existing items that the block's items depend on.
+    - `roles`: the roles that the block changes, as they were before.
+    """
+
+    change: Change = field(default_factory=Change)
+    next_id: int = FIRST_ID
+    changed: Mapping[int, str] = field(default_factory=dict)
+    dependents: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    read: Mapping[int, str] = field(default_factory=dict)
+    roles: Mapping[int, Role] = field(default_factory=dict)
+
+    @property
+    def created(self) -> frozenset[int]:
+        """Returns the ids of the items that the block has created."""
+        return frozenset(item.id for item in self.change.put if is_local(item.id))
+
+    def applied(self, catalog: Catalog) -> Catalog:
+        """Returns the catalog as the block sees it. Raises 40001 if the block conflicts with the privileges in it."""
+        return replace(catalog.apply(replace(self.change, put_roles=self._merged_roles(catalog))), next_id=self.next_id)
+
+    def including(self, change: Change, catalog: Catalog) -> Uncommitted:
+        """Returns the changes with a further one, which was planned over `applied(catalog)`."""
+        existing = [*(i.id for i in change.put), *change.drop, *(s.id for s in change.put_schemas), *change.drop_schemas]
+        changed = {id: text for id in existing if (text := _digest(catalog, id)) is not None}
+        dependents = {id: _dependents(catalog, id) for id in changed if id in catalog.items}
+        depends = {id for item in change.put for id in (*item.depends, *referenced(item))}
+        read = {id: version(catalog[id]) for id in depends if id in catalog.items}
+        roles = {role.id: catalog.all_roles()[role.id] for role in change.put_roles}
+        ids = [id for item in change.put for id in (item.id, item.errors)] + [schema.id for schema in change.put_schemas]
+        return Uncommitted(
+            _sum(self.change, replace(change, put=tuple(map(_readable, change.put)))),
+            max([self.next_id, *(id + 1 for id in ids if is_local(id))]),
+            {**changed, **self.changed},
+            {**dependents, **self.dependents},
+            {**read, **self.read},
+            {**roles, **self.roles},
+        )
+
+    def moved(self, sequences: Iterable[Sequence]) -> Uncommitted:
+        """Returns the changes with the positions of these sequences, which the block has created."""
+        positions = {sequence.id: sequence for sequence in sequences}
+
+        def at(item: Item) -> Item:
+            if not isinstance(item, Sequence) or item.id not in positions:
+                return item
+            return replace(item, position=positions[item.id].position, called=positions[item.id].called)
+
+        return replace(self, change=replace(self.change, put=tuple(map(at, self.change.put))))
+
+    def check(self, catalog: Catalog) -> None:
+        """Raises 40001 if another transaction has changed a definition that the block relies on, 42P07 or 42P06 if a name was taken."""
+        own = self.change
+        for id, before in self.changed.items():
+            if _digest(catalog, id) != before:
+                raise conflict()
+        for id, ids in self.dependents.items():
+            if _dependents(catalog, id) != ids:
+                raise conflict()
+        for id, before in self.read.items():
+            if id not in self.changed and (id not in catalog.items or version(catalog[id]) != before):
+                raise conflict()
+        after = self.applied(catalog)
+        schemas = after.all_schemas()
+        for item in after.items.values():
+            if item.schema not in schemas:
+                raise conflict()  # another transaction has dropped the schema, or has created an item in a schema that the block drops
+            if any(table not in after.items for table in referenced(item)):
+                raise conflict()
+        names = {(i.name, i.schema, i.namespace): i for i in catalog.visible if i.id not in own.drop}
+        replaced = {item.id for item in own.put}
+        for item in own.put:
+            other = names.get((item.name, item.schema, item.namespace))
+            if other is not None and other.id not in replaced:
+                catalog.check_new(item.name, schemas[item.schema], item.namespace)
+        for schema in own.put_schemas:
+            if any(s.name == schema.name and s.id != schema.id and s.id not in own.drop_schemas for s in after.all_schemas().values()):
+                raise DuplicateSchema(f'schema "{schema.name}" already exists')
+
+    def renumbered(self, catalog: Catalog) -> tuple[Change, dict[int, int]]:
+        """Returns the change for the catalog, and the new ids of the block's objects."""
+        ids = {id: id - FIRST_ID + catalog.next_id for id in range(FIRST_ID, self.next_id)}
+        change = self.change
+        roles = [replace(r, grants={ids.get(o, o): p for o, p in r.grants.items()}) for r in self._merged_roles(catalog)]
+        schemas = [replace(schema, id=ids.get(schema.id, schema.id)) for schema in change.put_schemas]
+        items = tuple(_renumbered(item, ids) for item in change.put)
+        return replace(change, put=items, put_roles=tuple(roles), put_schemas=tuple(schemas)), ids
+
+    def _merged_roles(self, catalog: Catalog) -> tuple[Role, ...]:
+        """Returns the changed roles, with privileges that others have got meanwhile. Raises 40001 if both changed those on one object."""
+        merged = []
+        for role in self.change.put_roles:
+            before, now = self.roles[role.id], catalog.all_roles().get(role.id)
+            if now is None:
+                raise conflict()
+            grants = dict(now.grants)
+            for object in {*before.grants, *role.grants}:
+                if before.grants.get(object) == role.grants.get(object):
+                    continue
+                if now.grants.get(object) != before.grants.get(object):
+                    raise conflict()
+                grants.pop(object, None)
+                if object in role.grants:
+                    grants[object] = role.grants[object]
+            merged.append(replace(now, grants=grants))
+        return tuple(merged)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "change": encode_change(self.change),
+            "next_id": self.next_id,
+            "changed": {str(id): digest for id, digest in self.changed.items()},
+            "dependents": {str(id): list(ids) for id, ids in self.dependents.items()},
+            "read": {str(id): version for id, version in self.read.items()},
+            "roles": [encode(role) for role in self.roles.values()],
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Uncommitted:
+        roles = [decode(Role, role) for role in data["roles"]]
+        return Uncommitted(
+            decode_change(data["change"]),
+            data["next_id"],
+            {int(id): digest for id, digest in data["changed"].items()},
+            {int(id): tuple(ids) for id, ids in data["dependents"].items()},
+            {int(id): version for id, version in data["read"].items()},
+            {role.id: role for role in roles},
+        )
+
+
+def is_local(id: int) -> bool:
+    """Returns whether a block has created the object and has not committed it."""
+    return FIRST_ID <= id < 1 << 28
+
+
+def referenced(item: Item) -> tuple[int, ...]:
+    """Returns the ids of the tables that the foreign keys of an item reference."""
+    return tuple(key.table for key in item.foreign_keys) if isinstance(item, Table) else ()
+
+
+def is_evaluated(item: Item | None) -> TypeGuard[View | MaterializedView]:
+    """Returns whether a query evaluates the definition of the item: a plain view, or a materialized view that is not committed."""
+    return isinstance(item, View) or (isinstance(item, MaterializedView) and is_local(item.id))
+
+
+def conflict() -> SerializationFailure:
+    """Returns the error of a block that relies on a definition that another transaction has changed."""
+    return SerializationFailure("could not serialize access due to concurrent update", hint="The transaction might succeed if retried.")
+
+
+def _sum(first: Change, second: Change) -> Change:
+    """Returns a change with the effect of two, one after the other, without objects that the block has created and dropped."""
+    drop, drop_schemas = {*first.drop, *second.drop}, {*first.drop_schemas, *second.drop_schemas}
+    items = {i.id: i for i in (*first.put, *second.put) if i.id not in second.drop}
+    schemas = {s.id: s for s in (*first.put_schemas, *second.put_schemas) if s.id not in second.drop_schemas}
+    roles = {r.id: r for r in (*first.put_roles, *second.put_roles)}
+    return Change(
+        tuple(items.values()),
+        _existing(drop),
+        tuple(roles.values()),
+        put_schemas=tuple(schemas.values()),
+        drop_schemas=_existing(drop_schemas),
+    )
+
+
+def _existing(ids: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(id for id in ids if not is_local(id)))
+
+
+def _digest(catalog: Catalog, id: int) -> str | None:
+    """Returns a digest of all that is known of an item or a schema, or None if there is none with this id."""
+    if (item := catalog.items.get(id)) is not None:
+        return digest(encode_item(item))
+    schema = catalog.all_schemas().get(id)
+    return None if schema is None else digest(encode(schema))
+
+
+def _dependents(catalog: Catalog, id: int) -> tuple[int, ...]:
+    return tuple(sorted(item.id for item in catalog.dependents(id)))
+
+
+def _readable(item: Item) -> Item:
+    """Returns the item as the block sees it: a new materialized view is evaluated as a plain view, and filled after COMMIT."""
+    return replace(item, ready=True) if is_local(item.id) else item
+
+
+def _renumbered(item: Item, ids: Mapping[int, int]) -> Item:
+    """Returns the item with the new ids of all objects that it mentions. A new materialized view is not ready: COMMIT fills it."""
+
+    def new(id: int) -> int:
+        return ids.get(id, id)
+
+    if isinstance(item, MaterializedView) and is_local(item.id):
+        item = replace(item, ready=False)
+    item = replace(item, id=new(item.id), errors=new(item.errors), depends=tuple(map(new, item.depends)), schema=new(item.schema))
+    if isinstance(item, ReaderFields):
+        item = replace(item, known_columns={new(id): count for id, count in known_columns(item).items()})
+    if isinstance(item, ReplaceableFields):
+        item = replace(item, group=new(item.group))
+    if isinstance(item, Table):
+        texts = {c: SEQUENCE.sub(lambda match: f"'{new(int(match[1]))}'::regclass", text) for c, text in item.defaults.items()}
+        keys = tuple(replace(key, table=new(key.table)) for key in item.foreign_keys)
+        item = replace(item, defaults=texts, foreign_keys=keys)
+    return item

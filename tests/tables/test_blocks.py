@@ -1,0 +1,225 @@
+"""Transaction blocks that change the catalog: other sessions see all of a block or nothing, also if the engine is killed.
+
+`blocks.sql` compares what one session sees with PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tailgate.lake.folder import Lake
+from tests.tables.test_crash import engine
+from tests.tables.world import Served, World
+
+STEPS = (
+    "block.entered:1",  # the rows are in the inbox, and not committed
+    "entry.half:2",  # halfway through writing the log entry; the first one is that of the epoch
+    "entry.link:2",  # before its link
+    "entry.linked:2",  # after its link
+)
+COMMITTED = ("entry.linked:2",)  # steps after which the block is committed
+
+
+def connect(world: World) -> psycopg.Connection[Any]:
+    return psycopg.connect(world.dsn, autocommit=True)
+
+
+def names(connection: psycopg.Connection[Any]) -> list[str]:
+    return [name for (name,) in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")]
+
+
+def test_other_sessions_see_nothing_before_the_commit(world: World) -> None:
+    with connect(world) as first, connect(world) as second:
+        first.execute("CREATE TABLE t (a int)")
+        first.execute("BEGIN")
+        first.execute("CREATE TABLE u AS SELECT 1 AS b")
+        first.execute("INSERT INTO t VALUES (1)")
+        first.execute("ALTER TABLE t RENAME TO t_old")
+        assert names(second) == ["t"]
+        assert second.execute("SELECT * FROM t").fetchall() == []
+        first.execute("COMMIT")
+        assert names(second) == ["t_old", "u"]
+        assert second.execute("SELECT a, b FROM t_old, u").fetchall() == [(1, 1)]
+
+
+def test_two_blocks_create_the_same_name(world: World) -> None:
+    with connect(world) as first, connect(world) as second:
+        for connection in (first, second):
+            connection.execute("BEGIN")
+            connection.execute("CREATE TABLE t (a int)")
+            connection.execute("INSERT INTO t VALUES (1)")
+        first.execute("COMMIT")
+        with pytest.raises(errors.DuplicateTable, match='relation "t" already exists'):
+            second.execute("COMMIT")
+        assert second.execute("SELECT * FROM t").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE t",
+        "ALTER TABLE t RENAME TO w",
+        "ALTER TABLE t ADD COLUMN n int",
+        "CREATE VIEW v AS SELECT a FROM t",
+        "COMMENT ON TABLE t IS 'x'",
+    ],
+)
+@pytest.mark.parametrize("change", ["DROP TABLE t", "ALTER TABLE t RENAME TO u", "ALTER TABLE t ADD COLUMN m int"])
+def test_an_object_changed_meanwhile(world: World, change: str, statement: str) -> None:
+    with connect(world) as first, connect(world) as second:
+        first.execute("CREATE TABLE t (a int)")
+        first.execute("BEGIN")
+        first.execute(change)
+        first.execute("CREATE TABLE other (a int)")
+        second.execute(statement)
+        with pytest.raises(errors.SerializationFailure):
+            first.execute("COMMIT")
+        assert "other" not in names(first)
+        first.execute("CREATE TABLE other (a int)")
+
+
+def test_a_view_over_a_table_that_is_dropped_meanwhile(world: World) -> None:
+    with connect(world) as first, connect(world) as second:
+        first.execute("CREATE TABLE t (a int)")
+        first.execute("BEGIN")
+        first.execute("CREATE VIEW v AS SELECT a FROM t")
+        second.execute("DROP TABLE t")
+        with pytest.raises(errors.SerializationFailure):
+            first.execute("COMMIT")
+        with pytest.raises(errors.UndefinedTable):
+            first.execute("SELECT * FROM v")
+
+
+def test_a_schema_that_is_dropped_meanwhile(world: World) -> None:
+    with connect(world) as first, connect(world) as second:
+        first.execute("CREATE SCHEMA s")
+        first.execute("BEGIN")
+        first.execute("CREATE TABLE s.t (a int)")
+        second.execute("DROP SCHEMA s")
+        with pytest.raises(errors.SerializationFailure):
+            first.execute("COMMIT")
+        first.execute("CREATE SCHEMA s")
+        first.execute("BEGIN")
+        first.execute("DROP SCHEMA s")
+        second.execute("CREATE TABLE s.t (a int)")
+        with pytest.raises(errors.SerializationFailure):
+            first.execute("COMMIT")
+        assert second.execute("SELECT * FROM s.t").fetchall() == []
+
+
+def test_privileges_on_different_objects_do_not_conflict(world: World) -> None:
+    with connect(world) as first, connect(world) as second:
+        first.execute("CREATE ROLE reader")
+        for number, connection in enumerate((first, second)):
+            connection.execute("BEGIN")
+            connection.execute(f"CREATE TABLE t{number} (a int)")
+            connection.execute(f"GRANT SELECT ON t{number} TO reader")
+        first.execute("COMMIT")
+        second.execute("COMMIT")
+        query = "SELECT has_table_privilege('reader', 't0', 'SELECT'), has_table_privilege('reader', 't1', 'SELECT')"
+        assert first.execute(query).fetchall() == [(True, True)]
+
+
+def test_rows_conflict_as_in_other_blocks(world: World) -> None:
+    with connect(world) as first, connect(world) as second:
+        first.execute("CREATE TABLE t (a int PRIMARY KEY)")
+        first.execute("BEGIN")
+        first.execute("INSERT INTO t VALUES (1)")
+        first.execute("CREATE TABLE u (a int)")
+        second.execute("INSERT INTO t VALUES (1)")
+        with pytest.raises(errors.SerializationFailure):
+            first.execute("COMMIT")
+        assert names(first) == ["t"]
+        first.execute("BEGIN")
+        first.execute("INSERT INTO t VALUES (2)")
+        first.execute("CREATE TABLE u (a int)")
+        first.execute("COMMIT")
+        with pytest.raises(errors.UniqueViolation):  # the rows of the block count for later writes
+            second.execute("INSERT INTO t VALUES (2)")
+
+
+def test_many_sessions_create_rename_and_drop_the_same_names(world: World) -> None:
+    """Each block replaces a table by a new one, as dbt does. Every block is committed once or fails with 40001 or 42P07."""
+    with connect(world) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 0 AS n")
+    committed: list[int] = []
+    unexpected: list[BaseException] = []
+
+    def replace(number: int) -> None:
+        with connect(world) as connection:
+            for _ in range(4):
+                try:
+                    with connection.transaction():
+                        connection.execute("CREATE TABLE t_tmp AS SELECT n + 1 AS n FROM t")
+                        connection.execute("ALTER TABLE t RENAME TO t_old")
+                        connection.execute("ALTER TABLE t_tmp RENAME TO t")
+                        connection.execute("DROP TABLE t_old")
+                    committed.append(number)
+                except (errors.SerializationFailure, errors.DuplicateTable):
+                    pass
+                except BaseException as error:  # noqa: BLE001  # reported below
+                    unexpected.append(error)
+
+    threads = [threading.Thread(target=replace, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not unexpected
+    with connect(world) as connection:
+        assert names(connection) == ["t"]
+        assert connection.execute("SELECT n FROM t").fetchall() == [(len(committed),)]
+    assert committed
+
+
+def test_what_a_block_may_not_contain(world: World) -> None:
+    with connect(world) as connection:
+        connection.execute("CREATE TABLE t (a int)")
+        for statement in ("CREATE ROLE r", "CREATE SUBSCRIPTION s FROM t", "CREATE SECRET x AS 'y'", "DROP SOURCE t", "DROP ROLE r"):
+            with pytest.raises(errors.ActiveSqlTransaction), connection.transaction():
+                connection.execute(statement)
+        with connection.transaction():
+            connection.execute("CREATE TABLE u (a int)")
+            with pytest.raises(errors.FeatureNotSupported), connection.transaction():
+                connection.execute("TAIL u")
+
+
+def test_killed_at_every_step_of_a_commit(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    child = engine(lake.path, "")
+    child.wait_ready(child.announced, timedelta(seconds=60))
+    served = Served(lake)
+    try:
+        with psycopg.connect(served.dsn, autocommit=True) as connection:
+            connection.execute("CREATE TABLE t (a int PRIMARY KEY)")
+        for number, step in enumerate(STEPS):
+            child.stop(timedelta(seconds=1))
+            child = engine(lake.path, step)
+            child.wait_ready(child.announced, timedelta(seconds=60))
+            with psycopg.connect(served.dsn, autocommit=True) as connection:
+                connection.execute("BEGIN")
+                connection.execute("INSERT INTO t VALUES (%s)", (number,))
+                connection.execute(f"CREATE TABLE u{number} AS SELECT * FROM t")
+                connection.execute(f"CREATE VIEW v{number} AS SELECT * FROM u{number}")
+                with pytest.raises((psycopg.OperationalError, errors.SystemError)):
+                    connection.execute("COMMIT")
+            assert child.wait(timedelta(seconds=120)) is not None, step
+            child = engine(lake.path, "")
+            child.wait_ready(child.announced, timedelta(seconds=60))
+            with psycopg.connect(served.dsn, autocommit=True) as connection:
+                connection.execute("INSERT INTO t VALUES (%s)", (100 + number,))  # also waits for the new engine's entries
+                is_there = connection.execute("SELECT count(*) FROM t WHERE a = %s", (number,)).fetchone() == (1,)
+                assert is_there == (step in COMMITTED), step
+                assert (f"u{number}" in names(connection)) == is_there
+                if is_there:
+                    assert (number,) in connection.execute(f"SELECT a FROM v{number}").fetchall()
+    finally:
+        served.close()
+        child.stop(timedelta(seconds=1))
