@@ -5,8 +5,6 @@ Tests call its operations and can make their file accesses fail.
 
 from __future__ import annotations
 
-import json
-import struct
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -20,6 +18,7 @@ from tailgate.engine.runtime.control.statements import Statements
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.engine.runtime.ticks.writes import Writes
 from tailgate.lake.catalog import Item
+from tailgate.lake.control import Part, Write
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import stream
 from tailgate.lake.types import arrow_schema
@@ -111,5 +110,4 @@ def write_body(table: Item, added: Sequence[tuple[Any, ...]]) -> bytes:
     schema = arrow_schema(table.columns, weight=True)
     columns = [*zip(*added, strict=True), [1] * len(added)]
     changes = stream(pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema))
-    head = json.dumps({"base": 0, "reads": [], "parts": [{"table": table.id, "changes": len(changes), "keys": 0}]})
-    return struct.pack(">I", len(head)) + head.encode() + changes
+    return Write(0, (), (Part(table.id, changes, memoryview(b"").cast("Q")),)).encode()
