@@ -28,11 +28,11 @@ from tailgate.gateway.execute import (
     explain,
     queries,
     show,
+    silences,
     subscriptions,
     time_expressions,
     tokens,
 )
-from tailgate.gateway.execute.monitoring import silences
 from tailgate.gateway.execute.tables import changes, copy_in, create_table_as
 from tailgate.gateway.execute.tables import writes as table_writes
 from tailgate.gateway.ksqldb import targets

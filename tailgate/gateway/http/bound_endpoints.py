@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tailgate.gateway.http.json_rows import object_writer, row_writer, text_value_writer, value_writer
+from tailgate.gateway.encode.json_rows import object_writer, row_writer, text_value_writer, value_writer
 from tailgate.gateway.http.routes import check_names
 from tailgate.gateway.serving.lookup_plans import Lookup, equalities_of, lookup_of
 from tailgate.gateway.serving.prepared import Prepared, bind

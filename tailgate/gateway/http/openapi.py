@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from tailgate.gateway.encode.json_rows import LARGE_NUMBERS, Numbers
 from tailgate.gateway.http.bound_endpoints import PAGING, BoundEndpoint
-from tailgate.gateway.http.json_rows import LARGE_NUMBERS, Numbers
 from tailgate.lake.types import Field, Type
 
 PATH = "/openapi.json"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailgate.gateway.http.json_rows import row_writer
+from tailgate.gateway.encode.json_rows import row_writer
 from tailgate.gateway.serving.prepared import Prepared, bind
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake.catalog import Alert, Catalog, known_columns
