@@ -1,32 +1,20 @@
-"""Statements that the session executes: transactions, settings, prepared statements. Each function returns a command tag."""
+"""Statements that the session executes: settings, prepared statements. Each function returns a command tag."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailgate.gateway.execute import committing, cursors
-from tailgate.gateway.execute.tables import block_commits
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
-from tailgate.gateway.session.transactions import Move, State
+from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.definitions import find
 from tailgate.lake import errors as e
 from tailgate.lake.catalog.names import list_of
 from tailgate.sql import statements as s
 
 
-def begin(session: Session, bound: Bound, statement: s.Begin, values: Sequence[object]) -> str:
-    transaction = session.transaction
-    if transaction.in_block:
-        session.notice("there is already a transaction in progress", "WARNING", "25001")
-    else:
-        session.settings.begin()
-    transaction.move(Move.BEGIN)
-    _modes(session, statement.modes)
-    return "START TRANSACTION" if statement.start else "BEGIN"
-
-
-def _modes(session: Session, modes: Sequence[str], prefix: str = "transaction_", *, local: bool = True) -> None:
+def set_modes(session: Session, modes: Sequence[str], prefix: str = "transaction_", *, local: bool = True) -> None:
+    """Sets the modes of a transaction, or with another prefix the defaults of later ones."""
     for mode in modes:
         if mode.startswith("isolation level "):
             session.settings.set(f"{prefix}isolation", mode.removeprefix("isolation level "), local=local)
@@ -36,60 +24,6 @@ def _modes(session: Session, modes: Sequence[str], prefix: str = "transaction_",
             session.settings.set(f"{prefix}deferrable", "on" if mode == "deferrable" else "off", local=local)
 
 
-async def end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, values: Sequence[object]) -> str:
-    transaction = session.transaction
-    commits = isinstance(statement, s.Commit)
-    if commits and transaction.state is State.BLOCK:
-        try:
-            await cursors.hold(session)
-            await block_commits.commit(session)
-        except BaseException:
-            transaction.move(Move.ROLLBACK)  # as in PostgreSQL, a COMMIT that fails ends the block
-            session.end_block(undo=True)
-            raise
-    if not transaction.in_block:
-        if statement.chain:
-            raise e.NoActiveSqlTransaction(f"{'COMMIT' if commits else 'ROLLBACK'} AND CHAIN can only be used in transaction blocks")
-        session.notice("there is no transaction in progress", "WARNING", "25P01")
-    undone = not commits or transaction.state is State.FAILED
-    was_block = transaction.in_block
-    transaction.move(Move.COMMIT if commits else Move.ROLLBACK)
-    session.portals.drop_all()
-    if was_block:
-        session.end_block(undo=undone)
-    if statement.chain:
-        session.settings.begin()
-        transaction.move(Move.BEGIN)
-    return "ROLLBACK" if undone else "COMMIT"
-
-
-def _block(session: Session, words: str) -> None:
-    if not session.transaction.in_block:
-        raise e.NoActiveSqlTransaction(f"{words} can only be used in transaction blocks")
-
-
-async def savepoint(session: Session, bound: Bound, statement: s.Savepoint, values: Sequence[object]) -> str:
-    _block(session, "SAVEPOINT")
-    await committing.settle(session)
-    session.memory.charge_savepoints(len(session.transaction.savepoints) + 1)
-    transaction = session.transaction
-    transaction.savepoints.append((statement.name, len(transaction.writes), session.settings.mark(), transaction.definitions))
-    return "SAVEPOINT"
-
-
-def release(session: Session, bound: Bound, statement: s.Release, values: Sequence[object]) -> str:
-    _block(session, "RELEASE SAVEPOINT")
-    session.transaction.back_to(statement.name, keep=False)
-    return "RELEASE"
-
-
-def rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, values: Sequence[object]) -> str:
-    _block(session, "ROLLBACK TO SAVEPOINT")
-    session.settings.back(session.transaction.back_to(statement.name, keep=True))
-    session.transaction.move(Move.RECOVER)
-    return "ROLLBACK"
-
-
 def set_value(session: Session, bound: Bound, statement: s.Set, values: Sequence[object]) -> str:
     name = statement.name.lower()
     if name in ("transaction", "session characteristics", "session characteristics as transaction"):
@@ -97,9 +31,9 @@ def set_value(session: Session, bound: Bound, statement: s.Set, values: Sequence
             if not session.transaction.in_block:
                 session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
                 return "SET"
-            _modes(session, statement.values)
+            set_modes(session, statement.values)
         else:
-            _modes(session, statement.values, "default_transaction_", local=False)
+            set_modes(session, statement.values, "default_transaction_", local=False)
         return "SET"
     if name == "transaction snapshot":
         _import(session, statement.values[0])

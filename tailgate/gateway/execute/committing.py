@@ -26,9 +26,9 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.writes.evaluation import Effect, Evaluation, immediate
 from tailgate.gateway.writes.insert_groups import ALL_ALONE, MEMBER_ROWS_MAX, Sent, evaluate
-from tailgate.gateway.writes.modifiers import fitted
 from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, TruncatePlan, WritePlan
+from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.lake.catalog import Item, MaterializedView
 from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
 from tailgate.sql.authorization import Authorized

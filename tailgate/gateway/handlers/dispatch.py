@@ -33,6 +33,7 @@ from tailgate.gateway.execute import (
     time_expressions,
     tokens,
 )
+from tailgate.gateway.execute.blocks import transactions
 from tailgate.gateway.execute.tables import changes, copy_in, create_table_as
 from tailgate.gateway.execute.tables import writes as table_writes
 from tailgate.gateway.ksqldb import targets
@@ -195,12 +196,12 @@ EXECUTORS: dict[type, Executor] = {
     s.Prepare: Executor(_prepare),
     s.Execute: Executor(_execute, _bind_execute),
     s.Deallocate: Executor(commands.deallocate),
-    s.Begin: Executor(commands.begin),
-    s.Commit: Executor(commands.end),
-    s.Rollback: Executor(commands.end),
-    s.Savepoint: Executor(commands.savepoint),
-    s.Release: Executor(commands.release),
-    s.RollbackTo: Executor(commands.rollback_to),
+    s.Begin: Executor(transactions.begin),
+    s.Commit: Executor(transactions.end),
+    s.Rollback: Executor(transactions.end),
+    s.Savepoint: Executor(transactions.savepoint),
+    s.Release: Executor(transactions.release),
+    s.RollbackTo: Executor(transactions.rollback_to),
     s.Set: Executor(commands.set_value),
     s.SetConstraints: Executor(constraints.set_mode),
     s.Reset: Executor(commands.reset),

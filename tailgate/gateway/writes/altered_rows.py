@@ -15,8 +15,8 @@ import pyarrow as pa
 from tailgate.gateway.mirrors.mirror import registered
 from tailgate.gateway.writes.constraints import keys
 from tailgate.gateway.writes.evaluation import Evaluation
-from tailgate.gateway.writes.modifiers import fitted
-from tailgate.gateway.writes.query import Query, query_of
+from tailgate.gateway.writes.rows.modifiers import fitted
+from tailgate.gateway.writes.rows.query import Query, query_of
 from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.constraints import Key, Reference

@@ -24,9 +24,9 @@ from tailgate.gateway.writes.constraints.keys import all_hashes, existing, moved
 from tailgate.gateway.writes.constraints.references import References
 from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable
 from tailgate.gateway.writes.constraints.violations import Violations, of_row
-from tailgate.gateway.writes.modifiers import fitted
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, TruncatePlan, WritePlan
-from tailgate.gateway.writes.query import Query
+from tailgate.gateway.writes.rows.modifiers import fitted
+from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Catalog, Item, Table
 from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.errors import CardinalityViolation, StatementTooComplex

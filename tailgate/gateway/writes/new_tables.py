@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from tailgate.gateway.serving.prepared import declared
 from tailgate.gateway.writes.plans import parameter_types
-from tailgate.gateway.writes.query import Query, query_of
+from tailgate.gateway.writes.rows.query import Query, query_of
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import DuplicateColumn, InvalidTableDefinition, SyntaxError_

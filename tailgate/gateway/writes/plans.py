@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tailgate.gateway.serving.prepared import declared
 from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable, relations, rendered, size
-from tailgate.gateway.writes.query import Query, numbered, query_of
+from tailgate.gateway.writes.rows.query import Query, numbered, query_of
 from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.constraints import Key
 from tailgate.lake.errors import FeatureNotSupported

@@ -13,8 +13,8 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import new_tables
 from tailgate.gateway.writes.evaluation import Evaluation
-from tailgate.gateway.writes.modifiers import fitted
 from tailgate.gateway.writes.new_tables import NewTable
+from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.lake import errors as e
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.control import NEW_TABLE

@@ -27,8 +27,8 @@ from tailgate.gateway.writes.constraints import keys
 from tailgate.gateway.writes.constraints.hashes import hashes, salted
 from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable
 from tailgate.gateway.writes.constraints.violations import Violations
-from tailgate.gateway.writes.modifiers import fitted
-from tailgate.gateway.writes.query import Query
+from tailgate.gateway.writes.rows.modifiers import fitted
+from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Item, Table
 from tailgate.lake.catalog.formats import ReferentialAction
 from tailgate.lake.constraints import Reference

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tailgate.gateway.writes.query import Query, query_of
+from tailgate.gateway.writes.rows.query import Query, query_of
 from tailgate.lake.catalog import Table
 from tailgate.lake.constraints import Key, Reference
 from tailgate.sql.plan.writes import TableRules

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tailgate.gateway.writes.constraints.keys import shown
 from tailgate.gateway.writes.constraints.rules import Rules
-from tailgate.gateway.writes.query import Query
+from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.errors import CheckViolation, ForeignKeyViolation, NotNullViolation, TailgateError, UniqueViolation

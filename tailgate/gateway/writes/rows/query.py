@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from tailgate.gateway.serving.prepared import PLAN_FACTOR, check_joins, numbers, scans
-from tailgate.gateway.writes.constants import constants
+from tailgate.gateway.writes.rows.constants import constants
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.lake.types import Field
 from tailgate.sql import plan

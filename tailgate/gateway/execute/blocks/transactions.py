@@ -1,0 +1,79 @@
+"""Statements that begin and end transactions and savepoints. Each function returns a command tag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailgate.gateway.execute import committing, cursors
+from tailgate.gateway.execute.blocks import commits
+from tailgate.gateway.execute.commands import set_modes
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.portals import Bound
+from tailgate.gateway.session.transactions import Move, State
+from tailgate.lake import errors as e
+from tailgate.sql import statements as s
+
+
+def begin(session: Session, bound: Bound, statement: s.Begin, values: Sequence[object]) -> str:
+    transaction = session.transaction
+    if transaction.in_block:
+        session.notice("there is already a transaction in progress", "WARNING", "25001")
+    else:
+        session.settings.begin()
+    transaction.move(Move.BEGIN)
+    set_modes(session, statement.modes)
+    return "START TRANSACTION" if statement.start else "BEGIN"
+
+
+async def end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, values: Sequence[object]) -> str:
+    transaction = session.transaction
+    is_commit = isinstance(statement, s.Commit)
+    if is_commit and transaction.state is State.BLOCK:
+        try:
+            await cursors.hold(session)
+            await commits.commit(session)
+        except BaseException:
+            transaction.move(Move.ROLLBACK)  # as in PostgreSQL, a COMMIT that fails ends the block
+            session.end_block(undo=True)
+            raise
+    if not transaction.in_block:
+        if statement.chain:
+            raise e.NoActiveSqlTransaction(f"{'COMMIT' if is_commit else 'ROLLBACK'} AND CHAIN can only be used in transaction blocks")
+        session.notice("there is no transaction in progress", "WARNING", "25P01")
+    undone = not is_commit or transaction.state is State.FAILED
+    was_block = transaction.in_block
+    transaction.move(Move.COMMIT if is_commit else Move.ROLLBACK)
+    session.portals.drop_all()
+    if was_block:
+        session.end_block(undo=undone)
+    if statement.chain:
+        session.settings.begin()
+        transaction.move(Move.BEGIN)
+    return "ROLLBACK" if undone else "COMMIT"
+
+
+def _block(session: Session, words: str) -> None:
+    if not session.transaction.in_block:
+        raise e.NoActiveSqlTransaction(f"{words} can only be used in transaction blocks")
+
+
+async def savepoint(session: Session, bound: Bound, statement: s.Savepoint, values: Sequence[object]) -> str:
+    _block(session, "SAVEPOINT")
+    await committing.settle(session)
+    session.memory.charge_savepoints(len(session.transaction.savepoints) + 1)
+    transaction = session.transaction
+    transaction.savepoints.append((statement.name, len(transaction.writes), session.settings.mark(), transaction.definitions))
+    return "SAVEPOINT"
+
+
+def release(session: Session, bound: Bound, statement: s.Release, values: Sequence[object]) -> str:
+    _block(session, "RELEASE SAVEPOINT")
+    session.transaction.back_to(statement.name, keep=False)
+    return "RELEASE"
+
+
+def rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, values: Sequence[object]) -> str:
+    _block(session, "ROLLBACK TO SAVEPOINT")
+    session.settings.back(session.transaction.back_to(statement.name, keep=True))
+    session.transaction.move(Move.RECOVER)
+    return "ROLLBACK"

@@ -1,0 +1,1 @@
+"""The rows of a write: constants, queries, and the modifiers of columns."""
