@@ -1,4 +1,4 @@
-"""ksqlDB's HTTP API in front of a gateway: Starlette on Hypercorn, over HTTP/1.1 and HTTP/2 (ADR 0017).
+"""ksqlDB's HTTP API in front of a gateway: Starlette on Hypercorn, over HTTP/1.1 and HTTP/2 (ADR 0016).
 
     client ──POST /ksql────────► app ──► statements ──► sessions ──PostgreSQL wire──► gateway, dialect ksqldb_http
            ◄── entities ────────
