@@ -47,6 +47,8 @@ final class KsqldbJsonFormat extends Format {
       return values == null ? null : new GenericInternalRow(values);
     } catch (IOException e) {
       throw Jsonb.invalid(e);
+    } catch (NumberFormatException e) {  // an exponent that is no int
+      throw Jsonb.numericOverflow();
     }
   }
 

@@ -183,7 +183,7 @@ public final class Jsonb {
     return value.signum() == 0 ? "0" : value.unscaledValue() + "0".repeat(-value.scale());
   }
 
-  private static SqlError numericOverflow() { return new SqlError("22003", "value overflows numeric format"); }
+  public static SqlError numericOverflow() { return new SqlError("22003", "value overflows numeric format"); }
 
   private static boolean isZero(String text) {
     for (int i = 0; i < text.length(); i++) if (text.charAt(i) >= '1' && text.charAt(i) <= '9') return false;
