@@ -23,7 +23,7 @@ import tailgate.state.State;
  * a tick are processed by {@link Change#order}, those of the table first if it is equal.
  *
  * <p>While the view is being filled, live changes of both sides wait, because the history of the
- * table must come first. History has ports of its own. The rows that wait are processed in the
+ * table must come first. History has separate ports. The rows that wait are processed in the
  * first tick after the fill.
  *
  * <p>Output: the stream's row, then the table's. `left`: also rows of the stream without a match,
