@@ -22,7 +22,8 @@ def after(*texts: str) -> Catalog:
         statement: Any = parse(text)
         match statement:
             case CreateTable():
-                change = Change(put=(create_table(statement, text, catalog),))
+                table, others = create_table(statement, text, catalog)
+                change = Change(put=(table, *others))
             case CreateView():
                 change = Change(put=(create_view(statement, text, catalog),))
             case CreateSource():

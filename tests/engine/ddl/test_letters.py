@@ -21,7 +21,8 @@ SOURCE, LETTERS = 17000, 17001
 def catalog() -> Catalog:
     catalog = Catalog().apply(Change(put_roles=(LOW,)))
     text = "CREATE TABLE salaries (n int)"
-    catalog = catalog.apply(Change(put=(create_table(parse(text), text, catalog),)))  # type: ignore[arg-type]
+    table, others = create_table(parse(text), text, catalog)  # type: ignore[arg-type]
+    catalog = catalog.apply(Change(put=(table, *others)))
     text = "CREATE FUNCTION high() RETURNS int LANGUAGE SQL AS 'SELECT max(n) FROM salaries'"
     function = create_function(parse(text), text, catalog, OPERATOR.id)[0]  # type: ignore[arg-type]
     catalog = catalog.apply(Change(put=(function,)))

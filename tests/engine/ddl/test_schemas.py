@@ -64,7 +64,8 @@ class Names:
             case DropSchema():
                 return ddl.drop_schemas(statement, catalog)[0]
             case CreateTable():
-                return Change(put=(ddl.create_table(statement, text, catalog),))
+                table, others = ddl.create_table(statement, text, catalog)
+                return Change(put=(table, *others))
             case CreateSource():
                 return Change(put=ddl.create_source(statement, text, catalog, None))  # type: ignore[arg-type]  # no registry
             case CreateSink():
