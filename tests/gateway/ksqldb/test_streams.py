@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import socket
@@ -97,14 +96,10 @@ def test_a_client_that_does_not_read_is_disconnected(world: KsqldbWorld, monkeyp
     body = json.dumps({"sql": "SELECT * FROM t EMIT CHANGES;", "properties": {"auto.offset.reset": "earliest"}}).encode()
     client.sendall(b"POST /query-stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
     client.settimeout(10)
-    received = len(client.recv(100))
-    until(lambda: sessions(world) == 0 and api.server._api.queries.running == 0)
-    with contextlib.suppress(ConnectionResetError):
-        while data := client.recv(1 << 16):
-            received += len(data)
+    assert client.recv(100)
+    until(lambda: sessions(world) == 0 and api.server._api.queries.running == 0)  # a push query does not end by itself
     client.close()
     api.close()
-    assert received < 20000 * 2000
     sql(world, "DELETE FROM t")
 
 
