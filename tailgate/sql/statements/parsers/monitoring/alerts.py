@@ -40,10 +40,10 @@ def silence(cursor: Parser) -> Silence:
 
 
 def _query(cursor: Parser) -> QueryText:
-    """Parses the query, up to the first clause of the alert."""
+    """Parses the query, up to the first clause of the alert or a semicolon."""
     end = cursor.index
     depth = 0
-    while cursor.tokens[end].kind != "end" and not (depth == 0 and _at_clause(cursor, end)):
+    while cursor.tokens[end].kind != "end" and not (depth == 0 and _at_end(cursor, end)):
         token = cursor.tokens[end]
         depth += (token.kind == "operator") * ((token.value in ("(", "[")) - (token.value in (")", "]")))
         end += 1
@@ -54,10 +54,10 @@ def _query(cursor: Parser) -> QueryText:
     return text
 
 
-def _at_clause(cursor: Parser, index: int) -> bool:
+def _at_end(cursor: Parser, index: int) -> bool:
     token, following = cursor.tokens[index], cursor.tokens[min(index + 1, len(cursor.tokens) - 1)]
     if token.kind != "word":
-        return False
+        return token.kind == "operator" and token.value == ";"
     return (token.value in ("for", "severity") and following.kind == "string") or (token.value == "notify" and following.value in TARGETS)
 
 
