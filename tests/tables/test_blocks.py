@@ -97,6 +97,29 @@ def test_a_view_over_a_table_that_is_dropped_meanwhile(world: World) -> None:
             first.execute("SELECT * FROM v")
 
 
+@pytest.mark.parametrize("rows", ["", "INSERT INTO t VALUES (1)"])
+@pytest.mark.parametrize("statement", ["CREATE TABLE u AS SELECT a FROM t", "INSERT INTO t VALUES (2)", "INSERT INTO other SELECT a FROM t"])
+def test_a_table_that_is_replaced_meanwhile(world: World, statement: str, rows: str) -> None:
+    """Rows of the table that has gone must not be committed together with a change of the new table."""
+    with connect(world) as first, connect(world) as second:
+        first.execute(f"CREATE TABLE t (a int); CREATE TABLE other (a int); {rows}")
+        first.execute("BEGIN")
+        first.execute(statement)
+        second.execute("DROP TABLE t; CREATE TABLE t (a int)")
+        first.execute("ALTER TABLE t RENAME TO w")
+        with pytest.raises(errors.SerializationFailure):
+            first.execute("COMMIT")
+        assert names(first) == ["other", "t"]
+
+
+def test_a_text_of_several_statements(world: World) -> None:
+    """Outside a block, a statement that changes the catalog commits what is before it; later statements read at a new time."""
+    with connect(world) as connection:
+        connection.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+        connection.execute("INSERT INTO t VALUES (2); CREATE TABLE u AS SELECT a FROM t; INSERT INTO u SELECT a + 10 FROM t")
+        assert connection.execute("SELECT a FROM u ORDER BY a").fetchall() == [(1,), (2,), (11,), (12,)]
+
+
 def test_a_schema_that_is_dropped_meanwhile(world: World) -> None:
     with connect(world) as first, connect(world) as second:
         first.execute("CREATE SCHEMA s")

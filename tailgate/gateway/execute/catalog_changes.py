@@ -18,7 +18,6 @@ from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import LongWrite
 from tailgate.gateway.session.statements.portals import Bound
-from tailgate.gateway.writes.pending import Pending
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Subscription
 from tailgate.lake.catalog.passwords import kept
@@ -51,7 +50,7 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
             return tag
         return (await define(session, bound, bound.text)).tag
     await committing.commit(session)  # commits pending writes of an implicit transaction: a change of the catalog has a separate time
-    session.transaction.writes = Pending()
+    session.transaction.proceed()
     session.out.flush()
     await caught_up(session)
     if (tag := await temporary_views.answer(session, bound)) is not None:

@@ -61,8 +61,7 @@ async def check_postponed(session: Session, only: frozenset[tuple[int, str]] | N
     """Makes the postponed checks of these foreign keys, or of all, on the changes of the block. Raises 23503."""
     transaction = session.transaction
     pending = transaction.writes.postponed if only is None else transaction.writes.postponed & only
-    snapshot = transaction.snapshot(session.serving)
-    if not pending or snapshot is None:
+    if not pending or (snapshot := transaction.snapshot(session.serving)) is None:
         return
     catalog = session.catalog
     tables = {id: catalog.items.get(id) for id, _ in pending}

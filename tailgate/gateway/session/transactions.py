@@ -194,6 +194,11 @@ class Transaction:
         """Returns the catalog of the snapshot, or None if it has not been taken."""
         return None if self._snapshot is None else self._snapshot.catalog
 
+    def proceed(self) -> None:
+        """Continues an implicit transaction whose writes are committed: its next statements read at a new time."""
+        self.writes = Pending()
+        self.release()
+
     def release(self) -> None:
         self.exported.clear()
         if self._snapshot is not None:

@@ -81,10 +81,10 @@ class Pending:
                 self.changes[table.id] = UncommittedChanges(table, net(both), next(self._generations))
 
     def reads(self, catalog: Catalog) -> set[int]:
-        """Returns the tables that the transaction read as a whole, directly or through views."""
+        """Returns the tables that the transaction read as a whole, directly or through views, and dropped relations that it read."""
         tables: set[int] = set()
         for relation in set().union(*self._read, *(e.reads for e in self._effects)):
-            tables |= tables_below(relation, catalog)
+            tables |= tables_below(relation, catalog) if relation in catalog.items else {relation}
         return tables
 
     def body(self, catalog: Catalog, reserve: str) -> bytes:

@@ -29,9 +29,11 @@ async def commit(session: Session) -> None:
     await constraints.check_postponed(session)
     pending = transaction.writes
     write = Write(progress.inbox, (), ())
-    if pending.changes:
-        write = await asyncio.to_thread(pending.write, session.naming.durable, "")
-        write = replace(write, reads=tuple(table for table in write.reads if not is_local(table)))
+    if len(pending):
+        durable = session.naming.durable
+        write = await asyncio.to_thread(pending.write, durable, "")
+        lost = pending.changes.keys() - durable.items.keys() - set(definitions.change.drop)  # others dropped these tables
+        write = replace(write, reads=tuple(sorted(table for table in {*write.reads, *lost} if not is_local(table))))
 
     def tell(notice: Notice) -> None:
         session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)

@@ -24,7 +24,7 @@ from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import altered_rows
 from tailgate.gateway.writes.constraints.rules import Rules
 from tailgate.gateway.writes.evaluation import Effect, Evaluation
-from tailgate.gateway.writes.pending import Pending, tables_below
+from tailgate.gateway.writes.pending import tables_below
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.control import NEW_TABLE, FilledTable, Part, StatementRequest, StatementResult, Write
@@ -65,7 +65,7 @@ async def run(session: Session, bound: Bound, statement: s.CreateTableAs | s.Alt
     if session.transaction.in_block:
         return await _in_block(session, bound, statement, compute)
     await committing.commit(session)
-    session.transaction.writes = Pending()
+    session.transaction.proceed()
     progress, reserve = session.serving.progress, ""
     for _ in range(committing.EVALUATIONS_MAX):
         await caught_up(session)

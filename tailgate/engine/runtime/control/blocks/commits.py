@@ -61,6 +61,8 @@ class Commits:
 
     @contextmanager
     def _accepted(self, write: Write) -> Iterator[int]:
+        if any(relation not in self._installation.engine.catalog.items for relation in (*write.reads, *(p.table for p in write.parts))):
+            raise uncommitted.conflict()  # another transaction has dropped a relation that the block has read or written
         if not write.parts and not write.reads:
             yield 0
             return
