@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from tailgate.embedded.kafka import Kafka
 from tailgate.lake.errors import TailgateError
 from tailgate.sinks import progress
+from tailgate.sinks.envelope import Event
 from tailgate.sinks.failures import Fenced, Replaced
 from tailgate.sinks.progress import Progress
 from tailgate.sinks.session import Session
@@ -54,7 +55,7 @@ def test_events_and_progress_are_one_transaction(kafka: Kafka, lake_id: str) -> 
     session = opened(kafka, lake_id)
     assert session.progress is None
     reached = Progress(3, 1000, 0, True, "a")
-    session.commit([(None, b"1", ()), (b"k", b"2", ()), (b"k", None, ())], reached)
+    session.commit([Event(None, b"1"), Event(b"k", b"2"), Event(b"k", None)], reached)
     session.close()
     sees(kafka, f"out-{lake_id}", [(None, b"1"), (b"k", b"2"), (b"k", None)])
     again = opened(kafka, lake_id)
@@ -93,15 +94,15 @@ def test_progress_behind_another_sinks_open_transaction_is_not_overlooked(kafka:
 
 def test_a_newer_session_fences_the_older(kafka: Kafka, lake_id: str) -> None:
     older = opened(kafka, lake_id)
-    older.commit([(None, b"1", ())], Progress(1, 1, 0, True, "older"))
+    older.commit([Event(None, b"1")], Progress(1, 1, 0, True, "older"))
     newer = opened(kafka, lake_id)
     assert newer.progress is not None
     newer.commit([], Progress(1, 1, 0, True, "newer"))
     with pytest.raises(Fenced):
-        older.commit([(None, b"2", ())], Progress(2, 2, 0, True, "older"))
+        older.commit([Event(None, b"2")], Progress(2, 2, 0, True, "older"))
     with pytest.raises(Replaced):
         older.fenced()
-    newer.commit([(None, b"2", ())], Progress(2, 2, 0, True, "newer"))
+    newer.commit([Event(None, b"2")], Progress(2, 2, 0, True, "newer"))
     sees(kafka, f"out-{lake_id}", [(None, b"1"), (None, b"2")])
     older.close()
     newer.close()
@@ -114,11 +115,11 @@ def test_an_uncommitted_transaction_is_not_visible(kafka: Kafka, lake_id: str) -
         raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError):
-        session.commit([(None, b"1", ())], Progress(1, 1, 0, True, "a"), dies)
+        session.commit([Event(None, b"1")], Progress(1, 1, 0, True, "a"), dies)
     session.close()
     again = opened(kafka, lake_id)
     assert again.progress is None
-    again.commit([(None, b"1", ())], Progress(1, 1, 0, True, "b"))
+    again.commit([Event(None, b"1")], Progress(1, 1, 0, True, "b"))
     sees(kafka, f"out-{lake_id}", [(None, b"1")])
     again.close()
 
@@ -130,7 +131,7 @@ def test_a_fence_without_a_claim_releases_the_sink(kafka: Kafka, lake_id: str) -
     stranger = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"tailgate-{lake_id}-{SINK}"})
     stranger.init_transactions(10)
     with pytest.raises(Fenced):
-        session.commit([(None, b"1", ())], Progress(2, 2, 0, True, "a"))
+        session.commit([Event(None, b"1")], Progress(2, 2, 0, True, "a"))
     session.fenced()
     session.close()
 
@@ -171,7 +172,7 @@ def test_undecided_records_are_followed_by_an_aborted_transaction(kafka: Kafka, 
     """The coordinator of a broker that was killed may have lost the sink's transaction; an aborted one over the partitions ends it."""
     topic, done = f"out-{lake_id}", Progress(3, 1000, 0, True, "a")
     first = opened(kafka, lake_id)
-    first.commit([(b"k", b"1", ())], done)
+    first.commit([Event(b"k", b"1")], done)
     first.close()
     other = Producer({"bootstrap.servers": kafka.address, "transactional.id": f"other-{lake_id}"})
     other.init_transactions(10)
@@ -181,7 +182,7 @@ def test_undecided_records_are_followed_by_an_aborted_transaction(kafka: Kafka, 
     second = opened(kafka, lake_id)
     assert second.progress == done
     assert (None, b"") in records(kafka.address, topic, committed=False)
-    second.commit([(b"k", b"2", ())], Progress(4, 1001, 0, True, "b"))
+    second.commit([Event(b"k", b"2")], Progress(4, 1001, 0, True, "b"))
     other.abort_transaction(10)
     sees(kafka, topic, [(b"k", b"1"), (b"k", b"2")])
     second.close()

@@ -46,7 +46,8 @@ def test_what_is_refused(orders: psycopg.Connection) -> None:
         ("ALTER TABLE nothing RENAME TO x", "42P01", 'relation "nothing" does not exist'),
         ("ALTER TABLE totals_errors RENAME TO x", "42P16", '"totals_errors" belongs to materialized view "totals"'),
         ("ALTER TABLE orders SET SCHEMA other", "3F000", 'schema "other" does not exist'),
-        ("ALTER TABLE orders DROP COLUMN x", "0A000", "ALTER TABLE … DROP is not supported"),
+        ("ALTER TABLE orders DROP COLUMN x", "42703", 'column "x" of relation "orders" does not exist'),
+        ("ALTER TABLE orders ALTER CONSTRAINT orders_pkey DEFERRABLE", "0A000", "ALTER TABLE … ALTER CONSTRAINT is not supported"),
         ("COMMENT ON COLUMN orders.x IS 'no'", "42703", 'column "x" of relation "orders" does not exist'),
         ("COMMENT ON ROLE ann IS 'no'", "0A000", "COMMENT ON ROLE is not supported"),
     ):
