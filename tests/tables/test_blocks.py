@@ -98,7 +98,9 @@ def test_a_view_over_a_table_that_is_dropped_meanwhile(world: World) -> None:
 
 
 @pytest.mark.parametrize("rows", ["", "INSERT INTO t VALUES (1)"])
-@pytest.mark.parametrize("statement", ["CREATE TABLE u AS SELECT a FROM t", "INSERT INTO t VALUES (2)", "INSERT INTO other SELECT a FROM t"])
+@pytest.mark.parametrize(
+    "statement", ["CREATE TABLE u AS SELECT a FROM t", "INSERT INTO t VALUES (2)", "INSERT INTO other SELECT a FROM t"]
+)
 def test_a_table_that_is_replaced_meanwhile(world: World, statement: str, rows: str) -> None:
     """Rows of the table that has gone must not be committed together with a change of the new table."""
     with connect(world) as first, connect(world) as second:
