@@ -190,6 +190,19 @@ class Grammar(Expressions):
             (1, lambda: "DISCARD ALL"),
             (0.5, lambda: "SET transaction_read_only = off"),
             (0.5, lambda: "UNLISTEN *"),
+            (0.5, lambda: f"SET CONSTRAINTS {self.of('ALL', self.own('t') + '_pkey')} {self.of('DEFERRED', 'IMMEDIATE')}"),
+        )
+
+    def watches(self) -> str:
+        objective, alert = self.own("o"), self.own("a")
+        url = "NOTIFY WEBHOOK 'http://127.0.0.1:9/'"
+        return self.some(
+            (3, lambda: f"CREATE OBJECTIVE {self.of('', 'IF NOT EXISTS ')}{objective} ON {self.name()} (FRESHNESS p95 '5 s')"),
+            (2, lambda: f"CREATE ALERT {alert} AS {self.within(self.query)}"),
+            (1, lambda: f"CREATE ALERT {alert} ON {objective} {url}"),
+            (1, lambda: f"SILENCE {alert} UNTIL {self.of('now()', chr(39) + '2100-01-01' + chr(39))}"),
+            (1, lambda: f"DROP {self.of('OBJECTIVE', 'ALERT')} IF EXISTS {self.of(objective, alert, self.name())}"),
+            (1, lambda: self.of("SHOW OBJECTIVES", "SHOW ALERTS", "SELECT * FROM tailgate.alerts", "SELECT * FROM tailgate.objectives")),
         )
 
     def blocks(self) -> list[str]:
@@ -359,5 +372,5 @@ WEIGHTS: dict[Callable[[Grammar], object], float] = {
     Grammar.explains: 3, Grammar.catalog: 4, Grammar.settings: 3, Grammar.blocks: 2, Grammar.temporary: 4, Grammar.hidden: 1,
     Grammar.view: 5,
     Grammar.materialized: 3, Grammar.function: 6, Grammar.table: 2, Grammar.kafka: 5, Grammar.subscriptions: 2, Grammar.indexes: 0.7,
-    Grammar.changes: 4, Grammar.grants: 5, Grammar.several: 2, Grammar.sequences: 2, Grammar.presto: 1.5,
+    Grammar.changes: 4, Grammar.grants: 5, Grammar.watches: 1, Grammar.several: 2, Grammar.sequences: 2, Grammar.presto: 1.5,
 }  # fmt: skip

@@ -20,9 +20,9 @@ from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Field, Type
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
+from tailgate.sql.functions import ksqldb
 from tailgate.sql.functions.aggregates import REGRESSIONS, VARIANCES
 from tailgate.sql.functions.entry import Function
-from tailgate.sql.functions.ksqldb import scalars as ksqldb
 from tailgate.sql.functions.mathematics import LAST_DIGIT
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of

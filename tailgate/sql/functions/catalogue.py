@@ -13,6 +13,7 @@ from tailgate.sql.functions import (
     comparison,
     datetime,
     json,
+    ksqldb,
     mathematics,
     regexps,
     set_returning,
@@ -20,7 +21,6 @@ from tailgate.sql.functions import (
     windows,
 )
 from tailgate.sql.functions.entry import Function
-from tailgate.sql.functions.ksqldb import scalars as ksqldb
 
 ROWS: tuple[Function, ...] = (
     *arithmetic.ROWS,

@@ -12,10 +12,11 @@ from decimal import Decimal
 
 from tailgate.lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, UndefinedFunction
 from tailgate.lake.types import FACTS, NUMERIC_PRECISION, UNKNOWN, Type, numeric
+from tailgate.sql.binder.types import postgres_names
 from tailgate.sql.binder.types.coercion import PREFERRED, bare_type, catalogue_name, coerce, common_numeric, from_name, implicit
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.types.polymorphism import concrete
-from tailgate.sql.functions import catalogue, postgres_names
+from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import Literal, Scalar

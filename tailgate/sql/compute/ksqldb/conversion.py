@@ -15,31 +15,51 @@ Source: ksqlDB 0.29, documentation, "Serialization formats", section "JSON".
 
 from __future__ import annotations
 
-import json
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
 
-from tailgate.lake.errors import InvalidTextRepresentation, NumericValueOutOfRange, TailgateError
+from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, NumericValueOutOfRange, TailgateError
 from tailgate.sql.compute.jsonb.construction import jsonb_of_float8
 from tailgate.sql.compute.ksqldb.json_texts import ksqldb_json_text
 from tailgate.sql.compute.registry import udf
 from tailgate.values.strings.jsonb import Json, dump, load
 
 BITS = {"int": 31, "bigint": 63, "date": 31, "time": 63, "timestamp": 63}
+SCALARS = frozenset(("boolean", "double", "varchar", "bytes", *BITS))
+PRECISION_MAX = 1000  # of a decimal
+EXACT = Context(prec=PRECISION_MAX + 1)  # rounding may add a digit
 CACHE_MAX = 256  # types
 
 
 @udf("jsonb", "text", to="jsonb")
 def ksqldb_convert(value: str, type: str) -> str | None:
-    """Returns a value in the form of a type; NULL for null. Raises 22P02 or 22003."""
+    """Returns a value in the form of a type; NULL for null. Raises 22P02, 22003, or 22023 for what is no type."""
     converted = _converted(load(value), _type(type))
     return None if converted is None else dump(converted)
 
 
 @lru_cache(maxsize=CACHE_MAX)
 def _type(text: str) -> Any:
-    return json.loads(text)
+    return _checked(load(text))
+
+
+def _checked(type: Json) -> Any:
+    """Returns a type whose digits are integers. Raises 22023."""
+    match type:
+        case str() if type in SCALARS:
+            return type
+        case ["decimal", precision, scale] if _is_count(precision) and _is_count(scale) and precision >= 1 and scale <= precision:
+            return ["decimal", int(precision), int(scale)]
+        case ["array" | "map" as kind, inner]:
+            return [kind, _checked(inner)]
+        case ["struct", *fields] if all(isinstance(f, list) and len(f) == 2 and isinstance(f[0], str) for f in fields):
+            return ["struct", *([name, _checked(inner)] for name, inner in fields)]
+    raise InvalidParameterValue(f"{dump(type)} is not a type of ksqlDB")
+
+
+def _is_count(value: Json) -> bool:
+    return isinstance(value, Decimal) and 0 <= value <= PRECISION_MAX and value == value.to_integral_value()
 
 
 def _converted(value: Json, type: Any) -> Json:
@@ -90,7 +110,7 @@ def _number(value: Json, type: Any) -> Json:
     _, precision, scale = type
     if number.adjusted() >= precision - scale and number != 0:
         raise NumericValueOutOfRange("numeric field overflow")
-    rounded = number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+    rounded = number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, EXACT)
     if abs(rounded) >= Decimal(1).scaleb(precision - scale):
         raise NumericValueOutOfRange("numeric field overflow")
     return rounded

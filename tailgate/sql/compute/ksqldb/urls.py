@@ -18,6 +18,7 @@ PARTS = re.compile(
 )
 AUTHORITY = re.compile(r"(?:[^@]*@)?(?P<host>\[[^\]]*\]|[^:@\[\]]*)(?::(?P<port>[0-9]{0,9}))?", re.ASCII)
 INVALID = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]|%(?![0-9A-Fa-f]{2})")
+NAMES = ("protocol", "host", "port", "path", "query", "fragment")
 ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -40,7 +41,9 @@ def decoded(text: str) -> str:
 
 @udf("text", "text", to="text")
 def ksqldb_url_part(url: str, part: str) -> str | None:
-    """Returns the protocol, host, port, path, query or fragment of a URL; NULL if it has none."""
+    """Returns the protocol, host, port, path, query or fragment of a URL; NULL if it has none. Raises 22023."""
+    if part not in NAMES:
+        raise InvalidParameterValue(f'a URL has no part "{part}"')
     value = _parts(url)[part]
     if value is None or (not value and part in ("host", "port")):
         return None

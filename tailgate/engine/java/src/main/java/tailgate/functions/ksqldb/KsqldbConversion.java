@@ -5,10 +5,12 @@ import java.math.RoundingMode;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
+import tailgate.functions.json.Jsonb;
 import tailgate.functions.json.JsonbConstruction;
 import tailgate.functions.json.JsonbTree;
 import tailgate.functions.json.JsonbTree.JsonNumber;
@@ -21,21 +23,48 @@ import tailgate.functions.json.JsonbTree.JsonNumber;
  * and names the source.
  */
 public final class KsqldbConversion {
+  private static final Set<String> SCALARS =
+      Set.of("boolean", "double", "varchar", "bytes", "int", "bigint", "date", "time", "timestamp");
+  private static final int PRECISION_MAX = 1000;  // of a decimal
   private static final ConcurrentHashMap<UTF8String, Object> CACHE = new ConcurrentHashMap<>();
   private static final int CACHE_MAX = 1000;  // types
 
   private KsqldbConversion() {}
 
-  /** Returns a value in the form of a type; null for JSON's null. Throws 22P02 or 22003. */
+  /** Returns a value in the form of a type; null for JSON's null. Throws 22P02, 22003, or 22023 for what is no type. */
   public static UTF8String ksqldbConvert(UTF8String value, UTF8String type) {
     Object parsed = CACHE.get(type);
     if (parsed == null) {
-      parsed = JsonbTree.read(type);
+      parsed = JsonbTree.read(UTF8String.fromBytes(Jsonb.canonical(type.getBytes())));
+      if (!isType(parsed)) throw SqlError.invalidParameter(JsonbTree.text(parsed) + " is not a type of ksqlDB");
       if (CACHE.size() >= CACHE_MAX) CACHE.clear();
       CACHE.put(type.clone(), parsed);
     }
     Object converted = converted(JsonbTree.read(value), parsed);
     return converted == JsonbTree.NULL ? null : JsonbTree.text(converted);
+  }
+
+  private static boolean isType(Object type) {
+    if (type instanceof String name) return SCALARS.contains(name);
+    if (!(type instanceof List<?> parts) || parts.isEmpty()) return false;
+    List<?> arguments = parts.subList(1, parts.size());
+    if (parts.get(0).equals("struct")) return arguments.stream().allMatch(KsqldbConversion::isField);
+    if (parts.get(0).equals("decimal")) {
+      return arguments.size() == 2 && arguments.stream().allMatch(KsqldbConversion::isCount)
+          && digits(arguments.get(0)) >= Math.max(1, digits(arguments.get(1)));
+    }
+    return (parts.get(0).equals("array") || parts.get(0).equals("map")) && arguments.size() == 1 && isType(arguments.get(0));
+  }
+
+  private static boolean isField(Object field) {
+    return field instanceof List<?> pair && pair.size() == 2 && pair.get(0) instanceof String && isType(pair.get(1));
+  }
+
+  private static boolean isCount(Object value) {
+    if (!(value instanceof JsonNumber n)) return false;
+    BigDecimal number = n.value();
+    return number.signum() >= 0 && number.compareTo(BigDecimal.valueOf(PRECISION_MAX)) <= 0
+        && number.stripTrailingZeros().scale() <= 0;
   }
 
   private static Object converted(Object value, Object type) {

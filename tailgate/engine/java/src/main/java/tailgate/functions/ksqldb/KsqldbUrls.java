@@ -3,6 +3,7 @@ package tailgate.functions.ksqldb;
 import java.io.ByteArrayOutputStream;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -22,6 +23,8 @@ public final class KsqldbUrls {
       Pattern.compile("(?:[^@]*@)?(?<host>\\[[^\\]]*\\]|[^:@\\[\\]]*)(?::(?<port>[0-9]{0,9}))?");
   private static final Pattern INVALID =
       Pattern.compile("[\\x00-\\x20\\x7f\"<>\\\\^`{|}]|%(?![0-9A-Fa-f]{2})");
+  private static final Set<String> NAMES =
+      Set.of("protocol", "host", "port", "path", "query", "fragment");
   private static final Pattern ESCAPE = Pattern.compile("%(?![0-9A-Fa-f]{2})");
 
   private KsqldbUrls() {}
@@ -57,10 +60,11 @@ public final class KsqldbUrls {
     return text == null ? null : UTF8String.fromString(decoded(text.replace("+", "%2B")));
   }
 
-  /** Returns the protocol, host, port, path, query or fragment of a URL; null if it has none. */
+  /** Returns the protocol, host, port, path, query or fragment of a URL; null if it has none. Throws 22023. */
   public static UTF8String ksqldbUrlPart(UTF8String url, UTF8String part) {
-    Matcher m = parts(url);
     String name = part.toString();
+    if (!NAMES.contains(name)) throw SqlError.invalidParameter("a URL has no part \"" + name + "\"");
+    Matcher m = parts(url);
     if (name.equals("protocol")) return UTF8String.fromString(m.group(name));
     if (!name.equals("host") && !name.equals("port")) return decodedPart(m.group(name));
     Matcher authority = AUTHORITY.matcher(m.group("authority") == null ? "" : m.group("authority"));

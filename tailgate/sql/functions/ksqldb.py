@@ -1,4 +1,6 @@
-"""The scalar functions of ksqlDB: those of `sql.compute.ksqldb` under their names, and a few with templates.
+"""The functions that only translations of ksqlDB's expressions call: those of `sql.compute.ksqldb`, and a few with templates.
+
+Their names begin with `ksqldb_`.
 
 - `ksqldb_present(jsonb)`: NULL for JSON's null.
 - `ksqldb_wrapped(bigint)`: the integer of its lowest 32 bits, as Java's arithmetic of INT wraps around.
