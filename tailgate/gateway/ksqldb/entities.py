@@ -22,7 +22,7 @@ from tailgate.sql.ksqldb.expressions import SourceName, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import key_names
 from tailgate.sql.ksqldb.queries.scopes import scope_of
-from tailgate.sql.ksqldb.translation import WINDOW_BOUNDS
+from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.types import shown
 from tailgate.sql.statements import Show
 

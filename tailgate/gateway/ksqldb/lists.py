@@ -15,8 +15,8 @@ from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import key_names
 from tailgate.sql.ksqldb.queries.scopes import column_types
+from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.refusals import IGNORED, OBEYED
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
 
 _TOPIC = (Field("kafka_topic", TEXT), Field("key_format", TEXT), Field("value_format", TEXT))
 COLUMNS: dict[str, tuple[Field, ...]] = {

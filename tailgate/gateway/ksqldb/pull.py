@@ -18,7 +18,7 @@ from tailgate.sql import statements as s
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import from_clause, is_stream, projection
-from tailgate.sql.ksqldb.translation import WINDOW_BOUNDS
+from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS
 
 SCAN_SETTING = "ksql.query.pull.table.scan.enabled"
 COMPARISONS = ("=", "<", "<=", ">", ">=", "<>", "!=")

@@ -18,7 +18,7 @@ from tailgate.sql import statements as s
 from tailgate.sql.ksqldb.dialect import Dialect
 from tailgate.sql.ksqldb.expressions import ColumnReference, SelectQuery, TypeName
 from tailgate.sql.ksqldb.queries import aggregation, from_clause, is_stream, key_names, projection
-from tailgate.sql.ksqldb.translation import Scope, name_of
+from tailgate.sql.ksqldb.queries.translation import Scope, name_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
 from tailgate.sinks.formats import avro
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS
 
 WITH_SCHEMA = ("AVRO",)  # formats whose values begin with the id of a schema
 LENGTH = struct.Struct(">I")

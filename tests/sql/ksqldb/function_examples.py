@@ -19,7 +19,7 @@ from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, expression
-from tailgate.sql.ksqldb.translation import Scope, Translator
+from tailgate.sql.ksqldb.queries.translation import Scope, Translator
 
 FILE = Path(__file__).parent / "golden" / "functions.txt"
 ARROW = " => "

@@ -11,7 +11,7 @@ import pytest
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, expression
 from tailgate.sql.ksqldb.functions import AGGREGATE_NAMES, ROWS, TABLE_NAMES
-from tailgate.sql.ksqldb.translation import Translator
+from tailgate.sql.ksqldb.queries.translation import Translator
 from tailgate.sql.render.duckdb import render
 from tests.sql.ksqldb import function_page
 from tests.sql.ksqldb.function_examples import ARROW, FILE, NO_COLUMNS, Example, bound, examples, shown

@@ -19,8 +19,8 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import Translation, derivation, from_clause
+from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.statements import InsertQuery
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
 
 
 def inserting_view(

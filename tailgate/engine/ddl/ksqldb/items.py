@@ -32,8 +32,8 @@ from tailgate.sql.ksqldb.declared.properties import TopicProperties, topic_prope
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import Translation, aggregation, derivation, from_clause
 from tailgate.sql.ksqldb.queries.scopes import nested_types
+from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
-from tailgate.sql.ksqldb.translation import WINDOW_BOUNDS
 from tailgate.sql.statements import CreateSink, CreateSource, CreateView, parse
 from tailgate.sql.statements.statement import Statement
 

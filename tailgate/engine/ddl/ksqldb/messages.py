@@ -19,8 +19,8 @@ from tailgate.sql.ksqldb.declared.inserts import row
 from tailgate.sql.ksqldb.declared.sources import key_format
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries.scopes import column_types
+from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.statements import InsertValues
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns, clause
 from tailgate.sql.ksqldb.declared.properties import TopicProperties
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS
 
 
 def message_key(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:

@@ -22,7 +22,7 @@ from tailgate.lake.errors import DatatypeMismatch, DuplicateAlias, FeatureNotSup
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.queries.scopes import is_stream, key_names, scope_of
-from tailgate.sql.ksqldb.translation import WINDOW_BOUNDS, Scope, Translator
+from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS, Scope, Translator
 from tailgate.sql.ksqldb.typed.values import Typed
 
 AS_OF_ARRIVAL = "FOR SYSTEM_TIME AS OF PROCTIME()"

@@ -11,7 +11,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 from tailgate.sql.ksqldb.expressions import SourceName, TypeName
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, Scope
+from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, Scope
 
 
 def is_stream(item: Item) -> bool:

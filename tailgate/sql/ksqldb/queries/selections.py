@@ -31,7 +31,7 @@ from tailgate.sql.ksqldb import functions
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
-from tailgate.sql.ksqldb.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS, WINDOWSTART, Scope, Translator, listed_names, name_of
+from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS, WINDOWSTART, Scope, Translator, listed_names, name_of
 from tailgate.sql.ksqldb.typed.values import Typed
 
 
