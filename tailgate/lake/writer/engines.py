@@ -23,6 +23,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.host import files
 from tailgate.lake.host.processes import Process
 
+LOCK, ANNOUNCEMENT = "engine.lock", "engine.json"  # files of the data folder
 LOCK_WAIT_S = 0.3  # a starting child shares all open files until its exec, a moment after fork returns
 LOCK_POLL_S = 0.01
 ALIVE_S = 12.0  # without locks, an engine that appends nothing for this long has ended: an idle one appends every 10 s
@@ -40,7 +41,7 @@ class EngineLock:
     """
 
     def __init__(self, lake: Lake, take_over: bool) -> None:
-        self._path = lake.path / "engine.lock"
+        self._path = lake.path / LOCK
         self._descriptor: int | None = self._open()
         _held.add(self)
         try:
@@ -140,13 +141,13 @@ class Announcement:
         """Writes engine.json, unless a later epoch has written it."""
         current = announced(lake)
         if current is None or current.epoch <= self.epoch:
-            files.replace(lake.path / "engine.json", json.dumps(asdict(self)).encode() + b"\n")
+            files.replace(lake.path / ANNOUNCEMENT, json.dumps(asdict(self)).encode() + b"\n")
 
 
 def announced(lake: Lake) -> Announcement | None:
     """Returns the engine that is running or crashed; None if the last one ended normally."""
     try:
-        data = json.loads((lake.path / "engine.json").read_bytes())
+        data = json.loads((lake.path / ANNOUNCEMENT).read_bytes())
     except FileNotFoundError:
         return None
     jvm = None if data["jvm"] is None else Process(**data["jvm"])
@@ -157,7 +158,7 @@ def announced(lake: Lake) -> Announcement | None:
 def renew(lake: Lake, announcement: Announcement) -> None:
     """Renews the lease of the engine of this announcement, unless another one is announced."""
     if announced(lake) == announcement:
-        os.utime(lake.path / "engine.json")
+        os.utime(lake.path / ANNOUNCEMENT)
 
 
 def ask(engine: Announcement, path: str, timeout_s: float) -> control.Answer:
@@ -179,7 +180,7 @@ def forget(lake: Lake, epoch: int) -> None:
     """Removes the announcement of this epoch."""
     current = announced(lake)
     if current is not None and current.epoch == epoch:
-        files.discard(lake.path / "engine.json")
+        files.discard(lake.path / ANNOUNCEMENT)
 
 
 def wait_until_gone(announcement: Announcement, *, insist: bool) -> None:

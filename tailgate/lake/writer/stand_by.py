@@ -20,12 +20,12 @@ from pathlib import Path
 
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import files
-from tailgate.lake.writer.engines import Announcement, announced
+from tailgate.lake.writer.engines import ANNOUNCEMENT, LOCK, Announcement, announced
 
 RENEWED_S = 1.0  # between two renewals of the lease
 LOOK_S = 0.5  # between two looks at it
 EXPIRED_LOOKS = 6  # 3 s without a renewal
-STAND_BY_LOCK, ENGINE_LOCK = "stand-by.lock", "engine.lock"
+STAND_BY_LOCK = "stand-by.lock"
 
 
 class Lease:
@@ -61,7 +61,7 @@ class StandBy:
     def wait(self) -> bool:
         """Waits until the engine may start. Returns whether it must take over from one that holds the lock."""
         free = threading.Event()
-        threading.Thread(target=_wait_for_lock, args=(self._lake.path / ENGINE_LOCK, free), name="engine-lock", daemon=True).start()
+        threading.Thread(target=_wait_for_lock, args=(self._lake.path / LOCK, free), name="engine-lock", daemon=True).start()
         before, unchanged = self._lease(), 0
         while unchanged < EXPIRED_LOOKS:
             if free.wait(LOOK_S):
@@ -75,7 +75,7 @@ class StandBy:
         """Returns epoch and time of the lease; None if no engine of the newest epoch has one."""
         try:
             announcement: Announcement | None = announced(self._lake)
-            renewed = (self._lake.path / "engine.json").stat().st_mtime_ns
+            renewed = (self._lake.path / ANNOUNCEMENT).stat().st_mtime_ns
         except FileNotFoundError:
             return None
         newest = self._lake.log.newest()
