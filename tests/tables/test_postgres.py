@@ -26,6 +26,7 @@ SCRIPTS = (
     "foreign_keys",
     "columns",
     "blocks",
+    "maintenance",
 )
 
 # intended differences: statement → the part of the answer that differs

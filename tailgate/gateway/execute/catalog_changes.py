@@ -43,6 +43,7 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
         For the HTTP API, the tag ends with the number of the statement's log entry. Inside a block, the change is part of the block.
     Raises 25001 there for statements that have other effects than on the catalog.
     """
+    check_concurrently(session, statement)
     if session.transaction.in_block:
         if session.transaction.savepoints and temporary_views.is_about_one(session, statement):
             raise e.FeatureNotSupported("temporary views behind a savepoint are not supported", hint="Create them first.")
@@ -86,6 +87,18 @@ async def define(session: Session, bound: Bound, text: str) -> StatementResult:
     for notice in result.notices:
         session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
     return result
+
+
+def check_outside_block(session: Session, words: str) -> None:
+    """Raises 25001 in a transaction block. `words`: the statement."""
+    if session.transaction.in_block:
+        raise e.ActiveSqlTransaction(f"{words} cannot run inside a transaction block")
+
+
+def check_concurrently(session: Session, statement: s.Statement) -> None:
+    """Raises 25001 for CREATE and DROP INDEX CONCURRENTLY in a block. Outside one, they are as without the word."""
+    if isinstance(statement, s.CreateIndex | s.Drop) and statement.concurrently:
+        check_outside_block(session, f"{'DROP' if isinstance(statement, s.Drop) else 'CREATE'} INDEX CONCURRENTLY")
 
 
 def verb(text: str) -> str:

@@ -163,17 +163,17 @@ async def _selected(session: Session, bound: Bound, statement: s.Select, values:
         finally:
             snapshot.close()
     if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
-        await _recent(session, bound.prepared)
+        await wait_recent(session, bound.prepared.relations)
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations)
     block = session.transaction.snapshot(serving)
     return TableRows(columns, await serving.queries.run(plan, values, at=block))
 
 
-async def _recent(session: Session, prepared: Prepared) -> None:
-    """Waits until the records that are in Kafka at the call are in the mirrors."""
+async def wait_recent(session: Session, relations: frozenset[int]) -> None:
+    """Waits until the records that Kafka has at the call for these relations are in the mirrors."""
     timeout = milliseconds(session.settings["real_time_recency_timeout"]) / 1000
-    time = await session.control.recent(prepared.relations, timeout)
+    time = await session.control.recent(relations, timeout)
     while session.serving.progress.time < time:
         await session.serving.progress.wait(session.serving.progress.time, 1.0)
 

@@ -34,7 +34,7 @@ from tailgate.gateway.execute import (
     tokens,
 )
 from tailgate.gateway.execute.blocks import transactions
-from tailgate.gateway.execute.tables import changes, copy_in, create_table_as
+from tailgate.gateway.execute.tables import changes, copy_in, create_table_as, maintenance
 from tailgate.gateway.execute.tables import writes as table_writes
 from tailgate.gateway.ksqldb import targets
 from tailgate.gateway.results.copying import CopyOut, Result, copy_options
@@ -207,6 +207,12 @@ EXECUTORS: dict[type, Executor] = {
     s.Reset: Executor(commands.reset),
     s.Discard: Executor(commands.discard),
     s.Unlisten: Executor(commands.unlisten),
+    s.Refresh: Executor(maintenance.refresh),
+    s.Vacuum: Executor(maintenance.vacuum),
+    s.Reindex: Executor(maintenance.reindex),
+    s.Cluster: Executor(maintenance.cluster),
+    s.Checkpoint: Executor(maintenance.checkpoint),
+    s.Lock: Executor(maintenance.lock),
     **dict.fromkeys(catalog_changes.CHANGING, Executor(catalog_changes.run)),
     s.CreateIndex: Executor(changes.create_index),
     s.CreateToken: Executor(tokens.create, tokens.bind),

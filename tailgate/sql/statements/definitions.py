@@ -175,7 +175,7 @@ class IndexColumn:
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """CREATE [UNIQUE] INDEX [name] ON relation (columns) [NULLS [NOT] DISTINCT], or CREATE DEFAULT INDEX ON relation."""
+    """CREATE [UNIQUE] INDEX [CONCURRENTLY] [name] ON relation (columns) [NULLS [NOT] DISTINCT], or CREATE DEFAULT INDEX ON relation."""
 
     name: Name | None
     relation: Name
@@ -186,6 +186,7 @@ class CreateIndex:
     default: bool = False
     if_not_exists: bool = False
     nulls_distinct: bool = True
+    concurrently: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +223,13 @@ ObjectKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """DROP kind [IF EXISTS] name, … [CASCADE | RESTRICT]."""
+    """DROP kind [CONCURRENTLY] [IF EXISTS] name, … [CASCADE | RESTRICT]."""
 
     kind: ObjectKind | Literal["stream"]
     names: tuple[Name, ...]
     if_exists: bool = False
     cascade: bool = False
+    concurrently: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ from tailgate.sql.statements.parsers import (
 from tailgate.sql.statements.parsers import writes as write_parsers
 from tailgate.sql.statements.parsers.kafka import connections, source_commands, sources_and_sinks
 from tailgate.sql.statements.parsers.monitoring import alerts, objectives
-from tailgate.sql.statements.parsers.tables import create_table
+from tailgate.sql.statements.parsers.tables import create_table, maintenance
 from tailgate.sql.statements.parsers.web import endpoints, tokens
 from tailgate.sql.statements.references import named_connections
 from tailgate.sql.statements.statement import Prepare, Statement
@@ -215,6 +215,7 @@ def _new(statement: Any) -> Needs:
 # --- the table -------------------------------------------------------------------------------------------------------------------
 
 QUERY, WRITE, SESSION, CATALOG = Place
+TABLES = after("CREATE TABLE", create_table.create_table) | after("CREATE UNLOGGED TABLE", create_table.create_table)
 
 TABLE: tuple[Kind, ...] = (
     # queries; SELECT, VALUES, TABLE and WITH are recognized by the grammar of queries
@@ -234,7 +235,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(w.Truncate, {"TRUNCATE": write_parsers.truncate}, WRITE, tag="TRUNCATE TABLE"),
     Kind(w.CopyFrom, {"COPY": copying.copy}, WRITE),
     Kind(t.AlterTable, {"ALTER": objects.alter}, WRITE, _alter_table, tag="ALTER TABLE"),
-    Kind(w.CreateTableAs, after("CREATE TABLE", create_table.create_table), WRITE, _new),
+    Kind(w.CreateTableAs, TABLES, WRITE, _new),
     # the session
     Kind(s.Begin, {"BEGIN": session_parser.begin, "START": session_parser.begin}, SESSION),
     Kind(s.Commit, {"COMMIT": session_parser.commit, "END": session_parser.commit}, SESSION, ends_failed_block=True),
@@ -253,6 +254,12 @@ TABLE: tuple[Kind, ...] = (
     Kind(q.CloseCursor, {"CLOSE": cursors.close}, SESSION),
     Kind(q.Acknowledge, {"ACKNOWLEDGE": subscriptions.acknowledge}, SESSION, tag="ACKNOWLEDGE"),
     Kind(d.Silence, {"SILENCE": alerts.silence}, SESSION, lambda t: (BeSuperuser("silence alerts"),), tag="SILENCE"),
+    Kind(t.Refresh, {"REFRESH": maintenance.refresh}, SESSION, tag="REFRESH MATERIALIZED VIEW"),
+    Kind(t.Vacuum, dict.fromkeys(("VACUUM", "ANALYZE", "ANALYSE"), maintenance.vacuum), SESSION),
+    Kind(t.Reindex, {"REINDEX": maintenance.reindex}, SESSION, tag="REINDEX"),
+    Kind(t.Cluster, {"CLUSTER": maintenance.cluster}, SESSION, tag="CLUSTER"),
+    Kind(t.Checkpoint, {"CHECKPOINT": maintenance.checkpoint}, SESSION, tag="CHECKPOINT"),
+    Kind(t.Lock, {"LOCK": maintenance.lock}, SESSION, tag="LOCK TABLE"),
     Kind(Empty, {}, SESSION),
     # items of the catalog
     Kind(d.CreateView, {"CREATE": objects.create}, CATALOG, lambda t: (CreateItem(t.name, t.replace),), tag="CREATE VIEW"),
@@ -287,7 +294,7 @@ TABLE: tuple[Kind, ...] = (
         lambda t: (CreateItem(t.name, t.replace, "endpoint"),),
         tag="CREATE ENDPOINT",
     ),
-    Kind(t.CreateTable, after("CREATE TABLE", create_table.create_table), CATALOG, _create_table, tag="CREATE TABLE"),
+    Kind(t.CreateTable, TABLES, CATALOG, _create_table, tag="CREATE TABLE"),
     Kind(
         k.CreateSource,
         after("CREATE", sources_and_sinks.create_source, "SOURCE", "MATERIALIZED SOURCE"),

@@ -1,4 +1,4 @@
-"""Statements that define tables: CREATE TABLE and ALTER TABLE, with their constraints."""
+"""Statements that define and maintain tables: CREATE TABLE and ALTER TABLE with their constraints, VACUUM, LOCK and others."""
 
 from __future__ import annotations
 
@@ -217,3 +217,54 @@ class AlterTable:
     name: Name
     actions: tuple[TableAction, ...]
     if_exists: bool = False
+
+
+# ---- maintenance
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """REFRESH MATERIALIZED VIEW [CONCURRENTLY] name [WITH [NO] DATA]."""
+
+    view: Name
+    concurrently: bool = False
+    with_data: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuum:
+    """VACUUM or ANALYZE of tables, each with the columns that are named, or of all tables. `analyzes`: columns may be named."""
+
+    command: Literal["VACUUM", "ANALYZE"]
+    tables: tuple[tuple[Name, tuple[str, ...]], ...] = ()
+    analyzes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reindex:
+    """REINDEX {INDEX | TABLE | SCHEMA | DATABASE | SYSTEM} [CONCURRENTLY] name."""
+
+    kind: Literal["index", "table", "schema", "database", "system"]
+    name: Name
+    concurrently: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """CLUSTER [table [USING index]]."""
+
+    table: Name | None = None
+    index: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """CHECKPOINT."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """LOCK [TABLE] name, … [IN mode MODE] [NOWAIT]. `mode` is in lower case."""
+
+    tables: tuple[Name, ...]
+    mode: str = "access exclusive"

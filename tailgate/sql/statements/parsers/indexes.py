@@ -30,7 +30,7 @@ def create_index(cursor: Parser) -> CreateIndex:
     default = cursor.accept_word("default")
     unique = cursor.accept_word("unique")
     cursor.expect_word("index")
-    cursor.accept_word("concurrently")  # ignored: creating an index never blocks writes
+    concurrently = cursor.accept_word("concurrently")
     at = cursor.position
     absent = if_not_exists(cursor)
     this: Name | None = None
@@ -60,7 +60,7 @@ def create_index(cursor: Parser) -> CreateIndex:
         if cursor.at_word(*words):
             hint = PARTIAL if what == "WHERE" else None
             raise FeatureNotSupported(f"{what} of an index is not supported", hint=hint, position=cursor.position)
-    return CreateIndex(this, relation, columns, include, unique, method, default, absent, distinct)
+    return CreateIndex(this, relation, columns, include, unique, method, default, absent, distinct, concurrently)
 
 
 def _method(cursor: Parser) -> Literal["btree", "hash"]:

@@ -132,12 +132,15 @@ def drop(cursor: Parser) -> Drop | DropRole | DropFunction | DropSchema:
         kind = KINDS[word]
     else:
         raise refuse_drop(cursor, start)
-    if kind == "index":
-        cursor.accept_word("concurrently")
+    concurrently = kind == "index" and cursor.accept_word("concurrently")
     exists = cursor.accept_word("if", "exists")
     names = cursor.listed(relation_name)
     cascade = cursor.any_word("cascade", "restrict") == "cascade"
-    return Drop(kind, tuple(names), exists, cascade)
+    if concurrently and len(names) > 1:
+        raise FeatureNotSupported("DROP INDEX CONCURRENTLY does not support dropping multiple objects")
+    if concurrently and cascade:
+        raise FeatureNotSupported("DROP INDEX CONCURRENTLY does not support CASCADE")
+    return Drop(kind, tuple(names), exists, cascade, concurrently)
 
 
 OF_SCHEMA = (

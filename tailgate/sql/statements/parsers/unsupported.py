@@ -14,28 +14,19 @@ TEMPORARY = "Use CREATE TABLE, in a separate schema if the name is in use, or CR
 STATEMENTS: dict[tuple[str, ...], str | None] = {
     ("merge",): "Use INSERT … ON CONFLICT.",
     ("alter",): None,
-    ("analyze",): None,
-    ("analyse",): None,
     ("call",): None,
-    ("checkpoint",): None,
-    ("cluster",): None,
     ("do",): None,
     ("import", "foreign", "schema"): None,
     ("listen",): "Use TAIL to follow changes.",
     ("notify",): "Use TAIL to follow changes.",
     ("load",): None,
-    ("lock",): None,
     ("reassign", "owned"): None,
-    ("refresh", "materialized", "view"): "Materialized views are always up to date.",
-    ("reindex",): None,
     ("security", "label"): None,
-    ("vacuum",): None,
     # Materialize
     ("raise",): None,
 }
 
 CREATIONS: dict[tuple[str, ...], str | None] = {
-    ("unlogged", "table"): "Use CREATE TABLE.",
     ("temporary", "table"): TEMPORARY,
     ("temp", "table"): TEMPORARY,
     ("local", "temporary", "table"): TEMPORARY,
@@ -79,7 +70,7 @@ SHOWINGS: dict[tuple[str, ...], str | None] = {
 }
 
 
-POSTGRESQL = frozenset("alter call comment do listen load lock merge notify reindex".split())
+POSTGRESQL = frozenset("alter call comment do listen load merge notify".split())
 
 
 def _longest_match(cursor: Parser, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:
@@ -96,7 +87,7 @@ def refuse(cursor: Parser) -> None:
     """Raises 0A000 if the next words begin an unsupported statement of another system."""
     words = _longest_match(cursor, STATEMENTS)
     # a single word such as `list` is a typo or an incomplete statement
-    if words is not None and cursor.peek().kind == "end" and words[0] not in ("checkpoint", "vacuum", "analyze", "analyse", "cluster"):
+    if words is not None and cursor.peek().kind == "end":
         raise cursor.error(cursor.peek() if words[0] in POSTGRESQL else None)
     if words is not None:
         raise unsupported(" ".join(words).upper(), cursor.position, STATEMENTS[words])

@@ -1,0 +1,192 @@
+"""REFRESH MATERIALIZED VIEW, VACUUM, ANALYZE, REINDEX, CLUSTER, CHECKPOINT and LOCK TABLE: PostgreSQL's checks.
+
+REFRESH waits until the view has all changes that were committed before it. LOCK TABLE in a mode that excludes writers makes COMMIT
+fail with 40001 if another transaction writes the table meanwhile. The others have no effect: tables are maintained all the time.
+
+Source: PostgreSQL 15, src/backend/commands/matview.c, vacuum.c, indexcmds.c, cluster.c, lockcmds.c; src/backend/tcop/utility.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tailgate.gateway.execute import committing, queries
+from tailgate.gateway.execute.catalog_changes import caught_up, check_outside_block
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.portals import Bound
+from tailgate.gateway.session.transactions import State
+from tailgate.lake import errors as e
+from tailgate.lake.catalog import Catalog, Index, Item, MaterializedView, Source, Table, View
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.constraints import primary_key_name
+from tailgate.lake.readers.failed import failure
+from tailgate.sql import statements as s
+from tailgate.sql.authorization import OR, Demand, kind_of
+
+READERS = {"access share": "SELECT", "row exclusive": OR.join(("INSERT", "UPDATE", "DELETE"))}  # privileges for modes of LOCK TABLE
+WRITERS = OR.join(("UPDATE", "DELETE"))  # for its other modes
+SHARED = ("access share", "row share", "row exclusive", "share update exclusive")  # modes that do not exclude writers
+
+
+def _named(catalog: Catalog, name: Name) -> Item:
+    """Returns the item of any kind with this name. Raises 3F000 or 42P01, without a position."""
+    catalog.check_schema(Name(name.name, name.schema))
+    item = catalog.find(Name(name.name, name.schema))
+    if item is None:
+        raise e.UndefinedTable(f'relation "{name}" does not exist')
+    return item
+
+
+def _check_owner(session: Session, item: Item) -> None:
+    if not session.access.owns(item):
+        raise e.InsufficientPrivilege(f"must be owner of {kind_of(item)} {item.name}")
+
+
+def _maintained(session: Session, name: Name) -> Item:
+    """Returns the table, source or materialized view with this name, which the role owns. Raises 42P01, 42809 or 42501."""
+    item = _named(session.catalog, name)
+    if not isinstance(item, Table | Source | MaterializedView):
+        raise e.WrongObjectType(f'"{item.name}" is not a table or materialized view')
+    _check_owner(session, item)
+    return item
+
+
+async def refresh(session: Session, bound: Bound, statement: s.Refresh, values: Sequence[object]) -> str:
+    """Waits until the view has all that was committed before: rows of tables, and messages that Kafka has."""
+    if session.settings["transaction_read_only"] == "on":
+        raise e.ReadOnlySqlTransaction("cannot execute REFRESH MATERIALIZED VIEW in a read-only transaction")
+    view = _maintained(session, statement.view)
+    if not isinstance(view, MaterializedView):
+        raise e.FeatureNotSupported(f'"{view.name}" is not a materialized view')
+    if statement.concurrently and not statement.with_data:
+        raise e.SyntaxError_("CONCURRENTLY and WITH NO DATA options cannot be used together")
+    if not statement.with_data:
+        raise e.FeatureNotSupported("WITH NO DATA is not supported", hint="Materialized views always have their rows.")
+    catalog = session.catalog
+    indexes = [index for index in catalog.each(Index) if view.id in index.depends]
+    if statement.concurrently and not any(index.unique for index in indexes):
+        raise e.ObjectNotInPrerequisiteState(
+            f'cannot refresh materialized view "{catalog.schema_of(view).name}.{view.name}" concurrently',
+            hint="Create a unique index with no WHERE clause on one or more columns of the materialized view.",
+        )
+    if (why := failure(view)) is not None:
+        raise e.ObjectNotInPrerequisiteState(f'materialized view "{view.name}" has failed', detail=why.message)
+    if not session.transaction.in_block:
+        await committing.commit(session)
+        session.transaction.proceed()
+    await caught_up(session)
+    await session.serving.progress.wait_inbox(session.last_write)
+    if any(isinstance(catalog[id], Source) for id in catalog.below(view)):
+        await queries.wait_recent(session, frozenset((view.id,)))
+    return "REFRESH MATERIALIZED VIEW"
+
+
+def vacuum(session: Session, bound: Bound, statement: s.Vacuum, values: Sequence[object]) -> str:
+    """Checks the tables and columns of VACUUM or ANALYZE. As in PostgreSQL, a WARNING reports tables that are skipped."""
+    command, verb = statement.command, statement.command.lower()
+    if command == "VACUUM":
+        check_outside_block(session, "VACUUM")
+    if not statement.analyzes and any(columns for _, columns in statement.tables):
+        raise e.FeatureNotSupported("ANALYZE option must be specified when a column list is provided")
+    for name, columns in statement.tables:
+        item = _named(session.catalog, name)
+        if not session.access.owns(item):
+            session.notice(f'skipping "{item.name}" --- only table or database owner can {verb} it', "WARNING", "01000")
+        elif not isinstance(item, Table | Source | MaterializedView):
+            session.notice(f'skipping "{item.name}" --- cannot {verb} non-tables or special system tables', "WARNING", "01000")
+        else:
+            _check_columns(item, columns)
+    return command
+
+
+def _check_columns(item: Item, columns: Sequence[str]) -> None:
+    existing = [column.name for column in item.columns]
+    for i, column in enumerate(columns):
+        if column not in existing:
+            raise e.UndefinedColumn(f'column "{column}" of relation "{item.name}" does not exist')
+        if column in columns[:i]:
+            raise e.DuplicateColumn(f'column "{column}" of relation "{item.name}" appears more than once')
+
+
+def reindex(session: Session, bound: Bound, statement: s.Reindex, values: Sequence[object]) -> str:
+    """Checks the object of REINDEX."""
+    catalog, name, kind = session.catalog, statement.name, statement.kind
+    if statement.concurrently:
+        check_outside_block(session, "REINDEX CONCURRENTLY")
+    match kind:
+        case "index":
+            item = _named(catalog, name)
+            if not isinstance(item, Index):
+                raise e.WrongObjectType(f'"{item.name}" is not an index')
+            _check_owner(session, item)
+        case "table":
+            table = _maintained(session, name)
+            if not _index_names(table, catalog):
+                session.notice(f'table "{table.name}" has no indexes to reindex')
+        case "schema":
+            schema = catalog.schema(name.name)
+            if not session.access.role.superuser and schema.owner not in catalog.acting(session.access.role.id):
+                raise e.InsufficientPrivilege(f"must be owner of schema {schema.name}")
+            check_outside_block(session, "REINDEX SCHEMA")
+        case _:
+            check_outside_block(session, f"REINDEX {kind.upper()}")
+            if name.name != session.client.database:
+                raise e.FeatureNotSupported("can only reindex the currently open database")
+            if not session.access.role.superuser:
+                raise e.InsufficientPrivilege(f"must be owner of database {name.name}")
+    return "REINDEX"
+
+
+def _index_names(table: Item, catalog: Catalog) -> set[str]:
+    """Returns the names of a relation's indexes, with that of its primary key."""
+    key = {primary_key_name(table)} if isinstance(table, Table) and table.key is not None else set[str]()
+    return key | {index.name for index in catalog.each(Index) if table.id in index.depends}
+
+
+def cluster(session: Session, bound: Bound, statement: s.Cluster, values: Sequence[object]) -> str:
+    """Checks the table and the index of CLUSTER. The order of a table's rows is not stored, so no index becomes its order."""
+    if statement.table is None:
+        check_outside_block(session, "CLUSTER")
+        return "CLUSTER"
+    table = _maintained(session, statement.table)
+    if statement.index is None:
+        raise e.UndefinedObject(f'there is no previously clustered index for table "{table.name}"')
+    if statement.index not in _index_names(table, session.catalog):
+        if (other := session.catalog.at(statement.index, session.catalog.schema_of(table))) is not None:
+            of = f' for table "{table.name}"' if isinstance(other, Index) else ""
+            raise e.WrongObjectType(f'"{statement.index}" is not an index{of}')
+        raise e.UndefinedObject(f'index "{statement.index}" for table "{table.name}" does not exist')
+    return "CLUSTER"
+
+
+def checkpoint(session: Session, bound: Bound, statement: s.Checkpoint, values: Sequence[object]) -> str:
+    """Checks that the role is a superuser. Rows are durable without a checkpoint."""
+    if not session.access.role.superuser:
+        raise e.InsufficientPrivilege("must be superuser or have privileges of pg_checkpoint to do CHECKPOINT")
+    return "CHECKPOINT"
+
+
+@dataclass(frozen=True, slots=True)
+class LockedTables:
+    """The privileges that LOCK TABLE needs."""
+
+    demands: tuple[Demand, ...]
+
+
+def lock(session: Session, bound: Bound, statement: s.Lock, values: Sequence[object]) -> str:
+    """Makes COMMIT fail with 40001 if the tables change meanwhile, unless the mode allows writers."""
+    transaction = session.transaction
+    if transaction.state is State.IDLE:
+        raise e.NoActiveSqlTransaction("LOCK TABLE can only be used in transaction blocks")
+    items = [_named(session.catalog, name) for name in statement.tables]
+    for item in items:
+        if not isinstance(item, Table | Source | View):
+            plural = "indexes" if isinstance(item, Index) else f"{item.kind}s"
+            raise e.WrongObjectType(f'cannot lock relation "{item.name}"', detail=f"This operation is not supported for {plural}.")
+    privilege = READERS.get(statement.mode, WRITERS)
+    session.access.authorize(LockedTables(tuple(Demand(privilege, item.id) for item in items)))
+    transaction.snapshot(session.serving)  # from here on, the block's reads and writes are checked
+    if statement.mode not in SHARED:
+        transaction.writes.read(item.id for item in items)
+    return "LOCK TABLE"
