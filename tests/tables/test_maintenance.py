@@ -34,7 +34,7 @@ def test_refresh_waits_for_rows_that_are_durable(world: World, sql: psycopg.Conn
 
 
 def test_refresh_concurrently_needs_a_unique_index(sql: psycopg.Connection) -> None:
-    with pytest.raises(errors.ObjectNotInPrerequisiteState, match='cannot refresh materialized view "public.mv" concurrently'):
+    with pytest.raises(errors.ObjectNotInPrerequisiteState, match=r'cannot refresh materialized view "public\.mv" concurrently'):
         sql.execute("REFRESH MATERIALIZED VIEW CONCURRENTLY mv")
     sql.execute("CREATE UNIQUE INDEX ON mv (n)")
     sql.execute("REFRESH MATERIALIZED VIEW CONCURRENTLY mv WITH DATA")
@@ -42,8 +42,8 @@ def test_refresh_concurrently_needs_a_unique_index(sql: psycopg.Connection) -> N
         sql.execute("REFRESH MATERIALIZED VIEW CONCURRENTLY mv WITH NO DATA")
     with pytest.raises(errors.FeatureNotSupported, match="WITH NO DATA is not supported"):
         sql.execute("REFRESH MATERIALIZED VIEW mv WITH NO DATA")
-    with pytest.raises(errors.ReadOnlySqlTransaction), sql.transaction():
-        sql.execute("SET TRANSACTION READ ONLY")
+    sql.execute("BEGIN READ ONLY")
+    with pytest.raises(errors.ReadOnlySqlTransaction):
         sql.execute("REFRESH MATERIALIZED VIEW mv")
 
 
