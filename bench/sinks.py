@@ -108,7 +108,7 @@ def main(events: int) -> None:
         ticks = events // TICK
         for tick in range(ticks):
             update(writer, 0, TICK, tick + 1)
-        process = subprocess.Popen([sys.executable, "-m", "tailgate.sinks.main", str(lake.path)], cwd=Path(__file__).parent.parent)
+        process = subprocess.Popen([sys.executable, "-m", "tailgate", "sinks", "--data", str(lake.path)], cwd=Path(__file__).parent.parent)
         try:
             consumer = reader(kafka.address, "out")
             take(consumer, TICK)

@@ -105,14 +105,14 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--schema-registry", metavar="URL|embedded", help="a schema registry, or one of our own on a free port")
     _secrets(up)
     up.add_argument("--presto", type=int, metavar="PORT", help="answer Presto's (Trino's) HTTP on this port of loopback")
-    up.add_argument("--stand-by", action="store_true", help="run a second engine, which continues within seconds when the first one ends")
+    up.add_argument("--stand-by", action="store_true", help="run a second engine and sinks process, which continue when the first ones end")
     up.add_argument("--ksqldb", metavar="HOST:PORT", help="answer ksqlDB's HTTP API there, with TLS over HTTPS (ksqlDB has port 8088)")
     up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
     _scratch(up)
     _memory(up)
     _parallelism(up)
     watching.add_options(up)
-    _metrics(up, "metrics and health checks of the supervisor; the next ports: engine, sinks, gateways, watch, the engine that stands by")
+    _metrics(up, "metrics and health checks of the supervisor; the next ports: engine, sinks, gateways, watch, second engine and sinks")
 
     demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
     demo.add_argument("--data", type=Path, help="keep everything in this folder (otherwise a temporary one)")
@@ -154,6 +154,7 @@ def parser() -> argparse.ArgumentParser:
     _data(sinks)
     _secrets(sinks)
     _metrics(sinks)
+    sinks.add_argument("--stand-by", action="store_true", help="wait until the running process ends or hangs, and continue in its place")
 
     watch = _command(commands, "watch", "alerts: finds failures of the other processes, and notifies webhooks", watching.watch)
     _data(watch)
@@ -383,7 +384,7 @@ def _sinks(options: argparse.Namespace) -> int:
     from tailgate.lake.catalog.secrets import Vault
     from tailgate.sinks.main import run
 
-    return run(options.data, Vault(options.secret_key_file, options.secrets_dir), _metrics_address(options))
+    return run(options.data, Vault(options.secret_key_file, options.secrets_dir), _metrics_address(options), stand_by=options.stand_by)
 
 
 def _config(options: argparse.Namespace) -> int:

@@ -65,8 +65,8 @@ class Plan:
     ksqldb: str | None = None  # the address of ksqlDB's HTTP API
     ksqldb_options: tuple[str, ...] = ()  # more arguments for its process
     engine: tuple[str, ...] = ()  # more arguments for the engine
-    stand_by: bool = False  # whether a second engine stands by
-    metrics: Address | None = None  # of the supervisor; engine, sinks, each gateway, the watch and the second engine have the next ports
+    stand_by: bool = False  # whether a second engine and a second sinks process stand by
+    metrics: Address | None = None  # of the supervisor; engine, sinks, each gateway, the watch, second engine and sinks have the next ports
     watch: tuple[str, ...] = ()  # more arguments for the watch
     log: str = "text"  # the form of the logs of engine, sinks and gateways
 
@@ -215,8 +215,9 @@ class Supervisor:
         of_engine = ("engine", "--data", str(data), *parallelism, *endpoints, *self.plan.secrets, *self.plan.engine)
         engine = self._part("engine", *of_engine, *self.plan.operations(ENGINE_METRICS))
         self._add(engine, ENGINE_READY)
-        of_sinks = (*self.plan.secrets, *self.plan.operations(SINKS_METRICS))
-        sinks = self._launch(self._part("sinks", "sinks", "--data", str(data), *of_sinks))  # starts in parallel with the gateways
+        of_sinks = ("sinks", "--data", str(data), *self.plan.secrets)
+        sinks_part = self._part("sinks", *of_sinks, *self.plan.operations(SINKS_METRICS))
+        sinks = self._launch(sinks_part)  # starts in parallel with the gateways
         for i in range(self.plan.gateways):
             listening = ("--listen", self.plan.listen, *self.plan.listening, *self.plan.operations(GATEWAY_METRICS + i))
             self._add(self._part(f"gateway{i or ''}", "gateway", "--data", str(data), *listening), READY)
@@ -233,6 +234,11 @@ class Supervisor:
             arguments = ("--listen", self.plan.ksqldb, "--gateway", reached, *self.plan.ksqldb_options)
             self._add(self._part("ksqldb", "ksqldb", *arguments), READY)
         sinks.wait_ready(sinks.announced, READY)
+        if self.plan.stand_by:
+            waiting = (*of_sinks, "--stand-by")
+            sinks_part.start = self._part("sinks", *waiting, *self.plan.operations(SINKS_METRICS)).start
+            second = self._part("sinks-stand-by", *waiting, *self.plan.operations(GATEWAY_METRICS + self.plan.gateways + 2))
+            self._add(second, READY)
         of_watch = (*self.plan.secrets, *self.plan.watch, *self.plan.operations(GATEWAY_METRICS + self.plan.gateways))
         watch = self._launch(self._part("watch", "watch", "--data", str(data), *of_watch))
         watch.wait_ready(watch.announced, READY)

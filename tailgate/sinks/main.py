@@ -24,10 +24,13 @@ from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.catalog.secrets import Vault, secrets_of, settings
 from tailgate.lake.errors import Gone, TailgateError
 from tailgate.lake.folder import Lake
+from tailgate.lake.host.stand_by import Lease, StandBy
 from tailgate.lake.readers import sinks_process
+from tailgate.lake.readers.sinks_process import SinksProcess
 from tailgate.operations.definitions import SINKS
 from tailgate.operations.endpoint import Address, opened
 from tailgate.sinks import metrics, status
+from tailgate.sinks.failures import Replaced
 from tailgate.sinks.follower import Follower
 from tailgate.sinks.status import Copy
 from tailgate.sinks.worker import Begin, Worker
@@ -79,6 +82,11 @@ class Sinks:
         return self._n
 
     def stop(self) -> None:
+        self._stopping.set()
+
+    def replaced(self) -> None:
+        """Ends the sinks, because another process runs them. `follow` raises 55000."""
+        self._failure = Replaced("another process runs the sinks of this lake")
         self._stopping.set()
 
     def follow(self, ready: Callable[[], None] = lambda: None) -> None:
@@ -210,41 +218,55 @@ def _ready(catalog: Catalog) -> dict[int, Sink]:
     return {i.id: i for i in items.values() if isinstance(i, Sink) and i.ready and items[i.depends[0]].ready}
 
 
-def run(lake_path: str | Path, vault: Vault | None = None, metrics_address: Address | None = None) -> int:
-    """Runs the sinks of a lake until SIGTERM or SIGINT, and returns the exit code."""
+def run(lake_path: str | Path, vault: Vault | None = None, metrics_address: Address | None = None, *, stand_by: bool = False) -> int:
+    """Runs the sinks of a lake until SIGTERM or SIGINT, and returns the exit code.
+
+    `stand_by`: waits first, until the process that runs them ends or hangs.
+    """
     if vault is not None:
         vault.check()
     endpoint = opened(metrics_address, SINKS)
-    stopping = threading.Event()
     sinks: list[Sinks] = []
 
     def stop(*_: object) -> None:
-        stopping.set()
-        for one in sinks:
-            one.stop()
+        if not sinks:
+            sys.exit(0)
+        sinks[0].stop()
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
     while not (Path(lake_path) / "lake.json").exists():
-        if stopping.wait(LAKE_WAIT.total_seconds()):
-            return 0
+        time.sleep(LAKE_WAIT.total_seconds())
     try:
         lake = Lake(Path(lake_path))
+        place = _awaited(lake) if stand_by else None
+        process = SinksProcess(lake)
+        if place is not None:
+            place.close()
         sinks.append(Sinks(lake, vault))
-        if stopping.is_set():
-            return 0
-        sinks_process.announce(lake)
+
+        def renew() -> None:
+            if not process.renew():
+                sinks[0].replaced()
+
+        lease = Lease(renew)
         if endpoint is not None:
             metrics.connect(endpoint.metrics, sinks[0])
             endpoint.health.started(partial(metrics.unready, sinks[0]))
         sinks[0].follow(lambda: print(f"ready sinks={lake_path}", flush=True))
-        sinks_process.withdraw(lake)
+        lease.end()
+        process.end()
     except TailgateError as error:
         print(f"tailgate sinks: {error.sqlstate}: {error.message}", file=sys.stderr, flush=True)
         return 1
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(run(sys.argv[1]))
+def _awaited(lake: Lake) -> StandBy:
+    """Waits until this process may run the sinks. Returns its place, to be closed once it is announced."""
+    place = sinks_process.stand_by(lake)
+    print("ready standing by", flush=True)
+    if place.wait():
+        log.warning("the running process has not renewed its lease; this process replaces it")
+    return place

@@ -11,16 +11,17 @@ import pytest
 
 from tailgate.lake.errors import Replaced
 from tailgate.lake.folder import Lake
-from tailgate.lake.writer import stand_by
+from tailgate.lake.host import stand_by as host
+from tailgate.lake.host.stand_by import Lease
 from tailgate.lake.writer.log_writer import Writer, open_epoch
-from tailgate.lake.writer.stand_by import Lease, StandBy, standing_by
+from tailgate.lake.writer.stand_by import stand_by, standing_by
 
 
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """Returns a new lake, whose leases expire after 0.6 s."""
-    monkeypatch.setattr(stand_by, "RENEWED_S", 0.02)
-    monkeypatch.setattr(stand_by, "LOOK_S", 0.1)
+    monkeypatch.setattr(host, "RENEWED_S", 0.02)
+    monkeypatch.setattr(host, "LOOK_S", 0.1)
     return Lake.create(tmp_path / "lake")
 
 
@@ -39,7 +40,7 @@ def running(lake: Lake) -> Writer:
 def test_an_engine_that_ends_is_followed_at_once(lake: Lake, threads: ThreadPoolExecutor) -> None:
     writer = running(lake)
     lease = Lease(writer.renew_lease)
-    place = StandBy(lake)
+    place = stand_by(lake)
     waiting = threads.submit(place.wait)
     time.sleep(1.0)  # longer than a lease
     assert not waiting.done()
@@ -52,7 +53,7 @@ def test_an_engine_that_ends_is_followed_at_once(lake: Lake, threads: ThreadPool
 
 def test_an_engine_that_hangs_is_replaced(lake: Lake) -> None:
     hanging = running(lake)  # holds its lock and renews nothing
-    place = StandBy(lake)
+    place = stand_by(lake)
     assert place.wait() is True
     writer = open_epoch(lake, take_over=True)
     with pytest.raises(Replaced):
@@ -66,7 +67,7 @@ def test_an_engine_that_starts_has_no_lease_yet(lake: Lake, threads: ThreadPoolE
     crashed = running(lake)
     crashed._lock.release()
     starting = open_epoch(lake)  # the announcement is that of the crashed engine
-    place = StandBy(lake)
+    place = stand_by(lake)
     waiting = threads.submit(place.wait)
     time.sleep(1.0)
     assert not waiting.done()
@@ -77,9 +78,9 @@ def test_an_engine_that_starts_has_no_lease_yet(lake: Lake, threads: ThreadPoolE
 
 def test_one_engine_at_a_time_stands_by(lake: Lake, threads: ThreadPoolExecutor) -> None:
     assert not standing_by(lake)
-    first = StandBy(lake)
+    first = stand_by(lake)
     assert standing_by(lake)
-    second = threads.submit(StandBy, lake)
+    second = threads.submit(stand_by, lake)
     time.sleep(0.2)
     assert not second.done()
     first.close()

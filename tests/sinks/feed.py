@@ -204,9 +204,10 @@ def fold(all: list[Event]) -> dict[int, Row]:
 class Process:
     """A `tailgate sinks` process."""
 
-    def __init__(self, lake: Path, crash: str = "") -> None:
+    def __init__(self, lake: Path, *arguments: str, crash: str = "") -> None:
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TAILGATE_CRASH": crash}
-        self.process = subprocess.Popen([sys.executable, "-m", "tailgate.sinks.main", str(lake)], env=environment, cwd=REPOSITORY)
+        command = [sys.executable, "-m", "tailgate", "sinks", "--data", str(lake), *arguments]
+        self.process = subprocess.Popen(command, env=environment, cwd=REPOSITORY)
 
     def kill(self) -> None:
         self.process.kill()

@@ -14,7 +14,7 @@ import pytest
 
 from tailgate.embedded.children import Child
 from tailgate.lake.folder import Lake
-from tailgate.lake.writer.stand_by import StandBy
+from tailgate.lake.writer.stand_by import stand_by
 from tests.tables.world import Engine, Served
 
 long = pytest.mark.long
@@ -52,7 +52,7 @@ def test_an_engine_that_is_killed(gateway: Served, tmp_path: Path, step: str) ->
     first = Child("engine", command, log=tmp_path / "engine.log", environment={"TAILGATE_CRASH": step}, announces="ready")
     first.wait_ready(first.announced, timedelta(seconds=30))
     lake = Lake(tmp_path / "lake")
-    place = StandBy(lake)
+    place = stand_by(lake)
     with ThreadPoolExecutor(1) as threads:
         inserting = threads.submit(insert, gateway.dsn, 1)
         assert place.wait() is False
@@ -91,7 +91,7 @@ def test_an_engine_that_hangs_while_it_writes(gateway: Served, tmp_path: Path) -
 
 def test_statements_that_arrive_without_an_engine_wait(gateway: Served, tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
-    place = StandBy(lake)
+    place = stand_by(lake)
     with ThreadPoolExecutor(2) as threads, psycopg.connect(gateway.dsn, autocommit=True) as c:
         creating = threads.submit(c.execute, "CREATE TABLE other (a int)")
         inserting = threads.submit(insert, gateway.dsn, 1)

@@ -1,4 +1,4 @@
-"""An engine that stands by: its JVM runs and is warm, and it waits for its turn (`lake.writer.stand_by`).
+"""An engine that stands by: its JVM runs and is warm, and it waits for its turn (`lake.host.stand_by`).
 
     JVM, Spark, a small engine ──► "ready standing by" ──► engine.lock is free, or the lease has expired ──► a new epoch
 
@@ -18,9 +18,10 @@ from tailgate.lake import control
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import files
+from tailgate.lake.host.stand_by import StandBy
 from tailgate.lake.writer.engines import announced
 from tailgate.lake.writer.log_writer import Writer, open_epoch
-from tailgate.lake.writer.stand_by import StandBy
+from tailgate.lake.writer.stand_by import stand_by
 
 HAND_OVER_S = 30.0  # until the running engine answers; it waits for the boundary between two ticks
 
@@ -29,7 +30,7 @@ log = logging.getLogger("tailgate.engine")
 
 def awaited(lake: Lake, session: SparkSession, jvm: Jvm, *, hand_over: bool) -> tuple[StandBy, Writer]:
     """Waits until this engine may write. Returns its place, to be closed once it is announced, and the writer of the log."""
-    place = StandBy(lake)
+    place = stand_by(lake)
     folder = jvm.scratch / "small-lake"
     with small_engine(session, folder):
         pass

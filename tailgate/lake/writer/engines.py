@@ -6,102 +6,40 @@ outlives its Python driver by about a second, so the next engine on the machine 
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import fcntl
 import http.client
 import json
 import os
 import socket
 import time
-import weakref
 from dataclasses import asdict, dataclass
 
 from tailgate.lake import control
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import files
+from tailgate.lake.host.locks import Lock, NoLocks
 from tailgate.lake.host.processes import Process
 
 LOCK, ANNOUNCEMENT = "engine.lock", "engine.json"  # files of the data folder
-LOCK_WAIT_S = 0.3  # a starting child shares all open files until its exec, a moment after fork returns
-LOCK_POLL_S = 0.01
 ALIVE_S = 12.0  # without locks, an engine that appends nothing for this long has ended: an idle one appends every 10 s
 GONE_TIMEOUT_S = 30.0  # an earlier JVM normally ends after about 1 s
 GONE_POLL_S = 0.05
 
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)
 
-
-class EngineLock:
-    """The lock on engine.lock, held until it is released or the process ends. Children do not inherit it.
-
-    Taking over replaces the file that a running engine holds with a new, locked one, so that a third engine
-    is refused again.
-    """
-
-    def __init__(self, lake: Lake, take_over: bool) -> None:
-        self._path = lake.path / LOCK
-        self._descriptor: int | None = self._open()
-        _held.add(self)
-        try:
-            deadline = time.monotonic() + LOCK_WAIT_S
-            while not (locked := self._try()) and time.monotonic() < deadline:
-                time.sleep(LOCK_POLL_S)
-        except OSError as e:
-            self.release()
-            if e.errno not in _NO_LOCKS:
-                raise
-            if not take_over:
-                refuse_if_alive(lake)
-            return
-        if not locked:
-            self.release()
-            if not take_over:
-                raise _refused(lake)
-            self._replace()
-
-    def _open(self) -> int:
-        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, files.PRIVATE)
-
-    def _try(self) -> bool:
-        """Returns whether this process now holds the lock on the file at the path. The file may be replaced between opening and locking."""
-        while True:
-            assert self._descriptor is not None
-            try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
-                    return True
-            os.close(self._descriptor)
-            self._descriptor = self._open()
-
-    def _replace(self) -> None:
-        mine = self._path.with_name(f".engine.lock.{os.getpid()}")
-        self._descriptor = os.open(mine, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, files.PRIVATE)
-        _held.add(self)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        files.rename(mine, self._path)
-
-    def release(self) -> None:
-        """Releases the lock. May be called again."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-        _held.discard(self)
-
-
-_held: weakref.WeakSet[EngineLock] = weakref.WeakSet()
-
-
-def _let_go_in_child() -> None:
-    for lock in list(_held):
-        lock.release()
-
-
-os.register_at_fork(after_in_child=_let_go_in_child)
+def locked(lake: Lake, take_over: bool) -> Lock:
+    """Returns the lock on engine.lock. Raises 55000 if another engine runs, unless this one takes over."""
+    lock = Lock(lake.path / LOCK)
+    try:
+        taken = lock.take()
+    except NoLocks:
+        if not take_over:
+            refuse_if_alive(lake)
+        return lock
+    if not taken:
+        if not take_over:
+            raise _refused(lake)
+        lock.replace()
+    return lock
 
 
 def refuse_if_alive(lake: Lake) -> None:

@@ -28,11 +28,12 @@ from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.errors import Replaced, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash, files
+from tailgate.lake.host.locks import Lock
 from tailgate.lake.log.ages import Ages
 from tailgate.lake.log.entry import ALIGNMENT, KINDS, Header, Section, encode_header, rows, stream
 from tailgate.lake.log.fencing import Revoked, WriterFolder
 from tailgate.lake.log.log import carried
-from tailgate.lake.writer.engines import Announcement, EngineLock, announced, forget, renew, wait_until_gone
+from tailgate.lake.writer.engines import Announcement, announced, forget, locked, renew, wait_until_gone
 
 Changes: TypeAlias = (
     "bytes | memoryview | pa.Buffer | pa.Table | Path"  # an Arrow stream, a table, or a file with a stream, which becomes a section
@@ -53,7 +54,7 @@ def now() -> int:
 
 def open_epoch(lake: Lake, take_over: bool = False) -> Writer:
     """Returns the lake's writer, in a new epoch. Raises 55000 if another engine is running and `take_over` is false."""
-    lock = EngineLock(lake, take_over)
+    lock = locked(lake, take_over)
     try:
         before = announced(lake)
         writer = _begin(lake, lock)
@@ -65,7 +66,7 @@ def open_epoch(lake: Lake, take_over: bool = False) -> Writer:
         raise
 
 
-def _begin(lake: Lake, lock: EngineLock) -> Writer:
+def _begin(lake: Lake, lock: Lock) -> Writer:
     """Writes the first entry of an epoch (W3). If two engines begin at once, one finds the name taken and uses the next."""
     folder = WriterFolder(lake.path)
     while True:
@@ -83,7 +84,7 @@ def _begin(lake: Lake, lock: EngineLock) -> Writer:
 class Writer:
     """The writer of the log. `newest` is the newest entry, its own or the one before its first. One thread at a time appends."""
 
-    def __init__(self, lake: Lake, lock: EngineLock, newest: Header, folder: WriterFolder) -> None:
+    def __init__(self, lake: Lake, lock: Lock, newest: Header, folder: WriterFolder) -> None:
         self.lake = lake
         self.newest = newest
         self.epoch = newest.epoch
