@@ -1,6 +1,6 @@
 """A lock on a file, held until it is released or the process ends. Children of the process do not inherit it.
 
-Whoever holds the lock can be replaced: a new, locked file takes the place of the file, so that a third
+A process that holds the lock can be replaced: a new, locked file takes the place of the file, so that a third
 process is refused again. A lock therefore counts only if the locked file is still the one at the path.
 """
 

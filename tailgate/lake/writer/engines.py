@@ -30,12 +30,12 @@ def locked(lake: Lake, take_over: bool) -> Lock:
     """Returns the lock on engine.lock. Raises 55000 if another engine runs, unless this one takes over."""
     lock = Lock(lake.path / LOCK)
     try:
-        taken = lock.take()
+        free = lock.take()
     except NoLocks:
         if not take_over:
             refuse_if_alive(lake)
         return lock
-    if not taken:
+    if not free:
         if not take_over:
             raise _refused(lake)
         lock.replace()

@@ -1,4 +1,4 @@
-"""An engine that stands by (`lake.host.stand_by`): what it waits for, and whether one does."""
+"""Engines that stand by (`lake.host.stand_by`): the lock and the lease that they wait for."""
 
 from __future__ import annotations
 
