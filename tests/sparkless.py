@@ -8,7 +8,8 @@ Materialized views are backfilled once and do not change afterwards.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -242,6 +243,10 @@ class KsqldbWithoutKafka(KsqldbItems):
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:
         source, message = ddl.message_of(statement, catalog)
         self.messages.append((source.topic, message.key, message.value))
+
+    @contextmanager
+    def topics_of(self, change: Change) -> Iterator[None]:
+        yield
 
     def _partitions(self, statement: CreateAs, catalog: Catalog) -> int:
         return 1

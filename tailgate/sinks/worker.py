@@ -43,6 +43,7 @@ from tailgate.sinks.reading import Reader, Step
 from tailgate.sinks.session import Session
 from tailgate.sinks.settings import Opened, Settings, settings
 from tailgate.sinks.status import Copy, Status
+from tailgate.sql.ksqldb.queries.scopes import value_positions
 
 log = logging.getLogger("tailgate.sinks")
 
@@ -187,7 +188,7 @@ class Worker(threading.Thread):
             return registry.register(chosen.registry, chosen.registry_access, subject, of)
 
         def ksqldb_value(serde: Serde) -> Form:
-            positions = ksqldb.value_positions(columns, chosen.key, is_stream=is_stream)
+            positions = value_positions(columns, chosen.key, is_stream=is_stream)
             record = [ksqldb.named(columns[i]) for i in positions]
             id = register("value", ksqldb_avro.schema(record)) if serde.name in ksqldb.WITH_SCHEMA else None
             return ksqldb.KsqldbValue(serde, chosen.key, is_stream=is_stream, schema_id=id)

@@ -15,6 +15,9 @@ Tailgate or differs. A statement ends at a line that ends with a semicolon or ps
 in a line matches any text, and a line with only `…` matches any lines. `^C` as the last line of output
 means that the statement runs until it is cancelled. Without ORDER BY, rows may be in any order.
 
+A block ```avro topic has records in Avro: the schema of their values, where the block is the topic's first one, and a value in each
+line. A schema is registered, and its topic created, also without records.
+
 A block ```debezium table has change events of a table of `tailgate/examples/shop`, one JSON object per line.
 """
 
@@ -71,7 +74,21 @@ class Changes:
     changes: tuple[Mapping[str, Any], ...]
 
 
-Part = str | Example | Records | Changes  # str: text outside examples, unchanged
+@dataclass(frozen=True, slots=True)
+class AvroRecords:
+    """Values for a topic in Avro. `schema`: that of the topic from here on, or None for the one before."""
+
+    topic: str
+    schema: str | None
+    values: tuple[Mapping[str, Any], ...]
+
+    @staticmethod
+    def of(topic: str, lines: list[str]) -> AvroRecords:
+        has_schema = lines[0].startswith('{"type":"record"')
+        return AvroRecords(topic, lines[0] if has_schema else None, tuple(map(json.loads, lines[has_schema:])))
+
+
+Part = str | Example | Records | AvroRecords | Changes  # str: text outside examples, unchanged
 
 
 def parts(text: str) -> Iterator[Part]:
@@ -94,6 +111,9 @@ def parts(text: str) -> Iterator[Part]:
             topic, *words = fence[2].split()
             yield "\n".join(block)
             yield Records(topic, tuple(_record(line, "key" in words) for line in block))
+        elif kind == "avro":
+            yield "\n".join(block)
+            yield AvroRecords.of(fence[2].strip(), block)
         elif kind == "debezium":
             yield "\n".join(block)
             yield Changes(fence[2].strip(), tuple(map(json.loads, block)))

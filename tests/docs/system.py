@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import base64
+import io
+import json
 import os
 import re
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
+import fastavro
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from tailgate.embedded.children import free_port
 from tailgate.embedded.supervisor import Plan, Supervisor
@@ -18,7 +27,7 @@ from tailgate.lake.catalog.schemas import BUILT_IN
 from tailgate.lake.catalog.secrets import KEY_BYTES
 from tailgate.lake.folder import Lake
 from tailgate.sql.statements import split
-from tests.docs.pages import INTERRUPT, Changes, Example, Part, Records
+from tests.docs.pages import INTERRUPT, AvroRecords, Changes, Example, Part, Records
 from tests.docs.terminal import Terminal
 
 KINDS = ("sink", "materialized view", "view", "source", "table", "connection", "secret")  # in the order in which they are dropped
@@ -38,6 +47,7 @@ class System:
         self.supervisor = Supervisor(plan, lambda _: None)
         self.folder = folder
         self._tables: dict[str, Table] = {}
+        self._schemas: dict[str, tuple[int, Any]] = {}  # by topic
 
     def __enter__(self) -> System:
         self.supervisor.__enter__()
@@ -64,9 +74,12 @@ class System:
         """Replaces this machine's addresses by those in pages."""
         return text.replace(self.kafka, KAFKA).replace(self.registry, REGISTRY)
 
-    def write(self, part: Records | Changes) -> None:
-        if isinstance(part, Records):
-            messages: list[tuple[Any, Any]] = list(part.records)
+    def write(self, part: Records | AvroRecords | Changes) -> None:
+        if isinstance(part, AvroRecords):
+            messages: list[tuple[Any, Any]] = [(None, value) for value in self._avro(part)]
+            to = part.topic
+        elif isinstance(part, Records):
+            messages = list(part.records)
             to = part.topic
         else:
             table = self._tables.setdefault(part.table, Table(self.registry, part.table))
@@ -76,12 +89,27 @@ class System:
             self._producer.produce(to, key=key, value=value)
         assert self._producer.flush(30) == 0
 
+    def _avro(self, part: AvroRecords) -> Iterator[bytes]:
+        """Returns the values of a block in Avro. Registers its schema and creates its topic."""
+        if part.schema is not None:
+            client = SchemaRegistryClient({"url": self.registry})
+            id = client.register_schema(f"{part.topic}-value", Schema(part.schema, "AVRO"))
+            self._schemas[part.topic] = id, fastavro.parse_schema(json.loads(part.schema))
+            admin = AdminClient({"bootstrap.servers": self.kafka})
+            with suppress(KafkaException):  # it exists
+                admin.create_topics([NewTopic(part.topic, 1, 1)], operation_timeout=30)[part.topic].result(60)
+        id, schema = self._schemas[part.topic]
+        for value in part.values:
+            data = io.BytesIO()
+            fastavro.schemaless_writer(data, schema, value)
+            yield struct.pack(">bI", 0, id) + data.getvalue()
+
     def run(self, terminal: Terminal, part: Part, folder: Path) -> tuple[str, ...]:
         """Runs a part of a page. Returns the printed lines; none for parts that are not examples.
 
         `folder` is the folder of files named in statements.
         """
-        if isinstance(part, Records | Changes):
+        if isinstance(part, Records | AvroRecords | Changes):
             self.write(part)
         if not isinstance(part, Example):
             return ()

@@ -14,8 +14,7 @@ from tailgate.lake.types import TEXT, Field
 from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import key_names
-from tailgate.sql.ksqldb.queries.scopes import column_types
-from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS
+from tailgate.sql.ksqldb.queries.scopes import column_types, hidden_columns
 from tailgate.sql.ksqldb.refusals import IGNORED, OBEYED
 
 _TOPIC = (Field("kafka_topic", TEXT), Field("key_format", TEXT), Field("value_format", TEXT))
@@ -91,7 +90,7 @@ def _described(item: Item) -> list[tuple[Any, ...]]:
     ksqldb = ksqldb_of(item)
     keys = key_names(item)
     word = "key" if ksqldb is not None and ksqldb.type == "stream" else "primary key"
-    hidden = PSEUDO_COLUMNS if ksqldb is not None else {}
+    hidden = hidden_columns(item) if ksqldb is not None else ()
     return [
         (name, types.shown(type) + (f" ({word})" if name in keys else ""))
         for name, type in column_types(item).items()

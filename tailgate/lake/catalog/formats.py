@@ -246,6 +246,7 @@ class KsqldbItem(Record):
     - `topic`, `key_format`, `value_format`: of its topic; the formats have ksqlDB's names.
     - `key_delimiter`, `value_delimiter`: of the format DELIMITED. `wrapped`: whether a value with one column is a record.
     - `message_key`: the names of the columns in the message's key.
+    - `unnamed_key`: whether queries select the key as ROWKEY only, and the value has all other columns (KSQL 4 and 5).
     - `types`: the types of the columns that are arrays, maps or structures, as ksqlDB writes them.
     - `read_only`: whether it is a SOURCE stream or table, into which nothing can be inserted.
     - `query`: the id of the persistent query that maintains it; empty for a declared item, and after TERMINATE.
@@ -263,6 +264,7 @@ class KsqldbItem(Record):
     value_delimiter: str = ","
     wrapped: bool = True
     message_key: tuple[str, ...] = ()
+    unnamed_key: bool = False
     types: Mapping[str, str] = field(default_factory=dict, hash=False)
     read_only: bool = False
     query: str = ""

@@ -24,6 +24,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
 from tailgate.sinks.formats import avro
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.queries.scopes import value_positions
 from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS
 
 WITH_SCHEMA = ("AVRO",)  # formats whose values begin with the id of a schema
@@ -41,13 +42,6 @@ def timestamp(columns: Sequence[Field]) -> int | None:
 def named(column: Field) -> Field:
     """Returns a column with its name in ksqlDB."""
     return Field(ksqldb_name(column.name), column.type, column.nullable)
-
-
-def value_positions(columns: Sequence[Field], key: Sequence[int] | None, *, is_stream: bool) -> list[int]:
-    """Returns the positions of the columns in the message's value. `key`: those of its key."""
-    is_windowed = any(columns[i].name in WINDOW_BOUNDS for i in key or ())
-    hidden = set(PSEUDO_COLUMNS if is_stream else ()) | set(WINDOW_BOUNDS if is_windowed else ())
-    return [i for i, column in enumerate(columns) if i not in (key or ()) and column.name not in hidden]
 
 
 class KsqldbValue:

@@ -163,26 +163,35 @@ def of_catalog(type: Type) -> TypeName:
     return OF_CATALOG.get(type.name, UNKNOWN)
 
 
-def of_avro(schema: Any) -> TypeName:
-    """Returns the type of an Avro schema, from its JSON. A union with null has the type of its other branch."""
+def of_avro(schema: Any, records: dict[str, TypeName]) -> TypeName:
+    """Returns the type of an Avro schema, from its JSON. A union with null has the type of its other branch.
+
+    `records`: those before it by the last part of their name, to which it adds its own. Debezium's `after` names the type of `before`.
+    """
     if isinstance(schema, list):
         others = [branch for branch in schema if branch != "null"]
-        return of_avro(others[0]) if len(others) == 1 else UNKNOWN
+        return of_avro(others[0], records) if len(others) == 1 else UNKNOWN
     if isinstance(schema, str):
-        return OF_AVRO.get(schema, UNKNOWN)
+        return OF_AVRO.get(schema) or records.get(_last_part(schema), UNKNOWN)
     match schema:
         case {"type": "record", "fields": list(fields)}:
             names = tuple(catalog_name(f["name"]) for f in fields)
-            return TypeName("struct", arguments=tuple(of_avro(f["type"]) for f in fields), fields=names)
+            type = TypeName("struct", arguments=tuple(of_avro(f["type"], records) for f in fields), fields=names)
+            records[_last_part(schema.get("name", ""))] = type
+            return type
         case {"type": "array", "items": items}:
-            return TypeName("array", arguments=(of_avro(items),))
+            return TypeName("array", arguments=(of_avro(items, records),))
         case {"type": "map", "values": values}:
-            return TypeName("map", arguments=(VARCHAR, of_avro(values)))
+            return TypeName("map", arguments=(VARCHAR, of_avro(values, records)))
         case {"type": _, "logicalType": _}:
             return UNKNOWN
         case {"type": inner}:
-            return of_avro(inner)
+            return of_avro(inner, records)
     return UNKNOWN
+
+
+def _last_part(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def shown(type: TypeName) -> str:
@@ -244,4 +253,5 @@ def in_schema(type: TypeName) -> str:
 def column_types(schema: Mapping[str, Any]) -> dict[str, TypeName]:
     """Returns the types of the fields of an Avro record by name."""
     fields = schema.get("fields", ()) if schema.get("type") == "record" else ()
-    return {field["name"]: of_avro(field["type"]) for field in fields}
+    records: dict[str, TypeName] = {}
+    return {field["name"]: of_avro(field["type"], records) for field in fields}

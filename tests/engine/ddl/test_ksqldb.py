@@ -21,7 +21,11 @@ ENDPOINTS = Endpoints("kafka:9092", "http://registry:8081")
 READINGS = "CREATE STREAM readings (sensor VARCHAR KEY, area VARCHAR, reading INT) WITH (kafka_topic = 'r', value_format = 'json')"
 AVERAGES = "CREATE TABLE avg_readings AS SELECT sensor, AVG(reading) AS avg FROM readings GROUP BY sensor EMIT CHANGES"
 CALL = {"type": "record", "name": "row", "fields": [{"name": "name", "type": "string"}, {"name": "seconds", "type": ["null", "int"]}]}
-CALLS = {"type": "record", "name": "event", "fields": [{"name": "after", "type": ["null", CALL]}]}
+CALLS = {
+    "type": "record",
+    "name": "event",
+    "fields": [{"name": "before", "type": ["null", CALL]}, {"name": "after", "type": ["null", "row"]}],
+}
 
 
 class Schemas:

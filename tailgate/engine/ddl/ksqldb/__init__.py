@@ -4,12 +4,13 @@ A declared stream or table is a source, a derived table a materialized view with
 """
 
 from tailgate.engine.ddl.ksqldb.inserts import inserting_sink, inserting_view
-from tailgate.engine.ddl.ksqldb.items import Endpoints, declared_source, derived_sink, derived_view, topic_of
+from tailgate.engine.ddl.ksqldb.items import Endpoints, SinkTopic, declared_source, derived_sink, derived_view, topic_of, topic_of_sink
 from tailgate.engine.ddl.ksqldb.messages import message_of
 from tailgate.engine.ddl.ksqldb.queries import controlled, paused, query_view, stopped
 
 __all__ = [
     "Endpoints",
+    "SinkTopic",
     "controlled",
     "declared_source",
     "derived_sink",
@@ -21,4 +22,5 @@ __all__ = [
     "query_view",
     "stopped",
     "topic_of",
+    "topic_of_sink",
 ]

@@ -18,6 +18,8 @@ from typing import Any, Literal, TypeVar
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.sink import create_sink
 from tailgate.engine.ddl.kafka.source import create_source
+from tailgate.engine.ddl.ksqldb.own_topics import written_schema
+from tailgate.engine.ddl.ksqldb.unnamed_keys import has_unnamed_key, with_key
 from tailgate.engine.ddl.view import create_view
 from tailgate.formats.ksqldb import avro
 from tailgate.lake.catalog import Catalog, DeadLetters, MaterializedView, Sink, Source, ksqldb_of
@@ -37,6 +39,7 @@ from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 from tailgate.sql.statements import CreateSink, CreateSource, CreateView, parse
 from tailgate.sql.statements.statement import Statement
 
+TOPIC_PREFIX = "topic."  # of options of a sink that are settings of its topic
 StatementType = TypeVar("StatementType", bound=Statement)
 
 
@@ -71,8 +74,14 @@ def declared_source(
 ) -> tuple[Source, DeadLetters]:
     """Returns the items of a declared stream or table; `text` is the statement as typed."""
     topic = topic_of(statement)
+    written = written_schema(topic.topic, catalog) if topic.value.name == "AVRO" else ""
+    is_unnamed = has_unnamed_key(statement)
+    if is_unnamed:
+        newest = registry.latest(endpoints.schemas(), f"{topic.topic}-value") if topic.value.name == "AVRO" and not written else written
+        statement = with_key(statement, topic.topic, newest, catalog)
+        topic = topic_of(statement)
     keys = tuple(column.name for column in sources.message_key(statement))
-    registry_url, schema = (endpoints.schemas(), _value_schema(statement)) if topic.value.name == "AVRO" else ("", "")
+    registry_url, schema = (endpoints.schemas(), _value_schema(statement) or written) if topic.value.name == "AVRO" else ("", "")
     sql = sources.source_text(statement, topic, endpoints.brokers(), registry_url, schema)
     ksqldb = KsqldbItem(
         type=statement.type,
@@ -80,6 +89,7 @@ def declared_source(
         topic=topic.topic,
         **_formats(topic),
         message_key=keys,
+        unnamed_key=is_unnamed,
         types=nested_types((c.name, c.type) for c in statement.columns),
         read_only=statement.source,
     )
@@ -118,6 +128,7 @@ def derived_view(
         topic=topic.topic,
         **_formats(topic),
         message_key=translation.message_key,
+        unnamed_key=translation.unnamed_key,
         types=nested_types(translation.columns),
         query=f"{'CSAS' if statement.type == 'stream' else 'CTAS'}_{ksqldb_name(statement.name)}_{number}",
         number=number,
@@ -191,6 +202,27 @@ def writing_sink(view: MaterializedView, options: list[str], catalog: Catalog, e
     if value_format.name == "AVRO":
         value_form = replace(value_form, registry=endpoints.schemas())
     return replace(sink, value_format=value_form, key_format=key_form, of_view=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTopic:
+    """The topic of a derived stream or table. `replicas`: None for the broker's default."""
+
+    name: str
+    partitions: int
+    replicas: int | None
+    config: dict[str, str]
+
+
+def topic_of_sink(sink: Sink) -> SinkTopic | None:
+    """Returns the topic that a sink of `derived_sink` writes; None for one of INSERT INTO … SELECT, whose topic exists."""
+    options = sink.settings
+    if "partition_count" not in options:
+        return None
+    config = {name.removeprefix(TOPIC_PREFIX): str(value) for name, value in options.items() if name.startswith(TOPIC_PREFIX)}
+    if "retention_ms" in options:
+        config["retention.ms"] = str(options["retention_ms"])
+    return SinkTopic(sink.topic, int(options["partition_count"]), options.get("replication_factor"), config)
 
 
 def formats_of(ksqldb: KsqldbItem) -> tuple[ItemFormat, ItemFormat]:

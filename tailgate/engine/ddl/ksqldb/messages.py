@@ -46,6 +46,12 @@ def message_of(statement: InsertValues, catalog: Catalog) -> tuple[Source, Messa
         )
     if ksqldb.read_only:
         raise WrongObjectType(f"Cannot insert into read-only {ksqldb.type}: {ksqldb_name(item.name)}", position=statement.position)
+    if ksqldb.unnamed_key:
+        raise FeatureNotSupported(
+            f"INSERT into a {ksqldb.type} with an unnamed key is not supported",
+            hint="Declare a KEY column in a stream over the same topic.",
+            position=statement.position,
+        )
     headers = {include.name for include in item.include if include.kind == "header"}
     if headers.intersection(statement.columns):
         raise WrongObjectType("Cannot insert into HEADER columns", position=statement.position)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tailgate.engine.ddl import ksqldb as ddl
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
@@ -12,7 +12,7 @@ from tailgate.engine.runtime.control.channels import on_channel
 from tailgate.engine.runtime.kafka import producing
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.ticks.engine import Engine
-from tailgate.lake.catalog import Catalog, Change, Item, Source, ksqldb_of
+from tailgate.lake.catalog import Catalog, Change, Item, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
@@ -57,6 +57,26 @@ class KsqldbItems:
         except TailgateError:
             if is_new:
                 producing.delete_topic(brokers, topic.topic, NO_ACCESS)
+            raise
+
+    @contextmanager
+    def topics_of(self, change: Change) -> Iterator[None]:
+        """Creates the topics of new derived items, so that later statements can name them. Deletes them again after an error.
+
+        Raises 22023 if a topic exists with another number of partitions.
+        """
+        known, created = self._engine.catalog.items, list[ddl.SinkTopic]()
+        try:
+            for sink in change.put:
+                if isinstance(sink, Sink) and sink.of_view and sink.id not in known and (topic := ddl.topic_of_sink(sink)) is not None:
+                    brokers = self._endpoints.brokers()
+                    if producing.create_topic(brokers, topic.name, topic.partitions, topic.replicas, NO_ACCESS, topic.config):
+                        created.append(topic)
+            yield
+        except TailgateError:
+            for topic in created:
+                with suppress(TailgateError):
+                    producing.delete_topic(self._endpoints.brokers(), topic.name, NO_ACCESS)
             raise
 
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:

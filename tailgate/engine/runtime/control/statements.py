@@ -160,7 +160,8 @@ class Statements:
             planned = self.planning.plan(statement, text, self._engine.catalog.with_resolution(names), creator)
             if planned.change == Change():
                 return self._answer(planned.tag, *planned.notices)
-            installed = install_filled(self._installation, planned.change, client)
+            with self._ksqldb.topics_of(planned.change):
+                installed = install_filled(self._installation, planned.change, client)
         return {**installed.answer(planned.tag, client), "notices": [*planned.notices, *installed.notices]}
 
     def change_table(self, accepted: Acceptance, body: bytes, client: Client) -> Answer:

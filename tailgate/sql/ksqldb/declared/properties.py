@@ -50,7 +50,7 @@ def topic_properties(
     for property_name in properties:
         if property_name not in KNOWN:
             raise InvalidParameterValue(f"Invalid config variable(s) in the WITH clause: {property_name}", position=position)
-        if property_name not in SUPPORTED:
+        if property_name not in SUPPORTED and not (property_name == "KEY" and isinstance(statement, s.CreateItem)):
             raise FeatureNotSupported(f"property {property_name} is not supported", position=position)
     if "FORMAT" in properties and ("KEY_FORMAT" in properties or "VALUE_FORMAT" in properties):
         raise InvalidParameterValue("Cannot supply both 'VALUE_FORMAT' and 'FORMAT' properties.", position=position)

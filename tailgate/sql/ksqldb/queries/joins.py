@@ -21,8 +21,8 @@ from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import DatatypeMismatch, DuplicateAlias, FeatureNotSupported, InvalidColumnReference, WrongObjectType
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.queries.scopes import is_stream, key_names, scope_of
-from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS, Scope, Translator
+from tailgate.sql.ksqldb.queries.scopes import column_types, has_unnamed_key, is_stream, key_names, scope_of
+from tailgate.sql.ksqldb.queries.translation import ROWKEY, WINDOW_BOUNDS, Scope, Translator
 from tailgate.sql.ksqldb.typed.values import Typed
 
 AS_OF_ARRIVAL = "FOR SYSTEM_TIME AS OF PROCTIME()"
@@ -41,7 +41,8 @@ class KeyColumn:
 class FromClause:
     """The rows that a query reads: `text` in PostgreSQL's dialect, and `conditions` that they must satisfy.
 
-    `type`: whether they are those of a stream or of a table. `key`: that of their messages.
+    `type`: whether they are those of a stream or of a table. `key`: that of their messages. `unnamed_key`: whether a source has
+    an unnamed key, so that the result has one, too.
     """
 
     text: str
@@ -49,6 +50,7 @@ class FromClause:
     type: Literal["stream", "table"]
     key: tuple[KeyColumn, ...]
     conditions: tuple[str, ...] = ()
+    unnamed_key: bool = False
 
 
 def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
@@ -58,9 +60,11 @@ def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
     scopes = [scope_of(item, source) for item, source in zip(items, sources, strict=True)]
     _check_names(sources, scopes)
     scope = replace(scopes[0], joined=tuple(scopes[1:]))
-    keys = tuple(_key_column(scope, scopes[0], name) for name in key_names(items[0]))
+    types = column_types(items[0])
+    keys = tuple(_key_column(scope, scopes[0], name, types[name]) for name in key_names(items[0]))
     text = quoted(items[0].name) + (f" AS {quoted(scopes[0].names[0])}" if query.joins else "")
-    clause = FromClause(text, scope, "stream" if is_stream(items[0]) else "table", keys)
+    type: Literal["stream", "table"] = "stream" if is_stream(items[0]) else "table"
+    clause = FromClause(text, scope, type, keys, unnamed_key=any(map(has_unnamed_key, items)))
     for number, (join, item) in enumerate(zip(query.joins, items[1:], strict=True), 1):
         clause = _joined(clause, join, item, scopes[:number], scopes[number])
     return clause
@@ -77,9 +81,9 @@ def _check_names(sources: tuple[e.SourceName, ...], scopes: list[Scope]) -> None
         names.add(scope.names[0])
 
 
-def _key_column(scope: Scope, source: Scope, name: str) -> KeyColumn:
+def _key_column(scope: Scope, source: Scope, name: str, type: e.TypeName) -> KeyColumn:
     text = scope.text(name, source)
-    return KeyColumn(Typed(text, source.columns[name]), frozenset([text]), name)
+    return KeyColumn(Typed(text, type), frozenset([text]), name)
 
 
 def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope], right: Scope) -> FromClause:
@@ -88,7 +92,7 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
     keys = key_names(item)
     if len(keys) != 1 or keys[0] in WINDOW_BOUNDS:
         raise FeatureNotSupported("a join with a table whose key has several columns is not supported", position=join.source.position)
-    other = Typed(left.scope.text(keys[0], right), right.columns[keys[0]])
+    other = Typed(left.scope.text(keys[0], right), column_types(item)[keys[0]])
     before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key)
     one = _left_side(join, other, before, replace(before, joined=(*before.joined, right)))
     if one.type != other.type:
@@ -117,7 +121,7 @@ def _by_primary_key(joined: FromClause, join: e.JoinClause, right: Typed, name: 
     match join.kind:
         case "full":
             value = Typed(f"coalesce({left.value.text}, {right.text})", right.type)
-            key = KeyColumn(value, frozenset([value.text]), "rowkey")
+            key = KeyColumn(value, frozenset([value.text]), ROWKEY)
             return replace(joined, key=(key,), scope=replace(joined.scope, key=value))
         case "right":
             key = KeyColumn(right, left.columns | {right.text}, name)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tailgate.lake.catalog import Item, Source, Table, ksqldb_of
 from tailgate.lake.catalog.formats import Avro
 from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.types import Field
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 from tailgate.sql.ksqldb.expressions import SourceName, TypeName
-from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, Scope
+from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, ROWKEY, WINDOW_BOUNDS, Scope
 
 
 def is_stream(item: Item) -> bool:
@@ -27,8 +28,23 @@ def scope_of(item: Item, source: SourceName) -> Scope:
     """
     if isinstance(item, Table) and item.key is None:
         raise FeatureNotSupported("a table without a key is not supported here", position=source.position)
-    columns = {name: type for name, type in column_types(item).items() if name not in PSEUDO_COLUMNS}
-    return Scope(columns, (source.alias,) if source.alias else (source.name,), has_position=is_stream(item))
+    all_columns, hidden = column_types(item), hidden_columns(item)
+    columns = {name: type for name, type in all_columns.items() if name not in hidden}
+    keys = key_names(item) if has_unnamed_key(item) else ()
+    unnamed_key = (keys[0], all_columns[keys[0]]) if keys else None
+    names = (source.alias,) if source.alias else (source.name,)
+    return Scope(columns, names, has_position=is_stream(item), unnamed_key=unnamed_key)
+
+
+def has_unnamed_key(item: Item) -> bool:
+    """Returns whether queries select the key of a relation of ksqlDB as ROWKEY only."""
+    ksqldb = ksqldb_of(item)
+    return ksqldb is not None and ksqldb.unnamed_key
+
+
+def hidden_columns(item: Item) -> frozenset[str]:
+    """Returns the names of the columns that `*` and DESCRIBE leave out."""
+    return frozenset((*PSEUDO_COLUMNS, *((ROWKEY,) if has_unnamed_key(item) else ())))
 
 
 def _avro_types(item: Source) -> dict[str, TypeName]:
@@ -52,6 +68,13 @@ def column_types(item: Item) -> dict[str, TypeName]:
     if isinstance(item, Source):
         nested |= {name: type for name, type in _avro_types(item).items() if type.name in types.STRUCTURES}
     return {c.name: nested.get(c.name) or types.of_catalog(c.type) for c in item.columns}
+
+
+def value_positions(columns: Sequence[Field], key: Sequence[int] | None, *, is_stream: bool) -> list[int]:
+    """Returns the positions of the columns in the message's value. `key`: those of its key."""
+    is_windowed = any(columns[i].name in WINDOW_BOUNDS for i in key or ())
+    hidden = set(PSEUDO_COLUMNS if is_stream else ()) | set(WINDOW_BOUNDS if is_windowed else ())
+    return [i for i, column in enumerate(columns) if i not in (key or ()) and column.name not in hidden]
 
 
 def nested_types(columns: Iterable[tuple[str, TypeName]]) -> dict[str, str]:

@@ -31,17 +31,27 @@ from tailgate.sql.ksqldb import functions
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
-from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS, WINDOWSTART, Scope, Translator, listed_names, name_of
+from tailgate.sql.ksqldb.queries.translation import (
+    PSEUDO_COLUMNS,
+    ROWKEY,
+    WINDOW_BOUNDS,
+    WINDOWSTART,
+    Scope,
+    Translator,
+    listed_names,
+    name_of,
+)
 from tailgate.sql.ksqldb.typed.values import Typed
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A query of PostgreSQL's dialect. `message_key`: the names of the columns that are in the message's key."""
+    """A query of PostgreSQL's dialect. `message_key`: the names of the columns in the message's key. `unnamed_key`: see KsqldbItem."""
 
     text: str
     columns: tuple[tuple[str, TypeName], ...]
     message_key: tuple[str, ...]
+    unnamed_key: bool = False
 
 
 def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
@@ -158,6 +168,19 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
     keys = _partition_key(query, translator) if query.partition_by else source.key
     if query.partition_by and not is_stream:
         raise WrongObjectType("PARTITION BY is only supported for streams", position=query.partition_by[0].position)
+    has_unnamed_key = source.unnamed_key and not query.partition_by and len(keys) == 1
+    if has_unnamed_key:
+        _check_names(items, (ROWKEY,))
+        items, key_names = [*items, (e.SelectItem(None), ROWKEY, keys[0].value)], (ROWKEY,)
+    else:
+        key_names = _with_keys(query, source, items, keys)
+    position = (f"{source.scope.text(name, source.scope)} AS {quoted(name)}" for name in PSEUDO_COLUMNS)
+    rows = _projection(query, source, translator, items, "".join(f", {text}" for text in position) if is_stream else "")
+    return Translation(rows.text, rows.columns, key_names, has_unnamed_key)
+
+
+def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tuple[KeyColumn, ...]) -> tuple[str, ...]:
+    """Replaces the items that stand for columns of the key by these columns. Returns their names. Raises 42P10 if one is missing."""
     key_names = []
     for key in keys:
         place = next((i for i, (_, _, typed) in enumerate(items) if typed.text in key.columns), None)
@@ -170,9 +193,7 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
         item, name, _ = items[place]
         items[place] = item, name, key.value
         key_names.append(name)
-    position = (f"{source.scope.text(name, source.scope)} AS {quoted(name)}" for name in PSEUDO_COLUMNS)
-    rows = _projection(query, source, translator, items, "".join(f", {text}" for text in position) if is_stream else "")
-    return Translation(rows.text, rows.columns, tuple(key_names))
+    return tuple(key_names)
 
 
 def _partition_key(query: e.SelectQuery, translator: Translator) -> tuple[KeyColumn, ...]:
@@ -217,7 +238,7 @@ def _expanded(item: e.SelectItem, scope: Scope) -> list[tuple[e.ColumnReference,
     if item.source is not None and not sources:
         raise UndefinedColumn(f"Column '{ksqldb_name(item.source)}.*' cannot be resolved.", position=item.position)
     pairs = [(source, column) for source in sources for column in source.columns]
-    rowkey = [(e.ColumnReference("rowkey", None, item.position), "rowkey")] if scope.key is not None and item.source is None else []
+    rowkey = [(e.ColumnReference(ROWKEY, None, item.position), ROWKEY)] if scope.key is not None and item.source is None else []
     return rowkey + [
         (e.ColumnReference(column, source.names[0], item.position), scope.name(column, source) if scope.joined else column)
         for source, column in pairs

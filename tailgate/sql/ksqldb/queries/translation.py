@@ -31,6 +31,7 @@ from tailgate.sql.ksqldb.typed.values import Typed, coerced, literal
 INT_MAX, BIGINT_MAX = 2**31 - 1, 2**63 - 1
 PSEUDO_COLUMNS = {"rowtime": types.BIGINT, "rowpartition": types.INT, "rowoffset": types.BIGINT}
 WINDOW_BOUNDS = ("windowstart", "windowend")
+ROWKEY = "rowkey"  # the key of a full join, and an unnamed key
 ROWTIME = "CAST(extract(epoch FROM {}) * 1000 AS bigint)"  # milliseconds, as in ksqlDB
 WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # window_start: a column of tumble, hop and session
 
@@ -42,6 +43,7 @@ class Scope:
     `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `window_end`: the
     text of WINDOWEND, if there are windows: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources of a join;
     then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
+    `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
     """
 
     columns: Mapping[str, TypeName]
@@ -50,6 +52,7 @@ class Scope:
     window_end: str | None = None
     joined: tuple[Scope, ...] = ()
     key: Typed | None = None
+    unnamed_key: tuple[str, TypeName] | None = None
 
     @property
     def sources(self) -> tuple[Scope, ...]:
@@ -144,8 +147,12 @@ class Translator:
         if timed and reference.column in PSEUDO_COLUMNS:
             text = scope.text(reference.column, timed[0])
             return Typed(ROWTIME.format(text) if reference.column == "rowtime" else text, PSEUDO_COLUMNS[reference.column])
-        if scope.key is not None and reference.source is None and reference.column == "rowkey":
+        if scope.key is not None and reference.source is None and reference.column == ROWKEY:
             return scope.key
+        for source in own:
+            if source.unnamed_key is not None and reference.column == ROWKEY:
+                column, type = source.unnamed_key
+                return Typed(scope.text(column, source), type)
         if scope.window_end is not None and reference.source is None and reference.column in WINDOW_BOUNDS:
             is_start = reference.column == "windowstart"
             return Typed(WINDOWSTART if is_start else scope.window_end, types.BIGINT)

@@ -1,0 +1,73 @@
+"""KEY = 'column' of KSQL 4 and 5: the message's key has no name, and identifies rows as it is.
+
+    the value has the column      ROWKEY is the key's bytes, hidden
+    the value lacks the column    it is read from the key, with the type that it has in another stream or table over the topic
+
+The value can lack the column after PARTITION BY, which moves it to the key.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from tailgate.engine.ddl.ksqldb.own_topics import of_topic
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import InvalidParameterValue
+from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.declared import sources
+from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
+from tailgate.sql.ksqldb.queries.scopes import column_types
+from tailgate.sql.ksqldb.queries.translation import ROWKEY
+from tailgate.sql.ksqldb.statements import ColumnElement, CreateItem, Properties
+
+PROPERTY = "KEY"
+
+
+def has_unnamed_key(statement: CreateItem) -> bool:
+    """Returns whether a declaration has the property KEY."""
+    return any(name == PROPERTY for name, _ in statement.properties)
+
+
+def with_key(statement: CreateItem, topic: str, schema: str | None, catalog: Catalog) -> CreateItem:
+    """Returns the declaration with a column for the key instead of the property KEY. `schema`: the Avro schema of the value, if known.
+
+    Raises 22023 for KEY together with key columns, and for a column that neither the value nor the key has.
+    """
+    spelling = str(dict(statement.properties)[PROPERTY])
+    name = catalog_name(spelling.strip("`") if spelling.startswith("`") else spelling.upper())
+    role = "key" if statement.type == "stream" else "primary key"
+    if any(column.role in ("key", "primary key") for column in statement.columns):
+        raise InvalidParameterValue(
+            f"the property KEY and a {role.upper()} column exclude each other", hint="Omit KEY.", position=statement.position
+        )
+    if name in _value_names(statement, schema):
+        column = ColumnElement(ROWKEY, types.BYTES, "key" if statement.type == "stream" else "primary key", position=statement.position)
+        return _with(statement, column, "KAFKA")
+    for item, ksqldb in of_topic(topic, catalog):
+        if ksqldb.message_key == (name,):
+            type = column_types(item)[name]
+            column = ColumnElement(name, type, "key" if statement.type == "stream" else "primary key", position=statement.position)
+            return _with(statement, column, ksqldb.key_format)
+    raise InvalidParameterValue(
+        f"The KEY column set in the WITH clause does not exist in the schema: '{ksqldb_name(name)}'", position=statement.position
+    )
+
+
+def _value_names(statement: CreateItem, schema: str | None) -> set[str]:
+    """Returns the names of the columns of the value: those that are declared, otherwise those of its schema."""
+    declared = {column.name for column in sources.value_columns(statement)}
+    document: Any = json.loads(schema) if schema and not declared else {}
+    fields = document.get("fields", ()) if isinstance(document, dict) else ()
+    return declared | {str(field["name"]).lower() for field in fields}
+
+
+def _with(statement: CreateItem, column: ColumnElement, key_format: str) -> CreateItem:
+    """Returns the declaration with a column of the key in this format."""
+    renamed = (("VALUE_FORMAT" if name == "FORMAT" else name, value) for name, value in statement.properties)
+    properties: Properties = (
+        *((n, v) for n, v in renamed if n not in (PROPERTY, "KEY_FORMAT", "KEY_DELIMITER")),
+        ("KEY_FORMAT", key_format),
+    )
+    return replace(statement, columns=(column, *statement.columns), properties=properties)
