@@ -169,9 +169,10 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
     if query.partition_by and not is_stream:
         raise WrongObjectType("PARTITION BY is only supported for streams", position=query.partition_by[0].position)
     has_unnamed_key = source.unnamed_key and not query.partition_by and len(keys) == 1
+    key_names: tuple[str, ...] = (ROWKEY,)
     if has_unnamed_key:
-        _check_names(items, (ROWKEY,))
-        items, key_names = [*items, (e.SelectItem(None), ROWKEY, keys[0].value)], (ROWKEY,)
+        _check_names(items, key_names)
+        items = [*items, (e.SelectItem(None), ROWKEY, keys[0].value)]
     else:
         key_names = _with_keys(query, source, items, keys)
     position = (f"{source.scope.text(name, source.scope)} AS {quoted(name)}" for name in PSEUDO_COLUMNS)
