@@ -19,7 +19,7 @@ import pytest
 from tailgate.engine import ddl
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import catalog_changes as gateway_ddl
-from tailgate.gateway.execute import subscriptions, temporary_views, time_expressions
+from tailgate.gateway.execute import subscriptions, temporary_relations, time_expressions
 from tailgate.gateway.security import ownership
 from tailgate.gateway.serving.prepared import scans
 from tailgate.gateway.session import access, registry
@@ -91,10 +91,10 @@ def owners(patch: Patch) -> None:
 def names(patch: Patch) -> None:
     """Checks the names that the session sees, but lets the engine resolve the statement without temporary views.
 
-    Also disables `temporary_views._find_view`, which refuses most statements that name a temporary view before
+    Also disables `temporary_relations._find_view`, which refuses most statements that name a temporary view before
     their names are resolved: it gives them PostgreSQL's error messages.
     """
-    patch.setattr(temporary_views, "_find_view", lambda *_: None)
+    patch.setattr(temporary_relations, "_find_view", lambda *_: None)
     send = gateway_ddl.send
 
     async def late(session: Any, bound: Any, tell: Any = None) -> Any:

@@ -27,6 +27,7 @@ SCRIPTS = (
     "columns",
     "blocks",
     "maintenance",
+    "temporary",
 )
 
 # intended differences: statement → the part of the answer that differs
@@ -48,7 +49,8 @@ def answer(connection: psycopg.Connection[Any], sql: str, *, prepare: bool) -> d
         cursor = connection.execute(sql, prepare=prepare)
     except psycopg.Error as error:
         diag = error.diag
-        about = (diag.schema_name, diag.table_name, diag.column_name, diag.constraint_name)
+        schema = (diag.schema_name or "").startswith("pg_temp") or diag.schema_name
+        about = (schema, diag.table_name, diag.column_name, diag.constraint_name)
         return {
             "sqlstate": error.sqlstate,
             "message": diag.message_primary,

@@ -153,7 +153,7 @@ def test_a_temporary_view_is_its_sessions(two: Live) -> None:
         again.execute("SELECT * FROM w")
 
 
-def test_an_engine_hears_nothing_of_temporary_views(two: Live, statements: Statements) -> None:
+def test_an_engine_hears_nothing_of_temporary_relations(two: Live, statements: Statements) -> None:
     with connect(two) as connection:
         before = len(statements.seen)
         connection.execute("CREATE TEMP VIEW a AS SELECT 1 AS x")
@@ -219,8 +219,13 @@ def test_in_a_block(two: Live) -> None:
             assert connection.execute("SELECT durable.x, young.x FROM durable, young").fetchone() == (1, 4)
         with pytest.raises(errors.UndefinedTable):
             connection.execute("SELECT * FROM durable")
-        with pytest.raises(errors.FeatureNotSupported, match="savepoint"), connection.transaction(), connection.transaction():
-            connection.execute("DROP VIEW young")
+        with connection.transaction():
+            with connection.transaction(force_rollback=True):
+                connection.execute("DROP VIEW young")
+                connection.execute("CREATE TEMP VIEW younger AS SELECT 5 AS x")
+            assert connection.execute("SELECT x FROM young").fetchone() == (4,)
+        with pytest.raises(errors.UndefinedTable):
+            connection.execute("SELECT * FROM younger")
 
 
 # --- privileges

@@ -26,13 +26,13 @@ from tailgate.engine.ddl.kafka.source import create_source
 from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime, start_of
 from tailgate.engine.ddl.monitoring.alert import create_alert
 from tailgate.engine.ddl.monitoring.objective import create_objective
-from tailgate.engine.ddl.names import find_item
 from tailgate.engine.ddl.replace import replace_view
 from tailgate.engine.ddl.roles import RoleStatement, change_roles
 from tailgate.engine.ddl.schema import alter_schema, create_schema
 from tailgate.engine.ddl.subscription import create_subscription
 from tailgate.engine.ddl.table import alter_table, create_table
 from tailgate.engine.ddl.view import create_view, errors_item
+from tailgate.sql.new_items import find_item
 
 __all__ = [
     "PROBE_SUBJECT",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tailgate.engine.ddl.names import with_article
 from tailgate.lake.catalog import Catalog, Change, Companion, Index, Item, Sink, Table, ksqldb_of
 from tailgate.lake.catalog.dropping import described, dropping, sequences_of, without_defaults, without_references
 from tailgate.lake.catalog.item_fields import namespace_of
@@ -10,6 +9,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import BUILT_IN, Schema
 from tailgate.lake.constraints import references_to
 from tailgate.lake.errors import DependentObjectsStillExist, UndefinedObject, UndefinedTable, WrongObjectType
+from tailgate.sql.new_items import with_article
 from tailgate.sql.statements import Drop, DropSchema
 
 Notice = dict[str, str | None]

@@ -6,11 +6,11 @@ import re
 from typing import Literal
 
 from tailgate.engine.ddl.drop import Notice, notice
-from tailgate.engine.ddl.names import check_columns, normalized
 from tailgate.lake.catalog import Catalog, Endpoint
 from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.types import Field
 from tailgate.sql.bind import bind_query
+from tailgate.sql.new_items import check_columns, normalized
 from tailgate.sql.plan.sequences import separated
 from tailgate.sql.statements import CreateEndpoint
 from tailgate.values.registry import read_text

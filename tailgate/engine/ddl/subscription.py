@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tailgate.engine.ddl.durations import bounded_milliseconds
-from tailgate.engine.ddl.names import normalized, schema_for, stored_relation
 from tailgate.lake.catalog import Catalog, Subscription
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.readers.holds import AGE_MAX_MS
 from tailgate.lake.readers.subscriptions import RETENTION_MS
+from tailgate.sql.new_items import normalized, schema_for, stored_relation
 from tailgate.sql.statements import CreateSubscription
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from tailgate.engine.ddl.history import split_retention
-from tailgate.engine.ddl.names import normalized, schema_for
 from tailgate.engine.plan.analysis.keys import key
 from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.rules.change import SingleRow, leaves
@@ -15,6 +14,7 @@ from tailgate.lake.catalog import ERRORS, Catalog, Change, Item, MaterializedVie
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from tailgate.lake.readers.failed import failure
 from tailgate.sql.bind import bind_view
+from tailgate.sql.new_items import normalized, schema_for
 from tailgate.sql.statements import CreateView
 
 

@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from tailgate.gateway.control import NoticeHandler
-from tailgate.gateway.execute import committing, temporary_views
+from tailgate.gateway.execute import committing, temporary_relations
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import LongWrite
@@ -39,22 +39,20 @@ MIRROR_TIMEOUT_S = 5.0  # a statement's entry is normally in this gateway's mirr
 async def run(session: Session, bound: Bound, statement: s.Statement, values: Sequence[object]) -> str:
     """Executes a change of the catalog and returns its tag.
 
-    Statements about temporary views are executed by the session, all others by the engine. Waits until the change is in the mirrors.
+    Statements about temporary relations are executed by the session, all others by the engine. Waits until the change is in the mirrors.
         For the HTTP API, the tag ends with the number of the statement's log entry. Inside a block, the change is part of the block.
     Raises 25001 there for statements that have other effects than on the catalog.
     """
     check_concurrently(session, statement)
     if session.transaction.in_block:
-        if session.transaction.savepoints and temporary_views.is_about_one(session, statement):
-            raise e.FeatureNotSupported("temporary views behind a savepoint are not supported", hint="Create them first.")
-        if (tag := await temporary_views.answer(session, bound)) is not None:
+        if (tag := await temporary_relations.answer(session, bound)) is not None:
             return tag
         return (await define(session, bound, bound.text)).tag
     await committing.commit(session)  # commits pending writes of an implicit transaction: a change of the catalog has a separate time
     session.transaction.proceed()
     session.out.flush()
     await caught_up(session)
-    if (tag := await temporary_views.answer(session, bound)) is not None:
+    if (tag := await temporary_relations.answer(session, bound)) is not None:
         return tag
     if isinstance(statement, s.CreateSubscription):
         _check_subscriptions(session)

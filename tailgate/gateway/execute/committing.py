@@ -30,6 +30,7 @@ from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, TruncatePlan, WritePlan
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.lake.catalog import Item, MaterializedView
+from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
 from tailgate.sql.authorization import Authorized
 
@@ -60,8 +61,7 @@ def _items(session: Session, write: WritePlan) -> list[Item]:
     """Returns the relations that must be mirrored to evaluate the write."""
     if isinstance(write, TruncatePlan):
         return list(write.tables)
-    catalog = session.naming.durable
-    return [readable(catalog[r]) for r in sorted(write.relations)]
+    return [readable(session.naming.item(r)) for r in sorted(write.relations)]
 
 
 async def run(session: Session, write: WritePlan, values: Sequence[object], rows: pa.Table | None = None) -> Effect:
@@ -69,7 +69,8 @@ async def run(session: Session, write: WritePlan, values: Sequence[object], rows
 
     Outside a block the write is committed and visible on return; otherwise it is pending until COMMIT.
     """
-    if session.settings["transaction_read_only"] == "on":
+    is_durable = not all(is_temporary(table.id) for table in tables_of(write))
+    if is_durable and session.settings["transaction_read_only"] == "on":
         command = "COPY FROM" if rows is not None else verb(write)
         raise ReadOnlySqlTransaction(f"cannot execute {command} in a read-only transaction")
     authorized = session.access.authorize(write)
@@ -87,7 +88,8 @@ async def run(session: Session, write: WritePlan, values: Sequence[object], rows
 
 async def check(session: Session, write: InsertPlan, values: Sequence[object], rows: pa.Table) -> None:
     """Raises the first constraint violation of `rows`, which precede a row that cannot be parsed."""
-    await _evaluated(session, session.access.authorize(write), values, lambda evaluation: evaluation.check(write, rows))
+    with session.transaction.reading(session.serving, (write.table.id,)) as at:
+        await _evaluated(session, session.access.authorize(write), values, lambda evaluation: evaluation.check(write, rows), at)
 
 
 async def _evaluated(
@@ -103,7 +105,7 @@ async def _evaluated(
     """
     write, style, catalog = authorized.plan, session.settings.style, session.catalog
     evaluator = sequences.evaluator(session)
-    is_deferred = session.transaction.deferral.of if at is not None else immediate
+    is_deferred = immediate if session.transaction.state is State.IDLE else session.transaction.deferral.of
     try:
         return await session.serving.queries.write(
             authorized,
@@ -124,6 +126,7 @@ async def _in_block(session: Session, authorized: Authorized[WritePlan], values:
     assert snapshot is not None
     effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), snapshot)
     transaction.writes.add(effect, snapshot.inbox)
+    transaction.temporary.charge(transaction.writes.temporary)
     return effect
 
 
@@ -133,6 +136,8 @@ def _plain(write: WritePlan, values: Sequence[object]) -> pa.Table | None:
     It must insert constants, without RETURNING or ON CONFLICT.
     """
     if not isinstance(write, InsertPlan) or write.conflict != "error" or write.returning is not None or write.rows is None:
+        return None
+    if is_temporary(write.table.id):
         return None
     rows = None if write.rows.calls else write.rows.literal(values)
     return None if rows is None else fitted(rows, write.table.columns)
@@ -182,7 +187,7 @@ async def _sent(session: Session, authorized: Authorized[WritePlan], write: Inse
         except TailgateError:  # each member meets its own error alone
             return ALL_ALONE
         pending.add(effect, base)
-        if not pending.changes:
+        if not pending.durable:
             break
         answer = await session.control.write(pending.body(progress.catalog, reserve))
         if not answer.conflict:
@@ -200,20 +205,24 @@ async def _alone(session: Session, authorized: Authorized[WritePlan], values: Se
     """
     write, serving = authorized.plan, session.serving
     reserve = ""
+    relations = {table.id for table in tables_of(write)} | (frozenset() if isinstance(write, TruncatePlan) else write.relations)
     for _ in range(EVALUATIONS_MAX):
-        pending = Pending()
-        base = serving.progress.inbox
-        try:
-            effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows))
-            pending.add(effect, base)
-        except TailgateError:
-            if base >= session.last_write:
-                raise
-        if base < session.last_write and not pending.changes:
+        pending = Pending(session.temporary.rows)
+        with session.transaction.reading(serving, relations) as at:
+            base = serving.progress.inbox if at is None else at.inbox
+            try:
+                effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), at)
+                pending.add(effect, base)
+            except TailgateError:
+                if base >= session.last_write:
+                    raise
+        if base < session.last_write and not pending.durable:
             await serving.progress.wait_inbox(session.last_write)
             continue
+        session.temporary.charge(pending.temporary)
         conflict = await _send(session, pending, reserve)
         if not conflict:
+            session.keep_temporary(pending)
             return effect
         reserve = reserve or secrets.token_hex(8)
         await serving.progress.wait_inbox(conflict)
@@ -230,11 +239,12 @@ async def commit(session: Session) -> None:
     await constraints.check_postponed(session)
     pending = session.transaction.writes
     unseen = session.last_write if pending.base is not None and pending.base < session.last_write else 0
-    conflict = await _send(session, pending, "") if pending.changes else unseen
+    conflict = await _send(session, pending, "") if pending.durable else unseen
     if conflict:
         with contextlib.suppress(asyncio.TimeoutError):  # without this wait, a retry would read the old rows again
             await asyncio.wait_for(session.serving.progress.wait_inbox(conflict), CONFLICT_WAIT_S)
         raise could_not_serialize()
+    session.keep_temporary(pending)
     await subscriptions.commit(session, pending.acknowledged)
 
 
@@ -247,10 +257,10 @@ async def _send(session: Session, pending: Pending, reserve: str) -> int:
 
     Returns once the rows are readable, or durable with synchronous_commit = off.
     """
-    if not pending.changes:
+    if not pending.durable:
         return 0
     catalog = session.serving.progress.catalog
-    large = sum(w.changes.num_rows for w in pending.changes.values()) > ROWS_AT_ONCE
+    large = sum(w.changes.num_rows for w in pending.durable.values()) > ROWS_AT_ONCE
     body = await asyncio.to_thread(pending.body, catalog, reserve) if large else pending.body(catalog, reserve)
     conflict = 0
 

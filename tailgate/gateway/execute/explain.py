@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
-from tailgate.gateway.execute import catalog_changes, temporary_views, time_expressions
+from tailgate.gateway.execute import catalog_changes, temporary_relations, time_expressions
 from tailgate.gateway.ksqldb import entities
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.serving.prepared import explained
@@ -56,5 +56,5 @@ async def _lines(session: Session, bound: Bound, statement: s.Explain) -> Sequen
         if isinstance(prepared, CatalogQuery):
             raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
         return await session.serving.workers.run_bounded(explained, session.access.authorize(prepared).plan.packed)
-    await temporary_views.answer(session, bound)
+    await temporary_relations.answer(session, bound)
     return (await catalog_changes.send(session, bound)).lines

@@ -23,6 +23,7 @@ from tailgate.gateway.session.statements.portals import Bound, CatalogBound, dec
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.settings import milliseconds
 from tailgate.lake import errors as e
+from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.readers.failed import failure
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
@@ -61,6 +62,8 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
     target = statement.target
     if isinstance(target, s.Name):
         item = session.catalog.relation(target)
+        if item.stored and is_temporary(item.id):
+            raise _no_changes()
         if is_local(item.id):
             raise e.FeatureNotSupported(f'TAIL of "{item.name}" in the transaction that creates it is not supported', hint="COMMIT first.")
         if item.stored and not any(column.is_dropped for column in item.columns):
@@ -72,10 +75,16 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
             return replace(bound, columns=tail.columns(shape, statement.progress), body=tail.Target(item, shape))
         target = time_expressions.of_relation(target)
     prepared = await session.serving.binder.prepared(target, oids, session.naming.seen)
+    if prepared.temporary:
+        raise _no_changes()
     parameters = declared(prepared.parameters)
     shape = shape_of(prepared.columns, statement.envelope, statement.order)
     columns = tail.columns(shape, statement.progress)
     return replace(bound, columns=columns, parameters=parameters, prepared=prepared, body=tail.Target(None, shape))
+
+
+def _no_changes() -> e.TailgateError:
+    return e.FeatureNotSupported("TAIL of a temporary table is not supported", hint="Its changes are not in the log: use CREATE TABLE.")
 
 
 async def bind_push(session: Session, bound: Bound, statement: s.FollowKsqldb, oids: Sequence[int]) -> Bound:
@@ -99,9 +108,9 @@ async def bind_pull(session: Session, bound: Bound, statement: s.PullKsqldb, oid
 
 
 def is_poll(bound: Bound) -> bool:
-    """Returns whether the statement is a SELECT without AS OF that reads no failed view, so its result may be cached."""
+    """Returns whether the statement is a SELECT without AS OF, failed views and temporary tables, so its result may be cached."""
     prepared = bound.prepared
-    if not isinstance(bound.statement, s.Select) or prepared is None or prepared.calls or prepared.sets:
+    if not isinstance(bound.statement, s.Select) or prepared is None or prepared.calls or prepared.sets or prepared.temporary:
         return False
     return bound.statement.as_of is None and prepared.failed_at is None
 
@@ -157,17 +166,15 @@ async def _selected(session: Session, bound: Bound, statement: s.Select, values:
     if at is not None:
         while serving.progress.time < at:
             await serving.progress.wait(serving.progress.time, 1.0)
-        snapshot = serving.queries.snapshot(at)
-        try:
+        with serving.queries.snapshot(at) as snapshot:
+            snapshot.write(session.transaction.writes.temporary)
             return TableRows(columns, await serving.queries.run(plan, values, at=snapshot))
-        finally:
-            snapshot.close()
     if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
         await wait_recent(session, bound.prepared.relations)
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations)
-    block = session.transaction.snapshot(serving)
-    return TableRows(columns, await serving.queries.run(plan, values, at=block))
+    with session.transaction.reading(serving, bound.prepared.relations) as snapshot:
+        return TableRows(columns, await serving.queries.run(plan, values, at=snapshot))
 
 
 async def wait_recent(session: Session, relations: frozenset[int]) -> None:

@@ -20,6 +20,7 @@ from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.catalog.roles import SCHEMA_ID
+from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
 from tailgate.lake.types import WEIGHT
@@ -99,7 +100,7 @@ class Snapshot:
             shape = mirror.shape(item)
             if self._own.get(item.id, shape) != shape:
                 self._discard(item.id)
-            if is_local(item.id):
+            if is_local(item.id) or is_temporary(item.id):
                 self._make(shape, "")
             elif item.id in self.shared and len(item.columns) > len(self.catalog[item.id].columns):
                 self._widen(shape, len(self.catalog[item.id].columns))

@@ -1,12 +1,12 @@
-"""The catalog as one session sees it: names along its search_path, and its temporary views first.
+"""The catalog as one session sees it: names along its search_path, and its temporary relations first.
 
     mirrors' catalog ──► the block's uncommitted changes ──► columns at a block's time ──► path (search_path, $user, privileges)
-    ──► temporary views ──► `catalog`
+    ──► temporary relations ──► `catalog`
 
 If another transaction changes a definition that the block has changed or relies on, the block keeps its catalog, and its COMMIT fails.
 
-A temporary view is a named query that exists only in its session: the engine and other sessions do not know it. A rename of a
-relation that it reads does not affect it. The view is dropped when that relation is dropped or changes the view's column types.
+Temporary tables and views exist only in their session: the engine and other sessions do not know them. A rename of a relation that a
+view reads does not affect it. The view is dropped when that relation is dropped or changes the view's column types.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tailgate.gateway.session.client import Client
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.session.memory import SessionMemory
 from tailgate.gateway.session.roles import CurrentRole
-from tailgate.gateway.session.transactions import Transaction
+from tailgate.gateway.session.transactions import SavedState, Transaction
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Catalog, Item, View
 from tailgate.lake.catalog.names import listed
 from tailgate.lake.catalog.roles import Role
-from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema
+from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema, is_temporary
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql.definitions import bind_definition, rename_references
@@ -37,7 +37,7 @@ _listed = lru_cache(1000)(listed)
 
 
 class Naming:
-    """The catalog of one session, with its temporary views."""
+    """The catalog of one session, with its temporary relations."""
 
     def __init__(
         self, gateway: Gateway, client: Client, settings: Settings, transaction: Transaction, current: CurrentRole, memory: SessionMemory
@@ -165,10 +165,14 @@ class Naming:
     def _with(self, catalog: Catalog, views: dict[int, Item]) -> Catalog:
         return _with(catalog, self.own, views)
 
-    # ---- temporary views
+    # ---- temporary relations
+
+    def item(self, id: int) -> Item:
+        """Returns a relation: a temporary one, or one with the block's uncommitted changes."""
+        return self.temporary[id] if is_temporary(id) else self.durable[id]
 
     def is_temporary(self, item: Item) -> bool:
-        """Returns whether the item is one of the session's temporary views."""
+        """Returns whether the item is one of the session's temporary relations."""
         return item.id in self.temporary
 
     @property
@@ -176,14 +180,14 @@ class Naming:
         return bool(self.temporary)
 
     def room(self) -> tuple[int, Catalog]:
-        """Returns the id for a new temporary view, and the catalog that contains the temporary schema."""
+        """Returns the id for a new temporary relation, and the catalog that contains the temporary schema."""
         catalog = self.seen.catalog
         if not self.temporary:
             catalog = self._with(catalog.along((self.own.name, *catalog.path)), {})
         return TEMPORARY_ID + self._next, catalog
 
     def put(self, *items: Item) -> None:
-        """Adds temporary views, or replaces those with the same ids."""
+        """Adds temporary relations, or replaces those with the same ids."""
         self._next = max([self._next, *(i.id - TEMPORARY_ID + 1 for i in items)])
         self._change({**self.temporary, **{i.id: i for i in items}})
 
@@ -193,6 +197,15 @@ class Naming:
 
     def drop_all(self) -> None:
         self._change({})
+
+    async def back(self, saved: SavedState) -> None:
+        """Restores the temporary relations of a savepoint."""
+        if saved.temporary == self.temporary:
+            return
+        views = dict(saved.temporary)
+        if saved.catalog is not self.durable:
+            views = await self._serving.workers.run_bounded(followed, views, self.own, saved.catalog, self.durable)
+        self._change(views)
 
     def _change(self, views: dict[int, Item]) -> None:
         if self._transaction.in_block and self._before is None:
@@ -220,10 +233,13 @@ class Naming:
 
 
 def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog) -> dict[int, Item]:
-    """Adapts temporary views to a later catalog. Drops those that can no longer be bound or have other column types."""
+    """Adapts temporary relations to a later catalog. Drops views that can no longer be bound or have other column types."""
     bound_views: dict[int, Item] = {}
     before = _with(base, own, views)
     for id, item in sorted(views.items()):
+        if not isinstance(item, View):
+            bound_views[id] = item
+            continue
         after = _with(later, own, {**bound_views, id: item})
         try:
             view = rename_references(item, before, after)

@@ -4,6 +4,7 @@
     settings       SET, SHOW                       statements   prepared statements
     naming, access the catalog and the rights      portals      portals and cursors
     memory         budget                          subscriptions  positions in subscriptions
+    temporary      rows of temporary tables
     execution      the running statement           machine      the protocol's state
 
 The handlers of messages are in `gateway.handlers`, the execution of statements is in `gateway.execute`. `fail` turns every error into an
@@ -36,8 +37,10 @@ from tailgate.gateway.session.roles import CurrentRole
 from tailgate.gateway.session.statements.portals import Portals, Statements
 from tailgate.gateway.session.statements.templates import SUCCESS, Call
 from tailgate.gateway.session.subscription_readers import SubscriptionReaders
+from tailgate.gateway.session.temporary_tables import TemporaryTables
 from tailgate.gateway.session.transactions import Move, State, Transaction
 from tailgate.gateway.settings.settings import Settings, milliseconds
+from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.sequence_ranges import SequenceValues
 from tailgate.lake.catalog import Catalog
 
@@ -54,11 +57,12 @@ class Session:
         self.machine = Machine()
         self.client = Client()
         self.settings = Settings(gateway.defaults)
-        self.transaction = Transaction()
+        self.memory = SessionMemory(gateway.memory.session, gateway.budget)
+        self.temporary = TemporaryTables(self.memory)
+        self.transaction = Transaction(self.temporary)
         self.last_write = 0  # the inbox entry of the session's last commit, which the mirrors may not contain yet
         self.sequences = SequenceValues()
         self.execution = Execution()
-        self.memory = SessionMemory(gateway.memory.session, gateway.budget)
         current = CurrentRole(gateway.serving, self.client, self.settings)
         self.naming = Naming(gateway, self.client, self.settings, self.transaction, current, self.memory)
         self.access = Access(gateway.serving, current, self.naming)
@@ -118,6 +122,19 @@ class Session:
         self.settings.end(undo=undo)
         self.naming.end(undo=undo)
 
+    def keep_temporary(self, writes: Pending) -> None:
+        """Keeps the rows of temporary tables when `writes` are committed, and carries out ON COMMIT."""
+        naming, actions = self.naming, self.temporary.on_commit
+        if not naming.temporary and not self.temporary.rows:
+            return
+        dropped = [id for id, action in actions.items() if action == "drop" and id in naming.temporary]
+        if dropped:
+            naming.drop(dropped)
+        rows = writes.temporary
+        self.temporary.keep({id: rows[id] for id in rows if id in naming.temporary and id not in actions})
+        if not self.transaction.in_block:
+            self.transaction.proceed()
+
     def statement_ended(self, sqlstate: str = SUCCESS) -> None:
         """Counts the statement that has ended. The next one of the same message begins now."""
         activity, now = self.execution.activity, time.monotonic()
@@ -166,7 +183,7 @@ class Session:
         if self.transaction.state is State.BLOCK:
             if self.transaction.savepoints:
                 self.subscriptions.rewind()
-                self.settings.back(self.transaction.savepoints[-1][2])
+                self.settings.back(self.transaction.savepoints[-1].settings)
             else:
                 self.end_block(undo=True)
         elif self.transaction.state is State.IMPLICIT:

@@ -8,15 +8,19 @@ A block reads all its relations at one time. Its first read takes the snapshot, 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import count
 
 from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.session.temporary_tables import TemporaryTables
 from tailgate.gateway.settings.settings import Mark
 from tailgate.gateway.writes.pending import Pending
-from tailgate.lake.catalog import Catalog, Sequence
+from tailgate.lake.catalog import Catalog, Item, Sequence
+from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.constraints import Reference
 from tailgate.lake.errors import InvalidSavepointSpecification
 from tailgate.lake.uncommitted import Uncommitted
@@ -98,18 +102,34 @@ class Deferral:
         return declared.deferrable and self._one.get((reference.table.id, reference.name), general)
 
 
+@dataclass(frozen=True, slots=True)
+class SavedState:
+    """The state of a transaction at a savepoint.
+
+    `writes`: the number of writes. `temporary`: the temporary relations, as they were in the catalog `catalog`.
+    """
+
+    name: str
+    writes: int
+    settings: Mark
+    definitions: Uncommitted | None
+    temporary: Mapping[int, Item]
+    catalog: Catalog
+
+
 class Transaction:
     """The transaction of one session.
 
-    `savepoints`: oldest first, as (name, number of writes at it, settings at it, definitions at it). `writes`: the pending writes.
-    `definitions`: the uncommitted changes of the catalog, or None. `sequences`: those that the transaction has created and used, by id.
+    `savepoints`: oldest first. `writes`: the pending writes, with the rows of `temporary` tables. `definitions`: the uncommitted changes
+    of the catalog, or None. `sequences`: those that the transaction has created and used, by id.
     `exported`: the transaction's time by the name of each exported snapshot, for SET TRANSACTION SNAPSHOT in other sessions.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, temporary: TemporaryTables) -> None:
         self.state = State.IDLE
-        self.savepoints: list[tuple[str, int, Mark, Uncommitted | None]] = []
-        self.writes = Pending()
+        self.savepoints: list[SavedState] = []
+        self.temporary = temporary
+        self.writes = Pending(temporary.rows)
         self.deferral = Deferral()
         self.definitions: Uncommitted | None = None
         self.sequences: dict[int, Sequence] = {}
@@ -133,25 +153,25 @@ class Transaction:
         if not self.in_block:
             self.savepoints.clear()
         if self.state is State.IDLE:
-            self.writes, self.definitions, self.sequences = Pending(), None, {}
+            self.writes, self.definitions, self.sequences = Pending(self.temporary.rows), None, {}
             self.deferral = Deferral()
 
-    def back_to(self, name: str, *, keep: bool) -> Mark:
+    def back_to(self, name: str, *, keep: bool) -> SavedState:
         """Removes the savepoints after the newest one with this name, and that one too unless `keep`.
 
-        Returns the settings at the savepoint. With `keep` (ROLLBACK TO), undoes the later writes. Raises 3B001 if none has the name.
+        Returns the state at the savepoint. With `keep` (ROLLBACK TO), undoes the later writes. Raises 3B001 if none has the name.
         """
-        if all(name != existing for existing, *_ in self.savepoints):
+        if all(name != savepoint.name for savepoint in self.savepoints):
             raise InvalidSavepointSpecification(f'savepoint "{name}" does not exist')
-        savepoint, writes, settings, definitions = self.savepoints.pop()
-        while savepoint != name:
-            savepoint, writes, settings, definitions = self.savepoints.pop()
+        saved = self.savepoints.pop()
+        while saved.name != name:
+            saved = self.savepoints.pop()
         if keep:
-            self.savepoints.append((name, writes, settings, definitions))
-            self.writes.back_to(writes)
+            self.savepoints.append(saved)
+            self.writes.back_to(saved.writes)
             if self.definitions is not None:  # ids of objects are not used again
-                self.definitions = replace(definitions or Uncommitted(), next_id=self.definitions.next_id)
-        return settings
+                self.definitions = replace(saved.definitions or Uncommitted(), next_id=self.definitions.next_id)
+        return saved
 
     def snapshot(self, serving: Serving) -> Snapshot | None:
         """Returns the snapshot that statements read, with the pending writes. Takes it on first use.
@@ -165,9 +185,20 @@ class Transaction:
         self._snapshot.write(self.writes.changes)
         return self._snapshot
 
-    def block_snapshot(self, serving: Serving) -> Snapshot | None:
-        """Returns the snapshot of a block, or None outside one, also in an implicit transaction."""
-        return self.snapshot(serving) if self.in_block else None
+    @contextmanager
+    def reading(self, serving: Serving, relations: Iterable[int], *, implicit: bool = True) -> Iterator[Snapshot | None]:
+        """Provides the snapshot that a statement reads: that of the transaction, or a new one for a statement that reads temporary tables.
+
+        Provides None for another statement outside a transaction and, without `implicit`, in an implicit transaction.
+        """
+        if self.in_block or (implicit and self.state is not State.IDLE):
+            yield self.snapshot(serving)
+        elif any(map(is_temporary, relations)):
+            with serving.queries.snapshot() as snapshot:
+                snapshot.write(self.writes.temporary)
+                yield snapshot
+        else:
+            yield None
 
     def export(self, serving: Serving, process: int) -> str:
         """Returns a name for the snapshot, which is valid until the transaction ends."""
@@ -196,7 +227,7 @@ class Transaction:
 
     def proceed(self) -> None:
         """Continues an implicit transaction whose writes are committed: its next statements read at a new time."""
-        self.writes = Pending()
+        self.writes = Pending(self.temporary.rows)
         self.release()
 
     def release(self) -> None:

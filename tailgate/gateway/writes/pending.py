@@ -1,9 +1,13 @@
-"""Uncommitted writes of a transaction: the effects of its statements, in order, and their sum."""
+"""Uncommitted writes of a transaction: the effects of its statements, in order, and their sum.
+
+The rows of the session's temporary tables are part of the sum, because only the session has them.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -13,24 +17,28 @@ from tailgate.gateway.mirrors.overlay import UncommittedChanges
 from tailgate.gateway.writes.evaluation import Effect
 from tailgate.gateway.writes.plans import WritePlan
 from tailgate.lake.catalog import Catalog, Table
+from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.control import Part, Write
 from tailgate.lake.log.entry import stream
 from tailgate.lake.tables.weights import formed, net
 from tailgate.lake.types import WEIGHT
 from tailgate.sql.authorization import Authorized
 
+_generations = itertools.count(1)  # of all sessions: the rows of temporary tables outlive a transaction
+
 
 class Pending:
     """Uncommitted writes.
 
-    `changes` has the net of all effects by table; `acknowledged` maps subscriptions to times.
+    `changes` has the net of all effects by table, and the rows of temporary tables; `acknowledged` maps subscriptions to times.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, temporary: Mapping[int, UncommittedChanges] = MappingProxyType({})) -> None:
+        """`temporary`: the rows of temporary tables before the transaction."""
         self._effects: list[Effect] = []
         self._read: list[frozenset[int]] = []
-        self.changes: dict[int, UncommittedChanges] = {}
-        self._generations = itertools.count(1)
+        self._before = temporary
+        self.changes: dict[int, UncommittedChanges] = dict(temporary)
         self.postponed: set[tuple[int, str]] = set()  # checks of foreign keys for COMMIT: (id of the table, name of the constraint)
         self.waiting: list[tuple[Authorized[WritePlan], pa.Table]] = []  # collected INSERTs of one table, not yet evaluated
         self.acknowledged: dict[int, int] = {}
@@ -41,6 +49,16 @@ class Pending:
 
     def __bool__(self) -> bool:
         return bool(self._effects or self.waiting or self.acknowledged)
+
+    @property
+    def durable(self) -> dict[int, UncommittedChanges]:
+        """Returns the changes without those of temporary tables: COMMIT sends them to the engine."""
+        return {id: changes for id, changes in self.changes.items() if not is_temporary(id)}
+
+    @property
+    def temporary(self) -> dict[int, UncommittedChanges]:
+        """Returns the rows of temporary tables."""
+        return {id: changes for id, changes in self.changes.items() if is_temporary(id)}
 
     def add(self, effect: Effect, base: int) -> None:
         self._effects.append(effect)
@@ -57,7 +75,7 @@ class Pending:
         self._read += [e.reads for e in self._effects[count:]]
         del self._effects[count:]
         self.waiting.clear()
-        self.changes = {}
+        self.changes = dict(self._before)
         for effect in self._effects:
             self._sum(effect)
 
@@ -67,23 +85,25 @@ class Pending:
             table = effect.rules[id].table
             earlier = self.changes.get(table.id)
             if earlier is not None and earlier.changes.num_columns != changes.num_columns:  # the transaction has altered the table
-                earlier = UncommittedChanges(table, formed(earlier.changes, changes.schema), next(self._generations))
+                earlier = UncommittedChanges(table, formed(earlier.changes, changes.schema), next(_generations))
                 self.changes[table.id] = earlier
             if changes.num_rows == 0:
                 continue
             if earlier is None:
-                self.changes[table.id] = UncommittedChanges(table, changes, next(self._generations))
+                self.changes[table.id] = UncommittedChanges(table, changes, next(_generations))
                 continue
             both = pa.concat_tables([earlier.changes, changes])
             if table.key is not None and pc.min(both[WEIGHT]).as_py() > 0:  # only inserts, so all keys differ
                 self.changes[table.id] = UncommittedChanges(table, both, earlier.generation)
             else:
-                self.changes[table.id] = UncommittedChanges(table, net(both), next(self._generations))
+                self.changes[table.id] = UncommittedChanges(table, net(both), next(_generations))
 
     def reads(self, catalog: Catalog) -> set[int]:
         """Returns the tables that the transaction read as a whole, directly or through views, and dropped relations that it read."""
         tables: set[int] = set()
         for relation in set().union(*self._read, *(e.reads for e in self._effects)):
+            if is_temporary(relation):
+                continue
             tables |= tables_below(relation, catalog) if relation in catalog.items else {relation}
         return tables
 

@@ -16,8 +16,8 @@ from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
 SCHEMA = "public"
 PG_CATALOG = "pg_catalog"
 INFORMATION_SCHEMA = "information_schema"
-TEMPORARY = "pg_temp"  # alias for the schema of a session's temporary views, whose real name is pg_temp_<number>
-TEMPORARY_ID = 3 << 28  # id of that schema; its views follow. These ids are local to a session and never in the log
+TEMPORARY = "pg_temp"  # alias for the schema of a session's temporary relations, whose real name is pg_temp_<number>
+TEMPORARY_ID = 3 << 28  # id of that schema; its relations follow. These ids are local to a session and never in the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +33,8 @@ class Schema(Record):
 PUBLIC = Schema(SCHEMA_ID, SCHEMA, comment="standard public schema")
 SYSTEM: Mapping[int, Schema] = {s.id: s for s in (Schema(11, PG_CATALOG), Schema(13124, INFORMATION_SCHEMA))}
 BUILT_IN: Mapping[int, Schema] = {**SYSTEM, PUBLIC.id: PUBLIC}
+
+
+def is_temporary(id: int) -> bool:
+    """Returns whether the id is that of a temporary relation of a session."""
+    return id > TEMPORARY_ID

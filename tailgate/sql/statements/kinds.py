@@ -215,7 +215,12 @@ def _new(statement: Any) -> Needs:
 # --- the table -------------------------------------------------------------------------------------------------------------------
 
 QUERY, WRITE, SESSION, CATALOG = Place
-TABLES = after("CREATE TABLE", create_table.create_table) | after("CREATE UNLOGGED TABLE", create_table.create_table)
+TEMPORARY = ("TEMPORARY", "TEMP", "LOCAL TEMPORARY", "LOCAL TEMP", "GLOBAL TEMPORARY", "GLOBAL TEMP")
+TABLES = {
+    **after("CREATE TABLE", create_table.create_table),
+    **after("CREATE UNLOGGED TABLE", create_table.create_table),
+    **dict(item for word in TEMPORARY for item in after(f"CREATE {word} TABLE", create_table.temporary_table).items()),
+}
 
 TABLE: tuple[Kind, ...] = (
     # queries; SELECT, VALUES, TABLE and WITH are recognized by the grammar of queries

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tailgate.lake.catalog.formats import ReferentialAction
 from tailgate.lake.types import Type
+from tailgate.sql.statements.writes import OnCommit
 
 if TYPE_CHECKING:
     from tailgate.lake.catalog.names import Name
@@ -85,7 +86,7 @@ Constraint: TypeAlias = Check | Unique | ForeignKey
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """CREATE TABLE name (column, … [, constraint, …]) [WITH (options)].
+    """CREATE [TEMPORARY] TABLE name (column, … [, constraint, …]) [WITH (options)] [ON COMMIT …].
 
     `key`: the columns of the primary key, or (). `constraint`: the name of the primary key.
     `options_at`: as for CreateView.
@@ -102,6 +103,8 @@ class CreateTable:
     options_at: tuple[int, int] = field(default=(0, 0), compare=False)
     uniques: tuple[Unique, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
+    temporary: bool = False
+    on_commit: OnCommit = "preserve rows"
 
 
 # ---- ALTER TABLE

@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from tailgate.sql.statements.values import Options, QueryText
 
 
+OnCommit: TypeAlias = Literal["preserve rows", "delete rows", "drop"]
+
+
 @dataclass(frozen=True, slots=True)
 class CreateTableAs:
-    """CREATE TABLE name [(columns)] [WITH (options)] AS query [WITH NO DATA], and SELECT … INTO name.
+    """CREATE [TEMPORARY] TABLE name [(columns)] [WITH (options)] [ON COMMIT …] AS query [WITH NO DATA], and SELECT … INTO name.
 
     `columns`: names for the first columns of the query. `options`: the WITH clause as typed, or ''.
     """
@@ -25,6 +28,8 @@ class CreateTableAs:
     if_not_exists: bool = False
     options: str = ""
     with_data: bool = True
+    temporary: bool = False
+    on_commit: OnCommit = "preserve rows"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailgate.engine.ddl.names import find_item
 from tailgate.lake.catalog import Catalog, Secret
 from tailgate.lake.catalog.formats import ConnectionSettings, FileReference, SecretReference
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
+from tailgate.sql.new_items import find_item
 from tailgate.sql.statements import Options, OptionValue
 from tailgate.sql.statements.values import SecretName
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tailgate.engine.ddl.kafka import access
-from tailgate.engine.ddl.names import find_item, normalized, schema_for
 from tailgate.lake.catalog import Catalog, Connection, Secret
 from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.errors import InvalidParameterValue, WrongObjectType
+from tailgate.sql.new_items import find_item, normalized, schema_for
 from tailgate.sql.statements import AlterSecret, CreateConnection, CreateSecret, Name, Options
 from tailgate.sql.statements.parsers.kafka.brokers import addresses
 

@@ -11,7 +11,6 @@ import re
 from typing import Any, Literal
 
 from tailgate.engine.ddl.kafka import access, connection
-from tailgate.engine.ddl.names import normalized, schema_for, stored_relation
 from tailgate.engine.ddl.view import create_view
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.formats.events.avro import KEY_NAME, VALUE_NAME
@@ -31,6 +30,7 @@ from tailgate.lake.errors import (
     WrongObjectType,
 )
 from tailgate.lake.types import JSONB
+from tailgate.sql.new_items import normalized, schema_for, stored_relation
 from tailgate.sql.statements import Avro, CreateSink, CreateView, Format, Json, Protobuf, QueryText, Text, parse
 
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")

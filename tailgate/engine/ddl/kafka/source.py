@@ -10,11 +10,11 @@ from tailgate.engine.ddl.kafka import access, dead_letters
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.source_item import LIMITS, SourceDerivation
 from tailgate.engine.ddl.kafka.start import start_of
-from tailgate.engine.ddl.names import check_columns, normalized, schema_for
 from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, DeadLetters, Source
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue
+from tailgate.sql.new_items import check_columns, normalized, schema_for
 from tailgate.sql.statements import Avro, CreateSource, Csv, Json, Ksqldb, Regex
 
 TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # names of topics that Kafka accepts

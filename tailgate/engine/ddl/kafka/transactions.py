@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.ddl.names import find_item
 from tailgate.engine.plan.sources import avro
 from tailgate.lake.catalog import Catalog, Source, formats
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue
+from tailgate.sql.new_items import find_item
 from tailgate.sql.statements import TransactionMetadata
 
 MARK = frozenset({"status", "id", "data_collections"})  # fields of messages in the transaction topic

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from tailgate.engine.ddl.durations import milliseconds
-from tailgate.engine.ddl.names import check_columns, find_item, normalized, schema_for
 from tailgate.lake.catalog import Alert, AlertWebhook, Catalog, Objective, Secret
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, ReservedName
 from tailgate.operations.watch.checks import RESERVED
 from tailgate.sql.bind import bind_query
+from tailgate.sql.new_items import check_columns, find_item, normalized, schema_for
 from tailgate.sql.plan.sequences import separated
 from tailgate.sql.statements import CreateAlert, Options, SecretName
 

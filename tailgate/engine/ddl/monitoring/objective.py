@@ -6,9 +6,9 @@ import re
 from fractions import Fraction
 
 from tailgate.engine.ddl.durations import milliseconds
-from tailgate.engine.ddl.names import normalized, schema_for
 from tailgate.lake.catalog import Catalog, MaterializedView, Objective, Source, Table, View
 from tailgate.lake.errors import InvalidParameterValue, WrongObjectType
+from tailgate.sql.new_items import normalized, schema_for
 from tailgate.sql.statements import CreateObjective
 
 WINDOW_MS, WINDOW_MIN_MS, WINDOW_MAX_MS = 60_000, 10_000, 3_600_000  # default; a step of the history; the steps in memory

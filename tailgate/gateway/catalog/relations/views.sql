@@ -75,7 +75,7 @@ SELECT pg_current_database_0()
 SELECT pg_current_database_0(), nspname, pg_pg_get_userbyid_1(nspowner), NULL, NULL, NULL, NULL FROM pg.pg_namespace
 
 -- view information_schema.tables
-SELECT pg_current_database_0(), n.nspname, c.relname, CASE WHEN c.relkind IN ('r', 'p') THEN 'BASE TABLE' ELSE 'VIEW' END,
+SELECT pg_current_database_0(), n.nspname, c.relname, CASE WHEN c.relpersistence = 't' THEN 'LOCAL TEMPORARY' WHEN c.relkind IN ('r', 'p') THEN 'BASE TABLE' ELSE 'VIEW' END,
        NULL, NULL, NULL, NULL, NULL, CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END, 'NO', NULL
 FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'f', 'p') AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')

@@ -32,7 +32,7 @@ async def commit(session: Session) -> None:
     if len(pending):
         durable = session.naming.durable
         write = await asyncio.to_thread(pending.write, durable, "")
-        lost = pending.changes.keys() - durable.items.keys() - set(definitions.change.drop)  # others dropped these tables
+        lost = pending.durable.keys() - durable.items.keys() - set(definitions.change.drop)  # others dropped these tables
         write = replace(write, reads=tuple(sorted(table for table in {*write.reads, *lost} if not is_local(table))))
 
     def tell(notice: Notice) -> None:
@@ -48,4 +48,5 @@ async def commit(session: Session) -> None:
     for notice in result.notices:
         tell(notice)
     await progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
+    session.keep_temporary(pending)
     await subscriptions.commit(session, pending.acknowledged)

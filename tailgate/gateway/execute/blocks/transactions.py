@@ -9,7 +9,7 @@ from tailgate.gateway.execute.blocks import commits
 from tailgate.gateway.execute.commands import set_modes
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
-from tailgate.gateway.session.transactions import Move, State
+from tailgate.gateway.session.transactions import Move, SavedState, State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
 
@@ -62,7 +62,9 @@ async def savepoint(session: Session, bound: Bound, statement: s.Savepoint, valu
     await committing.settle(session)
     session.memory.charge_savepoints(len(session.transaction.savepoints) + 1)
     transaction = session.transaction
-    transaction.savepoints.append((statement.name, len(transaction.writes), session.settings.mark(), transaction.definitions))
+    settings, naming = session.settings.mark(), session.naming
+    saved = SavedState(statement.name, len(transaction.writes), settings, transaction.definitions, naming.temporary, naming.durable)
+    transaction.savepoints.append(saved)
     return "SAVEPOINT"
 
 
@@ -72,8 +74,10 @@ def release(session: Session, bound: Bound, statement: s.Release, values: Sequen
     return "RELEASE"
 
 
-def rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, values: Sequence[object]) -> str:
+async def rollback_to(session: Session, bound: Bound, statement: s.RollbackTo, values: Sequence[object]) -> str:
     _block(session, "ROLLBACK TO SAVEPOINT")
-    session.settings.back(session.transaction.back_to(statement.name, keep=True))
+    saved = session.transaction.back_to(statement.name, keep=True)
+    session.settings.back(saved.settings)
     session.transaction.move(Move.RECOVER)
+    await session.naming.back(saved)
     return "ROLLBACK"

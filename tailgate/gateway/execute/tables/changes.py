@@ -109,11 +109,16 @@ async def _in_block(session: Session, bound: Bound, statement: s.CreateTableAs |
     table = created[0] if created else session.naming.durable.expect(Table, change.table)
     snapshot = session.transaction.snapshot(session.serving)
     assert snapshot is not None
-    rows = await asyncio.to_thread(net, change.rows)
-    rules = Rules(table, (), (), (), (), "")  # the rows satisfy those of the table, which no other transaction knows
-    effect = Effect(rows.num_rows, {table.id: rows}, reads=frozenset(change.reads), rules={table.id: rules})
-    session.transaction.writes.add(effect, snapshot.inbox)
+    await add_rows(session, table, change.rows, change.reads, snapshot.inbox)
     return change.tag
+
+
+async def add_rows(session: Session, table: Table, rows: pa.Table, reads: Iterable[int], base: int) -> None:
+    """Adds weighted rows of a table that no other transaction knows to the pending writes."""
+    changes = await asyncio.to_thread(net, rows)
+    rules = Rules(table, (), (), (), (), "")  # the rows satisfy those of the table
+    effect = Effect(changes.num_rows, {table.id: changes}, reads=frozenset(reads), rules={table.id: rules})
+    session.transaction.writes.add(effect, base)
 
 
 def _section(rows: pa.Table) -> bytes:
@@ -128,6 +133,8 @@ ALTER_TABLE, CREATE_INDEX = "ALTER TABLE", "CREATE INDEX"  # command tags
 
 async def alter(session: Session, bound: Bound, statement: s.AlterTable, values: Sequence[object]) -> str:
     """Alters the table and returns the command tag."""
+    if (table := session.catalog.find(statement.name)) is not None and session.naming.is_temporary(table):
+        raise e.FeatureNotSupported("ALTER TABLE of a temporary table is not supported", hint="Create another one with CREATE TABLE AS.")
     return await run(session, bound, statement, ALTER_TABLE, partial(_altered, session, bound.text, statement))
 
 
@@ -149,7 +156,7 @@ async def create_index(session: Session, bound: Bound, statement: s.CreateIndex,
     """Creates an index and returns the command tag. For a unique index of a table, the rows are checked."""
     check_concurrently(session, statement)
     relation = session.catalog.find(statement.relation)
-    if not statement.unique or not isinstance(relation, Table):
+    if not statement.unique or not isinstance(relation, Table) or session.naming.is_temporary(relation):
         return await catalog_changes.run(session, bound, statement, values)
     return await run(session, bound, statement, CREATE_INDEX, partial(_indexed, session, bound.text, statement))
 
@@ -172,10 +179,11 @@ async def _with_rows(session: Session, text: str, tag: str, table: Table, after:
         return TableChange(text, table.id, schema.empty_table(), (table.id,), tag)
     style, catalog = session.settings.style, session.catalog
     names = {"s": catalog.schema_of(table).name, "t": table.name}
-    rows = await session.serving.queries.write(
-        session.access.authorize(plan),
-        list(plan.relations),
-        lambda cursor: altered_rows.changes(plan, Evaluation(cursor, (), style, catalog), names),
-        at=session.transaction.block_snapshot(session.serving),
-    )
+    with session.transaction.reading(session.serving, (), implicit=False) as at:
+        rows = await session.serving.queries.write(
+            session.access.authorize(plan),
+            list(plan.relations),
+            lambda cursor: altered_rows.changes(plan, Evaluation(cursor, (), style, catalog), names),
+            at=at,
+        )
     return TableChange(text, table.id, rows, tuple(t.id for t in plan.relations), tag)

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from tailgate.gateway.execute.tables import changes
+import pyarrow as pa
+
+from tailgate.gateway.execute import committing
+from tailgate.gateway.execute.tables import changes, temporary_tables
 from tailgate.gateway.execute.tables.changes import TableChange
 from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
@@ -17,6 +20,7 @@ from tailgate.gateway.writes.new_tables import NewTable
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.lake import errors as e
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.schemas import TEMPORARY
 from tailgate.lake.control import NEW_TABLE
 from tailgate.lake.tables.weights import weighted
 from tailgate.lake.types import arrow_schema
@@ -33,29 +37,64 @@ async def bind(session: Session, bound: Bound, statement: s.CreateTableAs, oids:
 
 async def run(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> str:
     """Creates the table and returns the command tag."""
+    if temporary_tables.is_temporary(session, statement):
+        return await _temporary(session, bound, statement, values)
     return await changes.run(session, bound, statement, TAG, partial(_created, session, bound, statement, values))
+
+
+async def _temporary(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> str:
+    """Creates a temporary table with its rows, which are pending in a block, and returns the command tag."""
+    transaction = session.transaction
+    if transaction.in_block:
+        await committing.settle(session)
+    else:
+        await committing.commit(session)
+        transaction.proceed()
+        await session.serving.progress.wait_inbox(session.last_write)
+    if temporary_tables.exists(session, statement):
+        return TAG
+    table, rows = await _evaluated(session, bound, statement, values)
+    session.temporary.charge(transaction.writes.temporary, rows.nbytes)
+    text = table.definition(Name(statement.name.name, TEMPORARY), statement.options)
+    creation = s.parse(text)
+    assert isinstance(creation, s.CreateTable)
+    created = await temporary_tables.define(session, creation, text, statement.on_commit)
+    snapshot = transaction.snapshot(session.serving) if transaction.in_block else None
+    base = session.serving.progress.inbox if snapshot is None else snapshot.inbox
+    await changes.add_rows(session, created, weighted(rows, 1), table.rows.scans, base)
+    if not transaction.in_block:
+        session.keep_temporary(transaction.writes)
+    return f"SELECT {rows.num_rows}" if statement.with_data else TAG
 
 
 async def _created(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> TableChange | str:
     """Returns the table with its rows, or the command tag if the table exists."""
     if _exists(session, statement):
         return TAG
+    table, rows = await _evaluated(session, bound, statement, values)
+    sql = table.definition(statement.name, statement.options)
+    if not statement.with_data:
+        return TableChange(sql, NEW_TABLE, weighted(rows, 1), (), TAG)
+    return TableChange(sql, NEW_TABLE, weighted(rows, 1), sorted(set(table.rows.scans)), f"SELECT {rows.num_rows}")
+
+
+async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> tuple[NewTable, pa.Table]:
+    """Returns the plan of the table, bound again if the catalog has changed, and its rows."""
     if bound.catalog is not session.catalog:
         bound = await bind(session, bound, statement, tuple(t.oid for t in bound.parameters))
     table: NewTable = bound.body
     authorized = session.access.authorize(table)
-    sql = table.definition(statement.name, statement.options)
     if not statement.with_data:
-        return TableChange(sql, NEW_TABLE, arrow_schema(table.columns, weight=True).empty_table(), (), TAG)
+        return table, arrow_schema(table.columns).empty_table()
     style, names = session.settings.style, session.catalog
-    scans = sorted(set(table.rows.scans))
-    rows = await session.serving.queries.write(
-        authorized,
-        [readable(session.naming.durable[relation]) for relation in scans],
-        lambda cursor: fitted(Evaluation(cursor, values, style, names).query(table.rows), table.columns),
-        at=session.transaction.block_snapshot(session.serving),
-    )
-    return TableChange(sql, NEW_TABLE, weighted(rows, 1), scans, f"SELECT {rows.num_rows}")
+    with session.transaction.reading(session.serving, table.rows.scans, implicit=False) as at:
+        rows = await session.serving.queries.write(
+            authorized,
+            [readable(session.naming.item(relation)) for relation in sorted(set(table.rows.scans))],
+            lambda cursor: fitted(Evaluation(cursor, values, style, names).query(table.rows), table.columns),
+            at=at,
+        )
+    return table, rows
 
 
 def _exists(session: Session, statement: s.CreateTableAs) -> bool:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.sql.grammar.parser import Parser
 
-TEMPORARY = "Use CREATE TABLE, in a separate schema if the name is in use, or CREATE TEMPORARY VIEW."
-
 # first words → hint; the longest match counts
 STATEMENTS: dict[tuple[str, ...], str | None] = {
     ("merge",): "Use INSERT … ON CONFLICT.",
@@ -27,12 +25,6 @@ STATEMENTS: dict[tuple[str, ...], str | None] = {
 }
 
 CREATIONS: dict[tuple[str, ...], str | None] = {
-    ("temporary", "table"): TEMPORARY,
-    ("temp", "table"): TEMPORARY,
-    ("local", "temporary", "table"): TEMPORARY,
-    ("local", "temp", "table"): TEMPORARY,
-    ("global", "temporary", "table"): TEMPORARY,
-    ("global", "temp", "table"): TEMPORARY,
     ("foreign",): None,
     ("recursive", "view"): None,
     ("database",): None,

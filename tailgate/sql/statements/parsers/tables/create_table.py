@@ -16,7 +16,7 @@ from tailgate.sql.statements.definitions import SequenceOptions
 from tailgate.sql.statements.parsers.clauses import if_not_exists, relation_name, since, with_options
 from tailgate.sql.statements.parsers.sequences import sequence_options
 from tailgate.sql.statements.parsers.tables.constraints import CONSTRAINTS, column_constraint, table_constraint
-from tailgate.sql.statements.parsers.tables.create_table_as import at_query_of_table, create_table_as
+from tailgate.sql.statements.parsers.tables.create_table_as import at_query_of_table, create_table_as, on_commit
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.tables import Check, Constraint, CreateTable, ForeignKey, Generation, TableColumn, Unique
 from tailgate.sql.statements.writes import CreateTableAs
@@ -31,7 +31,6 @@ _BEHIND = {
     ("inherits",): "INHERITS",
     ("partition", "by"): "PARTITION BY",
     ("using",): "USING",
-    ("on", "commit"): "ON COMMIT",
     ("tablespace",): "TABLESPACE",
 }
 
@@ -72,14 +71,19 @@ class _Constraints:
         return (*primary, *self.uniques, *self.checks, *self.foreign_keys)
 
 
-def create_table(cursor: Parser) -> CreateTable | CreateTableAs:
+def temporary_table(cursor: Parser) -> CreateTable | CreateTableAs:
+    """Parses the rest of CREATE TEMPORARY TABLE."""
+    return create_table(cursor, temporary=True)
+
+
+def create_table(cursor: Parser, *, temporary: bool = False) -> CreateTable | CreateTableAs:
     """Parses the rest of CREATE TABLE."""
     absent = if_not_exists(cursor)
     this = relation_name(cursor)
     if cursor.at_word("of") or cursor.at_word("partition", "of"):
         raise unsupported("CREATE TABLE … " + ("OF" if cursor.at_word("of") else "PARTITION OF"), cursor.position)
     if at_query_of_table(cursor):
-        return create_table_as(cursor, this, absent)
+        return create_table_as(cursor, this, absent, temporary=temporary)
     cursor.expect("(")
     columns: list[TableColumn] = []
     constraints = _Constraints(this)
@@ -95,6 +99,7 @@ def create_table(cursor: Parser) -> CreateTable | CreateTableAs:
                 break
     cursor.expect(")")
     settings, clause = with_options(cursor)
+    end_of_transaction = on_commit(cursor, temporary=temporary)
     for words, what in _BEHIND.items():
         if cursor.at_word(*words):
             raise unsupported(what, cursor.position)
@@ -111,6 +116,8 @@ def create_table(cursor: Parser) -> CreateTable | CreateTableAs:
         clause,
         tuple(constraints.uniques),
         tuple(constraints.foreign_keys),
+        temporary,
+        end_of_transaction,
     )
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.errors import InvalidTableDefinition
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import column_names, query, since, with_options
-from tailgate.sql.statements.parsers.unsupported import TEMPORARY, unsupported
+from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.queries import Select
 from tailgate.sql.statements.values import QueryText
-from tailgate.sql.statements.writes import CreateTableAs
+from tailgate.sql.statements.writes import CreateTableAs, OnCommit
 
 NAMES = ("word", "quoted")  # kinds of tokens
 
@@ -22,10 +23,25 @@ NAMES = ("word", "quoted")  # kinds of tokens
 def at_query_of_table(cursor: Parser) -> bool:
     """Returns whether the rest of CREATE TABLE is [(column names)] [WITH (options)] AS query."""
     names_only = cursor.at("(") and cursor.peek().kind in NAMES and (cursor.at(",", 2) or cursor.at(")", 2))
-    return names_only or cursor.at_word("as") or cursor.at_word("with") or cursor.at_word("using")
+    return names_only or any(map(cursor.at_word, ("as", "with", "using", "on")))
 
 
-def create_table_as(cursor: Parser, name: Name, absent: bool) -> CreateTableAs:
+def on_commit(cursor: Parser, *, temporary: bool) -> OnCommit:
+    """Parses [ON COMMIT {PRESERVE ROWS | DELETE ROWS | DROP}], of a temporary table only."""
+    if not cursor.accept_word("on", "commit"):
+        return "preserve rows"
+    if not temporary:
+        raise InvalidTableDefinition("ON COMMIT can only be used on temporary tables")
+    if cursor.accept_word("drop"):
+        return "drop"
+    word = cursor.any_word("preserve", "delete")
+    if word is None:
+        raise cursor.error()
+    cursor.expect_word("rows")
+    return "delete rows" if word == "delete" else "preserve rows"
+
+
+def create_table_as(cursor: Parser, name: Name, absent: bool, *, temporary: bool = False) -> CreateTableAs:
     """Parses the rest of CREATE TABLE … AS, after the name of the table."""
     columns = column_names(cursor) if cursor.at("(") else ()
     if cursor.at_word("using"):
@@ -33,9 +49,9 @@ def create_table_as(cursor: Parser, name: Name, absent: bool) -> CreateTableAs:
     start = cursor.position
     settings, _ = with_options(cursor)
     options = since(cursor, start) if settings else ""
-    for words in (("on", "commit"), ("tablespace",)):
-        if cursor.at_word(*words):
-            raise unsupported(" ".join(words).upper(), cursor.position)
+    end_of_transaction = on_commit(cursor, temporary=temporary)
+    if cursor.at_word("tablespace"):
+        raise unsupported("TABLESPACE", cursor.position)
     cursor.expect_word("as")
     if cursor.at_word("execute"):
         raise unsupported("CREATE TABLE … AS EXECUTE", cursor.position, "Write the query of the prepared statement.")
@@ -44,7 +60,7 @@ def create_table_as(cursor: Parser, name: Name, absent: bool) -> CreateTableAs:
     if cursor.accept_word("with"):
         with_data = not cursor.accept_word("no")
         cursor.expect_word("data")
-    return CreateTableAs(name, text, columns, absent, options, with_data)
+    return CreateTableAs(name, text, columns, absent, options, with_data, temporary, end_of_transaction)
 
 
 def with_new_table(statement: Select) -> Select | CreateTableAs:
@@ -55,8 +71,6 @@ def with_new_table(statement: Select) -> Select | CreateTableAs:
     into = first.args.get("into")
     if into is None:
         return statement
-    if into.args.get("temporary"):
-        raise unsupported("SELECT INTO TEMPORARY", position(into) or 0, TEMPORARY)
     if statement.as_of is not None:
         raise unsupported("SELECT INTO … AS OF", position(into) or 0)
     first.set("into", None)
@@ -64,4 +78,5 @@ def with_new_table(statement: Select) -> Select | CreateTableAs:
     begin, end = (position(into) or 0) - offset, into.meta["end"] - offset
     table = into.this
     name = Name(table.name, table.text("db") or None, position(table))
-    return CreateTableAs(name, QueryText(text[:begin] + " " * (end - begin) + text[end:], offset, statement.query.tree))
+    query_text = QueryText(text[:begin] + " " * (end - begin) + text[end:], offset, statement.query.tree)
+    return CreateTableAs(name, query_text, temporary=bool(into.args.get("temporary")))

@@ -1,6 +1,6 @@
-"""CREATE, ALTER and DROP of temporary views, which the session executes without the engine.
+"""CREATE, ALTER and DROP of temporary tables and views, which the session executes without the engine.
 
-    CREATE VIEW v AS SELECT … FROM a temporary view    the view is temporary, too, with a notice, as in PostgreSQL
+    CREATE VIEW v AS SELECT … FROM a temporary one     the view is temporary, too, with a notice, as in PostgreSQL
     CREATE MATERIALIZED VIEW, CREATE SINK over one     0A000
     DROP of a relation that a temporary view reads     2BP01 in the view's session; other sessions may drop it
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tailgate.gateway.execute.tables import temporary_tables
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e
@@ -25,29 +26,32 @@ from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query, bind_view
 from tailgate.sql.definitions import rename_references
+from tailgate.sql.new_items import with_article
+from tailgate.sql.tables import indexes
 from tailgate.sql.view_replacement import check_columns
 
 
 async def answer(session: Session, bound: Bound) -> str | None:
-    """Executes a statement about temporary views and returns its tag, or None if the engine must execute the statement.
+    """Executes a statement about temporary relations and returns its tag, or None if the engine must execute the statement.
 
-    Raises 0A000 or 42809 for statements that do not apply to temporary views.
+    Raises 0A000 or 42809 for statements that do not apply to them.
     """
     statement = bound.statement
     if getattr(statement, "kind", None) == "endpoint":
         return None  # endpoints have a separate namespace
     match statement:
+        case s.CreateTable() if temporary_tables.is_temporary(session, statement):
+            return await temporary_tables.create(session, bound, statement)
         case s.CreateView():
             return await _create(session, statement, bound.text) if await _is_temporary(session, statement) else None
         case s.CreateSink(from_item=source) if await _reads_temporary(session, source):
-            raise e.FeatureNotSupported("a sink of a temporary view is not supported", hint="Create a materialized view of its query.")
-        case s.CreateSubscription(from_item=name) if _find_view(session, name) is not None:
-            raise e.FeatureNotSupported("a subscription to a temporary view is not supported", hint="Use TAIL.")
-        case s.CreateObjective(from_item=name) if _find_view(session, name) is not None:
-            raise e.FeatureNotSupported("an objective of a temporary view is not supported", hint="Create a view.")
-        case s.CreateIndex(relation=name) if (view := _find_view(session, name)) is not None:
-            detail = "This operation is not supported for views."
-            raise e.WrongObjectType(f'cannot create index on relation "{view.name}"', detail=detail)
+            raise e.FeatureNotSupported("a sink of a temporary relation is not supported", hint="Create a materialized view of its query.")
+        case s.CreateSubscription(from_item=name) if _find(session, name) is not None:
+            raise e.FeatureNotSupported("a subscription to a temporary relation is not supported", hint="Use TAIL.")
+        case s.CreateObjective(from_item=name) if _find(session, name) is not None:
+            raise e.FeatureNotSupported("an objective of a temporary relation is not supported", hint="Create a view.")
+        case s.CreateIndex(relation=name) if _find(session, name) is not None:
+            return _create_index(session, statement)
         case s.Drop():
             return _drop(session, statement)
         case s.DropSchema(names=names):
@@ -60,35 +64,21 @@ async def answer(session: Session, bound: Bound) -> str | None:
         case s.AlterSecret() | s.ValidateConnection():
             _check_kind(session, statement)
         case s.Grant(kind="secret" | "connection" as kind, objects=names):
-            for item in filter(None, (_find_view(session, n) for n in names)):
+            for item in filter(None, (_find(session, n) for n in names)):
                 raise e.WrongObjectType(f'"{item.name}" is not a {kind}')
-        case s.Comment(kind=kind, name=name) if kind != "schema" and _find_view(session, name) is not None:
-            raise e.FeatureNotSupported("comments on temporary views are not supported")
-        case s.Grant(kind="relation", objects=names) if any(_find_view(session, n) is not None for n in names):
-            raise e.FeatureNotSupported("privileges on temporary views are not supported", hint="No other session sees them.")
-        case s.Explain(target=Name() as name) if _find_view(session, name) is not None:
+        case s.Comment(kind=kind, name=name) if kind != "schema" and _find(session, name) is not None:
+            raise e.FeatureNotSupported("comments on temporary relations are not supported")
+        case s.Grant(kind="relation", objects=names) if any(_find(session, n) is not None for n in names):
+            raise e.FeatureNotSupported("privileges on temporary relations are not supported", hint="No other session sees them.")
+        case s.Explain(target=Name() as name) if _find(session, name) is not None:
             raise e.FeatureNotSupported("EXPLAIN VIEW of a temporary view is not supported", hint="EXPLAIN SELECT * FROM it.")
         case s.Explain(target=s.CreateView() as inner):
             await _is_temporary(session, inner)
     return None
 
 
-def is_about_one(session: Session, statement: object) -> bool:
-    """Returns whether a statement may create, alter or drop a temporary view. Does not bind the statement."""
-    match statement:
-        case s.CreateView(temporary=said, name=name):
-            return said or name.schema == TEMPORARY or session.naming.has_temporary
-        case s.Drop(kind="endpoint") | s.AlterItem(kind="endpoint"):
-            return False
-        case s.Drop(names=names):
-            return any(_find_view(session, n) is not None for n in names)
-        case s.AlterItem(name=name):
-            return _find_view(session, name) is not None
-    return False
-
-
-def _find_view(session: Session, name: Name) -> Item | None:
-    """Returns the temporary view with this name, or None."""
+def _find(session: Session, name: Name) -> Item | None:
+    """Returns the temporary relation with this name, or None."""
     if not session.naming.has_temporary:
         return None
     item = session.catalog.find(name)
@@ -99,16 +89,16 @@ def _check_kind(
     session: Session,
     statement: s.Pause | s.RetryDeadLetters | s.DeleteDeadLetters | s.RefreshSchema | s.ResumeSource | s.AlterSecret | s.ValidateConnection,
 ) -> None:
-    """Raises 42809 if the statement, which needs another kind of object, names a temporary view."""
+    """Raises 42809 if the statement, which needs another kind of object, names a temporary relation."""
     kind = {s.AlterSecret: "secret", s.ValidateConnection: "connection"}.get(type(statement), "source")
     for name in statement.names if isinstance(statement, s.Pause) else (statement.name,):
-        if (item := _find_view(session, name)) is not None:
+        if (item := _find(session, name)) is not None:
             raise e.WrongObjectType(f'"{item.name}" is not a {kind}', position=name.position)
 
 
 async def _reads_temporary(session: Session, source: Name | s.QueryText) -> bool:
     if isinstance(source, Name) or not session.naming.has_temporary:
-        return isinstance(source, Name) and _find_view(session, source) is not None
+        return isinstance(source, Name) and _find(session, source) is not None
     depends = await session.serving.workers.run_bounded(depends_of, source, session.catalog)
     return any(id in session.naming.temporary for id in depends)
 
@@ -189,9 +179,11 @@ def _drop(session: Session, statement: s.Drop) -> str | None:
         _check_own(session, list(targets.values()), statement.cascade)
         return None
     if len(own) < len(statement.names):
-        raise e.FeatureNotSupported("DROP of temporary views and others at once is not supported", hint="Drop them one after another.")
-    if statement.kind != "view":
-        raise e.WrongObjectType(f'"{own[0].name}" is not a {statement.kind}', hint="Use DROP VIEW to remove a view.")
+        raise e.FeatureNotSupported("DROP of temporary relations and others at once is not supported", hint="Drop them one after another.")
+    for item in own:
+        if statement.kind != item.kind:
+            hint = f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."
+            raise e.WrongObjectType(f'"{item.name}" is not {with_article(statement.kind)}', hint=hint)
     removal = dropping(catalog, own, cascade=statement.cascade)
     lines = [f"drop cascades to {described(catalog, i)}" for i in removal.followers]
     if len(lines) == 1:
@@ -199,21 +191,36 @@ def _drop(session: Session, statement: s.Drop) -> str | None:
     elif lines:
         session.notice(f"drop cascades to {len(lines)} other objects", detail="\n".join(lines))
     session.naming.drop(i.id for i in removal.items)
-    return "DROP VIEW"
+    if not session.transaction.in_block:
+        session.keep_temporary(session.transaction.writes)
+    return f"DROP {statement.kind.upper()}"
 
 
 def _check_own(session: Session, roots: Sequence[Item | Schema], cascade: bool) -> None:
-    """Raises 2BP01 if one of the session's temporary views, which the engine does not know, depends on `roots`."""
+    """Raises 2BP01 if one of the session's temporary relations, which the engine does not know, depends on `roots`."""
     if session.naming.has_temporary and roots:
         dropping(session.catalog, roots, cascade=cascade)
 
 
+def _create_index(session: Session, statement: s.CreateIndex) -> str:
+    """Creates an index on a temporary table. Its rows are in memory, so only the catalog shows the index."""
+    if statement.unique:
+        raise e.FeatureNotSupported("a unique index on a temporary table is not supported", hint="Declare the columns UNIQUE.")
+    id, catalog = session.naming.room()
+    index, notices = indexes.create_index(statement, replace(catalog, next_id=id))
+    for notice in notices:
+        session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint)
+    if index is not None:
+        session.naming.put(index)
+    return "CREATE INDEX"
+
+
 async def _alter(session: Session, statement: s.AlterItem) -> str | None:
-    item = _find_view(session, statement.name)
+    item = _find(session, statement.name)
     if item is None:
         return None
-    if statement.kind not in ("view", "table"):
-        raise e.WrongObjectType(f'"{item.name}" is not a {statement.kind}')
+    if statement.kind not in (item.kind, "table"):
+        raise e.WrongObjectType(f'"{item.name}" is not {with_article(statement.kind)}')
     if statement.options:
         raise e.WrongObjectType(f'"{item.name}" is not stored, so it has no history')
     if statement.schema:

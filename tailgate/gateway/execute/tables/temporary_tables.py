@@ -1,0 +1,65 @@
+"""CREATE TEMPORARY TABLE: the session makes the table's item, which the engine does not know.
+
+Source: PostgreSQL 15, src/backend/catalog/namespace.c (RangeVarGetCreationNamespace), src/backend/commands/tablecmds.c (DefineRelation).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.portals import Bound
+from tailgate.lake import errors as e
+from tailgate.lake.catalog import Table
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.schemas import TEMPORARY
+from tailgate.sql import statements as s
+from tailgate.sql.statements.writes import OnCommit
+from tailgate.sql.tables.creation import new_table
+
+
+def is_temporary(session: Session, statement: s.CreateTable | s.CreateTableAs) -> bool:
+    """Returns whether the statement creates a temporary table. Raises 42P16 for another schema than pg_temp."""
+    own = statement.name.schema in (TEMPORARY, session.naming.own.name)
+    if statement.temporary and statement.name.schema is not None and not own:
+        raise e.InvalidTableDefinition("cannot create temporary relation in non-temporary schema", position=statement.name.position)
+    return statement.temporary or own
+
+
+def exists(session: Session, statement: s.CreateTable | s.CreateTableAs) -> bool:
+    """Tells, with a notice, whether the session has such a relation and may. Raises 42P07 if it may not."""
+    name = statement.name.name
+    if session.catalog.find(Name(name, TEMPORARY)) is None:
+        return False
+    if not statement.if_not_exists:
+        raise e.DuplicateTable(f'relation "{name}" already exists')
+    session.notice(f'relation "{name}" already exists, skipping', sqlstate=e.DuplicateTable.sqlstate)
+    return True
+
+
+async def create(session: Session, bound: Bound, statement: s.CreateTable) -> str:
+    """Creates a temporary table and returns the command tag."""
+    if not exists(session, statement):
+        await define(session, statement, bound.text, statement.on_commit)
+        if not session.transaction.in_block:
+            session.keep_temporary(session.transaction.writes)
+    return "CREATE TABLE"
+
+
+async def define(session: Session, statement: s.CreateTable, text: str, on_commit: OnCommit) -> Table:
+    """Adds a temporary table to the session's catalog. `text`: the statement."""
+    if any(column.generated is not None for column in statement.columns):
+        raise e.FeatureNotSupported("serial and identity columns of temporary tables are not supported", hint="Use CREATE TABLE.")
+    if statement.foreign_keys:
+        raise e.FeatureNotSupported("foreign keys of temporary tables are not supported", hint="Use CREATE TABLE.")
+    if statement.options:
+        raise e.FeatureNotSupported(f'option "{statement.options[0][0]}" of a temporary table is not supported')
+    id, catalog = session.naming.room()
+    own = replace(statement, name=replace(statement.name, schema=TEMPORARY))
+    table, indexes = await session.serving.workers.run_bounded(new_table, own, text, replace(catalog, next_id=id))
+    role = session.access.role.id
+    table = replace(table, owner=role)
+    session.naming.put(table, *(replace(index, owner=role) for index in indexes))
+    if on_commit != "preserve rows":
+        session.temporary.on_commit[table.id] = on_commit
+    return table

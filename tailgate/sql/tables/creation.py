@@ -1,0 +1,106 @@
+"""CREATE TABLE: the items of the catalog. The engine creates tables, and the gateway temporary ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.lake.catalog import Catalog, Change, Index, Sequence, Table
+from tailgate.lake.constraints import primary_key_name
+from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, InvalidParameterValue, TailgateError
+from tailgate.lake.types import Field
+from tailgate.sql.binder.sequence_calls import with_ids
+from tailgate.sql.binder.writes.targets import default_of
+from tailgate.sql.new_items import check_columns, normalized, schema_for
+from tailgate.sql.sequence_definitions import with_options
+from tailgate.sql.statements import Check, CreateTable, Unique
+from tailgate.sql.statements.definitions import SequenceOptions
+from tailgate.sql.tables.constraints import check_constraint, key_columns, unique_index, with_foreign_keys
+from tailgate.sql.tables.definition import definition
+from tailgate.sql.tables.names import free_name
+
+
+def new_table(
+    statement: CreateTable, text: str, catalog: Catalog, retain_history_ms: int = 0
+) -> tuple[Table, tuple[Sequence | Index, ...]]:
+    """Returns the items of a table: its own, and those of its sequences and unique constraints. `text`: the statement as typed."""
+    table = replace(_table(statement, text, catalog), retain_history_ms=retain_history_ms)
+    sequences = _column_sequences(statement, table, catalog)
+    with_table = catalog.apply(Change(put=(table, *sequences)))
+    indexes = list[Index]()
+    for unique in statement.uniques:
+        indexes.append(unique_index(unique, table, with_table, with_table.next_id))
+        with_table = with_table.apply(Change(put=(indexes[-1],)))
+    if statement.foreign_keys:
+        table = with_foreign_keys(table, statement.foreign_keys, with_table)
+    if statement.foreign_keys or statement.uniques:
+        table = replace(table, sql=definition(table))
+    return table, (*sequences, *indexes)
+
+
+def _table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
+    """Returns the item of a table, without its foreign keys."""
+    schema = schema_for(statement.name, catalog)
+    primary = Unique(statement.constraint, statement.key, statement.key_position or 0, primary=True)
+    declared = tuple(Field(c.name, c.type, c.nullable) for c in statement.columns)
+    key = key_columns(primary, declared) or None
+    if not statement.columns:
+        raise FeatureNotSupported("a table without columns is not supported")
+    columns = tuple(replace(c, nullable=c.nullable and i not in (key or ())) for i, c in enumerate(declared))
+    check_columns(columns)
+    defaults: dict[str, str] = {}
+    sequence = catalog.next_id  # the sequences of columns have the ids behind that of the table
+    for field, column in zip(columns, statement.columns, strict=True):
+        try:
+            if column.default is not None:
+                defaults[field.name] = with_ids(column.default, catalog)
+            elif column.generated is not None:
+                sequence += 1
+                defaults[field.name] = f"nextval('{sequence}'::regclass)"
+            default_of(field, defaults.get(field.name))
+        except TailgateError as error:
+            if error.position is not None and column.default_position is not None:
+                error.position += column.default_position
+            raise
+    item = Table(
+        id=catalog.next_id,
+        name=statement.name.name,
+        columns=columns,
+        key=key,
+        stored=True,
+        sql=text,
+        defaults=defaults,
+        constraint=statement.constraint,
+        identity={c.name: c.generated for c in statement.columns if c.generated is not None and c.generated != "serial"},
+        schema=schema.id,
+    )
+    names = {c.name for c in statement.checks if c.name is not None}
+    for check in statement.checks:
+        item = _with_check(check, item, names)
+    return normalized(item, statement, catalog)
+
+
+def _with_check(check: Check, table: Table, explicit: set[str]) -> Table:
+    """Returns the table with one more check, sorted by name: the order in which PostgreSQL evaluates them.
+
+    `explicit`: the names of checks in the statement.
+    """
+    own = {primary_key_name(table)} if table.constraint else set[str]()
+    names = own | {c.name for c in table.checks} | (explicit if check.name is None else set())
+    if check.name is not None and check.name in {c.name for c in table.checks}:
+        raise DuplicateObject(f'check constraint "{check.name}" already exists')
+    checks = sorted((*table.checks, check_constraint(check, table, names)), key=lambda c: c.name.encode())
+    return replace(table, checks=tuple(checks))
+
+
+def _column_sequences(statement: CreateTable, table: Table, catalog: Catalog) -> tuple[Sequence, ...]:
+    """Returns the sequences of a new table's serial and identity columns. Raises 22023."""
+    sequences: list[Sequence] = []
+    for column in (c for c in statement.columns if c.generated is not None):
+        options = column.options or SequenceOptions()
+        if column.generated != "serial" and column.type.name not in ("int2", "int4", "int8"):
+            raise InvalidParameterValue("identity column type must be smallint, integer, or bigint")
+        names = {i.name for i in catalog.items.values() if i.schema == table.schema} | {table.name, *(s.name for s in sequences)}
+        name = free_name(table.name, column.name, "seq", names.__contains__)
+        sequence = with_options(name, replace(options, type=options.type or column.type), catalog)
+        sequences.append(replace(sequence, id=table.id + 1 + len(sequences), depends=(table.id,), column=column.name, schema=table.schema))
+    return tuple(sequences)
