@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -80,10 +81,10 @@ class EngineProcess:
 
     # ---- control ---------------------------------------------------------------------------------------------------------
 
-    def execute(self, sql: str) -> dict[str, Any]:
-        """Runs a statement as superuser, with names resolved in the newest catalog."""
+    def execute(self, sql: str, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Runs a statement as superuser, with names resolved in the newest catalog. `settings`: those of the session."""
         catalog = Lake.open(self.data).catalog()
-        request = {"sql": sql, "resolution": resolve(sql, catalog, catalog).to_json()}
+        request = {"sql": sql, "resolution": resolve(sql, catalog, catalog).to_json(), "settings": dict(settings or {})}
         return self._request("/statement", json.dumps(request).encode())
 
     def get(self, path: str) -> dict[str, Any]:

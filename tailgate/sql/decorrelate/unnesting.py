@@ -49,6 +49,7 @@ from tailgate.sql.plan import (
     UnionAll,
     Values,
     Window,
+    WithinJoin,
     WorkingTable,
     nullable,
 )
@@ -147,6 +148,8 @@ class Unnesting:
                 return self(TopK(input, (), (), count, offset, position=position))
             case ArrivalJoin(position=at):
                 raise FeatureNotSupported("FOR SYSTEM_TIME AS OF PROCTIME() in a correlated subquery is not supported", position=at)
+            case WithinJoin(position=at):
+                raise FeatureNotSupported("JOIN … WITHIN in a correlated subquery is not supported", position=at)
             case TopK() | Window() | Generate():
                 return self._by_arguments(relation)
             case UnionAll(each, columns):

@@ -51,6 +51,7 @@ def _join(cursor: Rules) -> exp.Join | None:
         node.set("method", "NATURAL")
     elif cursor.accept_word("on"):
         node.set("on", cursor.expression())
+        _within(cursor, node)
     elif cursor.accept_word("using"):
         node.set("using", names(cursor))
         if not _at_as_of(cursor) and cursor.accept_word("as"):
@@ -58,6 +59,18 @@ def _join(cursor: Rules) -> exp.Join | None:
     else:
         raise cursor.error()
     return node
+
+
+def _within(cursor: Rules, join: exp.Join) -> None:
+    """Parses [WITHIN (time, time, before, after [, grace]) [AS alias]] after the condition of a join."""
+    if not (cursor.at_word("within") and cursor.at("(", 1)):
+        return
+    cursor.advance()
+    cursor.expect("(")
+    join.set("within", cursor.expressions())
+    cursor.expect(")")
+    if not _at_as_of(cursor) and cursor.accept_word("as"):
+        join.set("alias", name(cursor))  # of the column with the number
 
 
 def _item(cursor: Rules) -> exp.Expr:

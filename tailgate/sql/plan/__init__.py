@@ -32,6 +32,7 @@ from tailgate.sql.plan.relations import (
     UnionAll,
     Values,
     Window,
+    WithinJoin,
     WorkingTable,
     name_of,
 )
@@ -99,6 +100,7 @@ __all__ = [
     "Values",
     "Window",
     "WindowCall",
+    "WithinJoin",
     "WorkingTable",
     "name_of",
     "nullable",

@@ -49,6 +49,7 @@ from tailgate.sql.plan import (
     UnionAll,
     Values,
     Window,
+    WithinJoin,
     WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
@@ -98,6 +99,8 @@ def line(plan: Relation) -> str:
             return f"{kind.capitalize()} join{on}"
         case ArrivalJoin(left=left, right=right, kind=kind, condition=condition):
             return f"{kind.capitalize()} join as of arrival: {text(condition, _both(left, right), outer=True)}"
+        case WithinJoin():
+            return _within(plan)
         case Reduce(input=input, keys=keys, aggregates=aggregates):
             shown = ", ".join(text(k, input.columns, outer=True) for k in keys)
             calls = ", ".join(aggregate(a, input.columns) for a in aggregates)
@@ -155,6 +158,14 @@ def _both(left: Relation, right: Relation) -> tuple[Field, ...]:
         return tuple(Field(f"{prefix}.{f.name}" if f.name in names else f.name, f.type) for f in side.columns)
 
     return shown(left, "left") + shown(right, "right")
+
+
+def _within(join: WithinJoin) -> str:
+    columns = _both(join.left, join.right)
+    left, right = (text(time, columns) for time in join.times)
+    bounds = f"{right} in {left} - {join.before / 1e6:g} s to {left} + {join.after / 1e6:g} s"
+    grace = "" if join.grace is None else f", grace {join.grace / 1e6:g} s"
+    return f"{join.kind.capitalize()} join within: {text(join.condition, columns, outer=True)}, {bounds}{grace}"
 
 
 def _named(scalar: Scalar, field: Field, columns: tuple[Field, ...]) -> str:

@@ -27,6 +27,7 @@ from tailgate.sql.plan import (
     UnionAll,
     Values,
     Window,
+    WithinJoin,
     WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
@@ -62,6 +63,8 @@ def key(plan: Relation) -> Key | None:
             return _joined(plan)
         case ArrivalJoin():
             return _joined(plan.as_join())
+        case WithinJoin():
+            return None
         case UnionAll(inputs=all):
             return key(all[0]) if len(all) == 1 else None
         case SetOperation(left=left, all=all_rows):
@@ -185,7 +188,7 @@ def _appends(node: Relation, catalog: Catalog) -> bool:
             return catalog[relation].append_only
         case Join(kind=kind):
             return kind in ("inner", "cross", "semi")
-        case Values() | Filter() | Project() | ArrivalJoin() | Distinct() | UnionAll() | Generate():
+        case Values() | Filter() | Project() | ArrivalJoin() | WithinJoin() | Distinct() | UnionAll() | Generate():
             return True
         case Reduce() | Sort() | Limit() | SetOperation() | TopK() | Window() | Recursive() | WorkingTable():
             return False

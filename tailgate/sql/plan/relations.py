@@ -115,6 +115,37 @@ class ArrivalJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class WithinJoin:
+    """The pairs of rows of two streams for which the condition is true and whose times are near each other.
+
+    A row of the left at time t has matches on the right from t - `before` to t + `after`, in microseconds.
+    `times`: those of both sides. Rows count until the stream time, which is the greatest time so far, is
+    `grace` after the end of their windows. Rows without a match are added when they arrive if `grace` is
+    None, and otherwise at that time. So the result depends on the order of changes, and only views have it.
+
+    Columns are those of a Join, then a number: rows with equal sides of the condition have it in their order.
+    """
+
+    left: Relation
+    right: Relation
+    kind: OneOf["inner", "left", "right", "full"]
+    condition: Scalar
+    times: tuple[Scalar, Scalar]
+    before: int
+    after: int
+    grace: int | None = None
+    position: int | None = field(default=None, compare=False)
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return (*self.as_join().columns, Field("number", INT8, False))
+
+    def as_join(self) -> Join:
+        """Returns the join of the same sides at one time, without times."""
+        return Join(self.left, self.right, self.kind, self.condition, self.position)
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """One row per distinct `keys`. The columns are the keys, then the aggregates. NULLs are one group.
 
@@ -285,6 +316,7 @@ Relation: TypeAlias = (
     | Project
     | Join
     | ArrivalJoin
+    | WithinJoin
     | Reduce
     | Distinct
     | UnionAll

@@ -39,6 +39,7 @@ from tailgate.sql.plan import (
     Values,
     Window,
     WindowCall,
+    WithinJoin,
     WorkingTable,
 )
 
@@ -76,7 +77,7 @@ def inputs(relation: Relation) -> tuple[Relation, ...]:
             return (input,)
         case Window(input) | TopK(input) | Generate(input):
             return (input,)
-        case Join(left, right) | ArrivalJoin(left, right) | SetOperation(left, right):
+        case Join(left, right) | ArrivalJoin(left, right) | WithinJoin(left, right) | SetOperation(left, right):
             return (left, right)
         case UnionAll(each):
             return each
@@ -100,7 +101,7 @@ def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
             return replace(relation, input=new[0])
         case Window() | TopK() | Generate():
             return replace(relation, input=new[0])
-        case Join() | ArrivalJoin() | SetOperation():
+        case Join() | ArrivalJoin() | WithinJoin() | SetOperation():
             return replace(relation, left=new[0], right=new[1])
         case UnionAll():
             return replace(relation, inputs=new)
@@ -141,6 +142,8 @@ def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
     match relation:
         case Filter(condition=condition) | ArrivalJoin(condition=condition):
             return (condition,)
+        case WithinJoin(condition=condition, times=times):
+            return (condition, *times)
         case Project(expressions=expressions):
             return expressions
         case Join(condition=condition):
@@ -173,6 +176,8 @@ def with_scalars(relation: Relation, new: Rule) -> Relation:
     match relation:
         case Filter(condition=condition) | ArrivalJoin(condition=condition):
             return replace(relation, condition=new(condition))
+        case WithinJoin(condition=condition, times=(left, right)):
+            return replace(relation, condition=new(condition), times=(new(left), new(right)))
         case Project(expressions=expressions):
             return replace(relation, expressions=tuple(map(new, expressions)))
         case Join(condition=condition):

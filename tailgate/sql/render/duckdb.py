@@ -40,6 +40,7 @@ from tailgate.sql.plan import (
     Value,
     Values,
     Window,
+    WithinJoin,
     WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
@@ -153,6 +154,8 @@ class _Renderer:
                     hint="Create a materialized view, or join with the table as it is.",
                     position=at,
                 )
+            case WithinJoin(position=at):
+                raise FeatureNotSupported("JOIN … WITHIN is supported in materialized views only", position=at)
             case Reduce(input=input, keys=keys, aggregates=aggregates):
                 return self._aggregate(input, keys, aggregates)
             case Distinct(input=input):

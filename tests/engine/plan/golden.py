@@ -216,6 +216,10 @@ class Printer:
             case operators.ArrivalJoin(left=left, right=right, left_key=a, right_key=b):
                 sides_text = f"({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}"
                 return f"{node.kind}, {sides_text}{', filling' if node.filling else ''}"
+            case operators.WithinJoin(left=left, right=right, left_key=a, right_key=b):
+                sides_text = f"({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}"
+                times = f"c{node.left_time} and c{node.right_time} within {node.before}, {node.after}, grace {node.grace}"
+                return f"{node.kind}{', eager' if node.eager else ''}, {sides_text}, {times}{', filling' if node.filling else ''}"
             case operators.SetOperation(kind=kind, all=all):
                 return f"{kind}{' all' if all else ''} of ({self._fields(node.columns)})"
             case operators.Window(input=input, width=width, partition=partition, order=order, functions=functions):

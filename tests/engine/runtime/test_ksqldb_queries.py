@@ -297,8 +297,45 @@ def test_a_stream_joins_the_rows_of_its_arrival(world: World) -> None:
     until(lambda: len(rows(world.lake, "rated")) == 4)
     assert sorted((row[:3] for row in rows(world.lake, "rated")), key=str) == [*expected, ("b", 11, None)]
     assert world.rows("rates") == [(1, 1), (2, 1), (3, 1)]
-    with pytest.raises(TailgateError, match="joins a stream with a table"):
+    with pytest.raises(TailgateError, match="which joins a stream"):
         world.engine.execute(f"PAUSE {world.query('known')}")
+
+
+def test_streams_join_within_a_time(world: World) -> None:
+    """Without GRACE a row without a match is sent at once, with it when its window has closed. The engine is killed meanwhile."""
+    world.stream("placed")
+    world.stream("payed")
+    world.send("placed", "a", 1, 1_000_000_000)
+    world.send("payed", "a", 10, 1_000_004_000)
+    columns = "o.k AS k, o.n AS n, p.n AS m, rowtime AS t"
+    query = f"SELECT {columns} FROM placed o LEFT JOIN payed p WITHIN 10 SECONDS {{}} ON o.k = p.k EMIT CHANGES"
+    for name, grace in (("eager", ""), ("closed", "GRACE PERIOD 5 SECONDS")):
+        world.engine.execute(f"CREATE STREAM {name} AS {query.format(grace)}", {"auto.offset.reset": "earliest"})
+    again = "SELECT c.k AS k, m, f.n AS f FROM closed c JOIN placed f WITHIN 1 HOUR ON c.k = f.k EMIT CHANGES"
+    world.engine.execute(f"CREATE STREAM again AS {again}", {"auto.offset.reset": "earliest"})
+    first = ("a", 1, 10, 1_000_004_000)
+    until(lambda: [row[:4] for row in rows(world.lake, "closed")] == [first])
+    eager = [("a", 1, None, 1_000_000_000), first]
+    until(lambda: [row[:4] for row in sorted(rows(world.lake, "eager"), key=lambda row: row[6])] == eager)
+    world.send("placed", "b", 2, 1_000_010_000)
+    alone = ("b", 2, None, 1_000_010_000)
+    until(lambda: [row[:4] for row in sorted(rows(world.lake, "eager"), key=lambda row: row[6])] == [*eager, alone])
+    world.engine.kill()
+    world.engine.start()
+    world.send("payed", "b", 20, 1_000_008_000)
+    world.send("placed", "c", 3, 1_000_010_000)
+    world.send("placed", "d", 4, 1_000_026_000)
+    closed = [first, ("b", 2, 20, 1_000_010_000), ("c", 3, None, 1_000_010_000)]
+    until(lambda: sorted(row[:4] for row in rows(world.lake, "closed")) == closed)
+    late = ("a", 5, 1_000_004_000)
+    world.send("placed", *late)
+    world.send("placed", "d", 6, 1_000_026_000)
+    until(lambda: len(rows(world.lake, "eager")) == 8)
+    assert sorted(row[:2] for row in rows(world.lake, "closed")) == [("a", 1), ("b", 2), ("c", 3)]
+    numbers = [row[6] for row in sorted(rows(world.lake, "closed"))]
+    assert numbers == sorted(numbers)
+    joined = [("a", 10, 1), ("a", 10, 5), ("b", 20, 2), ("c", None, 3)]
+    until(lambda: sorted(row[:3] for row in rows(world.lake, "again")) == joined)
 
 
 def test_several_queries_insert_into_one_stream(world: World) -> None:

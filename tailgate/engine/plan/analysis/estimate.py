@@ -37,6 +37,7 @@ from tailgate.sql.plan import (
     UnionAll,
     Values,
     Window,
+    WithinJoin,
     WorkingTable,
 )
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
@@ -68,7 +69,7 @@ def rows(relation: Relation) -> float:
             return min(rows(input), values(input, _read(groups))) if groups else 1.0
         case UnionAll(each):
             return sum(map(rows, each))
-        case SetOperation(left) | ArrivalJoin(left):
+        case SetOperation(left) | ArrivalJoin(left) | WithinJoin(left):
             return rows(left)
         case Generate(input):
             return rows(input) * EACH

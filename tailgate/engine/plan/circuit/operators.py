@@ -191,6 +191,37 @@ class ArrivalJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class WithinJoin:
+    """A join of two streams by key, and by time within `before` and `after`, in microseconds.
+
+    Ports 0 and 1: `left` and `right`; ports 2 and 3: their history, while the view is being filled.
+    Output: the columns of the left, then of the right, then a number that orders the rows of a key.
+    `grace`: how late rows may be; `eager`: rows without a match of an outer side are emitted when they
+    arrive, otherwise when they are no longer awaited. `filling`: all rows wait for the end of the fill.
+    """
+
+    node: int
+    kind: Literal["inner", "left", "right", "full"]
+    left: tuple[Field, ...]
+    right: tuple[Field, ...]
+    left_key: tuple[int, ...]
+    right_key: tuple[int, ...]
+    left_time: int
+    right_time: int
+    before: int
+    after: int
+    grace: int
+    eager: bool
+    filling: bool
+    fingerprint: str
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """Returns the columns of the output."""
+        return (*self.left, *self.right, Field("number", INT8, False))
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """Grouped aggregation: one row for each group that has rows.
 
@@ -289,4 +320,7 @@ class Window:
         return self.input[: self.width] + results
 
 
-Operator = Upsert | CdcUpsert | CdcBag | Join | ArrivalJoin | Reduce | TemporalFilter | SetOperation | TopK | Window
+# operators whose output depends on the order of their input
+ORDERED = (ArrivalJoin, WithinJoin)
+
+Operator = Upsert | CdcUpsert | CdcBag | Join | ArrivalJoin | WithinJoin | Reduce | TemporalFilter | SetOperation | TopK | Window

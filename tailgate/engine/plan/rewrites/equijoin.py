@@ -22,7 +22,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import BOOL, FLOAT8, INT4, INT8, NUMERIC_PRECISION, TEXT, TIMESTAMP, TIMESTAMPTZ, Field, Type
 from tailgate.sql.binder.types.coercion import same
 from tailgate.sql.binder.types.overloads import operator
-from tailgate.sql.plan import ArrivalJoin, Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar
+from tailgate.sql.plan import ArrivalJoin, Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar, WithinJoin
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
 from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
@@ -67,7 +67,17 @@ class Matching:
 
 def split_joins(relation: Relation) -> Relation:
     """Brings all joins of a plan into the form of the circuit."""
-    return bottom_up(relation, lambda node: _arrival(_split(node.as_join())) if isinstance(node, ArrivalJoin) else _split(node))
+    return bottom_up(relation, _split_any)
+
+
+def _split_any(relation: Relation) -> Relation:
+    match relation:
+        case ArrivalJoin():
+            return _arrival(_split(relation.as_join()))
+        case WithinJoin():
+            return _within_join(relation)
+        case _:
+            return _split(relation)
 
 
 def _arrival(split: Relation) -> Relation:
@@ -80,6 +90,31 @@ def _arrival(split: Relation) -> Relation:
     raise FeatureNotSupported(
         "FOR SYSTEM_TIME AS OF PROCTIME() is only supported with an equality in ON", position=getattr(split, "position", None)
     )
+
+
+def _within_join(join: WithinJoin) -> Relation:
+    """Returns the join with columns for the sides of its equalities and for its times.
+
+    Raises 0A000 for another condition.
+    """
+    plain, width = join.as_join(), len(join.left.columns)
+    pairs = [_key(plain, c) for c in conjuncts(join.condition)]
+    keys = [key for key in pairs if key is not None]
+    if len(keys) < len(pairs):
+        raise FeatureNotSupported("JOIN … WITHIN with other conditions than equalities in ON is not supported", position=join.position)
+    left, left_at = _with(join.left, (*(key.left for key in keys), join.times[0]))
+    right, right_at = _with(join.right, (*(key.right for key in keys), shifted(join.times[1], -width)))
+    wide = len(left.columns)
+    on = tuple(
+        _equal(key.equal, Column(a, left.columns[a].type), Column(wide + b, right.columns[b].type))
+        for key, a, b in zip(keys, left_at, right_at, strict=False)
+    )
+    times = Column(left_at[-1], join.times[0].type), Column(wide + right_at[-1], join.times[1].type)
+    split = replace(join, left=left, right=right, condition=conjunction(on), times=times)
+    if len(split.columns) == len(join.columns):
+        return split
+    places = (*range(width), *range(wide, wide + len(join.right.columns)), len(split.columns) - 1)
+    return project(split, tuple(Column(i, f.type) for i, f in zip(places, join.columns, strict=True)), join.columns)
 
 
 def matching(join: Join) -> Matching:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from typing_extensions import assert_never
 
@@ -32,11 +33,12 @@ from tailgate.sql.plan import (
     UnionAll,
     Values,
     Window,
+    WithinJoin,
     WorkingTable,
 )
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
-from tailgate.sql.plan.traversal import inputs, read_by, take, with_inputs, with_scalars
+from tailgate.sql.plan.traversal import inputs, read_by, scalars_of, take, with_inputs, with_scalars
 
 Places = dict[int, int]  # old position of a column → new position
 
@@ -76,6 +78,8 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             if one is relation.left and other is relation.right:
                 return relation, places
             return ArrivalJoin(one, other, kind, renumber(relation.condition, places), relation.position), places
+        case WithinJoin():
+            return _within_join(relation, needed)
         case Reduce(input, keys, aggregates):
             call_positions = [i for i in range(len(aggregates)) if len(keys) + i in needed]
             if not keys and not call_positions:
@@ -105,7 +109,16 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             assert_never(relation)
 
 
-def _sides(join: Join | ArrivalJoin, read: frozenset[int]) -> tuple[Relation, Relation, Places]:
+def _within_join(join: WithinJoin, needed: frozenset[int]) -> tuple[Relation, Places]:
+    width = len(join.left.columns) + len(join.right.columns)
+    one, other, places = _sides(join, frozenset(i for i in needed if i < width) | _read(scalars_of(join)))
+    places |= {width: len(one.columns) + len(other.columns)}
+    if one is join.left and other is join.right:
+        return join, places
+    return with_scalars(replace(join, left=one, right=other), lambda s: renumber(s, places)), places
+
+
+def _sides(join: Join | ArrivalJoin | WithinJoin, read: frozenset[int]) -> tuple[Relation, Relation, Places]:
     """Returns the sides of a join with the columns that are read, and the new positions of these."""
     width = len(join.left.columns)
     one, one_places = _exactly(join.left, frozenset(i for i in read if i < width))

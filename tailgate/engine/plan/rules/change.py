@@ -7,6 +7,8 @@
                             matches
     Δ(S ⋈ T at arrival) = ΔS ⋈ T
                             ArrivalJoin: stores T by key; ΔT changes T only
+    Δ(S ⋈ R within)         WithinJoin: stores the rows of S and R whose windows are open; per row, in
+                            order, the pairs with stored rows
     Δ(τ R) = τ ΔR + rows that become visible or expire
                             TemporalFilter: stores the rows that wait for their time, in time order
     Δ(L ∩ R), Δ(L ∖ R)      SetOperation: stores the counts of each row on both sides; computed per
@@ -97,6 +99,27 @@ class ArrivalJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class WithinJoin:
+    """A join of two streams by key and time, which the columns `left_time` and `right_time` hold.
+
+    The other columns and keys are those of a Join, and a number follows; NULL equals nothing. `before`, `after` and
+    `grace` in microseconds. `eager`: rows without a match are emitted when they arrive.
+    """
+
+    left: Stream
+    right: Stream
+    left_key: tuple[int, ...]
+    right_key: tuple[int, ...]
+    kind: Literal["inner", "left", "right", "full"]
+    left_time: int
+    right_time: int
+    before: int
+    after: int
+    grace: int
+    eager: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """A grouped aggregation: the first `keys` columns of the input, then the aggregates.
 
@@ -173,9 +196,13 @@ class Window:
 
 
 Leaf: TypeAlias = Source | StoredRelation | View | SingleRow
-Stateful: TypeAlias = Join | ArrivalJoin | Reduce | TemporalFilter | SetOperation | TopK | Window
+Stateful: TypeAlias = Join | ArrivalJoin | WithinJoin | Reduce | TemporalFilter | SetOperation | TopK | Window
 Origin: TypeAlias = Leaf | Stateful | Union
-STATEFUL = (Join, ArrivalJoin, Reduce, TemporalFilter, SetOperation, TopK, Window)
+STATEFUL = (Join, ArrivalJoin, WithinJoin, Reduce, TemporalFilter, SetOperation, TopK, Window)
+
+
+# operators whose output depends on the order of their input
+ORDERED = (ArrivalJoin, WithinJoin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +217,7 @@ class Stream:
 
 def inputs(origin: Stateful) -> tuple[Stream, ...]:
     """Returns the input streams of an operator, in port order."""
-    return (origin.left, origin.right) if isinstance(origin, Join | ArrivalJoin | SetOperation) else (origin.input,)
+    return (origin.left, origin.right) if isinstance(origin, Join | ArrivalJoin | WithinJoin | SetOperation) else (origin.input,)
 
 
 def _inputs_of(origin: Origin) -> tuple[Stream, ...]:

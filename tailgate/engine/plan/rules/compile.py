@@ -49,11 +49,18 @@ from tailgate.sql.plan import (
     UnionAll,
     Values,
     Window,
+    WithinJoin,
     WorkingTable,
 )
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
 from tailgate.sql.plan.traversal import is_identity, read_by
 from tailgate.sql.render.spark import expression
+
+# how late a row may be, in microseconds, if no GRACE PERIOD is given: ksqlDB's default
+DEFAULT_GRACE = 24 * 3_600_000_000
+
+# the origins whose changes arrive in the order of their records
+_IN_ORDER = (Source, StoredRelation, View, change.SingleRow, *change.ORDERED)
 
 # returns the stream of a materialized view
 Streams = Callable[[Item], Stream]
@@ -100,6 +107,8 @@ class _Compiler:
                 return self._join(plan)
             case ArrivalJoin():
                 return self._arrival_join(plan)
+            case WithinJoin():
+                return self._within_join(plan)
             case Reduce():
                 return self._aggregate(plan)
             case Distinct(input):
@@ -222,11 +231,37 @@ class _Compiler:
             problem = "over rows that may go"
         elif on.rest or any(on.null_safe):
             problem = "with other conditions than equalities in ON"
-        elif not isinstance(left.origin, change.Leaf | change.ArrivalJoin) or not isinstance(right.origin, change.Leaf):
+        elif not isinstance(left.origin, _IN_ORDER) or not isinstance(right.origin, change.Leaf):
             problem = "of a query other than filters and projections"
         if problem is not None:
             raise FeatureNotSupported(f"FOR SYSTEM_TIME AS OF PROCTIME() {problem} is not supported", position=join.position)
         return Stream(change.ArrivalJoin(left, right, on.left, on.right, join.kind), Steps(), join.columns, True)
+
+    def _within_join(self, join: WithinJoin) -> Stream:
+        """Compiles a join of two streams.
+
+        Raises 0A000 if a row of a side can be retracted, for a comparison of NULLs, and for inputs that are not filters,
+        projections or such joins of relations.
+        """
+        on = matching(join.as_join())
+        left, right = self.stream(join.left), self.stream(join.right)
+        problem = None
+        if not left.append_only or not right.append_only:
+            problem = "over rows that may go"
+        elif on.rest or any(on.null_safe):
+            problem = "with other conditions than equalities in ON"
+        elif not isinstance(left.origin, _IN_ORDER) or not isinstance(right.origin, _IN_ORDER):
+            problem = "of a query other than filters, projections and joins of streams"
+        if problem is not None:
+            raise FeatureNotSupported(f"JOIN … WITHIN {problem} is not supported", position=join.position)
+        left_time, right_time = join.times
+        assert isinstance(left_time, Column)
+        assert isinstance(right_time, Column)
+        times = left_time.index, right_time.index - len(join.left.columns)
+        grace = DEFAULT_GRACE if join.grace is None else join.grace
+        eager = join.grace is None
+        operator = change.WithinJoin(left, right, on.left, on.right, join.kind, *times, join.before, join.after, grace, eager)
+        return Stream(operator, Steps(), join.columns, True)
 
     def _aggregate(self, node: Reduce) -> Stream:
         measured = frozenset(i for call in node.aggregates for s in read_by(call) for i in columns_of(s))

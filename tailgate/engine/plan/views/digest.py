@@ -38,6 +38,9 @@ def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
             text += [null_safe, None if condition is None else _step(condition), unique, JOIN_LAYOUT]
         case change.ArrivalJoin(left, right, left_key, right_key, kind):
             text = ["arrival", kind, _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
+        case change.WithinJoin(left, right, left_key, right_key, kind):
+            text = ["within", kind, _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
+            text += [operator.left_time, operator.right_time, operator.before, operator.after, operator.grace, operator.eager]
         case change.Reduce(input, keys, aggregates):
             calls = [call(a) for a in aggregates]
             text = ["reduce", _edge(input, item, catalog), keys, calls]
@@ -101,7 +104,7 @@ def _origin(origin: Origin, item: Item, catalog: Catalog) -> str:
             return "unit"
         case change.Union(inputs):
             return json.dumps(["merged", *(_edge(i, item, catalog) for i in inputs)])
-        case change.Join() | change.ArrivalJoin() | change.SetOperation():
+        case change.Join() | change.ArrivalJoin() | change.WithinJoin() | change.SetOperation():
             return digest(origin, item, catalog)
         case change.Reduce() | change.TemporalFilter() | change.TopK() | change.Window():
             return digest(origin, item, catalog)

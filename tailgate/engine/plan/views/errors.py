@@ -20,7 +20,7 @@ from collections import Counter
 from fractions import Fraction
 
 from tailgate.engine.plan.circuit.graph import Edge, Graph
-from tailgate.engine.plan.circuit.operators import ArrivalJoin, Join, SetOperation, Upsert
+from tailgate.engine.plan.circuit.operators import ORDERED, Join, SetOperation, Upsert
 from tailgate.engine.plan.circuit.steps import Project, Steps
 from tailgate.engine.plan.rules import change
 from tailgate.engine.plan.rules.change import STATEFUL, Leaf, Origin, SingleRow, Source, StoredRelation, Stream, View, inputs, stateful
@@ -98,7 +98,7 @@ class _Sums:
         safe = {
             o.node
             for o in graph.operators
-            if isinstance(o, Upsert | SetOperation | ArrivalJoin) or (isinstance(o, Join) and o.condition is None)
+            if isinstance(o, (Upsert, SetOperation, *ORDERED)) or (isinstance(o, Join) and o.condition is None)
         }
         self._may_fail = {o.node for o in graph.operators} - safe
 

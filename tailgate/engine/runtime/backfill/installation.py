@@ -24,7 +24,7 @@ from tailgate.engine.plan.views.errors import UndeterminedErrors, errors_to_back
 from tailgate.engine.plan.views.replacements import group, readers, stored_inputs, switch
 from tailgate.engine.plan.views.sharing import Sharing, equal_sums
 from tailgate.engine.plan.views.sharing import total as total_sums
-from tailgate.engine.plan.views.streams import Streams, joins_as_of_arrival
+from tailgate.engine.plan.views.streams import Streams, depends_on_order
 from tailgate.engine.runtime.backfill.differences import differences, sums
 from tailgate.engine.runtime.backfill.fills import Fill, History
 from tailgate.engine.runtime.backfill.letters import Letters
@@ -336,7 +336,7 @@ class Installation:
             assert isinstance(alone, MaterializedView)
             self.install(Change(put=(self._sharing()(self.letters.noted(ready(alone)), catalog),)))
             self._ready(alone.id)
-            if joins_as_of_arrival(alone, self.engine.catalog):
+            if depends_on_order(alone, self.engine.catalog):
                 self.engine.runner.wake()  # changes waited for the end of the fill
 
     def _sharing(self) -> Sharing:

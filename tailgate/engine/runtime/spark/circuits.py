@@ -225,6 +225,10 @@ class Circuits:
             case operators.ArrivalJoin():
                 left, right = struct(ddl_of(node.left)), struct(ddl_of(node.right))
                 return make.arrivalJoin(node.kind == "left", left, ints(node.left_key), right, ints(node.right_key), node.filling)
+            case operators.WithinJoin():
+                left, right = struct(ddl_of(node.left)), struct(ddl_of(node.right))
+                sides = left, ints(node.left_key), node.left_time, right, ints(node.right_key), node.right_time
+                return make.withinJoin(node.kind, *sides, node.before, node.after, node.grace, node.eager, node.filling)
             case operators.TemporalFilter():
                 return make.temporalFilter(struct(ddl_of(node.columns)))
             case operators.SetOperation(kind=kind, all=all):

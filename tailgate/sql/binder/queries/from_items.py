@@ -25,6 +25,7 @@ from tailgate.sql.binder.name_lookup import lateral_queries
 from tailgate.sql.binder.queries.table_functions import bind_function, bind_rows_from
 from tailgate.sql.binder.queries.time_windows import bind_windowed, is_windowed
 from tailgate.sql.binder.queries.views import plan_of_view
+from tailgate.sql.binder.queries.within import bind_within
 from tailgate.sql.binder.scope import Named, Scope, Source, Table
 from tailgate.sql.grammar.names import place, position
 from tailgate.sql.plan import And, ArrivalJoin, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
@@ -187,6 +188,8 @@ def _join(left: Source, node: exp.Join, level: Level) -> Source:
     if using or node.args.get("using"):
         return _using(left, right, using, kind, node, closure)
     condition = Expressions(scope, level, "JOIN conditions", False).boolean(node.args["on"], "JOIN/ON")
+    if node.args.get("within"):
+        return bind_within(left, right, kind, condition, node, Expressions(scope, level, "WITHIN", False))
     return Source(_joined(left, right, kind, condition, at, closure), scope)
 
 

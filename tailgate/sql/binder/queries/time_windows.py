@@ -132,10 +132,15 @@ def _coerced(binder: Expressions, scalar: Scalar, type: Type) -> Scalar:
 
 
 def _length(binder: Expressions, node: exp.Expr) -> Literal:
-    """Binds a length: a constant interval without months, greater than zero.
+    """Binds a length greater than zero. Raises 0A000, 22023."""
+    length, micros = window_length(binder, node)
+    if micros <= 0:
+        raise InvalidParameterValue("windows must have a length greater than zero", position=position(node))
+    return length
 
-    Raises 0A000, 22023.
-    """
+
+def window_length(binder: Expressions, node: exp.Expr) -> tuple[Literal, int]:
+    """Binds a constant interval without months. Returns it, and its length in microseconds. Raises 0A000."""
     length = coerce(binder.bind(node), INTERVAL, binder.parameters)
     if not isinstance(length, Literal) or not isinstance(length.value, tuple):
         raise FeatureNotSupported("a window whose length is no constant interval is not supported", position=position(node))
@@ -145,6 +150,4 @@ def _length(binder: Expressions, node: exp.Expr) -> Literal:
     assert isinstance(micros, int)
     if months:
         raise FeatureNotSupported("windows of months are not supported", hint="Group by date_trunc('month', …).", position=position(node))
-    if days * 86_400_000_000 + micros <= 0:
-        raise InvalidParameterValue("windows must have a length greater than zero", position=position(node))
-    return length
+    return length, days * 86_400_000_000 + micros

@@ -2,11 +2,13 @@
 
     SourceName, JoinClause, …  ──►  FromClause(text, scope, type, key, conditions)
 
+    stream JOIN stream    records with near times, by any expressions of both: WITHIN
     stream JOIN table     the table's row when the record of the stream arrives: FOR SYSTEM_TIME AS OF PROCTIME()
     table JOIN table      by the primary key of both, or by any expression of the left and the primary key of the right
 
-Joins ignore rows whose left side of ON is NULL. The key of the result is the left side of ON, or for the primary key
-of the right table alone the key of the left table. The result of a full join has the key ROWKEY.
+Joins with tables ignore rows whose left side of ON is NULL, and joins of streams those whose own side is NULL. The key of
+the result is the left side of ON, or for the primary key of the right table alone the key of the left table. That of a right
+join is the right side. A full join, and a join of streams by expressions that are not columns, have the key ROWKEY.
 
 Source: ksqlDB 0.29, documentation, "Join event streams with ksqlDB".
 """
@@ -18,9 +20,17 @@ from typing import Literal
 
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.catalog.names import Name, quoted
-from tailgate.lake.errors import DatatypeMismatch, DuplicateAlias, FeatureNotSupported, InvalidColumnReference, WrongObjectType
+from tailgate.lake.errors import (
+    DatatypeMismatch,
+    DuplicateAlias,
+    FeatureNotSupported,
+    InvalidColumnReference,
+    UndefinedColumn,
+    WrongObjectType,
+)
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries.scopes import column_types, has_unnamed_key, is_stream, key_names, scope_of
 from tailgate.sql.ksqldb.queries.translation import ROWKEY, WINDOW_BOUNDS, Scope, Translator
 from tailgate.sql.ksqldb.typed.values import Typed
@@ -59,6 +69,7 @@ def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
     items = [catalog.relation(Name(source.name, position=source.position)) for source in sources]
     scopes = [scope_of(item, source) for item, source in zip(items, sources, strict=True)]
     _check_names(sources, scopes)
+    _check_items(sources, items)
     scope = replace(scopes[0], joined=tuple(scopes[1:]))
     types = column_types(items[0])
     keys = tuple(_key_column(scope, scopes[0], name, types[name]) for name in key_names(items[0]))
@@ -81,23 +92,33 @@ def _check_names(sources: tuple[e.SourceName, ...], scopes: list[Scope]) -> None
         names.add(scope.names[0])
 
 
+def _check_items(sources: tuple[e.SourceName, ...], items: list[Item]) -> None:
+    """Raises 0A000 for a stream or table that is joined with itself."""
+    ids: set[int] = set()
+    for source, item in zip(sources, items, strict=True):
+        if item.id in ids:
+            shown = ksqldb_name(item.name)
+            raise FeatureNotSupported(f"Cannot join '{shown}' to '{shown}': self joins are not yet supported.", position=source.position)
+        ids.add(item.id)
+
+
 def _key_column(scope: Scope, source: Scope, name: str, type: e.TypeName) -> KeyColumn:
     text = scope.text(name, source)
     return KeyColumn(Typed(text, type), frozenset([text]), name)
 
 
 def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope], right: Scope) -> FromClause:
-    """Returns the join of FROM so far, with these scopes, with one more table."""
+    """Returns the join of FROM so far, with these scopes, with one more stream or table."""
     _check_kind(left, join, item)
+    if is_stream(item):
+        return _joined_streams(left, join, item, scopes, right)
     keys = key_names(item)
     if len(keys) != 1 or keys[0] in WINDOW_BOUNDS:
         raise FeatureNotSupported("a join with a table whose key has several columns is not supported", position=join.source.position)
     other = Typed(left.scope.text(keys[0], right), column_types(item)[keys[0]])
     before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key)
     one = _left_side(join, other, before, replace(before, joined=(*before.joined, right)))
-    if one.type != other.type:
-        listed = f"{types.shown(one.type)} = {types.shown(other.type)}"
-        raise DatatypeMismatch(f"Invalid join condition: types don't match. Got {listed}.", position=join.condition.position)
+    _check_types(join, one, other)
     by_key = len(left.key) == 1 and one.text in left.key[0].columns
     one = left.key[0].value if by_key else one
     as_of = f" {AS_OF_ARRIVAL}" if left.type == "stream" else ""
@@ -113,6 +134,53 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
         return joined  # it has the key of the left table
     name, columns = (left.key[0].name, left.key[0].columns) if by_key else (keys[0], frozenset([one.text]))
     return replace(joined, key=(KeyColumn(one, columns | {other.text}, name),))
+
+
+def _joined_streams(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope], right: Scope) -> FromClause:
+    """Returns the join of the streams of FROM so far with one more."""
+    assert join.within is not None
+    before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key, of_join=left.scope.of_join)
+    both = replace(before, joined=(*before.joined, right))
+    operands = _stream_sides(join, before, both, right)
+    one, other = (Translator(both, aggregates=False).value(operand) for operand in operands)
+    _check_types(join, one, other)
+    by_key = len(left.key) == 1 and one.text in left.key[0].columns
+    one = left.key[0].value if by_key else one
+    number = quoted(f"join {len(scopes)}")
+    earlier, later = replace(both, of_join=left.scope.of_join).position[0], both.text("rowtime", right)
+    lengths = (*join.within, *(() if join.grace is None else (join.grace,)))
+    within = ", ".join([earlier, later, *(f"interval '{length} milliseconds'" for length in lengths)])
+    text = f"{left.text} {join.kind.upper()} JOIN {quoted(item.name)} AS {quoted(right.names[0])} ON {one.text} = {other.text}"
+    position = f"greatest({earlier}, {later})", "0", f"{number}.number"
+    joined = replace(left, text=f"{text} WITHIN ({within}) AS {number}", scope=replace(left.scope, of_join=position))
+    columns = frozenset([one.text, other.text]) | (left.key[0].columns if by_key else frozenset())
+    names = [operand.column for operand in operands if isinstance(operand, e.ColumnReference)]
+    if join.kind == "full" or not names:
+        value = Typed(f"coalesce({one.text}, {other.text})", one.type)
+        return replace(joined, key=(KeyColumn(value, frozenset([value.text]), "rowkey"),), scope=replace(joined.scope, key=value))
+    name = left.key[0].name if by_key and join.kind != "right" else names[-1 if join.kind == "right" else 0]
+    return replace(joined, key=(KeyColumn(other if join.kind == "right" else one, columns, name),))
+
+
+def _stream_sides(join: e.JoinClause, left: Scope, both: Scope, right: Scope) -> tuple[e.Expression, e.Expression]:
+    """Returns the sides of ON, that of the left streams first. Raises 42P10 unless each reads columns of one side."""
+    first, second = _equality(join).operands
+    for one, other in ((first, second), (second, first)):
+        if _reads(one, left, both) and _reads(other, right, both):
+            return one, other
+    raise InvalidColumnReference(
+        "Invalid join condition: each side of the equality must read columns of one side of the join.", position=join.condition.position
+    )
+
+
+def _reads(expression: e.Expression, scope: Scope, both: Scope) -> bool:
+    """Returns whether an expression reads columns of a scope only. Raises 42703 or 42702 if it is wrong in the scope of the join."""
+    Translator(both, aggregates=False).value(expression)
+    try:
+        Translator(scope, aggregates=False).value(expression)
+    except UndefinedColumn:
+        return False
+    return True
 
 
 def _by_primary_key(joined: FromClause, join: e.JoinClause, right: Typed, name: str) -> FromClause:
@@ -141,9 +209,13 @@ def _check_kind(left: FromClause, join: e.JoinClause, item: Item) -> None:
             position=join.position,
         )
     if is_stream(item):
-        raise FeatureNotSupported(
-            "a join of two streams is not supported", hint="Make a table of one of them.", position=join.source.position
-        )
+        if join.within is None:
+            raise WrongObjectType(
+                "Stream-Stream joins must have a WITHIN clause specified. None was provided.",
+                hint="Write WITHIN 1 HOUR before ON.",
+                position=join.position,
+            )
+        return
     if left.type == "stream" and join.kind in ("right", "full"):
         raise FeatureNotSupported(
             f"Invalid join type: {join.kind} outer joins of a stream and a table are not supported",
@@ -152,14 +224,27 @@ def _check_kind(left: FromClause, join: e.JoinClause, item: Item) -> None:
         )
 
 
+def _check_types(join: e.JoinClause, one: Typed, other: Typed) -> None:
+    """Raises 42804 for sides of ON with different types."""
+    if one.type != other.type:
+        listed = f"{types.shown(one.type)} = {types.shown(other.type)}"
+        raise DatatypeMismatch(f"Invalid join condition: types don't match. Got {listed}.", position=join.condition.position)
+
+
+def _equality(join: e.JoinClause) -> e.Operation:
+    """Returns the condition of a join. Raises 42P10 unless it is an equality."""
+    condition = join.condition
+    if not isinstance(condition, e.Operation) or condition.operator != "=":
+        raise InvalidColumnReference("Invalid join condition: ON must be one equality", position=condition.position)
+    return condition
+
+
 def _left_side(join: e.JoinClause, key: Typed, left: Scope, both: Scope) -> Typed:
     """Returns the side of ON that is not the key of the right table. `both`: the scope with the right table, `left`: without it.
 
     Raises 42P10 unless ON is an equality with this key.
     """
-    condition = join.condition
-    if not isinstance(condition, e.Operation) or condition.operator != "=":
-        raise InvalidColumnReference("Invalid join condition: ON must be one equality", position=condition.position)
+    condition = _equality(join)
     translator = Translator(both, aggregates=False)
     sides = [translator.value(operand) for operand in condition.operands]
     others = [n for n, side in enumerate(sides) if side.text != key.text]

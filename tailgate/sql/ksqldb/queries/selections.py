@@ -175,7 +175,7 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
         items = [*items, (e.SelectItem(None), ROWKEY, keys[0].value)]
     else:
         key_names = _with_keys(query, source, items, keys)
-    position = (f"{source.scope.text(name, source.scope)} AS {quoted(name)}" for name in PSEUDO_COLUMNS)
+    position = (f"{text} AS {quoted(name)}" for name, text in zip(PSEUDO_COLUMNS, source.scope.position, strict=False))
     rows = _projection(query, source, translator, items, "".join(f", {text}" for text in position) if is_stream else "")
     return Translation(rows.text, rows.columns, key_names, has_unnamed_key)
 

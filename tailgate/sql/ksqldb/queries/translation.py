@@ -44,6 +44,7 @@ class Scope:
     text of WINDOWEND, if there are windows: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources of a join;
     then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
     `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
+    `of_join`: the texts of the pseudo columns of the rows of a join of streams.
     """
 
     columns: Mapping[str, TypeName]
@@ -53,6 +54,13 @@ class Scope:
     joined: tuple[Scope, ...] = ()
     key: Typed | None = None
     unnamed_key: tuple[str, TypeName] | None = None
+    of_join: tuple[str, ...] = ()
+
+    @property
+    def position(self) -> tuple[str, ...]:
+        """Returns the texts of the pseudo columns of a row: those of the record of a stream that it results from, if any."""
+        timed = next((source for source in self.sources if source.has_position), None)
+        return self.of_join or (() if timed is None else tuple(self.text(column, timed) for column in PSEUDO_COLUMNS))
 
     @property
     def sources(self) -> tuple[Scope, ...]:
@@ -62,6 +70,15 @@ class Scope:
     def text(self, column: str, source: Scope) -> str:
         """Returns the text of a column of a source."""
         return f"{quoted(source.names[0])}.{quoted(column)}" if self.joined else quoted(column)
+
+    def pseudo_column(self, reference: e.ColumnReference) -> str:
+        """Returns the text of a pseudo column; empty if there is none. Without a source it is that of the query's rows."""
+        if reference.column not in PSEUDO_COLUMNS:
+            return ""
+        if reference.source is None:
+            return self.position[list(PSEUDO_COLUMNS).index(reference.column)] if self.position else ""
+        named = [s for s in self.sources if reference.source in s.names and s.has_position]
+        return self.text(reference.column, named[0]) if named else ""
 
     def name(self, column: str, source: Scope) -> str:
         """Returns the name that SELECT * of a join gives to a column: SOURCE_COLUMN."""
@@ -143,9 +160,7 @@ class Translator:
         if owners:
             type = owners[0].columns[reference.column]
             return Typed(scope.text(reference.column, owners[0]), type)
-        timed = [source for source in own if source.has_position]
-        if timed and reference.column in PSEUDO_COLUMNS:
-            text = scope.text(reference.column, timed[0])
+        if text := scope.pseudo_column(reference):
             return Typed(ROWTIME.format(text) if reference.column == "rowtime" else text, PSEUDO_COLUMNS[reference.column])
         if scope.key is not None and reference.source is None and reference.column == ROWKEY:
             return scope.key
@@ -188,9 +203,7 @@ class Translator:
             self._in_aggregate = False
         if is_aggregate or is_table:
             arguments = [argument.or_null() for argument in arguments]
-        timed = [source for source in self.scope.sources if source.has_position]
-        order = [self.scope.text(column, timed[0]) for column in PSEUDO_COLUMNS] if timed and is_aggregate else []
-        return call(function.name, arguments, function.position, order)
+        return call(function.name, arguments, function.position, list(self.scope.position) if is_aggregate else [])
 
     def _operation(self, operation: e.Operation) -> Typed:
         operands = self._all(operation.operands)

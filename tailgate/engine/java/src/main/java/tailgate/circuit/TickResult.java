@@ -84,6 +84,11 @@ public final class TickResult {
     }).toArray(long[][]::new);
   }
 
+  /** Returns the number of entries in the state of an operator, if it ran in the tick; otherwise 0. */
+  long entries(int operator) {
+    return statistics.stream().filter(s -> s.to() == operator).mapToLong(s -> ByteBuffer.wrap(s.bytes()).getLong(8 * Statistics.ENTRIES)).sum();
+  }
+
   /**
    * Returns the whole result in one message, since every call from the driver is a round trip:
    * length of the JSON (4 bytes, big-endian), JSON, and the streams of the relations.

@@ -47,6 +47,21 @@ public final class Operators {
     return new ArrivalJoin(left, stream, streamKey, table, tableKey, filling);
   }
 
+  /**
+   * Creates a join of two streams by key and time.
+   *
+   * @param kind inner, left, right or full
+   * @param before the distance in µs by which a match on the right may be earlier than the row of the left
+   * @param after the distance in µs by which it may be later
+   * @param grace the time in µs for which rows may be late
+   * @param eager whether rows without a match are emitted when they arrive
+   * @param filling whether rows wait for the end of the fill
+   */
+  public static Operator withinJoin(String kind, StructType left, int[] leftKey, int leftTime, StructType right,
+      int[] rightKey, int rightTime, long before, long after, long grace, boolean eager, boolean filling) {
+    return new WithinJoin(kind, left, leftKey, leftTime, right, rightKey, rightTime, before, after, grace, eager, filling);
+  }
+
   /** Creates a temporal filter. Input: `row`, then from and until, bigint. */
   public static Operator temporalFilter(StructType row) { return new TemporalFilter(row); }
 

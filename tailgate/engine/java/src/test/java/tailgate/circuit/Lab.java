@@ -179,6 +179,9 @@ public final class Lab {
       return last = result;
     }
 
+    /** Returns the number of entries that an operator had in its state after the last tick, if it ran in it. */
+    public long entries(int node) { return last.entries(node); }
+
     /** Unloads all stores, like a restart: their state is then read from files. */
     public void restart() { StateStore.stop(); }
   }

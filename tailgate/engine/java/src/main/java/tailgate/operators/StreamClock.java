@@ -1,0 +1,70 @@
+package tailgate.operators;
+
+import java.nio.ByteBuffer;
+import tailgate.circuit.Tick;
+import tailgate.state.State;
+
+/**
+ * The stream time of an operator in one partition: the greatest time of the rows that it has processed. The wall clock has no
+ * effect on it.
+ *
+ * <p>It also numbers rows, and knows a time before which nothing is due, so that most ticks need no look-up.
+ */
+final class StreamClock {
+  private final Tick tick;
+  private final int operator, port;
+  private final boolean stored;
+  private boolean changed;
+  private long number;
+  /** The stream time, or the smallest number before the first row. */
+  long time = Long.MIN_VALUE;
+  /** No row is due before this time. */
+  long due = Long.MAX_VALUE;
+
+  /** Reads the clock of an operator from a port of its state. */
+  StreamClock(Tick tick, int operator, int port) {
+    this.tick = tick;
+    this.operator = operator;
+    this.port = port;
+    byte[] value = tick.state.get(operator, port, State.NONE, State.NONE);
+    stored = value != null;
+    if (!stored) return;
+    ByteBuffer in = ByteBuffer.wrap(value);
+    time = in.getLong();
+    due = in.getLong();
+    number = in.getLong();
+  }
+
+  /** Advances the stream time. Returns whether rows may be due. */
+  boolean advance(long to) {
+    if (to <= time) return false;
+    time = to;
+    changed = true;
+    return due <= time;
+  }
+
+  /** Notes the time at which a row is due. */
+  void expect(long at) {
+    if (at >= due) return;
+    due = at;
+    changed = true;
+  }
+
+  /** Notes the time before which nothing is due, after all rows that were due are processed. */
+  void expectFrom(long at) {
+    changed |= due != at;
+    due = at;
+  }
+
+  /** Returns a number that is greater than those before. */
+  long next() {
+    changed = true;
+    return ++number;
+  }
+
+  void store() {
+    if (!changed) return;
+    byte[] value = ByteBuffer.allocate(24).putLong(time).putLong(due).putLong(number).array();
+    tick.state.put(operator, port, State.NONE, State.NONE, value, !stored);
+  }
+}
