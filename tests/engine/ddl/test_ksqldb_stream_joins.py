@@ -80,7 +80,7 @@ def test_joins_of_streams(query: str, columns: str, key: str, text: str, streams
 
 
 def test_the_position_of_a_joined_row(streams: Catalog) -> None:
-    """It is the number of the row; its time is the later one of both."""
+    """Its number is that of the row, and its time the later one of both records."""
     view, _, catalog = derived("CREATE STREAM s AS SELECT a.id, y FROM a JOIN b WITHIN 1 SECOND ON a.id = b.id EMIT CHANGES", streams)
     time = "greatest(a.rowtime, b.rowtime)"
     assert f'{time} AS rowtime, 0 AS rowpartition, "join 1".number AS rowoffset' in view.query

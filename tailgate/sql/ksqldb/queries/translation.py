@@ -77,8 +77,8 @@ class Scope:
             return ""
         if reference.source is None:
             return self.position[list(PSEUDO_COLUMNS).index(reference.column)] if self.position else ""
-        named = [s for s in self.sources if reference.source in s.names and s.has_position]
-        return self.text(reference.column, named[0]) if named else ""
+        owners = [s for s in self.sources if reference.source in s.names and s.has_position]
+        return self.text(reference.column, owners[0]) if owners else ""
 
     def name(self, column: str, source: Scope) -> str:
         """Returns the name that SELECT * of a join gives to a column: SOURCE_COLUMN."""

@@ -86,7 +86,8 @@ public final class TickResult {
 
   /** Returns the number of entries in the state of an operator, if it ran in the tick; otherwise 0. */
   long entries(int operator) {
-    return statistics.stream().filter(s -> s.to() == operator).mapToLong(s -> ByteBuffer.wrap(s.bytes()).getLong(8 * Statistics.ENTRIES)).sum();
+    return statistics.stream().filter(s -> s.to() == operator)
+        .mapToLong(s -> ByteBuffer.wrap(s.bytes()).getLong(8 * Statistics.ENTRIES)).sum();
   }
 
   /**

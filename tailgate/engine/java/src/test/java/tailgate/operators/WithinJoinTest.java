@@ -22,7 +22,7 @@ class WithinJoinTest {
       schema("k int, n int, at timestamp, rk int, rn int, rat timestamp, number bigint"), SHOWN = schema("k int, n int, rk int, rn int");
   static final String[] CHANNELS = {"left", "right"};
 
-  /** What a join does; times in ms. */
+  /** The options of a join, in ms. */
   record Join(String kind, long before, long after, long grace, boolean eager) {}
 
   static Circuit circuit(Join join, boolean filling) {
@@ -59,16 +59,16 @@ class WithinJoinTest {
     final Join join;
     final Bag rows = new Bag();
     final List<List<Object>> emitted = new ArrayList<>();
-    private final List<Kept> kept = new ArrayList<>();
+    private final List<Stored> stored = new ArrayList<>();
     private long streamTime = Long.MIN_VALUE;
     int late;
 
-    private static final class Kept {
+    private static final class Stored {
       final Sent sent;
       final long closing;
       boolean alone;
 
-      Kept(Sent sent, long closing) {
+      Stored(Sent sent, long closing) {
         this.sent = sent;
         this.closing = closing;
       }
@@ -98,22 +98,22 @@ class WithinJoinTest {
       }
       if (s.time > streamTime) {
         streamTime = s.time;
-        List<Kept> closed = kept.stream().filter(k -> join.grace == 0 ? streamTime > k.closing : streamTime >= k.closing)
-            .sorted(Comparator.<Kept>comparingLong(k -> k.closing).thenComparingInt(k -> k.sent.side)).toList();
-        for (Kept k : closed) if (k.alone && !join.eager) emit(k.sent, null);
-        kept.removeAll(closed);
+        List<Stored> closed = stored.stream().filter(k -> join.grace == 0 ? streamTime > k.closing : streamTime >= k.closing)
+            .sorted(Comparator.<Stored>comparingLong(k -> k.closing).thenComparingInt(k -> k.sent.side)).toList();
+        for (Stored k : closed) if (k.alone && !join.eager) emit(k.sent, null);
+        stored.removeAll(closed);
       }
-      List<Kept> matches = kept.stream()
+      List<Stored> matches = stored.stream()
           .filter(k -> k.sent.side != s.side && k.sent.key.equals(s.key) && k.sent.time >= s.time - back && k.sent.time <= s.time + reach)
           .sorted(Comparator.comparingLong(k -> k.sent.time)).toList();
-      for (Kept k : matches) {
+      for (Stored k : matches) {
         k.alone = false;
         emit(s, k.sent);
       }
-      Kept own = new Kept(s, closing);
+      Stored own = new Stored(s, closing);
       own.alone = matches.isEmpty() && outer(s.side);
       if (own.alone && join.eager) emit(s, null);
-      kept.add(own);
+      stored.add(own);
     }
 
     private void emit(Sent one, Sent other) {
