@@ -40,8 +40,9 @@ import tailgate.sources.Decoder;
 public final class Circuit implements Serializable {
   private static final long serialVersionUID = 1;
   private static final ObjectMapper JSON = new ObjectMapper();
-  static final StructType DEAD = new StructType().add("topic", "string").add("partition", "int").add("offset", "long").add("timestamp", "timestamp")
-      .add("key", "binary").add("value", "binary").add("error", "string").add("attempts", "int").add("since", "timestamp").add("backfill", "boolean");
+  static final StructType DEAD = new StructType().add("topic", "string").add("partition", "int").add("offset", "long")
+      .add("timestamp", "timestamp").add("key", "binary").add("value", "binary").add("error", "string").add("attempts", "int")
+      .add("since", "timestamp").add("backfill", "boolean");
   /**
    * Prefix of the channel on which dead letters of a source node are retried; the node's id
    * follows. Headers: {@link #ATTEMPTS}, {@link #SINCE}, {@link #BACKFILL} and, if some views
@@ -96,7 +97,9 @@ public final class Circuit implements Serializable {
    * Adds a source: the decoder and then `shape` convert records of `channel` (the topic column) to
    * rows. If either fails, the record becomes a dead letter.
    */
-  public void source(int node, String channel, Decoder decoder, Dataset<Row> shape) { source(node, channel, decoder, shape, "dead letter"); }
+  public void source(int node, String channel, Decoder decoder, Dataset<Row> shape) {
+    source(node, channel, decoder, shape, "dead letter");
+  }
 
   /**
    * Adds a source with an error policy: "dead letter", "fail" (the source stalls), or "null" (the

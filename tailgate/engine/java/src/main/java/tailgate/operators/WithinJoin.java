@@ -142,7 +142,8 @@ final class WithinJoin extends Operator {
     long number = 0;
     for (Arrival a : arrivals) {
       byte[] bytes = Rows.bytes(a.change.row());
-      ByteBuffer value = ByteBuffer.allocate(17 + bytes.length).put((byte) a.side).putLong(a.change.weight()).putLong(a.change.order()).put(bytes);
+      ByteBuffer value = ByteBuffer.allocate(17 + bytes.length)
+          .put((byte) a.side).putLong(a.change.weight()).putLong(a.change.order()).put(bytes);
       byte[] place = ByteBuffer.allocate(26).put((byte) phase).putLong(phase == 0 ? ordinal(a.change.order()) : 0)
           .put((byte) (phase == 0 ? a.side : 0)).putLong(tick.time).putLong(number++).array();
       tick.state.put(id, WAITING, State.NONE, place, value.array(), true);
@@ -164,7 +165,9 @@ final class WithinJoin extends Operator {
   /** Encodes a number so that the bytes are in the order of the numbers. */
   private static long ordinal(long number) { return number ^ Long.MIN_VALUE; }
 
-  private static byte[] numbered(long time, long number) { return ByteBuffer.allocate(16).putLong(ordinal(time)).putLong(number).array(); }
+  private static byte[] numbered(long time, long number) {
+    return ByteBuffer.allocate(16).putLong(ordinal(time)).putLong(number).array();
+  }
 
   private static byte[] closing(Entry e) {
     return ByteBuffer.allocate(17).putLong(ordinal(e.closing)).put((byte) e.side).putLong(e.number).array();

@@ -147,7 +147,8 @@ class WithinJoinTest {
 
   @ParameterizedTest
   @CsvSource({"inner, 10, 10, 5, false, 1", "inner, 0, 20, 0, true, 3", "left, 10, 10, 5, false, 2", "left, 10, 0, 1000, true, 3",
-      "right, 3, 12, 5, false, 3", "right, 5, 5, 100, true, 1", "full, 10, 4, 0, false, 3", "full, 4, 10, 7, false, 1", "full, 8, 8, 200, true, 2"})
+      "right, 3, 12, 5, false, 3", "right, 5, 5, 100, true, 1", "full, 10, 4, 0, false, 3", "full, 4, 10, 7, false, 1",
+      "full, 8, 8, 200, true, 2"})
   void oneAfterTheOther(String kind, long before, long after, long grace, boolean eager, int partitions) {
     Join join = new Join(kind, before, after, grace, eager);
     Random random = new Random(partitions + before);
