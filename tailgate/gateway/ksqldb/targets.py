@@ -18,7 +18,8 @@ from tailgate.sql import statements as s
 from tailgate.sql.ksqldb.dialect import Dialect
 from tailgate.sql.ksqldb.expressions import ColumnReference, SelectQuery, TypeName
 from tailgate.sql.ksqldb.queries import aggregation, from_clause, is_stream, key_names, projection
-from tailgate.sql.ksqldb.queries.translation import Scope, name_of
+from tailgate.sql.ksqldb.queries.items import name_of
+from tailgate.sql.ksqldb.queries.translation import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,9 @@ def key_of(item: Item) -> tuple[str, ...]:
 def _projected_key(query: SelectQuery, item: Item, scope: Scope) -> tuple[str, ...]:
     """Returns the names that the key columns have in the projection; none if one is missing."""
     names: dict[str, str] = {}
-    for number, part in enumerate(query.items):
+    for part in query.items:
         if part.expression is None:
             names |= {name: name for name in key_of(item)}
         elif isinstance(part.expression, ColumnReference):
-            names.setdefault(part.expression.column, name_of(part, number, scope))
+            names.setdefault(part.expression.column, name_of(part, scope))
     return tuple(names[name] for name in key_of(item)) if all(name in names for name in key_of(item)) else ()

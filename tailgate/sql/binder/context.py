@@ -142,7 +142,7 @@ class ExpressionBinder(ABC):
 
     `clause` is the clause's name in error messages. `aggregates` and `windows` tell whether
     aggregates are allowed and which named windows exist. `within_window` is set inside a window
-    function.
+    function. `variables`: the numbers of the variables of the lambdas around it.
     """
 
     scope: Scope
@@ -151,6 +151,7 @@ class ExpressionBinder(ABC):
     aggregates: bool = True
     windows: Mapping[str, exp.Window] = field(default_factory=dict)
     within_window: bool = False
+    variables: frozenset[int] = frozenset()
 
     @property
     def parameters(self) -> Parameters:

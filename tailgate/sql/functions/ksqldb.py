@@ -4,6 +4,13 @@ Their names begin with `ksqldb_`.
 
 - `ksqldb_present(jsonb)`: NULL for JSON's null.
 - `ksqldb_wrapped(bigint)`: the integer of its lowest 32 bits, as Java's arithmetic of INT wraps around.
+
+LAMBDAS evaluate their last argument for each element of an array. `sql.binder.lambdas` binds them, and the variables in
+that argument: both engines write a variable as a name.
+
+- `ksqldb_transform(array, variable, value)`: the array of the values.
+- `ksqldb_filter(array, variable, condition)`: the elements for which the condition is true.
+- `ksqldb_reduce(array, initial, state, variable, value)`: the last value; each value is the state of the next element.
 """
 
 from __future__ import annotations
@@ -19,3 +26,30 @@ ROWS = (
     Function("ksqldb_present", ("jsonb",), "jsonb", "nullif({0}, 'null')", "nullif({0}, 'null')"),
     Function("ksqldb_wrapped", ("int8",), "int4", _WRAPPED, _WRAPPED),
 )
+
+_ELEMENTS = "tg_ksqldb_elements({0})"
+_REDUCED = "(CASE WHEN {1} IS NULL THEN NULL ELSE %s END)"  # the state is NULL
+
+
+def _lambda(name: str, arguments: tuple[str, ...], spark: str, duckdb: str) -> Function:
+    return Function(name, arguments, "jsonb", spark, duckdb, strict=False)
+
+
+LAMBDAS = {
+    f.name: f
+    for f in (
+        _lambda("ksqldb_transform", ("jsonb", "jsonb", "jsonb"), f"tg_ksqldb_array(transform({_ELEMENTS}, {{1}} -> {{2}}))",
+                f"tg_ksqldb_array(list_transform({_ELEMENTS}, lambda {{1}}: {{2}}))"),
+        _lambda("ksqldb_filter", ("jsonb", "jsonb", "bool"), f"tg_ksqldb_array(filter({_ELEMENTS}, {{1}} -> {{2}}))",
+                f"tg_ksqldb_array(list_filter({_ELEMENTS}, lambda {{1}}: {{2}}))"),
+        _lambda("ksqldb_reduce", ("jsonb", "jsonb", "jsonb", "jsonb", "jsonb"),
+                _REDUCED % f"aggregate({_ELEMENTS}, {{1}}, ({{2}}, {{3}}) -> {{4}})",
+                _REDUCED % f"list_reduce({_ELEMENTS}, lambda {{2}}, {{3}}: {{4}}, {{1}})"),
+    )
+}  # fmt: skip
+VARIABLE = "ksqldb_variable"
+
+
+def variable(number: int) -> Function:
+    """Returns the function whose value is a variable of a lambda."""
+    return Function(VARIABLE, (), "jsonb", f"tg_x{number}", f"tg_x{number}")

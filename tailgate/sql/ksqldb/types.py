@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tailgate.lake.errors import FeatureNotSupported, UndefinedObject
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject
 from tailgate.lake.types import Type
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name, quoted
@@ -98,6 +98,23 @@ def check_keys(type: TypeName) -> None:
         postgresql(argument)
 
 
+def check(type: TypeName) -> None:
+    """Raises 22023 for a DECIMAL with invalid digits, 42704 for an unknown type, and 0A000 for keys of a map that are not VARCHAR."""
+    if type.name == "decimal":
+        message = "" if len(type.numbers) == 2 else "DECIMAL needs a precision and a scale"
+        if not message and type.numbers[0] < 1:
+            message = "DECIMAL precision must be >= 1"
+        elif not message and type.numbers[1] > type.numbers[0]:
+            message = "DECIMAL precision must be >= scale"
+        if message:
+            raise InvalidParameterValue(f"{message}: {text(type)}", hint="Write DECIMAL(precision, scale).", position=type.position)
+        if type.numbers[0] > PRECISION_MAX:
+            raise FeatureNotSupported(f"{text(type)} is not supported", hint=f"Use at most {PRECISION_MAX} digits.", position=type.position)
+    postgresql(type)
+    for argument in type.arguments:
+        check(argument)
+
+
 def of_ksqldb(type: TypeName) -> Type:
     """Returns the type of the catalog for a type without structures. Raises 0A000 or 42704."""
     postgresql(type)
@@ -147,6 +164,11 @@ def common(types: Sequence[TypeName]) -> TypeName:
     if of_values and all(t.name in NUMBERS for t in of_values):
         return widest(of_values)
     return of_values[0] if of_values else VARCHAR
+
+
+def contains(type: TypeName, name: str) -> bool:
+    """Returns whether a type is of a kind, or contains one that is."""
+    return type.name == name or any(contains(argument, name) for argument in type.arguments)
 
 
 def is_complete(type: TypeName) -> bool:

@@ -143,7 +143,7 @@ def test_a_derived_table_is_a_view_with_a_sink() -> None:
     assert all(decode_item(encode_item(item)) == item for item in (view, sink))
     (other, _, _) = derived("CREATE TABLE b WITH (kafka_topic='x') AS SELECT area, count(*) FROM readings GROUP BY area", catalog)
     assert other.ksqldb is not None
-    assert (other.ksqldb.query, other.ksqldb.topic, other.columns[1].name) == ("CTAS_B_1", "x", "ksql_col_1")
+    assert (other.ksqldb.query, other.ksqldb.topic, other.columns[1].name) == ("CTAS_B_1", "x", "ksql_col_0")
 
 
 HIGH = "CREATE STREAM high WITH (partitions = 1) AS SELECT *, reading * 2 AS twice FROM readings WHERE reading > 40 EMIT CHANGES"
@@ -203,11 +203,11 @@ def test_wrong_queries_of_streams(query: str, sqlstate: str, message: str) -> No
         ("UCASE(area)", "upper(area)"),
         ("LEN(SUBSTRING(area, 1, reading))", "length(ksqldb_substring(area, 1, reading))"),
         ("LEN(CHR(reading))", "try(length(chr(reading)))"),
-        ("area LIKE 'a%'", "(area LIKE 'a%')"),
-        ("area LIKE sensor", "try((area LIKE sensor))"),
+        ("area LIKE 'a%'", "coalesce((area LIKE 'a%'), false)"),
+        ("area LIKE sensor", "try(coalesce((area LIKE sensor), false))"),
         ("CASE WHEN reading > 1 THEN ABS(reading) ELSE 0 END", "try(CASE WHEN (reading > 1) THEN abs(reading) ELSE 0 END)"),
         ("COALESCE(CAST(area AS INT), 1)", "try(coalesce(CAST(area AS integer), 1))"),
-        ("ABS(reading) IN (1, 2)", "try((abs(reading) IN (1, 2)))"),
+        ("ABS(reading) IN (1, 2)", "try(coalesce((abs(reading) IN (1, 2)), false))"),
     ],
 )
 def test_an_item_that_may_fail_is_null_then(expression: str, text: str) -> None:
@@ -219,9 +219,9 @@ def test_arguments_of_aggregates_and_their_results_are_null_where_they_fail() ->
     query = "SELECT abs(reading) AS k, sum(abs(reading)) AS n, count(area) AS c FROM readings WHERE abs(reading) > 1 GROUP BY abs(reading)"
     view, sink, _ = derived(f"CREATE TABLE t AS {query} HAVING sum(reading) > 1 EMIT CHANGES", declared(READINGS))
     assert view.query == (
-        "SELECT try(abs(reading)) AS k, try(CAST(sum(try(abs(reading))) AS integer)) AS n, count(area) AS c FROM readings"
+        "SELECT try(abs(reading)) AS k, ksqldb_wrapped(sum(try(abs(reading)))) AS n, count(area) AS c FROM readings"
         " WHERE try(abs(reading)) IS NOT NULL AND try((abs(reading) > 1))"
-        " GROUP BY try(abs(reading)) HAVING try((CAST(sum(reading) AS integer) > 1))"
+        " GROUP BY try(abs(reading)) HAVING (ksqldb_wrapped(sum(reading)) > 1)"
     )
     assert sink.message_key == (0,)
 
@@ -230,7 +230,7 @@ def test_aggregates_of_tables_have_no_order() -> None:
     _, _, catalog = derived("CREATE TABLE t AS SELECT area, count(*) AS n FROM readings GROUP BY area EMIT CHANGES", declared(READINGS))
     view, _, _ = derived("CREATE TABLE c AS SELECT n, collect_list(area) AS areas FROM t GROUP BY n EMIT CHANGES", catalog)
     assert "jsonb_agg(to_jsonb(CAST(area AS text)) ORDER BY area)" in view.query
-    with pytest.raises(TailgateError, match="LATEST_BY_OFFSET of a table is not supported"):
+    with pytest.raises(TailgateError, match="cannot be applied to a table source"):
         derived("CREATE TABLE c AS SELECT n, latest_by_offset(area) AS a FROM t GROUP BY n EMIT CHANGES", catalog)
 
 
@@ -332,7 +332,7 @@ def test_explode_is_a_row_for_each_element() -> None:
     assert [(c.name, str(c.type)) for c in view.columns][:3] == [("k", "text"), ("tag", "text"), ("n", "integer")]
     assert "SELECT k AS k, (jsonb_array_elements(tags) #>> '{}') AS tag" in view.query
     with pytest.raises(TailgateError, match="Table functions cannot be used with aggregations"):
-        derived("CREATE TABLE e AS SELECT EXPLODE(tags) AS t, count(*) AS n FROM n GROUP BY EXPLODE(tags) EMIT CHANGES", catalog)
+        derived("CREATE TABLE e AS SELECT k, EXPLODE(tags) AS t, count(*) AS n FROM n GROUP BY k EMIT CHANGES", catalog)
     with pytest.raises(TailgateError, match="EXPLODE does not accept parameters"):
         derived("CREATE STREAM e AS SELECT k, EXPLODE(sizes) AS t FROM n EMIT CHANGES", catalog)
 

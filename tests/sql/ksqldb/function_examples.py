@@ -33,7 +33,7 @@ class Example:
 
 
 def examples() -> tuple[Example, ...]:
-    lines = (line.partition(ARROW) for line in FILE.read_text().splitlines() if line)
+    lines = (line.rpartition(ARROW) for line in FILE.read_text().splitlines() if line)
     return tuple(Example(text, result) for text, _, result in lines)
 
 

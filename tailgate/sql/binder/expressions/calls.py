@@ -23,6 +23,8 @@ from tailgate.sql.binder.expressions.aggregates import as_json, bind_aggregate, 
 from tailgate.sql.binder.expressions.window_functions import is_window
 from tailgate.sql.binder.grouping import aggregate, placeholder, windowed
 from tailgate.sql.binder.grouping_sets import grouping_call
+from tailgate.sql.binder.lambdas import NAMES as LAMBDAS
+from tailgate.sql.binder.lambdas import bind_lambda
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.sequence_calls import bind_sequence_call
 from tailgate.sql.binder.types.coercion import bare_type, cast, elements_as_text
@@ -66,8 +68,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
         nodes = _in_order(name, nodes)
     if name in catalogue.UNITS and _has_unit(name, nodes):
         return _with_unit(binder, name, nodes, at)
-    if name in BUILDERS:
-        return _built(binder, name, nodes, at)
+    if name in BUILDERS or name in LAMBDAS:
+        return (_built if name in BUILDERS else bind_lambda)(binder, name, nodes, at)
     rows = catalogue.calls(name)
     if is_aggregate(name) or (nodes and isinstance(nodes[-1], (exp.Distinct, exp.Order))):
         return bind_aggregate(binder, node)

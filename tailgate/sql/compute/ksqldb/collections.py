@@ -10,20 +10,54 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import product
 
-from tailgate.lake.errors import InvalidParameterValue
+from tailgate.lake.errors import InvalidParameterValue, NullValueNotAllowed, ProgramLimitExceeded
 from tailgate.sql.compute.ksqldb.json_texts import ksqldb_json_text
 from tailgate.sql.compute.registry import udf
-from tailgate.values.strings.jsonb import Json, dump, load
+from tailgate.values.strings.jsonb import Json, dump, invalid, load
+
+
+def _elements(array: str) -> list[Json]:
+    """Returns the elements of an array. Raises 22P02 for another value."""
+    value = load(array)
+    if not isinstance(value, list):
+        raise invalid()
+    return value
+
+
+def _entries(map: str) -> dict[str, Json]:
+    """Returns the entries of a map. Raises 22P02 for another value."""
+    value = load(map)
+    if not isinstance(value, dict):
+        raise invalid()
+    return value
 
 
 def _texts(array: str) -> list[str]:
     """Returns the canonical texts of the elements."""
-    return list(map(dump, load(array)))
+    return list(map(dump, _elements(array)))
+
+
+def _text(value: Json) -> str:
+    """Returns a string, or the canonical text of another value."""
+    return value if isinstance(value, str) else dump(value)
 
 
 def _array(texts: Sequence[str]) -> str:
     return "[" + ", ".join(texts) + "]"
+
+
+@udf("jsonb", to="text[]")
+def ksqldb_elements(array: str) -> list[str]:
+    """Returns the elements of an array, each as jsonb."""
+    return _texts(array)
+
+
+@udf("text[]", to="jsonb")
+def ksqldb_array(elements: Sequence[str | None]) -> str:
+    """Returns the array of elements that are jsonb; JSON's null for NULL."""
+    return dump([None if element is None else load(element) for element in elements])
 
 
 # --- sets ----------------------------------------------------------------------------------------
@@ -66,8 +100,8 @@ def ksqldb_array_remove(array: str, item: str) -> str:
 
 def _sorted(array: str, *, descending: bool = False) -> list[Json]:
     """Returns the elements in their natural order, without NULL. Raises 22023 for elements that have none."""
-    items = [item for item in load(array) if item is not None]
-    if any(not isinstance(item, bool | Decimal | str) for item in items):
+    items = [item for item in _elements(array) if item is not None]
+    if any(not isinstance(item, bool | Decimal | str) for item in items) or len(set(map(type, items))) > 1:
         raise InvalidParameterValue("elements of this type have no order")
     return sorted(items, key=lambda item: item.encode("utf-16-be") if isinstance(item, str) else item, reverse=descending)
 
@@ -76,7 +110,7 @@ def _sorted(array: str, *, descending: bool = False) -> list[Json]:
 def ksqldb_array_sort(array: str, descending: bool) -> str:
     """Returns the elements in their natural order, NULL last."""
     items = _sorted(array, descending=descending)
-    return dump(items + [None] * (len(load(array)) - len(items)))
+    return dump(items + [None] * (len(_elements(array)) - len(items)))
 
 
 @udf("jsonb", to="jsonb")
@@ -100,7 +134,19 @@ def ksqldb_slice(array: str, first: int, last: int) -> str:
 @udf("jsonb", "text", to="text")
 def ksqldb_array_join(array: str, delimiter: str) -> str:
     """Returns the texts of the elements with a delimiter between them; NULL is the text null."""
-    return delimiter.join(item if isinstance(item, str) else ksqldb_json_text(dump(item)) for item in load(array))
+    return delimiter.join(item if isinstance(item, str) else ksqldb_json_text(dump(item)) for item in _elements(array))
+
+
+CUBE_MAX = 16  # elements; there are up to 2 ** 16 combinations
+
+
+@udf("jsonb", to="jsonb")
+def ksqldb_cube(array: str) -> str:
+    """Returns all combinations of the elements and NULL in their places. Raises 54000."""
+    elements = _elements(array)
+    if len(elements) > CUBE_MAX:
+        raise ProgramLimitExceeded(f"CUBE_EXPLODE takes at most {CUBE_MAX} elements")
+    return dump(list(map(list, product(*([None] if e is None else [None, e] for e in elements)))))
 
 
 # --- maps ----------------------------------------------------------------------------------------
@@ -109,26 +155,40 @@ def ksqldb_array_join(array: str, delimiter: str) -> str:
 @udf("jsonb", "jsonb", to="jsonb")
 def ksqldb_as_map(keys: str, values: str) -> str:
     """Returns the map of two arrays. Keys without a value are NULL."""
-    items = load(values)
-    return dump({str(key): items[n] if n < len(items) else None for n, key in enumerate(load(keys)) if key is not None})
+    items = _elements(values)
+    return dump({_text(key): items[n] if n < len(items) else None for n, key in enumerate(_elements(keys)) if key is not None})
 
 
 @udf("jsonb", to="jsonb")
 def ksqldb_map_keys(map: str) -> str:
-    return dump(list(load(map)))
+    return dump(list(_entries(map)))
 
 
 @udf("jsonb", to="jsonb")
 def ksqldb_map_values(map: str) -> str:
-    return dump(list(load(map).values()))
+    return dump(list(_entries(map).values()))
 
 
 @udf("jsonb", "bool", to="jsonb")
 def ksqldb_entries(map: str, by_key: bool) -> str:
     """Returns the entries of a map as structures with the fields K and V."""
-    entries = load(map)
+    entries = _entries(map)
     keys = sorted(entries, key=lambda key: key.encode("utf-16-be")) if by_key else list(entries)
     return dump([{"K": key, "V": entries[key]} for key in keys])
+
+
+@udf("jsonb", to="jsonb")
+def ksqldb_map_of(entries: str) -> str:
+    """Returns the map of structures with the fields K and V. The last of equal keys counts. Raises 22004 for a key that is NULL."""
+    map: dict[str, Json] = {}
+    for entry in _elements(entries):
+        if not isinstance(entry, dict):
+            raise invalid()
+        key = entry.get("K")
+        if key is None:
+            raise NullValueNotAllowed("a key of a map is NULL")
+        map[_text(key)] = entry.get("V")
+    return dump(map)
 
 
 HISTOGRAM_MAX = 1000  # distinct values; others are ignored
@@ -137,5 +197,5 @@ HISTOGRAM_MAX = 1000  # distinct values; others are ignored
 @udf("jsonb", to="jsonb")
 def ksqldb_histogram(array: str) -> str:
     """Returns how often each text of an array occurs."""
-    counts: Counter[str] = Counter(load(array))
+    counts = Counter(map(_text, _elements(array)))
     return dump({value: Decimal(counts[value]) for value in list(counts)[:HISTOGRAM_MAX]})

@@ -22,8 +22,9 @@ from typing import Any
 from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, NumericValueOutOfRange, TailgateError
 from tailgate.sql.compute.jsonb.construction import jsonb_of_float8
 from tailgate.sql.compute.ksqldb.json_texts import ksqldb_json_text
+from tailgate.sql.compute.ksqldb.texts import ksqldb_double_text
 from tailgate.sql.compute.registry import udf
-from tailgate.values.strings.jsonb import Json, dump, load
+from tailgate.values.strings.jsonb import Json, dump, load, member_order
 
 BITS = {"int": 31, "bigint": 63, "date": 31, "time": 63, "timestamp": 63}
 SCALARS = frozenset(("boolean", "double", "varchar", "bytes", *BITS))
@@ -37,6 +38,33 @@ def ksqldb_convert(value: str, type: str) -> str | None:
     """Returns a value in the form of a type; NULL for null. Raises 22P02, 22003, or 22023 for what is no type."""
     converted = _converted(load(value), _type(type))
     return None if converted is None else dump(converted)
+
+
+@udf("jsonb", "text", to="text")
+def ksqldb_nested_text(value: str, type: str) -> str:
+    """Returns an array, map or structure as text, as Java writes it: [a, b], {k=v}, Struct{F=v}. Fields that are NULL are left out."""
+    return _shown(load(value), _type(type))
+
+
+def _shown(value: Json, type: Any) -> str:
+    if value is None:
+        return "null"
+    match type:
+        case ["array", element] if isinstance(value, list):
+            return "[" + ", ".join(_shown(item, element) for item in value) + "]"
+        case ["map", inner] if isinstance(value, dict):
+            keys = sorted(value, key=member_order)
+            return "{" + ", ".join(f"{key}={_shown(value[key], inner)}" for key in keys) + "}"
+        case ["struct", *fields] if isinstance(value, dict):
+            return "Struct{" + ",".join(f"{n}={_shown(value[n], t)}" for n, t in fields if value.get(n) is not None) + "}"
+        case "double":
+            if isinstance(value, bool) or not isinstance(value, str | Decimal):
+                raise _mismatch(value, type)
+            try:
+                return ksqldb_double_text(float(value))
+            except ValueError:
+                raise _mismatch(value, type) from None
+    return value if isinstance(value, str) else dump(value)
 
 
 @lru_cache(maxsize=CACHE_MAX)

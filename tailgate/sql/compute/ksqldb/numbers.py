@@ -46,7 +46,43 @@ def ksqldb_generate_series(start: int, end: int, step: int) -> str | None:
     """Returns the numbers from start to end as an array; an empty one if the step has the wrong direction or is 0."""
     if step == 0:
         return None
-    numbers = range(start, end + (1 if step > 0 else -1), step)
-    if len(numbers) > SERIES_MAX:
+    if (end - start) // step >= SERIES_MAX:
         raise ProgramLimitExceeded(f"an array may have at most {SERIES_MAX} elements")
-    return "[" + ", ".join(map(str, numbers)) + "]"
+    return "[" + ", ".join(map(str, range(start, end + (1 if step > 0 else -1), step))) + "]"
+
+
+# --- arithmetic as in Java -----------------------------------------------------------------------
+
+
+def _wrapped(number: int) -> int:
+    """Returns the integer of the lowest 64 bits."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+@udf("int8", "int8", to="int8")
+def ksqldb_plus(left: int, right: int) -> int:
+    return _wrapped(left + right)
+
+
+@udf("int8", "int8", to="int8")
+def ksqldb_minus(left: int, right: int) -> int:
+    return _wrapped(left - right)
+
+
+@udf("int8", "int8", to="int8")
+def ksqldb_times(left: int, right: int) -> int:
+    return _wrapped(left * right)
+
+
+@udf("float8", "float8", to="float8")
+def ksqldb_quotient(left: float, right: float) -> float:
+    """Returns a quotient: an infinity or NaN for a division by zero."""
+    if right != 0:
+        return left / right
+    return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
+
+
+@udf("float8", "float8", to="float8")
+def ksqldb_remainder(left: float, right: float) -> float:
+    """Returns the remainder with the sign of the dividend; NaN where it is not defined."""
+    return math.nan if right == 0 or math.isinf(left) else math.fmod(left, right)

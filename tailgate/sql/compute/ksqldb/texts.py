@@ -62,6 +62,9 @@ def ksqldb_substring_bytes(data: bytes, position: int, length: int) -> bytes:
 # --- masks ---------------------------------------------------------------------------------------
 
 
+MASKS = 4  # replacements
+
+
 @udf("text", "text", "int4", "text", to="text")
 def ksqldb_mask(text: str, part: str, count: int, masks: str) -> str:
     """Returns the text with its characters replaced.
@@ -71,6 +74,8 @@ def ksqldb_mask(text: str, part: str, count: int, masks: str) -> str:
     """
     if count < 0:
         raise InvalidParameterValue("function requires a non-negative number of characters to mask or skip")
+    if len(masks) < MASKS:
+        raise InvalidParameterValue(f"function requires {MASKS} replacements")
     cut = min(count, len(text)) if part.endswith("left") else max(len(text) - count, 0)
     head, tail = text[:cut], text[cut:]
     if part in ("left", "not right"):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta, timezone
 from functools import lru_cache
 
-from tailgate.lake.errors import InvalidDatetimeFormat
+from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat
 from tailgate.sql.compute.ksqldb.time_patterns import CACHE_MAX, OFFSETS, Field, Literal, Optional, Part, parts_of
 from tailgate.sql.compute.registry import udf
 from tailgate.values.times.zones import to_local, to_utc, zone
@@ -30,7 +30,10 @@ DIGITS_MAX = 9  # of a fraction
 @udf("timestamp", "text", "text", to="text")
 def ksqldb_format_timestamp(value: datetime, pattern: str, zone_name: str) -> str:
     """Returns a UTC timestamp in a time zone as a pattern says."""
-    local = value.replace(tzinfo=timezone.utc).astimezone(zone(zone_name))
+    try:
+        local = value.replace(tzinfo=timezone.utc).astimezone(zone(zone_name))
+    except OverflowError:
+        raise DatetimeFieldOverflow("timestamp out of range") from None
     return _formatted(local, parts_of(pattern))
 
 
@@ -112,9 +115,12 @@ def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> datetime:
     except ValueError:
         raise InvalidDatetimeFormat(f'text "{text}" is not a valid date or time') from None
     offset = next((values[letter] for letter in OFFSETS if letter in values), None)
-    if offset is not None:
-        return local - timedelta(minutes=_minutes(offset))
-    return to_local(to_utc(local, zone(zone_name)), timezone.utc)
+    try:
+        if offset is not None:
+            return local - timedelta(minutes=_minutes(offset))
+        return to_local(to_utc(local, zone(zone_name)), timezone.utc)
+    except OverflowError:
+        raise DatetimeFieldOverflow("timestamp out of range") from None
 
 
 @lru_cache(maxsize=CACHE_MAX)

@@ -54,6 +54,7 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, brokers: str, r
     for column in statement.columns:
         if column.name in PSEUDO_COLUMNS or column.name in WINDOW_BOUNDS:
             raise InvalidTableDefinition(f"'{ksqldb_name(column.name)}' is a reserved column name.", position=column.position)
+        types.check(column.type)
     check_columns(topic.key.name, [(c.name, c.type) for c in keys], keys[0].position if keys else statement.position, is_key=True)
     if topic.value.name == "AVRO":
         declared = tuple(c for c in declared if c not in values)  # the others are those of the schema

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from tailgate.sql.ksqldb import types as t
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.entry import Function, Kind, ResultType
+from tailgate.sql.ksqldb.names import catalog_name
 
 HISTOGRAM = TypeName("map", arguments=(t.VARCHAR, t.BIGINT))
 
@@ -42,19 +43,37 @@ def _by_offset(name: str, order: str, does: str) -> list[Function]:
 
 
 _COLLECTED = "jsonb_agg({json0} ORDER BY {order})"
-_TOP = "jsonb_agg({json0} ORDER BY {0} DESC) FILTER (WHERE {0} IS NOT NULL)"
+_TOP = "jsonb_agg({json0} ORDER BY {0} DESC, {order}) FILTER (WHERE {0} IS NOT NULL)"
+TOP_COLUMNS_MAX = 8  # further columns of TOPK
+
+
+def _top_columns(count: int) -> Function:
+    """Returns TOPK of a column and a number of others: structures in the order of the column."""
+    names = ("sort_col", *(f"col{n}" for n in range(count)))
+    members = ", ".join(f"'{name}', {{json{n}}}" for n, name in enumerate(names))
+    array = f"jsonb_agg(jsonb_build_object({members}) ORDER BY {{0}} DESC, {{order}}) FILTER (WHERE {{0}} IS NOT NULL)"
+
+    def result(arguments: Sequence[TypeName]) -> TypeName:
+        structure = TypeName("struct", arguments=tuple(arguments[:-1]), fields=tuple(map(catalog_name, names)))
+        return TypeName("array", arguments=(structure,))
+
+    arguments: tuple[Kind, ...] = ("comparable", *("any",) * count, t.INT)
+    does = "The n greatest values in descending order, with other columns of their rows."
+    return _row("topk", arguments, result, f"ksqldb_slice({array}, 1, {{{count + 1}}})", does)
+
+
 _SUM = "The sum of the values."
 
 ROWS = (
     _row("count", ("any",), t.BIGINT, "count({0})", "The number of values, or of rows with *."),
     _row("count_distinct", ("any",), t.BIGINT, "count(DISTINCT {0})", "The exact number of distinct values."),
-    _row("sum", (t.INT,), t.INT, "CAST(sum({0}) AS integer)", _SUM, may_fail=True),
+    _row("sum", (t.INT,), t.INT, "ksqldb_wrapped(sum({0}))", _SUM),
     _row("sum", (t.BIGINT,), t.BIGINT, "CAST(sum({0}) AS bigint)", _SUM, may_fail=True),
     _row("sum", (t.DECIMAL,), "same", "CAST(sum({0}) AS {type})", _SUM, may_fail=True),
     _row("sum", (t.DOUBLE,), t.DOUBLE, "sum({0})", _SUM),
     _row("avg", ("number",), t.DOUBLE, "CAST(avg({0}) AS double precision)", "The mean of the values."),
-    _row("min", ("any",), "same", "min({0})", "The smallest value."),
-    _row("max", ("any",), "same", "max({0})", "The greatest value."),
+    _row("min", ("comparable",), "same", "min({0})", "The smallest value."),
+    _row("max", ("comparable",), "same", "max({0})", "The greatest value."),
     _row("stddev_samp", (t.DOUBLE,), t.DOUBLE, "var_samp({0})", "The sample variance: ksqlDB has this result under this name."),
     _row("stddev_sample", (t.DOUBLE,), t.DOUBLE, "stddev_samp({0})", "The sample standard deviation."),
     _row("correlation", (t.DOUBLE, t.DOUBLE), t.DOUBLE, "coalesce(corr({0}, {1}), CAST('NaN' AS double precision))",
@@ -65,8 +84,9 @@ ROWS = (
     *_by_offset("latest_by_offset", "{latest}", "The value of the last record, or of the last n. Optional: whether NULL is ignored."),
     _row("collect_list", ("any",), _array, _COLLECTED, "All values in the order of the records, with NULL."),
     _row("collect_set", ("any",), _array, f"ksqldb_array_distinct({_COLLECTED})", "The distinct values in the order of the records."),
-    _row("topk", ("any", t.INT), _array, f"ksqldb_slice({_TOP}, 1, {{1}})", "The n greatest values in descending order."),
-    _row("topkdistinct", ("any", t.INT), _array, f"ksqldb_slice(ksqldb_array_distinct({_TOP}), 1, {{1}})",
+    _row("topk", ("comparable", t.INT), _array, f"ksqldb_slice({_TOP}, 1, {{1}})", "The n greatest values in descending order."),
+    *map(_top_columns, range(1, TOP_COLUMNS_MAX + 1)),
+    _row("topkdistinct", ("comparable", t.INT), _array, f"ksqldb_slice(ksqldb_array_distinct({_TOP}), 1, {{1}})",
          "The n greatest distinct values in descending order."),
     _row("histogram", (t.VARCHAR,), HISTOGRAM, "ksqldb_histogram(jsonb_agg({json0} ORDER BY {0}) FILTER (WHERE {0} IS NOT NULL))",
          "The number of rows of each value."),

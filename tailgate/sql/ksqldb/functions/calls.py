@@ -42,6 +42,8 @@ def call(name: str, arguments: Sequence[Typed], position: int, order: Sequence[s
             hint="Use a column of the record, such as ROWTIME.",
             position=position,
         )
+    if function.aggregate:
+        _check_constants(function, arguments, position)
     values = _coerced(function, arguments)
     result = function.result_of([v.type for v in values])
     text = _filled(_ordered(function, order, position), values).replace("{type}", types.postgresql(result))
@@ -53,13 +55,29 @@ def call(name: str, arguments: Sequence[Typed], position: int, order: Sequence[s
     return Typed(text, result, may_fail)
 
 
+def _check_constants(function: Function, arguments: Sequence[Typed], position: int) -> None:
+    """Raises 22023 for a number of values, or whether NULL is ignored, that is no literal, or for a number below 1."""
+    name = function.name.upper()
+    for number, (kind, argument) in enumerate(zip(function.arguments, arguments, strict=True), 1):
+        if number == 1 or kind not in (types.INT, types.BOOLEAN):
+            continue
+        if argument.constant is None:
+            raise InvalidParameterValue(f"Parameter {number} passed to function {name} must be a literal constant", position=position)
+        if isinstance(argument.constant, int) and kind == types.INT and argument.constant < 1:
+            raise InvalidParameterValue(f"Parameter {number} passed to function {name} must be 1 or greater", position=position)
+
+
 def _ordered(function: Function, order: Sequence[str], position: int) -> str:
-    """Returns the template with the order of the records. Rows of a table have none; COLLECT_LIST then sorts the values."""
+    """Returns the template with the order of the records. Rows of a table have none; COLLECT_LIST and TOPK then sort the values."""
     template = function.template
-    if not order and "{order}" in template and function.name.startswith("collect"):
+    if not order and "{order}" in template and function.name.startswith(("collect", "topk")):
         return template.replace("{order}", "{0}")
     if not order and ("{order}" in template or "{latest}" in template):
-        raise FeatureNotSupported(f"{function.name.upper()} of a table is not supported", hint="Use a stream.", position=position)
+        raise FeatureNotSupported(
+            f"The aggregation function(s) ({function.name.upper()}) cannot be applied to a table source, only to a stream source.",
+            hint="Use a stream.",
+            position=position,
+        )
     return template.replace("{order}", ", ".join(order)).replace("{latest}", ", ".join(f"{column} DESC" for column in order))
 
 

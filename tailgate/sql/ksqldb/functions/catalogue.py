@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tailgate.lake.errors import UndefinedFunction
 from tailgate.sql.ksqldb import types as t
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.functions import aggregates, choices, collections, json_texts, numbers, tables, texts, times, urls
+from tailgate.sql.ksqldb.functions import aggregates, choices, collections, json_texts, lambdas, numbers, tables, texts, times, urls
 from tailgate.sql.ksqldb.functions.entry import Function
 
 FAMILIES: dict[str, tuple[Function, ...]] = {
@@ -19,11 +19,13 @@ FAMILIES: dict[str, tuple[Function, ...]] = {
     "URLs": urls.ROWS,
     "Date and time": times.ROWS,
     "Collections": collections.ROWS,
+    "Lambdas": lambdas.ROWS,
     "Nulls": choices.ROWS,
     "Table functions": tables.ROWS,
 }
 ROWS = tuple(row for rows in FAMILIES.values() for row in rows)
 AGGREGATE_NAMES = frozenset(row.name for row in aggregates.ROWS)
+LAMBDA_NAMES = frozenset(row.name for row in lambdas.ROWS)
 TABLE_NAMES = frozenset(row.name for row in tables.ROWS)
 
 

@@ -19,9 +19,9 @@ ELEMENT = "element"  # the type of the elements of the first argument
 class Function:
     """A function with one list of arguments.
 
-    An argument is a type, `number`, `any`, `array`, `map`, `element` (of the array that is the first argument) or `same` (as the first
-    argument). With `variadic`, the last argument occurs once or more often. A result is a type, `same` (as the first argument),
-    `common` (of all arguments), `element`, or a function of the types of the arguments.
+    An argument is a type, `number`, `comparable` (a type with an order), `any`, `array`, `map`, `element` (of the array that is the
+    first argument) or `same` (as the first argument). With `variadic`, the last argument occurs once or more often. A result is a
+    type, `same` (as the first argument), `common` (of all arguments), `element`, or a function of the types of the arguments.
 
     In the template, {0}, {1}, … are the arguments, {*} all of them and {+} all but the first. {j0}, {j1}, … are arguments as jsonb,
     with JSON's null for NULL, {json0} with NULL for NULL, and {hex*} bytes in hexadecimal digits. {type} is PostgreSQL's type of the
@@ -95,10 +95,13 @@ ANY = TypeName("t")
 SAMPLES = {
     "any": ANY,
     "number": TypeName("number"),
+    "comparable": ANY,
     ARRAY: TypeName("array", arguments=(ANY,)),
     MAP: TypeName("map", arguments=(t.VARCHAR, ANY)),
     ELEMENT: ANY,
 }
+
+KINDS = {"number": t.NUMBERS, "comparable": (*t.NUMBERS, "varchar", "bytes", "date", "time", "timestamp")}
 
 
 def wanted_type(kind: Kind, arguments: Sequence[TypeName]) -> TypeName | None:
@@ -117,8 +120,8 @@ def _cost(kind: Kind, argument: TypeName, arguments: Sequence[TypeName]) -> int 
         return 0 if argument.name == kind else None
     if argument == t.UNKNOWN or kind == "any":
         return 0
-    if kind == "number":
-        return 0 if argument.name in t.NUMBERS else None
+    if kind in KINDS:
+        return 0 if argument.name in KINDS[kind] else None
     target = wanted_type(kind, arguments)
     if target is None or target == argument or (target.name == argument.name == "decimal"):
         return 0

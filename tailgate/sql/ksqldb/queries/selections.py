@@ -17,30 +17,20 @@ from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import (
-    DuplicateColumn,
     FeatureNotSupported,
     GroupingError,
     InvalidColumnReference,
     InvalidParameterValue,
-    ReservedName,
-    UndefinedColumn,
     WrongObjectType,
 )
 from tailgate.sql.ksqldb import expressions as e
-from tailgate.sql.ksqldb import functions
+from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.queries.grouping import check_grouping
+from tailgate.sql.ksqldb.queries.items import Items, check_names, columns_of, items_of, listed_names, texts_of
 from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
-from tailgate.sql.ksqldb.queries.translation import (
-    PSEUDO_COLUMNS,
-    ROWKEY,
-    WINDOW_BOUNDS,
-    WINDOWSTART,
-    Scope,
-    Translator,
-    listed_names,
-    name_of,
-)
+from tailgate.sql.ksqldb.queries.references import qualified
+from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, ROWKEY, WINDOW_BOUNDS, WINDOWSTART, Translator
 from tailgate.sql.ksqldb.typed.values import Typed
 
 
@@ -61,7 +51,7 @@ def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
     aggregate, 42P10 if the projection lacks a key, and 22023 or 42809 for an invalid window.
     """
     check_clauses(query)
-    scope = source.scope
+    scope, query = source.scope, qualified(query, source.scope)
     window_keys: tuple[e.Expression, ...] = ()
     if query.window is not None:
         _check_window(query.window, source)
@@ -69,19 +59,16 @@ def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
         window_keys = tuple(map(e.ColumnReference, WINDOW_BOUNDS))
     if query.partition_by:
         raise FeatureNotSupported("PARTITION BY with GROUP BY is not supported", position=query.partition_by[0].position)
-    translator = Translator(scope)
-    keys = [translator.value(key) for key in query.group_by]
-    items = _items(query, translator)
-    _check_names(items, WINDOW_BOUNDS if window_keys else ())
+    keys = [_key(key, Translator(scope, clause="GROUP BY")) for key in query.group_by]
+    translator = Translator(scope, no_tables="Table functions cannot be used with aggregations.")
+    items = items_of(query, translator)
+    check_names(items)
     key_names: dict[e.Expression, str] = {}
     for item, name, _ in items:
         assert item.expression is not None
         if item.expression in query.group_by:
             key_names.setdefault(item.expression, name)
-        elif not _is_aggregate(item.expression, (*query.group_by, *window_keys)):
-            raise GroupingError(
-                f"Non-aggregate SELECT expression must be part of GROUP BY: {listed_names((name,))}", position=item.expression.position
-            )
+    check_grouping(query, items, (*query.group_by, *window_keys))
     missing = [key for key in query.group_by if key not in key_names]
     if missing:
         raise InvalidColumnReference(
@@ -90,8 +77,8 @@ def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
         )
     conditions = [*source.conditions, *(f"{key.text} IS NOT NULL" for key in keys)]
     if query.where is not None:
-        conditions.append(translator.value(query.where).text)
-    having = f" HAVING {translator.value(query.having).text}" if query.having is not None else ""
+        conditions.append(Translator(scope, clause="WHERE").where(query.where))
+    having = f" HAVING {translator.where(query.having)}" if query.having is not None else ""
     message_key = tuple(key_names[key] for key in query.group_by)
     if query.window is not None:
         bounds = [(e.SelectItem(key), name, translator.value(key)) for key, name in zip(window_keys, WINDOW_BOUNDS, strict=True)]
@@ -102,8 +89,18 @@ def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
         keys += [typed for _, _, typed in bounds[:in_key]]
     else:
         rows = f"{source.text} WHERE {' AND '.join(conditions)}"
-    text = f"SELECT {_texts(items)} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
-    return Translation(text, _columns(items), message_key)
+    text = f"SELECT {texts_of(items)} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
+    return Translation(text, columns_of(items), message_key)
+
+
+def _key(key: e.Expression, translator: Translator) -> Typed:
+    """Returns an expression of GROUP BY. A constant has a cast, because PostgreSQL takes a number as the place of an item."""
+    typed = translator.value(key)
+    if types.contains(typed.type, "map"):
+        raise FeatureNotSupported(
+            "Map keys, including types that contain maps, are not supported", hint="Use the entries of the map.", position=key.position
+        )
+    return typed if typed.constant is None else replace(typed, text=f"CAST({typed.text} AS {types.postgresql(typed.type)})")
 
 
 def _check_window(window: e.WindowClause, source: FromClause) -> None:
@@ -151,8 +148,8 @@ def projection(query: e.SelectQuery, source: FromClause) -> Translation:
 
     Raises 0A000 for clauses that are not supported, and 42803 for aggregates.
     """
-    translator = Translator(source.scope, aggregates=False)
-    return _projection(query, source, translator, _items(query, translator))
+    query = qualified(query, source.scope)
+    return _projection(query, source, items_of(query, _of_rows(source)))
 
 
 def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
@@ -161,22 +158,22 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
     A row of a stream has the position of the record of a stream that it results from. Raises 42P10 if the projection lacks the key,
     and 42939 for a column with the name of a pseudo column.
     """
-    translator = Translator(source.scope, aggregates=False)
-    items = _items(query, translator)
+    query = qualified(query, source.scope)
+    items = items_of(query, _of_rows(source))
     is_stream = source.type == "stream"
-    _check_names(items, tuple(PSEUDO_COLUMNS) if is_stream else ())
-    keys = _partition_key(query, translator) if query.partition_by else source.key
+    check_names(items)
+    keys = _partition_key(query, Translator(source.scope, clause="PARTITION BY")) if query.partition_by else source.key
     if query.partition_by and not is_stream:
         raise WrongObjectType("PARTITION BY is only supported for streams", position=query.partition_by[0].position)
     has_unnamed_key = source.unnamed_key and not query.partition_by and len(keys) == 1
     key_names: tuple[str, ...] = (ROWKEY,)
     if has_unnamed_key:
-        _check_names(items, key_names)
+        check_names(items, key_names)
         items = [*items, (e.SelectItem(None), ROWKEY, keys[0].value)]
     else:
         key_names = _with_keys(query, source, items, keys)
     position = (f"{text} AS {quoted(name)}" for name, text in zip(PSEUDO_COLUMNS, source.scope.position, strict=False))
-    rows = _projection(query, source, translator, items, "".join(f", {text}" for text in position) if is_stream else "")
+    rows = _projection(query, source, items, "".join(f", {text}" for text in position) if is_stream else "")
     return Translation(rows.text, rows.columns, key_names, has_unnamed_key)
 
 
@@ -201,74 +198,24 @@ def _partition_key(query: e.SelectQuery, translator: Translator) -> tuple[KeyCol
     """Returns the key of PARTITION BY; none for NULL."""
     if query.partition_by == (e.Constant(None),):
         return ()
-    values = map(translator.value, query.partition_by)
+    values = [_key(key, translator) for key in query.partition_by]
     return tuple(KeyColumn(value, frozenset([value.text]), "") for value in values)
 
 
-# an item of a projection, its name, and its translation
-Items = list[tuple[e.SelectItem, str, Typed]]
+def _of_rows(source: FromClause) -> Translator:
+    """Returns the translator of the items of a projection."""
+    no_tables = "Table source is not supported with table functions" if source.type == "table" else ""
+    return Translator(source.scope, aggregates=False, no_tables=no_tables)
 
 
-def _items(query: e.SelectQuery, translator: Translator) -> Items:
-    """Returns the items of a projection, with * expanded. Raises 42701 for a name that occurs twice, and 42803 for * with GROUP BY."""
-    items: Items = []
-    for number, item in enumerate(query.items):
-        if isinstance(item.expression, e.FieldAccess) and item.expression.name is None:
-            for field in translator.fields(item.expression):
-                assert field.name is not None
-                items.append((e.SelectItem(field, position=item.position), field.name, translator.value(field)))
-            continue
-        if item.expression is not None:
-            items.append((item, name_of(item, number, translator.scope), translator.value(item.expression)))
-            continue
-        if query.group_by:
-            raise GroupingError("SELECT * is not allowed with GROUP BY", hint="Write the columns out.", position=item.position)
-        for column, name in _expanded(item, translator.scope):
-            items.append((e.SelectItem(column, position=item.position), name, translator.value(column)))
-    names: set[str] = set()
-    for item, name, _ in items:
-        if name in names:
-            raise DuplicateColumn(f'column "{name}" specified more than once', position=item.position)
-        names.add(name)
-    return items
-
-
-def _expanded(item: e.SelectItem, scope: Scope) -> list[tuple[e.ColumnReference, str]]:
-    """Returns the columns of * or source.*, with their names. Those of a join are SOURCE_COLUMN. Raises 42703."""
-    sources = [source for source in scope.sources if item.source is None or item.source in source.names]
-    if item.source is not None and not sources:
-        raise UndefinedColumn(f"Column '{ksqldb_name(item.source)}.*' cannot be resolved.", position=item.position)
-    pairs = [(source, column) for source in sources for column in source.columns]
-    rowkey = [(e.ColumnReference(ROWKEY, None, item.position), ROWKEY)] if scope.key is not None and item.source is None else []
-    return rowkey + [
-        (e.ColumnReference(column, source.names[0], item.position), scope.name(column, source) if scope.joined else column)
-        for source, column in pairs
-    ]
-
-
-def _check_names(items: Items, reserved: tuple[str, ...]) -> None:
-    """Raises 42939 for an item with the name of a column that the translation adds."""
-    for item, name, _ in items:
-        if name in reserved:
-            raise ReservedName(f"Reserved column name in select: `{ksqldb_name(name)}`. Please alias the column.", position=item.position)
-
-
-def _texts(items: Items) -> str:
-    return ", ".join(f"{typed.text} AS {quoted(name)}" for _, name, typed in items)
-
-
-def _columns(items: Items) -> tuple[tuple[str, TypeName], ...]:
-    return tuple((name, typed.type) for _, name, typed in items)
-
-
-def _projection(query: e.SelectQuery, source: FromClause, translator: Translator, items: Items, added: str = "") -> Translation:
+def _projection(query: e.SelectQuery, source: FromClause, items: Items, added: str = "") -> Translation:
     """Returns the translation of a query without GROUP BY. `added`: further items of the projection."""
     check_clauses(query)
     if query.having is not None:
         raise GroupingError("HAVING requires a GROUP BY clause", position=query.having.position)
-    conditions = [*source.conditions, *(() if query.where is None else (translator.value(query.where).text,))]
+    conditions = [*source.conditions, *(() if query.where is None else (Translator(source.scope, clause="WHERE").where(query.where),))]
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return Translation(f"SELECT {_texts(items)}{added} FROM {source.text}{where}", _columns(items), ())
+    return Translation(f"SELECT {texts_of(items)}{added} FROM {source.text}{where}", columns_of(items), ())
 
 
 def check_clauses(query: e.SelectQuery) -> None:
@@ -277,28 +224,3 @@ def check_clauses(query: e.SelectQuery) -> None:
         raise GroupingError("WINDOW clause requires a GROUP BY clause", position=query.window.position)
     if query.emit == "final":
         raise FeatureNotSupported("EMIT FINAL is not supported", hint="Use EMIT CHANGES.", position=query.position)
-
-
-def _is_aggregate(expression: e.Expression, keys: tuple[e.Expression, ...]) -> bool:
-    """Returns whether an expression contains columns only in keys and in arguments of aggregates."""
-    if expression in keys or isinstance(expression, e.Constant):
-        return True
-    match expression:
-        case e.FunctionCall(name, arguments):
-            return name in functions.AGGREGATE_NAMES or all(_is_aggregate(a, keys) for a in arguments)
-        case e.Operation(_, operands):
-            return all(_is_aggregate(o, keys) for o in operands)
-        case e.Cast(operand) | e.FieldAccess(operand):
-            return _is_aggregate(operand, keys)
-        case e.Subscript(operand, index):
-            return _is_aggregate(operand, keys) and _is_aggregate(index, keys)
-        case e.Constructor(_, values, map_keys):
-            return all(_is_aggregate(v, keys) for v in (*values, *(k for k in map_keys if not isinstance(k, str))))
-        case e.InList(operand, items):
-            return all(_is_aggregate(o, keys) for o in (operand, *items))
-        case e.Between(operand, low, high):
-            return all(_is_aggregate(o, keys) for o in (operand, low, high))
-        case e.CaseExpression(operand, branches, otherwise):
-            parts = [part for branch in branches for part in branch] + [o for o in (operand, otherwise) if o is not None]
-            return all(_is_aggregate(part, keys) for part in parts)
-    return False

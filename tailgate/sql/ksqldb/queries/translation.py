@@ -10,25 +10,35 @@ One whose evaluation fails is NULL: `Translator.value`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
+from datetime import timezone
+from itertools import count
 
 from typing_extensions import assert_never
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import AmbiguousColumn, DatatypeMismatch, FeatureNotSupported, GroupingError, UndefinedColumn
+from tailgate.lake.errors import (
+    AmbiguousColumn,
+    DatatypeMismatch,
+    FeatureNotSupported,
+    GroupingError,
+    InvalidDatetimeFormat,
+    UndefinedColumn,
+    UndefinedFunction,
+)
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.calls import call, with_unit
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
-from tailgate.sql.ksqldb.names import quoted as ksqldb_quoted
-from tailgate.sql.ksqldb.typed import nested
-from tailgate.sql.ksqldb.typed.arithmetic import arithmetic
+from tailgate.sql.ksqldb.queries.lambdas import invocation
+from tailgate.sql.ksqldb.typed import comparisons, nested
+from tailgate.sql.ksqldb.typed.arithmetic import arithmetic, concatenation
 from tailgate.sql.ksqldb.typed.casts import cast
-from tailgate.sql.ksqldb.typed.values import Typed, coerced, literal
+from tailgate.sql.ksqldb.typed.coercion import of_one_type
+from tailgate.sql.ksqldb.typed.constants import constant, timestamp_of
+from tailgate.sql.ksqldb.typed.values import Typed
 
-INT_MAX, BIGINT_MAX = 2**31 - 1, 2**63 - 1
 PSEUDO_COLUMNS = {"rowtime": types.BIGINT, "rowpartition": types.INT, "rowoffset": types.BIGINT}
 WINDOW_BOUNDS = ("windowstart", "windowend")
 ROWKEY = "rowkey"  # the key of a full join, and an unnamed key
@@ -86,32 +96,37 @@ class Scope:
 
 
 class Translator:
-    """Translates the expressions of one query. `aggregates`: whether aggregates are allowed."""
+    """Translates the expressions of one clause of a query.
 
-    def __init__(self, scope: Scope, *, aggregates: bool = True) -> None:
+    `aggregates`: whether aggregates are allowed in SELECT and HAVING. Other clauses have neither aggregates nor table functions.
+    `no_tables`: why SELECT has no table functions, if it has none.
+    """
+
+    def __init__(self, scope: Scope, *, aggregates: bool = True, clause: str = "SELECT", no_tables: str = "") -> None:
         self.scope = scope
         self._aggregates = aggregates
+        self._clause = clause
+        self._no_tables = no_tables
+        self._in_table = False
         self._in_aggregate = False
+        self._parameters: Mapping[str, Typed] = {}  # of lambdas, with their values
+        self._variables = count(1)
 
     def expression(self, expression: e.Expression) -> Typed:
         """Returns a typed expression. Raises 42703, 42804, 42883, or 0A000 for one that is not supported."""
         match expression:
-            case e.Constant():
-                return _constant(expression)
+            case e.Constant(value):
+                return constant(value, expression.position)
             case e.ColumnReference():
                 return self._column(expression)
             case e.FunctionCall():
                 return self._call(expression)
-            case e.Operation():
-                return self._operation(expression)
-            case e.InList(operand, items, negated):
-                operands = self._all((operand, *items))
-                values = ", ".join(item.text for item in operands[1:])
-                return _condition(f"{operands[0].text}{' NOT' * negated} IN ({values})", operands)
-            case e.Between(operand, low, high, negated):
-                operands = self._all((operand, low, high))
-                texts = [part.text for part in operands]
-                return _condition(f"{texts[0]}{' NOT' * negated} BETWEEN {texts[1]} AND {texts[2]}", operands)
+            case e.Operation("+" | "-" | "*" | "/" | "%" as sign, operands):
+                return arithmetic(sign, self._all(operands), expression.position)
+            case e.Operation("||", operands):
+                return concatenation(self._all(operands), expression.position)
+            case e.Operation() | e.InList() | e.Between():
+                return comparisons.settled(self.condition(expression))
             case e.CaseExpression():
                 return self._case(expression)
             case e.Cast(operand, target):
@@ -123,9 +138,61 @@ class Translator:
             case e.Constructor():
                 return self._constructor(expression)
             case e.Lambda():
-                raise FeatureNotSupported("a lambda is not supported", position=expression.position)
+                raise UndefinedFunction("a lambda is an argument of TRANSFORM, FILTER and REDUCE only", position=expression.position)
             case _:
                 assert_never(expression)
+
+    def condition(self, expression: e.Expression) -> Typed:
+        """Returns a condition of WHERE, HAVING, CASE or FILTER, where NULL counts as false. Raises 42804 for another type than BOOLEAN."""
+        at = expression.position
+        match expression:
+            case e.Operation("and" | "or" as sign, operands):
+                return comparisons.logical(sign, [self.condition(operand) for operand in operands], at)
+            case e.Operation("not", operands):
+                return comparisons.logical("not", self._all(operands), at)
+            case e.Operation("is null", (operand,)):
+                typed = self.expression(operand)
+                return comparisons.condition(f"{typed.text} IS NULL", (typed,))
+            case e.Operation("like", operands):
+                return comparisons.like(self._all(operands), at)
+            case e.Operation(sign, (left, right)) if sign in comparisons.NAMES:
+                return comparisons.comparison(sign, self._operand(left, right), self._operand(right, left), at)
+            case e.InList(operand, items, negated):
+                return self._negated(comparisons.in_list(self.expression(operand), self._all(items), at), negated)
+            case e.Between(operand, low, high, negated):
+                bounds = self._operand(low, operand), self._operand(high, operand)
+                return self._negated(comparisons.between(self._operand(operand, low), *bounds, at), negated)
+        typed = self.expression(expression)
+        if typed.type not in (types.BOOLEAN, types.UNKNOWN):
+            raise DatatypeMismatch(f"a condition should evaluate to BOOLEAN but is {types.shown(typed.type)} instead", position=at)
+        return typed
+
+    def _negated(self, condition: Typed, negated: bool) -> Typed:
+        return comparisons.condition(f"NOT {comparisons.settled(condition).text}", (condition,)) if negated else condition
+
+    def _operand(self, operand: e.Expression, other: e.Expression) -> Typed:
+        """Returns an operand of a comparison. A text that is compared with ROWTIME, WINDOWSTART or WINDOWEND is its milliseconds."""
+        is_time = isinstance(other, e.ColumnReference) and other.column in ("rowtime", *WINDOW_BOUNDS)
+        if is_time and isinstance(operand, e.Constant) and isinstance(operand.value, str):
+            try:
+                at = timestamp_of(operand.value).replace(tzinfo=timezone.utc)
+            except ValueError:
+                raise InvalidDatetimeFormat(f"Failed to parse timestamp '{operand.value}'", position=operand.position) from None
+            return constant(round(at.timestamp() * 1000), operand.position)
+        return self.expression(operand)
+
+    def body(self, function: e.Lambda, values: Sequence[Typed], *, condition: bool = False) -> Typed:
+        """Returns the body of a lambda whose parameters have these values, as a condition of FILTER if `condition`."""
+        outer = self._parameters
+        self._parameters = {**outer, **dict(zip(function.parameters, values, strict=True))}
+        try:
+            return self.condition(function.body) if condition else self.expression(function.body)
+        finally:
+            self._parameters = outer
+
+    def variable(self) -> str:
+        """Returns the text of a new variable for a lambda."""
+        return f"ksqldb_variable({next(self._variables)})"
 
     def value(self, expression: e.Expression) -> Typed:
         """Returns a typed expression that is NULL where its evaluation fails.
@@ -141,6 +208,10 @@ class Translator:
             )
         return typed.or_null()
 
+    def where(self, expression: e.Expression) -> str:
+        """Returns the text of WHERE or HAVING, which is not true where its evaluation fails. Raises 42804 for another type than BOOLEAN."""
+        return self.condition(expression).or_null().text
+
     def fields(self, access: e.FieldAccess) -> list[e.FieldAccess]:
         """Returns the fields of structure->*."""
         names = nested.fields(self.expression(access.operand), access.position)
@@ -151,6 +222,8 @@ class Translator:
 
     def _column(self, reference: e.ColumnReference) -> Typed:
         scope = self.scope
+        if reference.source is None and reference.column in self._parameters:
+            return self._parameters[reference.column]
         own = [source for source in scope.sources if reference.source is None or reference.source in source.names]
         owners = [source for source in own if reference.column in source.columns]
         if len(owners) > 1:
@@ -182,107 +255,57 @@ class Translator:
             case "map":
                 return nested.map_of(self._all([k for k in constructor.keys if not isinstance(k, str)]), values, constructor.position)
             case "struct":
-                return nested.struct_of([k for k in constructor.keys if isinstance(k, str)], values)
+                return nested.struct_of([k for k in constructor.keys if isinstance(k, str)], values, constructor.position)
 
     def _call(self, function: e.FunctionCall) -> Typed:
-        is_aggregate = function.name in functions.AGGREGATE_NAMES
-        if is_aggregate and not self._aggregates:
-            name = function.name.upper()
-            raise GroupingError(f"Use of aggregate function {name} requires a GROUP BY clause.", position=function.position)
-        if is_aggregate and self._in_aggregate:
-            raise GroupingError("Aggregate functions can not be nested", position=function.position)
+        is_aggregate, is_table = function.name in functions.AGGREGATE_NAMES, function.name in functions.TABLE_NAMES
+        if is_aggregate or is_table:
+            self._check_place(function, is_aggregate=is_aggregate)
+        if is_aggregate and not function.arguments:  # of ROWTIME, but COUNT counts rows
+            if function.name == "count":
+                return Typed("count(*)", types.BIGINT)
+            function = replace(function, arguments=(e.ColumnReference("rowtime", None, function.position),), star=False)
         if function.star:
-            return Typed("count(*)", types.BIGINT)
-        is_table = function.name in functions.TABLE_NAMES
-        if is_table and self._aggregates:
-            raise GroupingError("Table functions cannot be used with aggregations.", position=function.position)
+            raise UndefinedFunction(f"function {function.name.upper()} does not accept parameters (*)", position=function.position)
+        if function.name in functions.LAMBDA_NAMES:
+            return invocation(function, self)
         function = with_unit(function)
-        self._in_aggregate |= is_aggregate
+        before = self._in_aggregate, self._in_table
+        self._in_aggregate, self._in_table = before[0] or is_aggregate, before[1] or is_table
         arguments = self._all(function.arguments)
-        if is_aggregate:
-            self._in_aggregate = False
+        self._in_aggregate, self._in_table = before
         if is_aggregate or is_table:
             arguments = [argument.or_null() for argument in arguments]
         return call(function.name, arguments, function.position, list(self.scope.position) if is_aggregate else [])
 
-    def _operation(self, operation: e.Operation) -> Typed:
-        operands = self._all(operation.operands)
-        texts = [operand.text for operand in operands]
-        match operation.operator:
-            case "not":
-                return _condition(f"NOT {texts[0]}", operands)
-            case "is null":
-                return _condition(f"{texts[0]} IS NULL", operands)
-            case "like":
-                escape = f" ESCAPE {texts[2]}" if len(texts) == 3 else ""
-                is_constant = isinstance(operation.operands[1], e.Constant)
-                return _condition(f"{texts[0]} LIKE {texts[1]}{escape}", operands, may_fail=not is_constant)
-            case "||":
-                return Typed(f"({texts[0]} || {texts[1]})", types.VARCHAR, may_fail=any(o.may_fail for o in operands))
-            case "+" | "-" | "*" | "/" | "%" as sign:
-                return arithmetic(sign, operands, operation.position)
-            case sign:
-                return _condition(f"{texts[0]} {sign.upper()} {texts[1]}", operands)
+    def _check_place(self, function: e.FunctionCall, *, is_aggregate: bool) -> None:
+        """Raises 42803 for an aggregate or a table function in a place that has none."""
+        name, message = function.name.upper(), ""
+        if is_aggregate and self._in_aggregate:
+            message = "Aggregate functions can not be nested"
+        elif not is_aggregate and self._in_table:
+            message = "Table functions can not be nested"
+        elif self._parameters:
+            message = f"Lambda functions can not contain {'aggregate' if is_aggregate else 'table'} functions: {name}"
+        elif self._clause != "SELECT":
+            message = f"{self._clause} does not support {'aggregate' if is_aggregate else 'table'} functions: {name}"
+        elif is_aggregate and not self._aggregates:
+            message = f"Use of aggregate function {name} requires a GROUP BY clause."
+        elif not is_aggregate:
+            message = self._no_tables
+        if message:
+            raise GroupingError(message, position=function.position)
 
     def _case(self, case: e.CaseExpression) -> Typed:
-        conditions = [self.expression(condition) for condition, _ in case.branches]
+        if case.operand is None:
+            conditions = [self.condition(condition) for condition, _ in case.branches]
+        else:
+            operand = self.expression(case.operand)
+            conditions = [comparisons.comparison("=", operand, self.expression(value), value.position) for value, _ in case.branches]
         results = [self.expression(result) for _, result in case.branches]
         if case.otherwise is not None:
             results.append(self.expression(case.otherwise))
-        type = types.common([r.type for r in results])
-        values = [coerced(r, type) if r.type != types.UNKNOWN else r for r in results]
-        operands = [] if case.operand is None else [self.expression(case.operand)]
+        values, type = of_one_type(results, case.position)
         whens = "".join(f" WHEN {c.text} THEN {v.text}" for c, v in zip(conditions, values, strict=False))
         ending = "" if case.otherwise is None else f" ELSE {values[-1].text}"
-        may_fail = any(part.may_fail for part in (*operands, *values, *conditions))
-        return Typed(f"CASE{''.join(f' {o.text}' for o in operands)}{whens}{ending} END", type, may_fail)
-
-
-def _condition(text: str, operands: list[Typed], *, may_fail: bool = False) -> Typed:
-    """Returns a condition. `may_fail`: it may fail although its operands do not."""
-    return Typed(f"({text})", types.BOOLEAN, may_fail=may_fail or any(operand.may_fail for operand in operands))
-
-
-def _constant(constant: e.Constant) -> Typed:
-    value = constant.value
-    match value:
-        case None:
-            return Typed("NULL", types.UNKNOWN)
-        case bool():
-            return Typed(str(value).lower(), types.BOOLEAN)
-        case int():
-            if abs(value) > BIGINT_MAX:
-                raise DatatypeMismatch(f"{value} is out of the range of BIGINT", position=constant.position)
-            type = types.INT if abs(value) <= INT_MAX else types.BIGINT
-            return Typed(str(value) if value >= 0 else f"({value})", type)
-        case float():
-            return Typed(f"CAST('{value!r}' AS double precision)", types.DOUBLE)
-        case Decimal():
-            digits = value.as_tuple()
-            scale = max(-int(digits.exponent), 0)
-            return Typed(f"({value:f})", TypeName("decimal", (max(len(digits.digits), scale), scale)))
-        case str():
-            return Typed(literal(value), types.VARCHAR)
-    raise AssertionError(value)
-
-
-def name_of(item: e.SelectItem, number: int, scope: Scope) -> str:
-    """Returns the name of a column of a projection: its alias, its column or field, or KSQL_COL_n.
-
-    A column of a join whose name several sources have is SOURCE_COLUMN.
-    """
-    match item.expression:
-        case _ if item.alias is not None:
-            return item.alias
-        case e.ColumnReference(column, str(source)) if sum(column in s.columns for s in scope.sources) > 1:
-            return scope.name(column, next(s for s in scope.sources if source in s.names))
-        case e.ColumnReference(column):
-            return column
-        case e.FieldAccess(_, str(name)):
-            return name
-    return f"ksql_col_{number}"
-
-
-def listed_names(names: tuple[str, ...]) -> str:
-    """Returns names as ksqlDB spells them."""
-    return ", ".join(map(ksqldb_quoted, names))
+        return Typed(f"CASE{whens}{ending} END", type, any(part.may_fail for part in (*values, *conditions)))

@@ -1,31 +1,32 @@
 """Arithmetic in ksqlDB's types.
 
-    INT      wraps around, as in Java
-    BIGINT   NULL on overflow
+    INT      wraps around, as in Java; so does BIGINT
+    DOUBLE   a division by zero is an infinity or NaN
     DECIMAL  precision and scale of the result follow from those of the operands
     VARCHAR  + is concatenation
 
-A division by zero is NULL.
+Another division by zero is NULL.
 
 Source: ksqlDB 0.29, documentation, "Operators", and "Data types", section "Decimal".
 """
 
 from __future__ import annotations
 
-from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported
+from tailgate.lake.errors import DatatypeMismatch
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.typed.values import Typed, coerced
 
+WRAPPING = {"+": "ksqldb_plus", "-": "ksqldb_minus", "*": "ksqldb_times"}
+
 
 def arithmetic(sign: str, operands: list[Typed], position: int) -> Typed:
-    """Returns a sum, difference, product, quotient or remainder, or a negation. Raises 42804, or 0A000 for % of DOUBLE."""
+    """Returns a sum, difference, product, quotient or remainder, or a negation. Raises 42804."""
     operand_types = [o.type for o in operands if o.type != types.UNKNOWN]
-    if sign == "+" and operand_types and all(t == types.VARCHAR for t in operand_types):
-        return Typed(f"({' || '.join(o.text for o in operands)})", types.VARCHAR, any(o.may_fail for o in operands))
+    if sign == "+" and len(operands) == 2 and types.VARCHAR in operand_types:
+        return concatenation(operands, position)
     if any(t.name not in types.NUMBERS for t in operand_types):
-        listed = " and ".join(types.shown(o.type) for o in operands)
-        raise DatatypeMismatch(f"Unsupported arithmetic types. {listed}", position=position)
+        raise _unsupported(operands, position)
     type = types.widest(operand_types) if operand_types else types.INT
     may_fail = any(o.may_fail for o in operands)
     if len(operands) == 1:
@@ -33,20 +34,37 @@ def arithmetic(sign: str, operands: list[Typed], position: int) -> Typed:
     if type.name == "decimal":
         return _decimal(sign, [coerced(o, types.INT) if o.type == types.UNKNOWN else o for o in operands])
     left, right = (coerced(o, type).text for o in operands)
+    if type == types.DOUBLE and sign in ("/", "%"):
+        return Typed(f"{'ksqldb_quotient' if sign == '/' else 'ksqldb_remainder'}({left}, {right})", type, may_fail)
     if sign in ("/", "%"):
-        if sign == "%" and type == types.DOUBLE:
-            raise FeatureNotSupported("% of DOUBLE is not supported", hint="CAST the operands AS BIGINT.", position=position)
         is_constant = right.isdigit()  # a positive number
         return Typed(f"({left} {sign} nullif({right}, 0))", type, may_fail or not is_constant)
     if type == types.INT:
         return Typed(f"ksqldb_wrapped(CAST({left} AS bigint) {sign} {right})", type, may_fail)
+    if type == types.BIGINT:
+        return Typed(f"{WRAPPING[sign]}({left}, {right})", type, may_fail)
     return Typed(f"({left} {sign} {right})", type, may_fail=True)
+
+
+def concatenation(operands: list[Typed], position: int) -> Typed:
+    """Returns text || text. Raises 42804 for other types than VARCHAR."""
+    if any(o.type not in (types.VARCHAR, types.UNKNOWN) for o in operands):
+        raise _unsupported(operands, position)
+    texts = [coerced(o, types.VARCHAR).text for o in operands]
+    return Typed(f"({' || '.join(texts)})", types.VARCHAR, any(o.may_fail for o in operands))
+
+
+def _unsupported(operands: list[Typed], position: int) -> DatatypeMismatch:
+    listed = " and ".join(types.shown(o.type) for o in operands)
+    return DatatypeMismatch(f"Unsupported arithmetic types. {listed}", position=position)
 
 
 def _negation(operand: Typed) -> Typed:
     if operand.type == types.INT:
         return Typed(f"ksqldb_wrapped(- CAST({operand.text} AS bigint))", types.INT, operand.may_fail)
-    return Typed(f"(- {operand.text})", operand.type, may_fail=operand.may_fail or operand.type == types.BIGINT)
+    if operand.type == types.BIGINT:
+        return Typed(f"ksqldb_minus(0, {operand.text})", types.BIGINT, operand.may_fail)
+    return Typed(f"(- {operand.text})", operand.type, operand.may_fail)
 
 
 def _decimal(sign: str, operands: list[Typed]) -> Typed:

@@ -9,6 +9,7 @@ from tailgate.lake.errors import DatatypeMismatch, DuplicateColumn, FeatureNotSu
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.typed.coercion import of_one_type
 from tailgate.sql.ksqldb.typed.values import Typed, coerced, literal, part, to_json
 
 NUMBER = re.compile(r"[0-9]+|\(-[0-9]+\)")
@@ -56,7 +57,7 @@ def array_of(values: Sequence[Typed], position: int) -> Typed:
     """Returns ARRAY[values]. Raises 42804 without values, or if they have no common type."""
     if not values:
         raise DatatypeMismatch("Array constructor cannot be empty. Please supply at least one element.", position=position)
-    elements, type = _of_one_type(values, position)
+    elements, type = of_one_type(values, position)
     return Typed(f"jsonb_build_array({', '.join(map(to_json, elements))})", TypeName("array", arguments=(type,)), _may_fail(values))
 
 
@@ -66,31 +67,20 @@ def map_of(keys: Sequence[Typed], values: Sequence[Typed], position: int) -> Typ
         raise DatatypeMismatch("Map constructor cannot be empty. Please supply at least one key value pair.", position=position)
     if any(key.type != types.VARCHAR for key in keys):
         raise DatatypeMismatch("Only STRING keys are supported in maps", position=position)
-    entries, type = _of_one_type(values, position)
+    entries, type = of_one_type(values, position)
     members = ", ".join(f"CAST({key.text} AS text), {to_json(value)}" for key, value in zip(keys, entries, strict=True))
     return Typed(f"jsonb_build_object({members})", TypeName("map", arguments=(types.VARCHAR, type)), may_fail=True)
 
 
-def struct_of(names: Sequence[str], values: Sequence[Typed]) -> Typed:
+def struct_of(names: Sequence[str], values: Sequence[Typed], position: int) -> Typed:
     """Returns STRUCT(name := value, …). Raises 42701 for a name that occurs twice."""
     for n, name in enumerate(names):
         if name in names[:n]:
-            raise DuplicateColumn(f"Duplicate field names found in STRUCT: {ksqldb_name(name)}")
+            raise DuplicateColumn(f"Duplicate field names found in STRUCT: {ksqldb_name(name)}", position=position)
     typed = [coerced(v, types.VARCHAR) if v.type == types.UNKNOWN else v for v in values]
     members = ", ".join(f"{literal(ksqldb_name(name))}, {to_json(value)}" for name, value in zip(names, typed, strict=True))
     type = TypeName("struct", arguments=tuple(v.type for v in typed), fields=tuple(names))
     return Typed(f"jsonb_build_object({members})", type, _may_fail(values))
-
-
-def _of_one_type(values: Sequence[Typed], position: int) -> tuple[list[Typed], TypeName]:
-    """Returns the values as values of their common type, and the type. Raises 42804."""
-    type = types.common([v.type for v in values])
-    for value in values:
-        if not types.is_coercible(value.type, type):
-            raise DatatypeMismatch(
-                f"invalid input syntax for type {types.shown(type)}: a value of type {types.shown(value.type)}", position=position
-            )
-    return [coerced(v, type) for v in values], type
 
 
 def _may_fail(values: Sequence[Typed]) -> bool:

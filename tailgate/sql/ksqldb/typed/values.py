@@ -15,6 +15,8 @@ A NULL inside is JSON's null. This is also the form in messages in JSON.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TypeAlias
 
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
@@ -22,13 +24,20 @@ from tailgate.sql.ksqldb.expressions import TypeName
 EPOCH_DAY, EPOCH = "date '1970-01-01'", "timestamp '1970-01-01'"
 
 
+ConstantValue: TypeAlias = str | int | float | Decimal | bool | None
+
+
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """An expression of PostgreSQL's dialect and its type in ksqlDB. `may_fail`: its evaluation may raise an error."""
+    """An expression of PostgreSQL's dialect and its type in ksqlDB.
+
+    `may_fail`: its evaluation may raise an error. `constant`: its value, if it is a literal.
+    """
 
     text: str
     type: TypeName
     may_fail: bool = False
+    constant: ConstantValue = None
 
     def or_null(self) -> Typed:
         """Returns an expression that is NULL where this one fails."""

@@ -10,8 +10,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
+import tailgate.functions.Returns;
 import tailgate.functions.json.Jsonb;
 import tailgate.functions.json.JsonbTree;
 import tailgate.functions.json.JsonbTree.JsonNumber;
@@ -25,6 +28,8 @@ import tailgate.functions.json.JsonbTree.JsonNumber;
  */
 public final class KsqldbCollections {
   private static final int HISTOGRAM_MAX = 1000;  // distinct values; others are ignored
+
+  private static final int CUBE_MAX = 16;  // elements; there are up to 2 ** 16 combinations
 
   private KsqldbCollections() {}
 
@@ -45,8 +50,31 @@ public final class KsqldbCollections {
     return texts;
   }
 
+  /** Returns a string, or the canonical text of another value. */
+  private static String string(Object value) {
+    return value instanceof String s ? s : JsonbTree.text(value).toString();
+  }
+
   private static UTF8String array(Collection<String> texts) {
     return UTF8String.fromString("[" + String.join(", ", texts) + "]");
+  }
+
+  /** Returns the elements of an array, each as jsonb. */
+  @Returns("array<string>")
+  public static ArrayData ksqldbElements(UTF8String array) {
+    List<?> elements = elements(array);
+    Object[] texts = new Object[elements.size()];
+    for (int i = 0; i < texts.length; i++) texts[i] = JsonbTree.text(elements.get(i));
+    return new GenericArrayData(texts);
+  }
+
+  /** Returns the array of elements that are jsonb; JSON's null for NULL. */
+  public static UTF8String ksqldbArray(ArrayData elements) {
+    List<Object> values = new ArrayList<>();
+    for (int i = 0; i < elements.numElements(); i++) {
+      values.add(elements.isNullAt(i) ? JsonbTree.NULL : JsonbTree.read(elements.getUTF8String(i)));
+    }
+    return JsonbTree.text(values);
   }
 
   // ---- sets -------------------------------------------------------------------------------------
@@ -120,7 +148,7 @@ public final class KsqldbCollections {
   /** Returns the elements between two positions, both included. The first element has the position 1. */
   public static UTF8String ksqldbSlice(UTF8String array, int first, int last) {
     List<String> texts = texts(array);
-    int from = Math.min(Math.max(first - 1, 0), texts.size());
+    int from = Math.min(Math.max(first, 1) - 1, texts.size());
     return array(texts.subList(from, Math.max(Math.min(last, texts.size()), from)));
   }
 
@@ -133,6 +161,25 @@ public final class KsqldbCollections {
     return UTF8String.fromString(String.join(delimiter.toString(), texts));
   }
 
+  /** Returns all combinations of the elements and NULL in their places. Throws 54000. */
+  public static UTF8String ksqldbCube(UTF8String array) {
+    List<?> elements = elements(array);
+    if (elements.size() > CUBE_MAX) throw new SqlError("54000", "CUBE_EXPLODE takes at most " + CUBE_MAX + " elements");
+    List<Object> combinations = List.of(List.of());
+    for (Object element : elements) {
+      List<Object> longer = new ArrayList<>();
+      for (Object combination : combinations) {
+        for (Object last : element == JsonbTree.NULL ? List.of(element) : List.of(JsonbTree.NULL, element)) {
+          List<Object> next = new ArrayList<>((List<?>) combination);
+          next.add(last);
+          longer.add(next);
+        }
+      }
+      combinations = longer;
+    }
+    return JsonbTree.text(combinations);
+  }
+
   // ---- maps -------------------------------------------------------------------------------------
 
   /** Returns the map of two arrays. Keys without a value are NULL. */
@@ -143,7 +190,7 @@ public final class KsqldbCollections {
     for (Object key : elements(keys)) {
       Object value = n < items.size() ? items.get(n) : JsonbTree.NULL;
       n++;
-      if (key != JsonbTree.NULL) map.put(key instanceof String s ? s : JsonbTree.text(key).toString(), value);
+      if (key != JsonbTree.NULL) map.put(string(key), value);
     }
     return JsonbTree.text(map);
   }
@@ -167,11 +214,25 @@ public final class KsqldbCollections {
     return JsonbTree.text(out);
   }
 
+  /** Returns the map of structures with the fields K and V. The last of equal keys counts. Throws 22004 for a key that is NULL. */
+  public static UTF8String ksqldbMapOf(UTF8String entries) {
+    Map<String, Object> map = new TreeMap<>(JsonbTree.KEY_ORDER);
+    for (Object element : elements(entries)) {
+      if (!(element instanceof Map<?, ?> entry)) throw Jsonb.invalid();
+      Object key = entry.get("K");
+      if (key == null || key == JsonbTree.NULL) throw new SqlError("22004", "a key of a map is NULL");
+      Object value = entry.get("V");
+      map.put(string(key), value == null ? JsonbTree.NULL : value);
+    }
+    return JsonbTree.text(map);
+  }
+
   /** Returns how often each text of an array occurs. */
   public static UTF8String ksqldbHistogram(UTF8String array) {
     Map<String, Integer> counts = new LinkedHashMap<>();
     for (Object value : elements(array)) {
-      if (counts.size() < HISTOGRAM_MAX || counts.containsKey((String) value)) counts.merge((String) value, 1, Integer::sum);
+      String key = string(value);
+      if (counts.size() < HISTOGRAM_MAX || counts.containsKey(key)) counts.merge(key, 1, Integer::sum);
     }
     Map<String, Object> map = new TreeMap<>(JsonbTree.KEY_ORDER);
     counts.forEach((value, count) -> map.put(value, new JsonNumber(count.toString())));

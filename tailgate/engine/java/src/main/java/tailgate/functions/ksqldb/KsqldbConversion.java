@@ -2,12 +2,14 @@ package tailgate.functions.ksqldb;
 
 import java.math.BigDecimal;
 import java.math.RoundingMode;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.json.Jsonb;
@@ -25,6 +27,7 @@ import tailgate.functions.json.JsonbTree.JsonNumber;
 public final class KsqldbConversion {
   private static final Set<String> SCALARS =
       Set.of("boolean", "double", "varchar", "bytes", "int", "bigint", "date", "time", "timestamp");
+  private static final int DIGITS_MAX = 19;  // of a whole number
   private static final int PRECISION_MAX = 1000;  // of a decimal
   private static final ConcurrentHashMap<UTF8String, Object> CACHE = new ConcurrentHashMap<>();
   private static final int CACHE_MAX = 1000;  // types
@@ -33,6 +36,11 @@ public final class KsqldbConversion {
 
   /** Returns a value in the form of a type; null for JSON's null. Throws 22P02, 22003, or 22023 for what is no type. */
   public static UTF8String ksqldbConvert(UTF8String value, UTF8String type) {
+    Object converted = converted(JsonbTree.read(value), typeOf(type));
+    return converted == JsonbTree.NULL ? null : JsonbTree.text(converted);
+  }
+
+  private static Object typeOf(UTF8String type) {
     Object parsed = CACHE.get(type);
     if (parsed == null) {
       parsed = JsonbTree.read(UTF8String.fromBytes(Jsonb.canonical(type.getBytes())));
@@ -40,8 +48,32 @@ public final class KsqldbConversion {
       if (CACHE.size() >= CACHE_MAX) CACHE.clear();
       CACHE.put(type.clone(), parsed);
     }
-    Object converted = converted(JsonbTree.read(value), parsed);
-    return converted == JsonbTree.NULL ? null : JsonbTree.text(converted);
+    return parsed;
+  }
+
+  /** Returns an array, map or structure as text, as Java writes it: [a, b], {k=v}, Struct{F=v}. Fields that are NULL are left out. */
+  public static UTF8String ksqldbNestedText(UTF8String value, UTF8String type) {
+    return UTF8String.fromString(shown(JsonbTree.read(value), typeOf(type)));
+  }
+
+  private static String shown(Object value, Object type) {
+    if (value == JsonbTree.NULL) return "null";
+    if (type instanceof List<?> parts && value instanceof List<?> list && parts.get(0).equals("array")) {
+      return list.stream().map(item -> shown(item, parts.get(1))).collect(Collectors.joining(", ", "[", "]"));
+    }
+    if (type instanceof List<?> parts && value instanceof Map<?, ?> map) {
+      boolean isMap = parts.get(0).equals("map");
+      List<String> entries = new ArrayList<>();
+      if (isMap) map.forEach((key, item) -> entries.add(key + "=" + shown(item, parts.get(1))));
+      for (Object field : isMap ? List.of() : parts.subList(1, parts.size())) {
+        String name = (String) ((List<?>) field).get(0);
+        Object item = map.get(name);
+        if (item != null && item != JsonbTree.NULL) entries.add(name + "=" + shown(item, ((List<?>) field).get(1)));
+      }
+      return isMap ? "{" + String.join(", ", entries) + "}" : "Struct{" + String.join(",", entries) + "}";
+    }
+    if (type.equals("double")) return Double.toString(number(value, "double").doubleValue());
+    return value instanceof String s ? s : JsonbTree.text(value).toString();
   }
 
   private static boolean isType(Object type) {
@@ -125,7 +157,9 @@ public final class KsqldbConversion {
         return JsonbTree.read(JsonbConstruction.jsonbOfFloat8(number));
       }
       default -> {
-        BigDecimal whole = number(value, type).setScale(0, RoundingMode.DOWN);
+        BigDecimal number = number(value, type);
+        if (number.precision() - number.scale() > DIGITS_MAX) throw new SqlError("22003", type + " out of range");
+        BigDecimal whole = number.setScale(0, RoundingMode.DOWN);
         boolean isInt = type.equals("int") || type.equals("date");
         try {
           return new JsonNumber(isInt ? Integer.toString(whole.intValueExact()) : Long.toString(whole.longValueExact()));
@@ -155,6 +189,9 @@ public final class KsqldbConversion {
   private static int digits(Object number) { return ((JsonNumber) number).value().intValueExact(); }
 
   private static Object decimal(BigDecimal number, int precision, int scale) {
+    if (number.precision() - number.scale() > precision - scale && number.signum() != 0) {
+      throw new SqlError("22003", "numeric field overflow");
+    }
     BigDecimal rounded = number.setScale(scale, RoundingMode.HALF_UP);
     if (rounded.precision() - scale > precision - scale) throw new SqlError("22003", "numeric field overflow");
     return new JsonNumber(rounded.toPlainString());

@@ -39,4 +39,16 @@ public final class KsqldbNumbers {
     }
     return UTF8String.fromString(out.append(']').toString());
   }
+
+  // ---- arithmetic, which wraps around -----------------------------------------------------------
+
+  public static long ksqldbPlus(long left, long right) { return left + right; }
+
+  public static long ksqldbMinus(long left, long right) { return left - right; }
+
+  public static long ksqldbTimes(long left, long right) { return left * right; }
+
+  public static double ksqldbQuotient(double left, double right) { return left / right; }
+
+  public static double ksqldbRemainder(double left, double right) { return left % right; }
 }

@@ -23,6 +23,8 @@ import tailgate.functions.json.JsonbTree;
  * NULL. {@code tailgate/sql/compute/ksqldb/texts.py} computes the same and names the source.
  */
 public final class KsqldbTexts {
+  private static final int MASKS = 4;  // replacements
+
   private KsqldbTexts() {}
 
   private static UTF8String text(String value) { return UTF8String.fromString(value); }
@@ -83,6 +85,7 @@ public final class KsqldbTexts {
     }
     int[] characters = value.toString().codePoints().toArray();
     int[] replacements = masks.toString().codePoints().toArray();
+    if (replacements.length < MASKS) throw SqlError.invalidParameter("function requires " + MASKS + " replacements");
     String name = part.toString();
     int cut = name.endsWith("left") ? Math.min(count, characters.length) : Math.max(characters.length - count, 0);
     boolean head = name.equals("left") || name.equals("not right");

@@ -1,0 +1,69 @@
+"""The rules of GROUP BY: which expressions SELECT and HAVING may contain."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from tailgate.lake.errors import DuplicateColumn, GroupingError
+from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb import functions
+from tailgate.sql.ksqldb.queries.items import Items, listed_names
+
+
+def check_grouping(query: e.SelectQuery, items: Items, keys: tuple[e.Expression, ...]) -> None:
+    """Raises 42803 for an expression that is neither a key nor an aggregate, and 42701 for a key that occurs twice.
+
+    `keys`: those of GROUP BY, and the bounds of the window.
+    """
+    for n, key in enumerate(query.group_by):
+        if key in query.group_by[:n]:
+            raise DuplicateColumn("Duplicate expression in GROUP BY clause", position=key.position)
+    for item, name, _ in items:
+        assert item.expression is not None
+        if not is_aggregate(item.expression, keys):
+            raise GroupingError(
+                f"Non-aggregate SELECT expression(s) not part of GROUP BY: {listed_names((name,))}", position=item.expression.position
+            )
+    if query.having is not None and not is_aggregate(query.having, keys):
+        raise GroupingError("Non-aggregate HAVING expression not part of GROUP BY", position=query.having.position)
+    if not any(_has_aggregate(part) for part in (*(item.expression for item, _, _ in items), query.having)):
+        raise GroupingError(
+            "GROUP BY requires aggregate functions in either the SELECT or HAVING clause.", position=query.group_by[0].position
+        )
+
+
+def _has_aggregate(part: Any) -> bool:
+    """Returns whether an expression contains an aggregate."""
+    if isinstance(part, e.FunctionCall) and part.name in functions.AGGREGATE_NAMES:
+        return True
+    if isinstance(part, tuple):
+        return any(map(_has_aggregate, part))
+    return is_dataclass(part) and any(_has_aggregate(getattr(part, field.name)) for field in fields(part))
+
+
+def is_aggregate(expression: e.Expression, keys: tuple[e.Expression, ...]) -> bool:
+    """Returns whether an expression contains columns only in keys and in arguments of aggregates."""
+    if expression in keys or isinstance(expression, e.Constant):
+        return True
+    match expression:
+        case e.Lambda(parameters, body):
+            return is_aggregate(body, (*keys, *map(e.ColumnReference, parameters)))
+        case e.FunctionCall(name, arguments):
+            return name in functions.AGGREGATE_NAMES or all(is_aggregate(a, keys) for a in arguments)
+        case e.Operation(_, operands):
+            return all(is_aggregate(o, keys) for o in operands)
+        case e.Cast(operand) | e.FieldAccess(operand):
+            return is_aggregate(operand, keys)
+        case e.Subscript(operand, index):
+            return is_aggregate(operand, keys) and is_aggregate(index, keys)
+        case e.Constructor(_, values, map_keys):
+            return all(is_aggregate(v, keys) for v in (*values, *(k for k in map_keys if not isinstance(k, str))))
+        case e.InList(operand, items):
+            return all(is_aggregate(o, keys) for o in (operand, *items))
+        case e.Between(operand, low, high):
+            return all(is_aggregate(o, keys) for o in (operand, low, high))
+        case e.CaseExpression(operand, branches, otherwise):
+            parts = [part for branch in branches for part in branch] + [o for o in (operand, otherwise) if o is not None]
+            return all(is_aggregate(part, keys) for part in parts)
+    return False

@@ -1,0 +1,102 @@
+"""The items of a projection, their names, and * expanded.
+
+An expression without a name is KSQL_COL_0, the next one KSQL_COL_1, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+from tailgate.lake.catalog.names import quoted
+from tailgate.lake.errors import DuplicateColumn, GroupingError, ReservedName, UndefinedColumn
+from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.names import quoted as ksqldb_quoted
+from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, ROWKEY, WINDOW_BOUNDS, Scope, Translator
+from tailgate.sql.ksqldb.typed.values import Typed
+
+# an item of a projection, its name, and its translation
+Items = list[tuple[e.SelectItem, str, Typed]]
+
+
+def items_of(query: e.SelectQuery, translator: Translator) -> Items:
+    """Returns the items of a projection, with * expanded. Raises 42701 for a name that occurs twice, and 42803 for * with GROUP BY."""
+    items: Items = []
+    generated = _generated_names(translator.scope)
+    for item in query.items:
+        if isinstance(item.expression, e.FieldAccess) and item.expression.name is None:
+            for field in translator.fields(item.expression):
+                assert field.name is not None
+                items.append((e.SelectItem(field, position=item.position), field.name, translator.value(field)))
+            continue
+        if item.expression is not None:
+            items.append((item, name_of(item, translator.scope) or next(generated), translator.value(item.expression)))
+            continue
+        if query.group_by:
+            raise GroupingError("SELECT * is not allowed with GROUP BY", hint="Write the columns out.", position=item.position)
+        for column, name in _expanded(item, translator.scope):
+            items.append((e.SelectItem(column, position=item.position), name, translator.value(column)))
+    names: set[str] = set()
+    for item, name, _ in items:
+        if name in names:
+            raise DuplicateColumn(f'column "{name}" specified more than once', position=item.position)
+        names.add(name)
+    return items
+
+
+def _expanded(item: e.SelectItem, scope: Scope) -> list[tuple[e.ColumnReference, str]]:
+    """Returns the columns of * or source.*, with their names. Those of a join are SOURCE_COLUMN. Raises 42703."""
+    sources = [source for source in scope.sources if item.source is None or item.source in source.names]
+    if item.source is not None and not sources:
+        raise UndefinedColumn(f"Column '{ksqldb_name(item.source)}.*' cannot be resolved.", position=item.position)
+    pairs = [(source, column) for source in sources for column in source.columns]
+    rowkey = [(e.ColumnReference(ROWKEY, None, item.position), ROWKEY)] if scope.key is not None and item.source is None else []
+    return rowkey + [
+        (e.ColumnReference(column, source.names[0], item.position), scope.name(column, source) if scope.joined else column)
+        for source, column in pairs
+    ]
+
+
+def check_names(items: Items, others: tuple[str, ...] = ()) -> None:
+    """Raises 42939 for an item with the name of a pseudo column, or of another one that the translation adds."""
+    for item, name, _ in items:
+        if name in (*PSEUDO_COLUMNS, *WINDOW_BOUNDS, *others):
+            raise ReservedName(f"Reserved column name in select: `{ksqldb_name(name)}`. Please alias the column.", position=item.position)
+
+
+def texts_of(items: Items) -> str:
+    return ", ".join(f"{typed.text} AS {quoted(name)}" for _, name, typed in items)
+
+
+def columns_of(items: Items) -> tuple[tuple[str, TypeName], ...]:
+    return tuple((name, typed.type) for _, name, typed in items)
+
+
+def _generated_names(scope: Scope) -> Iterator[str]:
+    """Yields names for items without one, other than those of the columns of the sources."""
+    names = (f"ksql_col_{number}" for number in count())
+    return (name for name in names if all(name not in source.columns for source in scope.sources))
+
+
+def name_of(item: e.SelectItem, scope: Scope) -> str:
+    """Returns the name of a column of a projection: its alias, its column or field; '' if it has none.
+
+    A column of a join whose name several sources have is SOURCE_COLUMN.
+    """
+    match item.expression:
+        case _ if item.alias is not None:
+            return item.alias
+        case e.ColumnReference(column, str(source)) if sum(column in s.columns for s in scope.sources) > 1:
+            return scope.name(column, next(s for s in scope.sources if source in s.names))
+        case e.ColumnReference(column):
+            return column
+        case e.FieldAccess(_, str(name)):
+            return name
+    return ""
+
+
+def listed_names(names: tuple[str, ...]) -> str:
+    """Returns names as ksqlDB spells them."""
+    return ", ".join(map(ksqldb_quoted, names))

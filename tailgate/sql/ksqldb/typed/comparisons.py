@@ -1,0 +1,100 @@
+"""Comparisons, and other conditions. One of a value that is NULL is false, not NULL (`settled`).
+
+    numbers with each other; VARCHAR; BYTES; BOOLEAN, arrays, maps and structures for equality only;
+    DATE, TIME and TIMESTAMP with the same type and with VARCHAR; DATE with TIMESTAMP
+
+Source: ksqlDB 0.29, documentation, "Operators" and "Type Coercion".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailgate.lake.errors import DatatypeMismatch
+from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.typed.coercion import MOMENTS, of_one_type
+from tailgate.sql.ksqldb.typed.constants import moment_of
+from tailgate.sql.ksqldb.typed.values import Typed
+
+NAMES = {
+    "=": "EQUAL",
+    "<>": "NOT_EQUAL",
+    "<": "LESS_THAN",
+    "<=": "LESS_THAN_OR_EQUAL",
+    ">": "GREATER_THAN",
+    ">=": "GREATER_THAN_OR_EQUAL",
+    "is distinct from": "IS_DISTINCT_FROM",
+}
+EQUALITY = ("=", "<>", "is distinct from")
+EQUAL_ONLY = ("boolean", *types.STRUCTURES)
+
+
+def settled(condition: Typed) -> Typed:
+    """Returns a condition that is false where it would be NULL."""
+    return Typed(f"coalesce({condition.text}, false)", types.BOOLEAN, condition.may_fail)
+
+
+def condition(text: str, operands: Sequence[Typed], *, may_fail: bool = False) -> Typed:
+    """Returns a condition. `may_fail`: it may fail although its operands do not."""
+    return Typed(f"({text})", types.BOOLEAN, may_fail=may_fail or any(operand.may_fail for operand in operands))
+
+
+def comparison(sign: str, left: Typed, right: Typed, position: int) -> Typed:
+    """Returns left sign right. Raises 42804 for types that are not compared, and 22007 for a text that is no time."""
+    if sign != "is distinct from" and types.UNKNOWN in (left.type, right.type):
+        raise DatatypeMismatch(
+            f"Comparison with NULL not supported: {left.text} {sign} {right.text}", hint="Use IS NULL or IS NOT NULL.", position=position
+        )
+    one, other = _as_moment(left, right, position), _as_moment(right, left, position)
+    if not _compares(sign, one.type.name, other.type.name):
+        raise DatatypeMismatch(
+            f"Operator {NAMES[sign]} cannot be used to compare {types.shown(left.type)} and {types.shown(right.type)}", position=position
+        )
+    return condition(f"{one.text} {sign.upper()} {other.text}", (one, other))
+
+
+def _compares(sign: str, one: str, other: str) -> bool:
+    if "unknown" in (one, other) or (one in types.NUMBERS and other in types.NUMBERS) or {one, other} == {"date", "timestamp"}:
+        return True
+    return one == other and (sign in EQUALITY or one not in EQUAL_ONLY)
+
+
+def _as_moment(value: Typed, other: Typed, position: int) -> Typed:
+    """Returns a VARCHAR that is compared with a DATE, TIME or TIMESTAMP as a value of that type."""
+    if value.type != types.VARCHAR or other.type.name not in MOMENTS:
+        return value
+    if isinstance(value.constant, str):
+        return moment_of(value.constant, other.type, position)
+    return Typed(f"CAST({value.text} AS {types.postgresql(other.type)})", other.type, may_fail=True)
+
+
+def between(operand: Typed, low: Typed, high: Typed, position: int) -> Typed:
+    """Returns operand BETWEEN low AND high."""
+    above, below = comparison(">=", operand, low, position), comparison("<=", operand, high, position)
+    return condition(f"{above.text} AND {below.text}", (above, below))
+
+
+def in_list(operand: Typed, items: Sequence[Typed], position: int) -> Typed:
+    """Returns operand IN (items), whose types have a common type. Raises 42804."""
+    (first, *others), _ = of_one_type((operand, *items), position)
+    return condition(f"{first.text} IN ({', '.join(item.text for item in others)})", (first, *others))
+
+
+def like(operands: Sequence[Typed], position: int) -> Typed:
+    """Returns text LIKE pattern [ESCAPE character]. Raises 42804 for other types than VARCHAR."""
+    for operand in operands:
+        if operand.type not in (types.VARCHAR, types.UNKNOWN):
+            raise DatatypeMismatch(f"LIKE expects VARCHAR(STRING), got: {types.shown(operand.type)}", position=position)
+    escape = f" ESCAPE {operands[2].text}" if len(operands) == 3 else ""
+    is_constant = operands[1].constant is not None
+    return condition(f"{operands[0].text} LIKE {operands[1].text}{escape}", operands, may_fail=not is_constant)
+
+
+def logical(sign: str, operands: Sequence[Typed], position: int) -> Typed:
+    """Returns NOT, AND or OR of conditions. Raises 42804 for other types than BOOLEAN."""
+    for operand in operands:
+        if operand.type not in (types.BOOLEAN, types.UNKNOWN):
+            raise DatatypeMismatch(f"{sign.upper()} expects BOOLEAN, got: {types.shown(operand.type)}", position=position)
+    if sign == "not":
+        return condition(f"NOT {operands[0].text}", operands)
+    return condition(f" {sign.upper()} ".join(o.text for o in operands), operands)
