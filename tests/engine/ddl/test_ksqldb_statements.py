@@ -3,7 +3,7 @@
     statement => columns (key)
     statement => SQLSTATE position message
 
-The first statements declare what the others read. `TAILGATE_UPDATE=1` writes the results.
+The others read the streams and tables of the first statements. `TAILGATE_UPDATE=1` writes the results.
 """
 
 from __future__ import annotations

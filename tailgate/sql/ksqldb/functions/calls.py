@@ -56,7 +56,7 @@ def call(name: str, arguments: Sequence[Typed], position: int, order: Sequence[s
 
 
 def _check_constants(function: Function, arguments: Sequence[Typed], position: int) -> None:
-    """Raises 22023 for a number of values, or whether NULL is ignored, that is no literal, or for a number below 1."""
+    """Raises 22023 for a number of values, or whether NULL is ignored, without a literal, or for a number below 1."""
     name = function.name.upper()
     for number, (kind, argument) in enumerate(zip(function.arguments, arguments, strict=True), 1):
         if number == 1 or kind not in (types.INT, types.BOOLEAN):

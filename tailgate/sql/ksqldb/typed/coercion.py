@@ -22,9 +22,9 @@ def of_one_type(values: Sequence[Typed], position: int) -> tuple[list[Typed], Ty
     """Returns the values as values of their common type, and the type; VARCHAR if all are NULL. Raises 42804 or 22007."""
     first = next((v.type for v in values if v.type != types.UNKNOWN), types.VARCHAR)
     converted = [_literal(value, first, position) for value in values]
-    known = [v.type for v in converted if v.type != types.UNKNOWN]
+    joined_types = [v.type for v in converted if v.type != types.UNKNOWN]
     type = first
-    for other in known:
+    for other in joined_types:
         joined = _joined(type, other)
         if joined is None:
             raise _mismatch(type, f"a value of type {types.shown(other)}", position)

@@ -40,7 +40,7 @@ def condition(text: str, operands: Sequence[Typed], *, may_fail: bool = False) -
 
 
 def comparison(sign: str, left: Typed, right: Typed, position: int) -> Typed:
-    """Returns left sign right. Raises 42804 for types that are not compared, and 22007 for a text that is no time."""
+    """Returns left sign right. Raises 42804 for types that are not compared, and 22007 for a text of another form."""
     if sign != "is distinct from" and types.UNKNOWN in (left.type, right.type):
         raise DatatypeMismatch(
             f"Comparison with NULL not supported: {left.text} {sign} {right.text}", hint="Use IS NULL or IS NOT NULL.", position=position
