@@ -23,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tailgate.gateway.console import command as console
 from tailgate.gateway.http import command as http
 from tailgate.gateway.ksqldb.server import command as ksqldb
 
@@ -225,6 +226,7 @@ def _listen(command: argparse.ArgumentParser) -> None:
         "--tls-ca", type=Path, metavar="FILE", help="let in only clients with a certificate that one of these signed (PEM)"
     )
     http.add_options(command)
+    console.add_options(command)
     command.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="the value of a setting with which sessions begin, as for SET"
     )
@@ -269,6 +271,7 @@ def _check_listen(options: argparse.Namespace) -> None:
     if not port.isdigit():
         raise InvalidParameterValue(f"--listen {options.listen} is not HOST:PORT")
     http.check(options)
+    console.address(options)
     if getattr(options, "memory", None) is not None:
         from tailgate.gateway.resources.memory import parsed
 
@@ -290,7 +293,7 @@ def _listening(options: argparse.Namespace) -> tuple[str, ...]:
     words = _path_options(options, "--tls-cert", "--tls-key", "--tls-ca")
     if getattr(options, "memory", None) is not None:
         words += ("--memory", options.memory)
-    words += (*http.arguments(options), *(word for setting in options.set for word in ("--set", setting)))
+    words += (*http.arguments(options), *console.arguments(options), *(word for setting in options.set for word in ("--set", setting)))
     return (*words, "--insecure") if options.insecure else words
 
 
@@ -367,11 +370,14 @@ def _gateway(options: argparse.Namespace) -> int:
     host, _, port = options.listen.rpartition(":")
     tls = Files(options.tls_cert, options.tls_key, options.tls_ca) if options.tls_cert is not None else None
     memory = parsed(options.memory) if options.memory is not None else None
-    http = None
+    http_options = None
     if options.http is not None:
-        http = HttpOptions.at(options.http, options.http_origin, options.http_rate, logs=options.http_log)
+        http_options = HttpOptions.at(options.http, options.http_origin, options.http_rate, logs=options.http_log)
     at = _metrics_address(options)
-    return run(Options(options.data, host.strip("[]"), int(port), options.insecure, tls, http, memory, at, tuple(options.set)))
+    at_console = console.address(options)
+    return run(
+        Options(options.data, host.strip("[]"), int(port), options.insecure, tls, http_options, memory, at, at_console, tuple(options.set))
+    )
 
 
 def _presto(options: argparse.Namespace) -> int:

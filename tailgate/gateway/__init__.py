@@ -10,7 +10,9 @@ The folders, from the bottom up; each imports only those before it:
     workers     long computations in other processes              handlers   the messages of the protocol
     catalog     pg_catalog and information_schema                 server     sockets and connections
     mirrors     the lake's relations in memory                    presto     the Presto protocol in front of a gateway
-    serving     queries on the mirrors, and their followers
+    serving     queries on the mirrors, and their followers       asgi       HTTP servers that are clients of a gateway
+                                                                  ksqldb     ksqlDB's HTTP API in front of a gateway
+                                                                  console    a web page over SQL
 
 The path of a statement:
 

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tailgate.gateway.http.server import HttpOptions, HttpServer
 from tailgate.gateway.resources.memory import Memory, begin, default
@@ -28,6 +29,9 @@ from tailgate.lake.folder import Lake
 from tailgate.operations.definitions import GATEWAY
 from tailgate.operations.endpoint import Address, opened
 from tailgate.sql.compute.regexp import search
+
+if TYPE_CHECKING:
+    from tailgate.gateway.console.server import ConsoleServer
 
 # How long a background thread (mirrors, followers) may hold the interpreter's lock while a poll waits for it. Python's default of 5 ms
 # is half of the promised latency of a poll.
@@ -49,6 +53,7 @@ class Options:
     http: HttpOptions | None = None
     memory: Memory | None = None  # the memory limit; None for `memory.default()`
     metrics: Address | None = None  # where metrics and health checks are served
+    console: tuple[str, int] | None = None  # where the console is served
     settings: tuple[str, ...] = ()  # NAME=VALUE: the values of settings with which sessions begin
 
 
@@ -79,7 +84,8 @@ async def _serve(options: Options) -> None:
     await asyncio.to_thread(warm)
     search.external_search = Searches(memory.process)
     gateway = Gateway(lake, serving, tls, insecure=options.insecure, defaults=defaults)
-    server, http = Server(gateway), None if options.http is None else HttpServer(gateway, options.http)
+    server = Server(gateway)
+    web = _web_servers(options, gateway, server)
     pressure = asyncio.ensure_future(Pressure(serving).watch())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -87,13 +93,12 @@ async def _serve(options: Options) -> None:
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop.set)
     try:
-        web = [] if http is None else await http.listen()
-        addresses = await server.listen(options.host, options.port, web)
-        if http is not None:
-            await http.start()
-            scheme = "http" if tls is None else "https"
-            for host, port in web:
-                print(f"serving {scheme}://{host}:{port}/", flush=True)
+        web_addresses = [await each.listen() for each in web]
+        addresses = await server.listen(options.host, options.port, [address for each in web_addresses for address in each])
+        for each, its_addresses in zip(web, web_addresses, strict=True):
+            await each.start()
+            for host, port in its_addresses:
+                print(f"{each.name} {'http' if tls is None else 'https'}://{host}:{port}/", flush=True)
         if endpoint is not None:
             metrics.connect(endpoint.metrics, gateway, server.connections)
             endpoint.health.started(partial(metrics.unready, gateway))
@@ -104,7 +109,18 @@ async def _serve(options: Options) -> None:
         await stop.wait()
     finally:
         pressure.cancel()
-        if http is not None:
-            await http.stop()
+        for each in web:
+            await each.stop()
         await server.stop()
         await serving.stop()
+
+
+def _web_servers(options: Options, gateway: Gateway, server: Server) -> list[HttpServer | ConsoleServer]:
+    web: list[HttpServer | ConsoleServer] = []
+    if options.http is not None:
+        web.append(HttpServer(gateway, options.http))
+    if options.console is not None:
+        from tailgate.gateway.console.server import ConsoleServer  # Hypercorn and psycopg take 0.3 s to import
+
+        web.append(ConsoleServer(gateway, server, *options.console))
+    return web

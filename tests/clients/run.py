@@ -39,11 +39,12 @@ DEBIAN = "apt-get install postgresql-client unixodbc odbc-postgresql chromium"
 
 @dataclass(frozen=True)
 class Client:
-    """A client. `kind` is the folder of its program; `command` is run in that folder of the cache."""
+    """A client. `kind` is the folder of its program; `command` is run in that folder of the cache, against each of `servers`."""
 
     name: str
     kind: str
     command: tuple[str, ...]
+    servers: tuple[str, ...] = ("tailgate", "postgres")
 
 
 def _python(name: str, module: str) -> Client:
@@ -66,11 +67,13 @@ CLIENTS = (
     _python("psqlodbc", "odbc"),
     _python("pgcli", "pgcli"),
     _python("statements of BI tools", "bi"),
+    Client("console in Chromium", "console", ("node", "console_checks.js"), ("tailgate",)),
     Client("Superset", "superset", (str(CACHE / "superset/bin/python"), "superset_checks.py")),
 )
 # How a kind is installed, in its folder of the cache, if its source has changed.
 INSTALL = {
     "python": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
+    "console": ["npm install --silent --no-audit --no-fund"],
     "node": ["npm install --silent --no-audit --no-fund"],
     "jdbc": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
     "go": ["go mod tidy", "go build -o checks ."],
@@ -91,7 +94,7 @@ def main(names: list[str]) -> int:
     for kind in dict.fromkeys(client.kind for client in chosen):
         install(kind)
     folder = Path(tempfile.mkdtemp(prefix="tailgate-clients-"))
-    control, port = Postgres(), free_port()
+    control, port, console = Postgres(), free_port(), free_port()
     command = [
         str(REPOSITORY / ".venv/bin/python"),
         "-m",
@@ -101,6 +104,8 @@ def main(names: list[str]) -> int:
         str(folder / "lake"),
         "--listen",
         f"127.0.0.1:{port}",
+        "--console",
+        f"127.0.0.1:{console}",
     ]
     tailgate = Child("tailgate", command, log=folder / "log", folder=REPOSITORY, announces="ready postgresql=")
     passed = True
@@ -113,9 +118,9 @@ def main(names: list[str]) -> int:
             psql(each, "-d", "shop", "-f", str(HERE / "world.sql"))
         print(f"{'tailgate':>10} {'postgres':>10}  client", flush=True)
         for client in chosen:
-            results = {flavour: checks(client, flavour, servers, folder) for flavour in servers}
-            counts = [f"{len(good)}/{len(good) + len(bad)}" for good, bad in results.values()]
-            print(f"{counts[0]:>10} {counts[1]:>10}  {client.name}", flush=True)
+            results = {flavour: checks(client, flavour, {**servers, "console": console}, folder) for flavour in client.servers}
+            counts = {flavour: f"{len(good)}/{len(good) + len(bad)}" for flavour, (good, bad) in results.items()}
+            print(f"{counts['tailgate']:>10} {counts.get('postgres', ''):>10}  {client.name}", flush=True)
             for flavour, (good, bad) in results.items():
                 passed = passed and bool(good) and not bad
                 for line in bad:
@@ -159,7 +164,8 @@ def checks(client: Client, flavour: str, servers: dict[str, int], folder: Path) 
     own.mkdir(exist_ok=True)
     environment = {
         **os.environ, "PGHOST": "127.0.0.1", "PGPORT": str(servers[flavour]), "PGUSER": "postgres", "PGDATABASE": "shop", "PGTZ": "UTC",
-        "FLAVOUR": flavour, "CONTROL_PORT": str(servers["postgres"]), "CHECKS_FOLDER": str(own), "LC_ALL": "C.UTF-8",
+        "FLAVOUR": flavour, "CONTROL_PORT": str(servers["postgres"]),
+        "CONSOLE_PORT": str(servers["console"]), "CHECKS_FOLDER": str(own), "LC_ALL": "C.UTF-8",
     }  # fmt: skip
     start = time.monotonic()
     try:

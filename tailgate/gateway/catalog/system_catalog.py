@@ -51,6 +51,8 @@ def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[
     """Returns the rows of a relation of the schema tailgate."""
     if relation == item_status.INTERNAL_ERRORS:
         return item_status.internal_errors(session.internal_errors(), status.get("internal_errors", ()))
+    if relation == item_status.DEPENDENCIES:
+        return item_status.dependencies(catalog)
     if relation == item_status.STATEMENTS:
         return item_status.with_moments(session.statements())
     if relation == item_status.FRESHNESS:

@@ -43,6 +43,8 @@ class HttpOptions:
 class HttpServer:
     """The HTTP server of a gateway."""
 
+    name = "serving"
+
     def __init__(self, gateway: Gateway, options: HttpOptions) -> None:
         self._gateway, self._options = gateway, options
         self._sockets: list[socket.socket] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import tempfile
 from collections.abc import Sequence
 
 from tailgate.gateway.execute.monitoring.alert_queries import AlertQueries
@@ -18,6 +19,7 @@ from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported
 
 BACKLOG = 1024  # connections waiting in the kernel: a burst of 300 must not be refused
+SOCKET_NUMBER = 5432  # in the name of the Unix socket, as of PostgreSQL's port
 STOP_S = 2.0  # limits the wait for clients to receive the last message
 STOP_POLL_S = 0.02
 
@@ -30,6 +32,7 @@ class Server:
         gateway.peers.alert_rows = AlertQueries(gateway.serving).rows
         self.connections = Connections()
         self._servers: list[asyncio.Server] = []
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     async def listen(self, host: str, port: int, others: Sequence[tuple[str, int]] = ()) -> list[tuple[str, int]]:
         """Starts to listen. Returns the addresses, with the chosen port if `port` is 0. Raises 55006 if the port is in use.
@@ -49,6 +52,13 @@ class Server:
     def _connection(self) -> Connection:
         return Connection(self._gateway, self.connections)
 
+    async def listen_locally(self) -> tuple[str, int]:
+        """Starts to listen on a Unix socket for this process's own clients. Returns its folder and the number in its name."""
+        self._folder = tempfile.TemporaryDirectory(prefix="tailgate-")  # for the owner of this process only
+        path = f"{self._folder.name}/.s.PGSQL.{SOCKET_NUMBER}"
+        self._servers.append(await asyncio.get_running_loop().create_unix_server(self._connection, path, backlog=BACKLOG))
+        return self._folder.name, SOCKET_NUMBER
+
     async def stop(self) -> None:
         """Stops listening, sends 57P01 to all clients and closes their connections."""
         gateway = self._gateway
@@ -65,6 +75,8 @@ class Server:
         for connection in list(self.connections):
             connection.abort()
         await gateway.background.stop(STOP_S)
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 def is_loopback(host: str) -> bool:

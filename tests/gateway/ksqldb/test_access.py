@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tailgate.gateway.ksqldb.server import access
+from tailgate.gateway.asgi import access
 from tailgate.gateway.ksqldb.server.command import add_options, checked_arguments
 from tailgate.gateway.ksqldb.server.options import Options
 from tailgate.gateway.security.tls import Files

@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailgate.gateway.asgi import limits as shared
 from tailgate.gateway.ksqldb.server.http import limits
 from testing.engine_process import until
 from tests.gateway.ksqldb.world import Api, KsqldbWorld
@@ -88,7 +89,7 @@ def test_a_client_that_vanishes_ends_its_query(api: Api, world: KsqldbWorld) -> 
 
 
 def test_a_client_that_does_not_read_is_disconnected(world: KsqldbWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SLOW_S", 0.5)
+    monkeypatch.setattr(shared, "SLOW_S", 0.5)
     api = Api(world)
     sql(world, "INSERT INTO t SELECT g, repeat('x', 2000) FROM generate_series(1, 20000) AS g")
     client = socket.create_connection(("127.0.0.1", api.port))

@@ -134,7 +134,11 @@ ALERT_FIELDS = (
     *(Field(name, INT8) for name in ("first_notification", "last_notification")),
 )
 
+DEPENDENCIES = f"{SCHEMA}.dependencies"  # which objects read or use which others
+DEPENDENCY_FIELDS = tuple(Field(f"{side}{name}", TEXT) for side in ("", "on_") for name in ("schema", "name", "kind"))
+
 OTHERS = {  # relations other than lists of items
+    DEPENDENCIES: DEPENDENCY_FIELDS,
     INTERNAL_ERRORS: KINDS,
     FRESHNESS: FRESHNESS_FIELDS,
     HISTORY: HISTORY_FIELDS,
@@ -150,6 +154,17 @@ def relations() -> dict[str, dict[str, str]]:
         for what, (_, fields) in LISTS.items()
     }
     return {**result, **{name: {f.name: f.type.name for f in fields} for name, fields in OTHERS.items()}}
+
+
+def dependencies(catalog: Catalog) -> list[dict[str, str]]:
+    """Returns the rows of DEPENDENCIES."""
+    shown = {item.id: item for item in catalog.visible if item.schema != TEMPORARY_ID}
+    pairs = [(item, shown[other]) for item in shown.values() for other in item.depends if other in shown]
+    return [{**_named(item, "", catalog), **_named(other, "on_", catalog)} for item, other in pairs]
+
+
+def _named(item: Item, side: str, catalog: Catalog) -> dict[str, str]:
+    return {f"{side}schema": catalog.schema_of(item).name, f"{side}name": item.name, f"{side}kind": item.kind}
 
 
 def internal_errors(gateways: Iterable[Mapping[str, Any]], engine: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

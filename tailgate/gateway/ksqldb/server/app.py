@@ -6,7 +6,6 @@ GET  /info  /healthcheck  /status[/…]  /clusterStatus  /is_valid_property/… 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import time
@@ -21,22 +20,23 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from tailgate.gateway.asgi.access import Access
+from tailgate.gateway.asgi.bodies import body, parts
+from tailgate.gateway.asgi.refusals import CHALLENGE, UNAUTHORIZED, Refused
+from tailgate.gateway.asgi.responses import Failure, Streamed
+from tailgate.gateway.asgi.sessions import Caller, Sessions
 from tailgate.gateway.ksqldb.server import inserts
-from tailgate.gateway.ksqldb.server.access import Access
 from tailgate.gateway.ksqldb.server.http import errors, limits, media
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document
 from tailgate.gateway.ksqldb.server.http.forms import form_of
 from tailgate.gateway.ksqldb.server.http.requests import PREFIX, StatementRequest, parsed, statement_request
-from tailgate.gateway.ksqldb.server.http.responses import Failure, Streamed
 from tailgate.gateway.ksqldb.server.queries import Queries
-from tailgate.gateway.ksqldb.server.sessions import Caller, Sessions
 from tailgate.gateway.ksqldb.server.statements import Statements
 from tailgate.sql.ksqldb.refusals import IGNORED, OBEYED
 
 VERSION = "0.29.0"  # of ksqlDB's API; clients compare it with their own
 CLUSTER, SERVICE = "tailgate", "default_"
 SCOPE: Document = {"path": [], "clusters": {"kafka-cluster": CLUSTER, "ksql-cluster": SERVICE}}
-CHALLENGE = {"WWW-Authenticate": 'Basic realm="tailgate"'}
 
 log = logging.getLogger("tailgate.ksqldb")
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -89,6 +89,8 @@ class Api:
                 return await endpoint(request)
             except ApiError as error:
                 return _failed(request, error)
+            except Refused as error:
+                return _failed(request, errors.of_refusal(error))
             except psycopg.Error as error:
                 return _failed(request, errors.of_sql(error))
             except ClientDisconnect:
@@ -105,12 +107,12 @@ class Api:
 
     async def _run(self, request: Request) -> Response:
         type, caller = self._entered(request, media.ENTITIES)
-        statements = statement_request(await _body(request), "ksql")
+        statements = statement_request(await body(request), "ksql")
         return _document(await self._statements.run(caller, statements), type)
 
     async def _terminate(self, request: Request) -> Response:
         type, caller = self._entered(request, media.ENTITIES)
-        if parsed(await _body(request) or b"{}").get("deleteTopicList"):
+        if parsed(await body(request) or b"{}").get("deleteTopicList"):
             raise ApiError(errors.BAD_REQUEST, "deleteTopicList is not supported: delete the topics in Kafka")
         entities = await self._statements.run(caller, StatementRequest("TERMINATE ALL;"))
         return _document([{**entity, "statementText": "TERMINATE CLUSTER;"} for entity in entities], type)
@@ -123,13 +125,13 @@ class Api:
 
     async def _queried(self, request: Request, offered: tuple[str, ...], *names: str, stream: bool) -> Response:
         type, caller = self._entered(request, offered)
-        query = statement_request(await _body(request), *names)
+        query = statement_request(await body(request), *names)
         parts = await self.queries.run(caller, query, form_of(type, stream=stream))
         return Streamed(parts, type)
 
     async def _close_query(self, request: Request) -> Response:
         type, caller = self._entered(request, media.ENTITIES)
-        id = parsed(await _body(request)).get("queryId")
+        id = parsed(await body(request)).get("queryId")
         if not isinstance(id, str):
             raise ApiError(errors.BAD_REQUEST, 'Missing member "queryId" in the request body')
         await self.queries.close(caller, id)
@@ -140,7 +142,7 @@ class Api:
         if self._inserting >= limits.STREAMS_MAX:
             raise ApiError(errors.TOO_MANY, f"The server runs at most {limits.STREAMS_MAX} streams of inserts")
         self._inserting += 1
-        acks = inserts.acks(self._sessions, caller, _parts(request, limits.INSERTS_S))
+        acks = inserts.acks(self._sessions, caller, parts(request, limits.INSERTS_S))
         try:
             await anext(acks)
         except BaseException:
@@ -155,8 +157,9 @@ class Api:
             async for ack in acks:
                 yield before + _encoded(ack) + after
                 before = b"" if type == media.DELIMITED else b",\n"
-        except ApiError as error:
-            yield before + _encoded(error.document) + after
+        except (ApiError, Refused) as error:
+            told = error if isinstance(error, ApiError) else errors.of_refusal(error)
+            yield before + _encoded(told.document) + after
             before = b""
         except ClientDisconnect:
             return
@@ -194,8 +197,8 @@ class Api:
                 details["kafka"] = {"isHealthy": True}
         except psycopg.errors.InsufficientPrivilege:  # only superusers may look into topics
             pass
-        except (psycopg.Error, ApiError) as error:
-            if isinstance(error, ApiError) and error.code == errors.UNAUTHORIZED:
+        except (psycopg.Error, Refused) as error:
+            if isinstance(error, Refused) and error.status == UNAUTHORIZED:
                 raise
             if details["metastore"]["isHealthy"]:
                 details["kafka"] = {"isHealthy": False}
@@ -260,26 +263,3 @@ def _document(document: Any, type: str, status: int = 200) -> Response:
 
 def _encoded(document: Any) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-async def _body(request: Request) -> bytes:
-    """Returns the body of a request. Raises 413."""
-    data = bytearray()
-    async for part in _parts(request, limits.BODY_S):
-        data += part
-        if len(data) > limits.BODY_BYTES_MAX:
-            raise ApiError(errors.TOO_LARGE, f"A request body may have at most {limits.BODY_BYTES_MAX} bytes")
-    return bytes(data)
-
-
-async def _parts(request: Request, wait: float) -> AsyncIterator[bytes]:
-    """Returns the parts of a body as they arrive. Raises 400 if the next one does not arrive for `wait` seconds."""
-    parts = request.stream()
-    while True:
-        try:
-            yield await asyncio.wait_for(anext(parts), wait)
-        except StopAsyncIteration:
-            request.state.body_read = True
-            return
-        except asyncio.TimeoutError:
-            raise ApiError(errors.BAD_REQUEST, f"The request body did not arrive within {wait:g} s") from None

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import psycopg
 
+from tailgate.gateway.asgi.sessions import Session
 from tailgate.gateway.ksqldb.server.http import limits
 from tailgate.gateway.ksqldb.server.http.errors import Document
-from tailgate.gateway.ksqldb.server.sessions import Session
 from tailgate.sql.ksqldb import statements as k
 from tailgate.sql.ksqldb.names import ksqldb_name, quoted
 

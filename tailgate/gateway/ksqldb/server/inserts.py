@@ -14,10 +14,11 @@ from typing import Any
 
 import psycopg
 
-from tailgate.gateway.ksqldb.server.http import errors, limits
+from tailgate.gateway.asgi import limits as shared
+from tailgate.gateway.asgi.sessions import Caller, Session, Sessions
+from tailgate.gateway.ksqldb.server.http import errors
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document, of_sql
 from tailgate.gateway.ksqldb.server.http.requests import parsed, statement_request
-from tailgate.gateway.ksqldb.server.sessions import Caller, Session, Sessions
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb.names import catalog_name, quoted
 from tailgate.sql.ksqldb.tokens import tokens
@@ -52,8 +53,8 @@ class Lines:
                 await self._read()
 
     async def _read(self) -> None:
-        if len(self._data) > limits.BODY_BYTES_MAX:
-            raise ApiError(errors.TOO_LARGE, f"A row may have at most {limits.BODY_BYTES_MAX} bytes")
+        if len(self._data) > shared.BODY_BYTES_MAX:
+            raise ApiError(errors.TOO_LARGE, f"A row may have at most {shared.BODY_BYTES_MAX} bytes")
         try:
             self._data += await anext(self._body)
         except StopAsyncIteration:

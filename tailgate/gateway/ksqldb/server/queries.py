@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 import psycopg
 
+from tailgate.gateway.asgi import limits as shared
+from tailgate.gateway.asgi.responses import begun
+from tailgate.gateway.asgi.rows import Rows
+from tailgate.gateway.asgi.sessions import Caller, Session, Sessions
 from tailgate.gateway.ksqldb.server.http import errors, limits
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, StatementError, of_sql
-from tailgate.gateway.ksqldb.server.http.forms import LIMIT_REACHED, QUERY_COMPLETED, Form
+from tailgate.gateway.ksqldb.server.http.forms import LIMIT_REACHED, QUERY_COMPLETED, Column, Form
 from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
-from tailgate.gateway.ksqldb.server.rows import Rows
-from tailgate.gateway.ksqldb.server.sessions import Caller, Session, Sessions
 from tailgate.gateway.ksqldb.server.statements import Parsed, prepare, texts_of
 from tailgate.sql.ksqldb import statements as k
 from tailgate.sql.ksqldb.names import ksqldb_name
@@ -35,7 +37,7 @@ class Push:
 
     async def close(self) -> None:
         self.closed = True
-        await self.session.connection.cancel_safe(timeout=limits.CONNECT_S)
+        await self.session.connection.cancel_safe(timeout=shared.CONNECT_S)
 
 
 class Queries:
@@ -58,9 +60,9 @@ class Queries:
         if self.running >= limits.STREAMS_MAX:
             raise ApiError(errors.TOO_MANY, f"The server runs at most {limits.STREAMS_MAX} queries")
         if not part.statement.query.emit:
-            return await _begun(self._pull(caller, request, part, form))
+            return await begun(self._pull(caller, request, part, form))
         id = f"transient_{ksqldb_name(part.statement.query.source.name)}_{secrets.token_hex(8)}"
-        return await _begun(self._pushed(id, caller, request, part, form))
+        return await begun(self._pushed(id, caller, request, part, form))
 
     async def close(self, caller: Caller, id: str) -> None:
         """Ends a push query of the same user. Raises 400 if there is none."""
@@ -80,14 +82,14 @@ class Queries:
             async with self._sessions.session(caller) as session:
                 await prepare(session, request)
                 try:
-                    rows = await Rows.started(session, part.text, skipped=0)
+                    rows = await Rows.started(session, part.text)
                     row = await rows.next()
                 except psycopg.Error as error:
                     raise StatementError(of_sql(error, part.text), part.text) from None
-                data = form.header(None, rows.columns)
+                data = form.header(None, _columns(rows, 0))
                 while row is not None:
                     data += form.row(row, tombstone=False)
-                    if len(data) >= limits.ROWS_BYTES:
+                    if len(data) >= shared.ROWS_BYTES:
                         yield data
                         data = b""
                     try:
@@ -106,10 +108,10 @@ class Queries:
             try:
                 await prepare(session, request)
                 try:
-                    rows = await Rows.started(session, part.text, skipped=LEADING)
+                    rows = await Rows.started(session, part.text)
                 except psycopg.Error as error:
                     raise StatementError(of_sql(error, part.text), part.text) from None
-                yield form.header(id, rows.columns)
+                yield form.header(id, _columns(rows, LEADING))
                 async for data in _changes(rows, push, form):
                     yield data
             finally:
@@ -122,7 +124,7 @@ async def _changes(rows: Rows, push: Push, form: Form) -> AsyncGenerator[bytes, 
     try:
         while (row := await rows.next()) is not None:
             data += form.row(row[LEADING:], tombstone=row[LEADING - 1] == b"true")
-            if data and (rows.waiting or len(data) >= limits.ROWS_BYTES):
+            if data and (rows.waiting or len(data) >= shared.ROWS_BYTES):
                 yield data
                 data = b""
     except psycopg.Error as error:
@@ -130,6 +132,11 @@ async def _changes(rows: Rows, push: Push, form: Form) -> AsyncGenerator[bytes, 
             yield data + form.error(of_sql(error))
             return
     yield data + form.end(QUERY_COMPLETED if push.closed else LIMIT_REACHED)
+
+
+def _columns(rows: Rows, skipped: int) -> tuple[Column, ...]:
+    """Returns the columns of a result without the leading ones."""
+    return tuple(Column.of(name) for name, _ in rows.columns[skipped:])
 
 
 def one_query(request: StatementRequest) -> Parsed:
@@ -141,18 +148,3 @@ def one_query(request: StatementRequest) -> Parsed:
         name = type(parts[0].statement).__name__
         raise StatementError(ApiError(errors.BAD_STATEMENT, f"Statement type `{name}` not supported for this resource"), parts[0].text)
     return parts[0]
-
-
-async def _begun(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Waits for the first part, so that an error before it becomes the response. Returns all parts."""
-    first = await anext(parts)
-
-    async def all_parts() -> AsyncGenerator[bytes, None]:
-        try:
-            yield first
-            async for part in parts:
-                yield part
-        finally:
-            await parts.aclose()
-
-    return all_parts()

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import psycopg
 
+from tailgate.gateway.asgi.sessions import Caller, Session, Sessions
 from tailgate.gateway.ksqldb.server import commands
 from tailgate.gateway.ksqldb.server.http import errors, limits
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document, StatementError, of_sql
 from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
-from tailgate.gateway.ksqldb.server.sessions import Caller, Session, Sessions
 from tailgate.gateway.ksqldb.variables import check_name, substituted
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb import parser

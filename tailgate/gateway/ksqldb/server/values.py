@@ -18,6 +18,9 @@ from typing import Any
 from psycopg import AsyncConnection
 from psycopg.adapt import Loader
 
+from tailgate.gateway.asgi.sessions import Application
+from tailgate.sql.ksqldb.dialect import HTTP, SETTING
+
 Buffer = Any  # bytes, bytearray or memoryview
 
 
@@ -83,3 +86,8 @@ def register(connection: AsyncConnection[Any]) -> None:
         connection.adapters.register_loader(name, _loader(_text))
     for name, function in LOADED.items():
         connection.adapters.register_loader(name, _loader(function))
+
+
+APPLICATION = Application(
+    "ksqldb", f"-c {SETTING}={HTTP} -c TimeZone=UTC -c DateStyle=ISO -c bytea_output=hex -c client_min_messages=notice", register
+)

@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 
+from tailgate.gateway.asgi.refusals import Refused
 from tailgate.lake.errors import TailgateError
 
 Document = dict[str, Any]
@@ -60,6 +61,11 @@ class StatementError(ApiError):
     @property
     def document(self) -> Document:
         return {**super().document, "@type": "statement_error", "statementText": self.text, "entities": self.entities}
+
+
+def of_refusal(refused: Refused) -> ApiError:
+    """Returns the error of a refused request."""
+    return ApiError(refused.status * 100, refused.message)
 
 
 def of_sql(error: psycopg.Error | TailgateError, text: str = "") -> ApiError:

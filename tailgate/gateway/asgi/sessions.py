@@ -1,7 +1,7 @@
 """Sessions of the gateway: PostgreSQL connections on behalf of a user, kept for later requests of the same user.
 
     Authorization: Basic …   ──► the role's password, by SCRAM-SHA-256
-    no Authorization         ──► the role `tailgate` without a password, on loopback only
+    no Authorization         ──► the role `tailgate` without a password, if `access` allows it
 
 The gateway sees connections from this machine. Without a password it admits only roles that have none, as it admits local clients.
 """
@@ -15,7 +15,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -23,19 +23,39 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection
 
-from tailgate.gateway.ksqldb.server import values
-from tailgate.gateway.ksqldb.server.http import errors, limits
-from tailgate.gateway.ksqldb.server.http.errors import ApiError
+from tailgate.gateway.asgi import limits, refusals
+from tailgate.gateway.asgi.refusals import Refused
 from tailgate.lake.catalog.roles import OPERATOR
-from tailgate.sql.ksqldb.dialect import HTTP, SETTING
 
 NO_FILE = os.path.join(os.devnull, "none")  # cannot exist; libpq warns of a password file that is a device
 # libpq takes missing parameters from the environment and files of this process's owner. They are not the user's.
 NO_CREDENTIALS: dict[str, Any] = {"gssencmode": "disable", "passfile": NO_FILE, "sslmode": "disable"}
-OPTIONS = f"-c {SETTING}={HTTP} -c TimeZone=UTC -c DateStyle=ISO -c bytea_output=hex -c client_min_messages=notice"
 # psycopg warns when a client leaves while it cancels the client's query, which is usual here
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 BASIC = re.compile(r"basic\s+(\S+)\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The address of a gateway: a host and a port, or the folder of a Unix socket and the number in its name."""
+
+    host: str
+    port: int
+
+    @staticmethod
+    def at(address: str) -> Gateway:
+        """Returns the gateway at HOST:PORT."""
+        host, _, port = address.rpartition(":")
+        return Gateway(host, int(port))
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """The properties of all sessions of a server: their name, their settings (`-c name=value`), and how values are loaded."""
+
+    name: str
+    settings: str
+    register: Callable[[AsyncConnection[Any]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +81,7 @@ def caller(header: str | None) -> Caller:
     except (binascii.Error, UnicodeDecodeError):
         user, colon, password = "", "", ""
     if not colon or not user or "\0" in user + password:
-        raise ApiError(errors.UNAUTHORIZED, "Unauthorized: use Basic authentication")
+        raise Refused(refusals.UNAUTHORIZED, "Unauthorized: use Basic authentication")
     return Caller(user, password)
 
 
@@ -71,6 +91,7 @@ class Session:
     def __init__(self, connection: AsyncConnection[Any], caller: Caller) -> None:
         self.connection, self.caller = connection, caller
         self.changed = False  # whether statements have changed the settings
+        self.began = time.monotonic()
         self.idle_since = 0.0
         self._notices: list[str] = []
         connection.add_notice_handler(lambda notice: self._notices.append(notice.message_primary or ""))
@@ -92,10 +113,10 @@ class Session:
 
 
 class Sessions:
-    """The sessions of a gateway at HOST:PORT."""
+    """The sessions of a gateway."""
 
-    def __init__(self, gateway: str) -> None:
-        self._host, _, self._port = gateway.rpartition(":")
+    def __init__(self, gateway: Gateway, application: Application) -> None:
+        self._gateway, self._application = gateway, application
         self._idle: list[Session] = []  # the longest idle first
 
     @asynccontextmanager
@@ -144,14 +165,15 @@ class Sessions:
             password = {"require_auth": "scram-sha-256", "password": caller.password}
         try:
             connection: AsyncConnection[Any] = await AsyncConnection.connect(
-                host=self._host, port=self._port, user=caller.user, dbname="tailgate", autocommit=True, prepare_threshold=None,
-                connect_timeout=limits.CONNECT_S, application_name="ksqldb", options=OPTIONS, **NO_CREDENTIALS, **password,
+                host=self._gateway.host, port=self._gateway.port, user=caller.user, dbname="tailgate", autocommit=True,
+                prepare_threshold=None, connect_timeout=limits.CONNECT_S, application_name=self._application.name,
+                options=self._application.settings, **NO_CREDENTIALS, **password,
             )  # fmt: skip
         except psycopg.OperationalError as error:
             if _refuses(error):
-                raise ApiError(errors.UNAUTHORIZED, "Unauthorized") from None
-            raise ApiError(errors.UNAVAILABLE, f"The gateway is not reachable: {error}") from None
-        values.register(connection)
+                raise Refused(refusals.UNAUTHORIZED, "Unauthorized") from None
+            raise Refused(refusals.UNAVAILABLE, f"The gateway is not reachable: {error}") from None
+        self._application.register(connection)
         return connection
 
     async def _discarded(self, session: Session) -> bool:
@@ -174,12 +196,11 @@ class Sessions:
         await self._close_idle()
 
     async def _close_idle(self) -> None:
-        """Closes sessions that have been idle for too long, and those above the limit."""
-        oldest = time.monotonic() - limits.SESSION_IDLE_S
-        count = max(len(self._idle) - limits.SESSIONS_IDLE_MAX, 0)
-        while count < len(self._idle) and self._idle[count].idle_since < oldest:
-            count += 1
-        ended, self._idle = self._idle[:count], self._idle[count:]
+        """Closes sessions that have been idle or open for too long, and those above the limit."""
+        now = time.monotonic()
+        young = [s for s in self._idle if s.idle_since > now - limits.SESSION_IDLE_S and s.began > now - limits.SESSION_S]
+        young = young[-limits.SESSIONS_IDLE_MAX :]
+        ended, self._idle = [session for session in self._idle if session not in young], young
         for session in ended:
             await session.connection.close()
 

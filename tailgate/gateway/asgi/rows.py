@@ -5,6 +5,7 @@ The columns are known before the first row: the statement is prepared and descri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -15,28 +16,30 @@ from psycopg.generators import fetch, fetch_many, send
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
 
-from tailgate.gateway.ksqldb.server.http.forms import Column, Row
-from tailgate.gateway.ksqldb.server.sessions import Session
+from tailgate.gateway.asgi.sessions import Session
 
+Row = Sequence[Any]  # values as the session's loaders return them, None for NULL
+Column = tuple[str, int]  # name, and oid of the type
 ROWS = (ExecStatus.SINGLE_TUPLE, ExecStatus.TUPLES_OK)
 
 
 class Rows:
-    """The rows of one query. `skipped`: the number of leading columns that are not part of the result."""
+    """The rows of one statement. `columns`: none if it returns no rows. `tag`: its command tag, known at its end."""
 
     def __init__(self, session: Session, columns: tuple[Column, ...]) -> None:
         self.columns = columns
         self._connection: AsyncConnection[Any] = session.connection
         self._transformer = Transformer.from_context(session.connection)
         self._has_loaders = False
+        self.tag = ""
 
     @staticmethod
-    async def started(session: Session, text: str, *, skipped: int) -> Rows:
+    async def started(session: Session, text: str) -> Rows:
         """Starts a query. Raises psycopg.Error."""
         connection = session.connection
         described = await connection.wait(_start(connection.pgconn, text.encode()))
-        names = [(described.fname(i) or b"").decode() for i in range(skipped, described.nfields)]
-        return Rows(session, tuple(map(Column.of, names)))
+        columns = [((described.fname(i) or b"").decode(), described.ftype(i)) for i in range(described.nfields)]
+        return Rows(session, tuple(columns))
 
     async def next(self) -> Row | None:
         """Waits for the next row; None at the end. Raises psycopg.Error."""
@@ -45,6 +48,7 @@ class Rows:
             return None
         _check(result)
         if result.status != ExecStatus.SINGLE_TUPLE:
+            self.tag = (result.command_status or b"").decode()
             await self._connection.wait(fetch_many(self._connection.pgconn))
             return None
         self._transformer.set_pgresult(result, set_loaders=not self._has_loaders)

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from tailgate.gateway.ksqldb.server.http import limits
+from tailgate.gateway.asgi import limits
 
-log = logging.getLogger("tailgate.ksqldb")
+log = logging.getLogger("tailgate.http")
 
 
 class Streamed(StreamingResponse):
     """A response with parts. `duplex`: the parts read the body of the request, and so notice themselves that the client is gone."""
 
-    def __init__(self, parts: AsyncGenerator[bytes, None], type: str, *, duplex: bool = False) -> None:
-        super().__init__(parts, media_type=type)
+    def __init__(
+        self, parts: AsyncGenerator[bytes, None], type: str, headers: Mapping[str, str] | None = None, *, duplex: bool = False
+    ) -> None:
+        super().__init__(parts, media_type=type, headers=headers)
         self._parts, self._duplex = parts, duplex
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,6 +63,21 @@ class Failure(Response):
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(_drained(receive), limits.BODY_S)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def begun(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Waits for the first part, so that an error before it becomes the response. Returns all parts."""
+    first = await anext(parts)
+
+    async def all_parts() -> AsyncGenerator[bytes, None]:
+        try:
+            yield first
+            async for part in parts:
+                yield part
+        finally:
+            await parts.aclose()
+
+    return all_parts()
 
 
 async def _drained(receive: Receive) -> None:

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from tailgate.gateway.ksqldb.server.http import errors
-from tailgate.gateway.ksqldb.server.http.errors import ApiError
-from tailgate.gateway.ksqldb.server.sessions import Caller, caller
+from tailgate.gateway.asgi import refusals
+from tailgate.gateway.asgi.refusals import Refused
+from tailgate.gateway.asgi.sessions import Caller, caller
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
@@ -29,10 +29,10 @@ class Access:
         header = request.headers.get("authorization")
         near = self.insecure or (request.client is not None and _is_local(request.client.host))
         if not near and request.url.scheme != "https":
-            raise ApiError(errors.FORBIDDEN, "Use HTTPS")
+            raise Refused(refusals.FORBIDDEN, "Use HTTPS")
         if header is None:
             if not near:
-                raise ApiError(errors.UNAUTHORIZED, "Unauthorized: use Basic authentication")
+                raise Refused(refusals.UNAUTHORIZED, "Unauthorized: use Basic authentication")
             self._check_site(request)
         return caller(header)
 
@@ -40,10 +40,14 @@ class Access:
         """Raises 403 for a request that a page of another site may have caused: its owner has no password here."""
         host = request.url.hostname or ""
         if not self.insecure and host not in LOCAL_HOSTS:
-            raise ApiError(errors.FORBIDDEN, f"The host {host} is not one of this machine")
+            raise Refused(refusals.FORBIDDEN, f"The host {host} is not one of this machine")
+        self.check_origin(request)
+
+    def check_origin(self, request: Request) -> None:
+        """Raises 403 for a request of a page of another site."""
         origin = request.headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != request.url.netloc:
-            raise ApiError(errors.FORBIDDEN, f"Requests of pages of {origin} are not accepted")
+            raise Refused(refusals.FORBIDDEN, f"Requests of pages of {origin} are not accepted")
 
 
 def _is_local(host: str) -> bool:

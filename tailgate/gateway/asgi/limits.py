@@ -1,0 +1,16 @@
+"""The limits of HTTP servers that are clients of the gateway."""
+
+from __future__ import annotations
+
+BODY_BYTES_MAX = 4 << 20  # of a request, as of a statement in PostgreSQL's protocol; of a row in a stream of inserts
+HEADER_BYTES_MAX = 16 << 10
+BODY_S = 30.0  # wait for the next part of a request's body
+SLOW_S = 30.0  # wait until a client reads; a slower one is disconnected
+IDLE_S = 60  # of a connection without requests
+HTTP2_STREAMS_MAX = 100  # of one HTTP/2 connection
+SESSIONS_IDLE_MAX = 32  # idle sessions of the gateway that are kept for later requests
+SESSION_IDLE_S = 60.0  # after which such a session is closed
+SESSION_S = 60.0  # after which it is not used again, so that a changed password takes effect
+CONNECT_S = 10  # wait for the gateway
+ROWS_BYTES = 32 << 10  # of rows that are sent together
+STOP_S = 3.0  # wait for running requests when the server stops
