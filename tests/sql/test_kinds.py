@@ -42,6 +42,7 @@ def test_each_statement_returns_rows_or_a_tag() -> None:
         "DropRole",
         "Grant",
         "GrantRole",
+        "Merge",
         "Vacuum",
     }
     assert {kind.statement.__name__ for kind in TABLE if not kind.rows and not kind.tag} == computed

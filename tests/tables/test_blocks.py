@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from tailgate.gateway.execute.tables import changes
 from tailgate.lake.folder import Lake
 from tests.tables.test_crash import engine
 from tests.tables.world import Served, World
@@ -248,3 +250,20 @@ def test_killed_at_every_step_of_a_commit(tmp_path: Path) -> None:
     finally:
         served.close()
         child.stop(timedelta(seconds=1))
+
+
+def test_a_table_that_is_committed_while_a_block_creates_another(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of CREATE TABLE AS belong to the table of the block."""
+    with connect(world) as first, connect(world) as second:
+        define = changes.define
+
+        async def defined_late(session: Any, bound: Any, text: str) -> Any:
+            await asyncio.to_thread(second.execute, "CREATE TABLE other (a text)")
+            return await define(session, bound, text)
+
+        monkeypatch.setattr(changes, "define", defined_late)
+        first.execute("BEGIN")
+        first.execute("CREATE TABLE own AS SELECT 1 AS n")
+        first.execute("COMMIT")
+        assert first.execute("SELECT n FROM own").fetchall() == [(1,)]
+        assert first.execute("SELECT * FROM other").fetchall() == []

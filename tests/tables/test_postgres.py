@@ -28,6 +28,7 @@ SCRIPTS = (
     "blocks",
     "maintenance",
     "temporary",
+    "merge",
 )
 
 # intended differences: statement → the part of the answer that differs

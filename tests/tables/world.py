@@ -68,7 +68,7 @@ class Engine:
             table=self.change_table,
             sequence=self.sequence,
             plan=self._statements.planning.plan_in_block,
-            block=self._commits,
+            block=self.commit_block,
         )
         self.control = Control(answers)
         self.control.start()
@@ -115,6 +115,10 @@ class Engine:
     def change_table(self, body: bytes, client: object) -> dict[str, Any]:
         with self._boundary:
             return self._statements.change_table(self.writes.accepted, body, client)  # type: ignore[arg-type]
+
+    def commit_block(self, body: bytes, client: object) -> dict[str, Any]:
+        with self._boundary:  # first, as for statements
+            return self._commits(body, client)  # type: ignore[arg-type]
 
     def sequence(self, body: bytes, client: object) -> dict[str, Any]:
         with self._boundary:

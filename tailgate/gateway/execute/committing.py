@@ -27,7 +27,7 @@ from tailgate.gateway.session.transactions import State
 from tailgate.gateway.writes.evaluation import Effect, Evaluation, immediate
 from tailgate.gateway.writes.insert_groups import ALL_ALONE, MEMBER_ROWS_MAX, Sent, evaluate
 from tailgate.gateway.writes.pending import Pending
-from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, TruncatePlan, WritePlan
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WritePlan
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.lake.catalog import Item, MaterializedView
 from tailgate.lake.catalog.schemas import is_temporary
@@ -53,6 +53,8 @@ def verb(write: WritePlan) -> str:
             return "INSERT"
         case ChangePlan(updates=updates):
             return "UPDATE" if updates else "DELETE"
+        case MergePlan():
+            return "MERGE"
         case TruncatePlan():
             return "TRUNCATE"
 

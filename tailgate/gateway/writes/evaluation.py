@@ -24,7 +24,8 @@ from tailgate.gateway.writes.constraints.keys import all_hashes, existing, moved
 from tailgate.gateway.writes.constraints.references import References
 from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable
 from tailgate.gateway.writes.constraints.violations import Violations, of_row
-from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, TruncatePlan, WritePlan
+from tailgate.gateway.writes.merging import merge
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WritePlan
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Catalog, Item, Table
@@ -113,6 +114,8 @@ class Evaluation:
                 return self.insert(write, rows)
             case ChangePlan():
                 return self.change(write)
+            case MergePlan():
+                return merge(self, write)
             case TruncatePlan():
                 return self.truncate(write)
 
@@ -220,10 +223,10 @@ class Evaluation:
         arbiters = [key for key in rules.keys if write.conflict == "nothing" and write.arbiter in (None, key)]
         skipped = self._skipped(table, arbiters, rows)
         new_rows = rows.filter(pa.array(~skipped)) if skipped.any() else rows
-        self._check_unique(rules, [key for key in rules.keys if key not in arbiters], rows, new_rows)
+        self.check_unique(rules, [key for key in rules.keys if key not in arbiters], rows, new_rows)
         return Inserted.of(new_rows)
 
-    def _check_unique(self, rules: Rules, checked: Sequence[Key], rows: pa.Table, new_rows: pa.Table) -> None:
+    def check_unique(self, rules: Rules, checked: Sequence[Key], rows: pa.Table, new_rows: pa.Table) -> None:
         """Raises the error of the first row that violates NOT NULL, CHECK or, if it is not skipped, one of these keys."""
         first: tuple[int, int] | None = None
         for number, key in enumerate(checked):
@@ -274,8 +277,8 @@ class Evaluation:
         is_fresh[places] = False
         fresh = rows.filter(pa.array(is_fresh))
         self.violations.allowed(rules, new)
-        self._check_unique(rules, [key for key in rules.keys if key != arbiter], fresh, fresh)
-        self._moved_keys(rules, old, new, fresh)
+        self.check_unique(rules, [key for key in rules.keys if key != arbiter], fresh, fresh)
+        self.check_moved(rules, old, new, fresh)
         order = np.argsort(np.concatenate([np.flatnonzero(is_fresh), passing.column(0).to_numpy()]), kind="stable")
         return Inserted(fresh, old, new, pa.concat_tables([fresh, new]).take(pa.array(order)))
 
@@ -291,14 +294,14 @@ class Evaluation:
         """Evaluates an UPDATE or DELETE."""
         table, rules = write.table, write.own
         width = len(table.columns)
-        matches = self._once(table, self.query(write.rows))
+        matches = self.once(table, self.query(write.rows))
         weights = matches.column(width).to_numpy()
         old = fitted(matches.select(range(width)), table.columns)
         new = None
         if write.updates:
             new = fitted(matches.select(range(width + 1, 2 * width + 1)), table.columns)
             self.violations.allowed(rules, new)
-            self._moved_keys(rules, old, new, new.slice(0, 0))
+            self.check_moved(rules, old, new, new.slice(0, 0))
         reads = set(write.rows.scans) - {INCOMING}
         if table.key is not None and write.pinned and write.rows.scans.count(table.id) == 1:
             reads.discard(table.id)
@@ -313,11 +316,16 @@ class Evaluation:
         else:
             references.update(table, old, new, weights)
         references.check()
-        postponed = frozenset(references.postponed)
-        keys = joined(references.hashes)
-        return Effect(int(weights.sum()), references.changes, keys, frozenset(reads), returned, write.rules, postponed)
+        return self.effect(int(weights.sum()), references, frozenset(reads), write.rules, returned)
 
-    def _once(self, table: Item, matches: pa.Table) -> pa.Table:
+    def effect(
+        self, count: int, references: References, reads: frozenset[int], rules: RulesByTable, returned: pa.Table | None = None
+    ) -> Effect:
+        """Returns the effect of changes whose foreign keys have been checked."""
+        postponed = frozenset(references.postponed)
+        return Effect(count, references.changes, joined(references.hashes), reads, returned, rules, postponed)
+
+    def once(self, table: Item, matches: pa.Table) -> pa.Table:
         """Returns each table row once if FROM joins it several times: the first match.
 
         PostgreSQL takes an unspecified match.
@@ -334,7 +342,7 @@ class Evaluation:
             self.cursor.unregister("__found")
         return matches if len(firsts) == rows else matches.take(pa.array(firsts))
 
-    def _moved_keys(self, rules: Rules, old: pa.Table, new: pa.Table, fresh: pa.Table) -> None:
+    def check_moved(self, rules: Rules, old: pa.Table, new: pa.Table, fresh: pa.Table) -> None:
         """Raises 23505 if a changed key equals that of another row."""
         for key in rules.keys:
             if all(old.column(k).equals(new.column(k)) for k in key.columns):

@@ -19,10 +19,11 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import TEXT, UNKNOWN, Field, Type
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
+from tailgate.sql.binder.writes.merges import Merges
 from tailgate.sql.binder.writes.writes import Writes
-from tailgate.sql.plan.writes import INCOMING, ChangeRows, InsertRows
+from tailgate.sql.plan.writes import INCOMING, ChangeRows, InsertRows, MergeRows
 
-Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Truncate
+Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Merge | s.Truncate
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,32 @@ class ChangePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class MergePlan:
+    """A rendered `sql.plan.writes.MergeRows`."""
+
+    table: Table
+    rows: Query
+    actions: tuple[str, ...]
+    parameters: tuple[Type, ...]
+    demands: tuple[Demand, ...]
+    rules: RulesByTable
+
+    @property
+    def size(self) -> int:
+        return self.rows.size + size(self.rules)
+
+    @property
+    def own(self) -> Rules:
+        """Returns the rules of the table."""
+        return self.rules[self.table.id]
+
+    @property
+    def relations(self) -> frozenset[int]:
+        """Returns all relations that its evaluation reads."""
+        return frozenset(self.rows.scans) | relations(self.rules)
+
+
+@dataclass(frozen=True, slots=True)
 class TruncatePlan:
     """A rendered `sql.plan.writes.TruncateTables`."""
 
@@ -107,7 +134,7 @@ class TruncatePlan:
     cascaded: tuple[str, ...]
 
 
-WritePlan: TypeAlias = InsertPlan | ChangePlan | TruncatePlan
+WritePlan: TypeAlias = InsertPlan | ChangePlan | MergePlan | TruncatePlan
 
 
 def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, compact: bool = False) -> tuple[tuple[Field, ...] | None, WritePlan]:
@@ -123,6 +150,8 @@ def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, compact: b
         case s.Delete():
             change = _change_plan(binder.delete(statement), compact=compact)
             return change.returning, change
+        case s.Merge():
+            return None, _merge_plan(Merges(catalog, declared(oids)).merge(statement), compact=compact)
         case s.Truncate():
             write = binder.truncate(statement)
             return None, TruncatePlan(write.tables, write.parameters, write.demands, rendered(write.rules, compact=compact), write.cascaded)
@@ -159,6 +188,14 @@ def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
     return ChangePlan(
         write.table, rows, write.updates, write.pinned, write.returning, parameter_types(write.parameters), write.demands, rules
     )
+
+
+def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
+    rows, rules = numbered(write.rows, len(write.parameters), compact=compact), rendered(write.rules, compact=compact)
+    if rows.calls:
+        hint = "Use INSERT … ON CONFLICT, or name the column and its value."
+        raise FeatureNotSupported(f"{rows.calls[0].name} in MERGE is not supported", hint=hint)
+    return MergePlan(write.table, rows, write.actions, parameter_types(write.parameters), write.demands, rules)
 
 
 def parameter_types(parameters: tuple[Type, ...]) -> tuple[Type, ...]:

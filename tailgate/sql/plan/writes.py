@@ -1,4 +1,4 @@
-"""Bound INSERT, COPY, UPDATE, DELETE and TRUNCATE: the table, and plans for the changes and RETURNING.
+"""Bound INSERT, COPY, UPDATE, DELETE, MERGE and TRUNCATE: the table, and plans for the changes and RETURNING.
 
 In these plans the relation `INCOMING` contains the rows to insert: the columns of the table, then
 `place`, the position of the row in the statement, from 0. The executor of a plan provides it.
@@ -9,7 +9,7 @@ In these plans the relation `INCOMING` contains the rows to insert: the columns 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog import Table
 from tailgate.lake.catalog.formats import ReferentialAction
@@ -85,6 +85,22 @@ class ChangeRows:
 
 
 @dataclass(frozen=True, slots=True)
+class MergeRows:
+    """A bound MERGE.
+
+    `rows`: one row per row of the source for which a clause has an action: the old columns and their number of copies (int8; all NULL
+    without a match), the number of the clause from 0, then the new columns. `actions`: of each clause.
+    """
+
+    table: Table
+    rows: Relation
+    actions: tuple[Literal["update", "delete", "insert", "nothing"], ...]
+    parameters: tuple[Type, ...] = ()
+    demands: tuple[Demand, ...] = ()
+    rules: tuple[TableRules, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TruncateTables:
     """A bound TRUNCATE. `rules`: of each table. `cascaded`: the names of the tables that CASCADE adds, for notices."""
 
@@ -99,4 +115,4 @@ class TruncateTables:
         return tuple(Demand("TRUNCATE", table.id) for table in self.tables)
 
 
-BoundWrite: TypeAlias = InsertRows | ChangeRows | TruncateTables
+BoundWrite: TypeAlias = InsertRows | ChangeRows | MergeRows | TruncateTables

@@ -72,6 +72,28 @@ def _tokens(text: str, dialect: Dialect) -> tuple[Token, ...]:
     return other if other[-1].kind == "end" else row
 
 
+def names_database(text: str, database: str) -> bool:
+    """Returns whether names in the text may have this database as their first part."""
+    return f"{database}." in text or f'{database}".' in text
+
+
+def without_database(text: str, database: str) -> str:
+    """Returns the text with spaces in place of the current database in names like database.schema.relation.
+
+    Positions in the text stay the same. Names in another database remain, and are refused.
+
+    >>> without_database('SELECT * FROM "shop".public.t, other.public.t', "shop")
+    'SELECT * FROM        public.t, other.public.t'
+    """
+    row = tokens(text)
+    for i in range(len(row) - 4):
+        first, dot, _, second_dot, _ = row[i : i + 5]
+        is_name = first.kind in ("word", "quoted") and first.value == database
+        if is_name and dot.value == second_dot.value == "." and (i == 0 or row[i - 1].value != "."):
+            text = text[: first.position] + " " * (dot.end - first.position) + text[dot.end :]
+    return text
+
+
 def parse(text: str | StatementText, dialect: Dialect = "auto") -> Statement:
     """Parses a text with one statement, optionally followed by semicolons.
 

@@ -83,7 +83,7 @@ from tailgate.sql.statements.session_statements import (
 )
 from tailgate.sql.statements.tables import AlterTable, Checkpoint, Cluster, CreateTable, Lock, Refresh, Reindex, Vacuum
 from tailgate.sql.statements.values import Empty
-from tailgate.sql.statements.writes import CopyFrom, CreateTableAs, Delete, Insert, Truncate, Update
+from tailgate.sql.statements.writes import CopyFrom, CreateTableAs, Delete, Insert, Merge, Truncate, Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +105,5 @@ Statement: TypeAlias = (
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb
-    | PullKsqldb | InsertMessage | InsertStream | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock
+    | PullKsqldb | InsertMessage | InsertStream | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
 )  # fmt: skip

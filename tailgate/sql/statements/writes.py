@@ -132,6 +132,31 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class MergeClause:
+    """WHEN [NOT] MATCHED [AND condition] THEN action. `columns`, `row` and `overriding`: of INSERT; a `row` of None is DEFAULT VALUES."""
+
+    matched: bool
+    condition: Expression | None
+    action: Literal["update", "delete", "insert", "nothing"]
+    assignments: tuple[Assignment, ...] = ()
+    columns: tuple[ColumnName, ...] = ()
+    row: tuple[InsertValue, ...] | None = None
+    overriding: Literal["", "system", "user"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """MERGE INTO table USING source ON condition clause …"""
+
+    table: Name
+    source: exp.Expr = field(compare=False, repr=False)
+    condition: Expression
+    clauses: tuple[MergeClause, ...]
+    alias: str | None = None
+    ctes: exp.With | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Truncate:
     """TRUNCATE name, … [RESTART IDENTITY | CONTINUE IDENTITY] [CASCADE | RESTRICT]."""
 

@@ -31,6 +31,7 @@ from tailgate.lake.control import NEW_TABLE, FilledTable, Part, StatementRequest
 from tailgate.lake.log.entry import stream
 from tailgate.lake.tables.weights import net
 from tailgate.lake.types import arrow_schema
+from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.tables import indexes
@@ -105,8 +106,9 @@ async def _in_block(session: Session, bound: Bound, statement: s.CreateTableAs |
         return change
     before = session.naming.durable.items
     await define(session, bound, change.sql)
-    created = [i for i in session.naming.durable.each(Table) if i.id not in before] if change.table == NEW_TABLE else []
-    table = created[0] if created else session.naming.durable.expect(Table, change.table)
+    after = session.naming.durable  # may also have tables that other transactions have committed meanwhile
+    new = next(id for id in after.items if is_local(id) and id not in before) if change.table == NEW_TABLE else change.table
+    table = after.expect(Table, new)
     snapshot = session.transaction.snapshot(session.serving)
     assert snapshot is not None
     await add_rows(session, table, change.rows, change.reads, snapshot.inbox)

@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE and TRUNCATE in a session: bound once, then run."""
+"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE in a session: bound once, then run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS, LongWrite
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import plans
-from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, TruncatePlan, Write, WritePlan
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, Write, WritePlan
 
 
 async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oids: Sequence[int]) -> Bound:
@@ -37,6 +37,8 @@ async def begin(session: Session, bound: Bound, statement: Write | LongWrite, va
             word = "INSERT 0"
         case ChangePlan(updates=updates):
             word = "UPDATE" if updates else "DELETE"
+        case MergePlan():
+            word = "MERGE"
         case TruncatePlan(cascaded=cascaded):
             for name in cascaded:
                 session.notice(f'truncate cascades to table "{name}"')

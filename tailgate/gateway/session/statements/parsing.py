@@ -13,7 +13,8 @@ from tailgate.gateway.workers.pool import Workers
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb.dialect import Dialect
-from tailgate.sql.statements import Delete, Empty, Insert, QueryText, Select, Statement, StatementText, Update, parse, split
+from tailgate.sql.statements import Delete, Empty, Insert, Merge, QueryText, Select, Statement, StatementText, Update, parse, split
+from tailgate.sql.statements.parsing import names_database, without_database
 
 KEPT_BYTES = 32 << 20  # of cached statements
 KEPT_CHARACTERS_MAX = 20_000  # longer texts are not cached
@@ -23,7 +24,7 @@ LONG_CHARACTERS = 8_000  # longer texts are always parsed in another process: th
 
 @dataclass(frozen=True, slots=True)
 class LongWrite:
-    """An INSERT, UPDATE or DELETE that was parsed in another process, and is also bound there, from its text."""
+    """An INSERT, UPDATE, DELETE or MERGE that was parsed in another process, and is also bound there, from its text."""
 
     verb: str
 
@@ -43,20 +44,26 @@ class StatementCache:
     def find(self, text: str) -> Parts | None:
         return self.cache.get(text)
 
-    async def read(self, text: str, dialect: Dialect = "auto") -> Parts:
-        """Returns all statements of a text in order, without empty ones. Raises 42601 for a syntax error."""
-        key = text if dialect == "auto" else f"{dialect}\0{text}"
+    async def read(self, text: str, dialect: Dialect = "auto", database: str = "") -> Parts:
+        """Returns all statements of a text in order, without empty ones. Raises 42601 for a syntax error.
+
+        `database`: the current one, which names may have as their first part.
+        """
+        database = database if names_database(text, database) else ""
+        key = text if dialect == "auto" and not database else f"{dialect}\0{database}\0{text}"
         parts = self.cache.get(key)
         if parts is None:
-            in_worker = partial(read_in_worker, text, dialect)
-            parts = await self._workers.run_bounded(read, text, dialect, in_worker=in_worker, long=len(text) > LONG_CHARACTERS)
+            long, in_worker = len(text) > LONG_CHARACTERS, partial(read_in_worker, text, dialect, database)
+            parts = await self._workers.run_bounded(read, text, dialect, database, in_worker=in_worker, long=long)
             if len(text) <= KEPT_CHARACTERS_MAX and not _SECRET.search(text):
                 self.cache.put(key, parts, len(text) * TREE_FACTOR)
         return parts
 
 
-def read(text: str, dialect: Dialect = "auto") -> Parts:
+def read(text: str, dialect: Dialect = "auto", database: str = "") -> Parts:
     """Splits and parses a text. Positions in errors refer to the whole text."""
+    if database:
+        text = without_database(text, database)
     out: list[tuple[ParsedStatement, StatementText]] = []
     for part in split(text, dialect):
         try:
@@ -75,13 +82,13 @@ def read(text: str, dialect: Dialect = "auto") -> Parts:
     return tuple(out)
 
 
-def read_in_worker(text: str, dialect: Dialect = "auto") -> Parts:
+def read_in_worker(text: str, dialect: Dialect = "auto", database: str = "") -> Parts:
     """Parses a text in another process. Omits the parse trees of writes, which are larger than the text."""
-    return tuple((cast(ParsedStatement, _light(statement)), part) for statement, part in read(text, dialect))
+    return tuple((cast(ParsedStatement, _light(statement)), part) for statement, part in read(text, dialect, database))
 
 
 def _light(value: Any) -> Any:
-    if isinstance(value, Insert | Update | Delete):
+    if isinstance(value, Insert | Update | Delete | Merge):
         return LongWrite(type(value).__name__.upper())
     if is_dataclass(value) and not isinstance(value, type):
         inner = {f.name: getattr(value, f.name) for f in fields(value) if f.name in ("statement", "target")}

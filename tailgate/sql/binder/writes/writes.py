@@ -140,10 +140,7 @@ class Writes:
         for row in lists:
             if len(row) != width:
                 raise SyntaxError_("VALUES lists must all be the same length", position=_place(row[0]))
-        if width > len(targets):
-            raise SyntaxError_("INSERT has more expressions than target columns", position=_place(lists[0][len(targets)]))
-        if columns and width < len(targets):
-            raise SyntaxError_("INSERT has more target columns than expressions", position=columns[width].position)
+        self._check_width(lists[0], targets, columns)
         binder = Expressions(Scope(), self.level, "VALUES", aggregates=False)
         defaults = {i: self._default(table, i) for i in range(len(table.columns))}
         rows = []
@@ -152,6 +149,13 @@ class Writes:
             rows.append(tuple(values.get(i, defaults[i]) for i in range(len(table.columns))))
         fields = fields_of(table.columns, rows)
         return values_plan(tuple(self._level(row, fields) for row in rows), fields)
+
+    def _check_width(self, row: tuple[InsertValue, ...], targets: tuple[int, ...], columns: tuple[ColumnName, ...]) -> None:
+        """Raises 42601 if a row of VALUES has another number of values than the statement has columns."""
+        if len(row) > len(targets):
+            raise SyntaxError_("INSERT has more expressions than target columns", position=_place(row[len(targets)]))
+        if columns and len(row) < len(targets):
+            raise SyntaxError_("INSERT has more target columns than expressions", position=columns[len(row)].position)
 
     def _level(self, row: tuple[Scalar, ...], fields: tuple[Field, ...]) -> tuple[Scalar, ...]:
         """Casts a row of VALUES to the common types of all rows, which differ only in scale."""

@@ -250,7 +250,7 @@ def explain(cursor: Parser) -> Explain:
     elif cursor.at_word("subscribe"):
         target = subscribe(cursor)
     else:
-        for word in ("insert", "update", "delete"):
+        for word in ("insert", "update", "delete", "merge"):
             if cursor.at_word(word):
                 raise FeatureNotSupported(f"EXPLAIN of {word.upper()} is not supported", hint="EXPLAIN its query.", position=start)
         target = select(cursor)

@@ -10,7 +10,6 @@ from tailgate.sql.grammar.parser import Parser
 
 # first words → hint; the longest match counts
 STATEMENTS: dict[tuple[str, ...], str | None] = {
-    ("merge",): "Use INSERT … ON CONFLICT.",
     ("alter",): None,
     ("call",): None,
     ("do",): None,
@@ -62,7 +61,7 @@ SHOWINGS: dict[tuple[str, ...], str | None] = {
 }
 
 
-POSTGRESQL = frozenset("alter call comment do listen load merge notify".split())
+POSTGRESQL = frozenset("alter call comment do listen load notify".split())
 
 
 def _longest_match(cursor: Parser, table: dict[tuple[str, ...], str | None]) -> tuple[str, ...] | None:

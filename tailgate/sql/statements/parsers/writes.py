@@ -1,6 +1,6 @@
-"""Parses INSERT, UPDATE, DELETE and TRUNCATE.
+"""Parses INSERT, UPDATE, DELETE, MERGE and TRUNCATE.
 
-Source: PostgreSQL 15, "INSERT", "UPDATE", "DELETE", "TRUNCATE"; gram.y, InsertStmt, UpdateStmt, DeleteStmt.
+Source: PostgreSQL 15, "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE"; gram.y, InsertStmt, UpdateStmt, DeleteStmt, MergeStmt.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from tailgate.sql.statements.writes import (
     Expression,
     Insert,
     InsertValue,
+    Merge,
+    MergeClause,
     OnConflict,
     ReturningItem,
     Truncate,
@@ -33,11 +35,11 @@ from tailgate.sql.statements.writes import (
 )
 
 
-def after_with(cursor: Parser) -> Insert | Update | Delete | None:
-    """Parses WITH … {INSERT | UPDATE | DELETE}. Returns None and consumes nothing for a query."""
+def after_with(cursor: Parser) -> Insert | Update | Delete | Merge | None:
+    """Parses WITH … {INSERT | UPDATE | DELETE | MERGE}. Returns None and consumes nothing for a query."""
     start = cursor.index
     clause = queries.with_clause(cursor)
-    for word, reader in (("insert", insert), ("update", update), ("delete", delete)):
+    for word, reader in (("insert", insert), ("update", update), ("delete", delete), ("merge", merge)):
         if cursor.at_word(word):
             return replace(reader(cursor), ctes=clause)
     cursor.index = start
@@ -59,10 +61,7 @@ def insert(cursor: Parser) -> Insert:
     columns: tuple[ColumnName, ...] = ()
     if cursor.at("(") and not at_query(cursor):
         columns = _columns(cursor)
-    overriding: Literal["", "system", "user"] = ""
-    if cursor.accept_word("overriding"):
-        overriding = "system" if cursor.accept_word("system") else "user"
-        cursor.expect_word(*(("user",) if overriding == "user" else ()), "value")
+    overriding = _overriding(cursor)
     rows: tuple[tuple[InsertValue, ...], ...] | QueryText | None = None
     if cursor.accept_word("default", "values"):
         pass
@@ -76,6 +75,15 @@ def insert(cursor: Parser) -> Insert:
     else:
         rows = query(cursor)
     return Insert(this, rows, columns, alias, _conflict(cursor), _returning(cursor), overriding=overriding)
+
+
+def _overriding(cursor: Parser) -> Literal["", "system", "user"]:
+    """Parses [OVERRIDING {SYSTEM | USER} VALUE]."""
+    if not cursor.accept_word("overriding"):
+        return ""
+    system = cursor.accept_word("system")
+    cursor.expect_word(*(() if system else ("user",)), "value")
+    return "system" if system else "user"
 
 
 def _columns(cursor: Parser) -> tuple[ColumnName, ...]:
@@ -222,6 +230,53 @@ def delete(cursor: Parser) -> Delete:
     alias = _alias(cursor, "using", "where", "returning")
     sources = _sources(cursor) if cursor.accept_word("using") else ()
     return Delete(this, alias, sources, where(cursor), _returning(cursor))
+
+
+def merge(cursor: Parser) -> Merge:
+    """Parses MERGE."""
+    cursor.expect_word("merge", "into")
+    cursor.accept_word("only")
+    this = relation_name(cursor)
+    alias = _alias(cursor, "using")
+    cursor.expect_word("using")
+    source = joins.table(cursor)
+    cursor.expect_word("on")
+    at = cursor.position
+    condition = Expression(cursor.expression(), since(cursor, at))
+    clauses = [_merge_clause(cursor)]
+    while cursor.at_word("when"):
+        clauses.append(_merge_clause(cursor))
+    return Merge(this, source, condition, tuple(clauses), alias)
+
+
+def _merge_clause(cursor: Parser) -> MergeClause:
+    """Parses WHEN [NOT] MATCHED [AND condition] THEN action."""
+    cursor.expect_word("when")
+    matched = not cursor.accept_word("not")
+    cursor.expect_word("matched")
+    condition = None
+    if cursor.accept_word("and"):
+        at = cursor.position
+        condition = Expression(cursor.expression(), since(cursor, at))
+    cursor.expect_word("then")
+    if cursor.accept_word("do", "nothing"):
+        return MergeClause(matched, condition, "nothing")
+    if matched and cursor.accept_word("delete"):
+        return MergeClause(matched, condition, "delete")
+    if matched:
+        cursor.expect_word("update")
+        cursor.expect_word("set")
+        return MergeClause(matched, condition, "update", _assignments(cursor))
+    cursor.expect_word("insert")
+    columns = _columns(cursor) if cursor.at("(") else ()
+    overriding = _overriding(cursor)
+    if not columns and not overriding and cursor.accept_word("default", "values"):
+        return MergeClause(matched, condition, "insert")
+    cursor.expect_word("values")
+    cursor.expect("(")
+    row = tuple(cursor.listed(_value_or_default))
+    cursor.expect(")")
+    return MergeClause(matched, condition, "insert", (), columns, row, overriding)
 
 
 def truncate(cursor: Parser) -> Truncate:
