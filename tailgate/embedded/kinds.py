@@ -113,7 +113,18 @@ def _protobuf_cannot_read(reader: Schema, writer: Schema) -> list[str]:
     return problems
 
 
+def _json(texts: Iterable[str]) -> Any:
+    """Returns the last of several JSON schemas."""
+    schema: Any = None
+    for text in texts:
+        schema = json.loads(text)
+        if not isinstance(schema, dict | bool):
+            raise ValueError("a JSON schema is an object or a boolean")
+    return schema
+
+
 KINDS = {
     "AVRO": Kind(_avro, _avro_content, _avro_cannot_read),
+    "JSON": Kind(_json, json.loads, lambda reader, writer: []),  # their compatibility is not checked
     "PROTOBUF": Kind(_protobuf, lambda text: " ".join(text.split()), _protobuf_cannot_read),
 }

@@ -112,7 +112,9 @@ def settings(item: Sink, opened: Opened = without_secrets) -> Settings:
 
 
 def _serde(format: SinkFormat) -> Serde | None:
-    return Serde(format.name, format.delimiter, format.wrapped) if format.type == "ksqldb" else None
+    if format.type != "ksqldb":
+        return None
+    return Serde(format.name, format.delimiter, format.wrapped, format.schema_name, format.nullable)
 
 
 def brokers(text: str) -> str:

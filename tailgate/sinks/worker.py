@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from tailgate.formats import registry
 from tailgate.formats.events.schemas import Part, schema
-from tailgate.formats.ksqldb import avro as ksqldb_avro
+from tailgate.formats.ksqldb import serde as serdes
 from tailgate.formats.ksqldb.serde import Serde
 from tailgate.lake.catalog import Item, Sink
 from tailgate.lake.catalog.secrets import without_secrets
@@ -30,7 +31,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.readers import reading
 from tailgate.lake.types import Field
-from tailgate.sinks import consistency, registry
+from tailgate.sinks import consistency
 from tailgate.sinks.consistency import Mark
 from tailgate.sinks.envelope import Encoder, Event
 from tailgate.sinks.failures import Fenced, Replaced
@@ -181,27 +182,31 @@ class Worker(threading.Thread):
         columns = self._relation.columns
         is_stream = chosen.value_format == "ksqldb" and chosen.envelope == "none"
 
-        def register(part: str, of: dict[str, object] | str) -> int:
+        def register(part: str, of: registry.Schema) -> int:
             subject = f"{chosen.topic}-{part}"
             if part in chosen.compatibility:
                 registry.compatibility(chosen.registry, chosen.registry_access, subject, chosen.compatibility[part])
             return registry.register(chosen.registry, chosen.registry_access, subject, of)
 
-        def ksqldb_value(serde: Serde) -> Form:
-            positions = value_positions(columns, chosen.key, is_stream=is_stream)
-            record = [ksqldb.named(columns[i]) for i in positions]
-            id = register("value", ksqldb_avro.schema(record)) if serde.name in ksqldb.WITH_SCHEMA else None
-            return ksqldb.KsqldbValue(serde, chosen.key, is_stream=is_stream, schema_id=id)
+        def of_ksqldb(part: Part, columns: Sequence[Field], serde: Serde) -> Form:
+            types = ksqldb.types_of(self._relation)
+            if part == "key":
+                record = ksqldb.key_columns(columns)
+            else:
+                record = [columns[i] for i in value_positions(columns, chosen.key, is_stream=is_stream)]
+            of_registry = serdes.schema(serde, ksqldb.named(record, types))
+            id = None if of_registry is None else register(part, of_registry)
+            if part == "key":
+                return ksqldb.KsqldbKey(serde, types, id)
+            return ksqldb.KsqldbValue(serde, chosen.key, types, is_stream=is_stream, schema_id=id)
 
         def form(kind: str, part: Part, columns: Sequence[Field], name: str) -> Form:
             if kind == "json":
                 return row_formats.Json()
-            if kind == "ksqldb" and part == "key":
-                assert chosen.key_serde is not None
-                return ksqldb.KsqldbKey(chosen.key_serde)
             if kind == "ksqldb":
-                assert chosen.value_serde is not None
-                return ksqldb_value(chosen.value_serde)
+                serde = chosen.key_serde if part == "key" else chosen.value_serde
+                assert serde is not None
+                return of_ksqldb(part, columns, serde)
             if kind == "text":
                 return row_formats.Text()
             id = register(part, schema(kind, part, columns, chosen.envelope, name))

@@ -140,7 +140,7 @@ def test_misses_have_confluents_codes(client: SchemaRegistryClient) -> None:
     with refused(42201):
         client.register_schema("s", avro("not even JSON"))
     with refused(42201):
-        client.register_schema("s", Schema("{}", "JSON"))
+        client.register_schema("s", Schema("[]", "JSON"))
 
 
 def test_compatibility_by_level(client: SchemaRegistryClient) -> None:
@@ -216,7 +216,7 @@ def test_modes_and_the_rest_of_the_tour(own: Registry, client: SchemaRegistryCli
     assert call(own, "DELETE", "/mode/s") == (200, {"mode": "READONLY"})
     client.register_schema("s", avro(USER))
     assert client.get_contexts() == ["."]
-    assert client.get_schema_types() == ["AVRO", "PROTOBUF"]
+    assert client.get_schema_types() == ["AVRO", "JSON", "PROTOBUF"]
     assert call(own, "GET", "/associations/resources/-/s?resourceType=topic&associationType=value")[0] == 404
     assert call(own, "GET", "/nowhere") == (404, {"error_code": 404, "message": "HTTP 404: GET /nowhere"})
     assert call(own, "DELETE", "/subjects")[0] == 405

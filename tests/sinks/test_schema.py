@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from tailgate.formats.events import avro as schema
+from tailgate.formats.wire import header
 from tailgate.lake import types
 from tailgate.lake.types import FACTS, Field, Type
 from tailgate.sinks.formats import avro
@@ -205,7 +206,7 @@ def test_null_where_none_may_be_is_refused() -> None:
 
 
 def test_the_header_is_confluents() -> None:
-    assert avro.header(258) == b"\x00\x00\x00\x01\x02"
+    assert header(258) == b"\x00\x00\x00\x01\x02"
 
 
 def test_chunks_and_other_arrow_forms_are_converted() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tailgate.embedded.registry import Registry
+from tailgate.formats import registry as registering
 from tailgate.lake.catalog import Sink
 from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.errors import TailgateError
-from tailgate.sinks import registry as registering
 from tailgate.sinks.settings import Settings, settings
 
 OPTIONS: dict[str, Any] = {"brokers": "kafka", "topic": "t", "value_format": SinkFormat(type="avro", registry="http://r:8081")}

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 
-import pyarrow as pa
-
 from tailgate.formats.ksqldb import jsons
-from tailgate.lake.types import Field
+from tailgate.formats.ksqldb.values import Column, Values
+
+QUOTED_MAX = "#"  # a field that begins with this character or one before it is quoted
+SPECIAL = '"\r\n'
 
 
-def encoded(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int, delimiter: str) -> list[bytes | None]:
+def encoded(columns: Sequence[Column], values: Sequence[Values], length: int, delimiter: str) -> list[bytes | None]:
     """Returns the line of each row. Values are those of JSON, without the quotes of strings."""
-    fields = [[_field(text) for text in jsons.texts(c, array)] for c, array in zip(columns, arrays, strict=True)]
-    return [_line([column[n] for column in fields], delimiter) for n in range(length)]
+    fields = [[_text(text) for text in jsons.texts(c, of_column)] for c, of_column in zip(columns, values, strict=True)]
+    return [delimiter.join(_field(column[n], delimiter, n_th) for n_th, column in enumerate(fields)).encode() for n in range(length)]
 
 
-def _field(text: str) -> str:
-    return "" if text == "null" else json.loads(text) if text.startswith('"') else text
+def _text(text: str) -> str | None:
+    """Returns the content of a JSON string, another value as it is, and None for null."""
+    return None if text == "null" else json.loads(text) if text.startswith('"') else text
 
 
-def _line(fields: Sequence[str], delimiter: str) -> bytes:
-    if len(fields) == 1 and not fields[0]:
-        return b""  # a CSV writer quotes the only field of a line if it is empty
-    out = io.StringIO()
-    csv.writer(out, delimiter=delimiter, lineterminator="").writerow(fields)
-    return out.getvalue().encode()
+def _field(text: str | None, delimiter: str, position: int) -> str:
+    """Returns a field, in quotes if it needs them. An empty text is quoted only at the start of a line.
+
+    >>> _field(None, ",", 0), _field("", ",", 0), _field("", ",", 1), _field('a"b', ",", 1), _field(" a", ",", 1)
+    ('', '""', '', '"a""b"', '" a"')
+    """
+    if text is None:
+        return ""
+    if not text:
+        return '""' if position == 0 else ""
+    if text[0] <= QUOTED_MAX or text[-1] <= " " or delimiter in text or any(c in text for c in SPECIAL):
+        return '"' + text.replace('"', '""') + '"'
+    return text

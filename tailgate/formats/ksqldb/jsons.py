@@ -1,4 +1,7 @@
-"""The format JSON: decimals are numbers, timestamps milliseconds, dates days, bytes base64, and nulls are written."""
+"""The formats JSON and JSON_SR: decimals are numbers, timestamps milliseconds, dates days, bytes base64, and nulls are written.
+
+A map is an object in JSON, and a list of entries {"key": …, "value": …} in JSON_SR.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,14 @@ import base64
 import json
 import math
 from collections.abc import Callable, Sequence
-from datetime import date
-from typing import Any
+from decimal import Decimal
+from typing import Any, TypeAlias
 
-import pyarrow as pa
+from tailgate.formats.ksqldb.values import Column, Type, Values
 
-from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import Field
+PLAIN_MIN, PLAIN_MAX = 1e-3, 1e7  # doubles outside of this range have an exponent
 
-EPOCH = date(1970, 1, 1).toordinal()
-MICROS_PER_MILLISECOND = 1000
+Writer: TypeAlias = Callable[[Any], str]
 
 
 def quoted(value: Any) -> str:
@@ -23,45 +24,68 @@ def quoted(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _float(value: float) -> str:
-    return repr(value) if math.isfinite(value) else quoted("NaN" if value != value else "Infinity" if value > 0 else "-Infinity")
+def double(value: float) -> str:
+    """Returns a DOUBLE as Java writes it.
+
+    >>> double(68.5), double(1.0), double(12345678.0), double(0.0001), double(float("inf"))
+    ('68.5', '1.0', '1.2345678E7', '1.0E-4', '"Infinity"')
+    """
+    if not math.isfinite(value):
+        return quoted("NaN" if value != value else "Infinity" if value > 0 else "-Infinity")
+    if value == 0 or PLAIN_MIN <= abs(value) < PLAIN_MAX:
+        return repr(value)
+    sign, digits, _ = Decimal(repr(value)).as_tuple()
+    text = "".join(map(str, digits)).rstrip("0")
+    return f"{'-' * sign}{text[0]}.{text[1:] or '0'}E{Decimal(repr(value)).adjusted()}"
 
 
-def _milliseconds(micros: int) -> str:
-    return str(micros // MICROS_PER_MILLISECOND)
-
-
-# by type: the JSON of a value
-WRITERS: dict[str, Callable[[Any], str]] = {
-    **dict.fromkeys(("int2", "int4", "int8", "bool", "text", "varchar", "bpchar", "uuid"), quoted),
-    **dict.fromkeys(("float4", "float8"), _float),
-    "numeric": lambda value: f"{value:f}",
-    "bytea": lambda value: quoted(base64.b64encode(value).decode()),
-    "date": lambda value: str(value.toordinal() - EPOCH),
-    **dict.fromkeys(("time", "timestamp", "timestamptz"), _milliseconds),
-    "jsonb": str,
+SCALARS: dict[str, Writer] = {
+    "double": double,
+    "bytes": lambda value: quoted(base64.b64encode(value).decode()),
     "json": str,
 }
 
 
-def texts(column: Field, array: pa.Array) -> list[str]:
-    """Returns the JSON of a column's values. Raises 0A000 for a type that ksqlDB's formats lack."""
-    write = WRITERS.get(column.type.name)
-    if write is None or column.type.is_array:
-        raise FeatureNotSupported(f'column "{column.name}" of type {column.type} is not supported in ksqlDB\'s formats')
-    if column.type.name in ("timestamp", "timestamptz"):
-        array = array.cast(pa.int64())
-    return ["null" if value is None else write(value) for value in array.to_pylist()]
+def writer(type: Type, *, entries: bool = False) -> Writer:
+    """Returns a function that writes a value of a type. `entries`: whether a map is a list of entries."""
+    write = _writer(type, entries)
+    return lambda value: "null" if value is None else write(value)
 
 
-def encoded(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes | None]:
+def _writer(type: Type, entries: bool) -> Writer:
+    match type:
+        case ["array", inner]:
+            element = writer(inner, entries=entries)
+            return lambda value: f"[{','.join(map(element, value))}]"
+        case ["map", inner]:
+            member = writer(inner, entries=entries)
+            if entries:
+                entry = '{"key":%s,"value":%s}'
+                return lambda value: f"[{','.join(entry % (quoted(k), member(v)) for k, v in value.items())}]"
+            return lambda value: f"{{{','.join(f'{quoted(k)}:{member(v)}' for k, v in value.items())}}}"
+        case ["struct", *fields]:
+            members = [(name, quoted(name), writer(inner, entries=entries)) for name, inner in fields]
+            return lambda value: f"{{{','.join(f'{key}:{write(value[name])}' for name, key, write in members)}}}"
+        case ["decimal", *_]:
+            return lambda value: f"{value:f}"
+    return SCALARS.get(type, quoted)
+
+
+def texts(column: Column, values: Values, *, entries: bool = False) -> list[str]:
+    """Returns the JSON of a column's values."""
+    return list(map(writer(column.type, entries=entries), values))
+
+
+def encoded(columns: Sequence[Column], values: Sequence[Values], length: int, *, entries: bool = False) -> list[bytes | None]:
     """Returns a JSON object with a member for each column, for each row."""
     if not columns:
         return [b"{}"] * length
-    parts = [[f"{quoted(c.name)}:{text}" for text in texts(c, array)] for c, array in zip(columns, arrays, strict=True)]
+    parts = [
+        [f"{quoted(c.name)}:{text}" for text in texts(c, of_column, entries=entries)] for c, of_column in zip(columns, values, strict=True)
+    ]
     return [("{" + ",".join(row) + "}").encode() for row in zip(*parts, strict=True)]
 
 
-def encoded_alone(column: Field, array: pa.Array) -> list[bytes | None]:
+def encoded_alone(column: Column, values: Values, *, entries: bool = False) -> list[bytes | None]:
     """Returns the JSON of a column's values; NULL has no bytes."""
-    return [None if text == "null" else text.encode() for text in texts(column, array)]
+    return [None if text == "null" else text.encode() for text in texts(column, values, entries=entries)]

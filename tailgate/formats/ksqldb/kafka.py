@@ -6,18 +6,17 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
+from tailgate.formats.ksqldb.values import Column, Values, kind
 
-from tailgate.lake.types import Field
-
-PACKED = {"int2": ">i", "int4": ">i", "int8": ">q", "float4": ">d", "float8": ">d"}
+PACKED = {"int": ">i", "bigint": ">q", "double": ">d"}
 
 
-def encoded(column: Field, array: pa.Array) -> list[bytes | None]:
+def encoded(column: Column, values: Values) -> list[bytes | None]:
     """Returns the bytes of a column's values."""
     write: Callable[[Any], bytes] = bytes
-    if column.type.name in PACKED:
-        write = struct.Struct(PACKED[column.type.name]).pack
-    elif column.type.name != "bytea":
+    name = kind(column.type)
+    if name in PACKED:
+        write = struct.Struct(PACKED[name]).pack
+    elif name != "bytes":
         write = str.encode
-    return [None if value is None else write(value) for value in array.to_pylist()]
+    return [None if value is None else write(value) for value in values]

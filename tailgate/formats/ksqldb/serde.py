@@ -4,32 +4,78 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
-from tailgate.formats.ksqldb import delimited, jsons, kafka
+from tailgate.formats.ksqldb import avro, delimited, json_schema, jsons, kafka, protobuf
+from tailgate.formats.ksqldb.values import Column, values
+from tailgate.formats.registry import JsonSchema, Schema
+from tailgate.formats.wire import FIRST_MESSAGE, header
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import Field
+
+WITH_SCHEMA = ("AVRO", "JSON_SR", "PROTOBUF")  # formats whose bytes begin with the id of a schema
 
 
 @dataclass(frozen=True, slots=True)
 class Serde:
-    """A format of keys or values. `delimiter`: of DELIMITED. `wrapped`: whether JSON has an object for a single column."""
+    """A format of keys or values.
+
+    - `delimiter`: of DELIMITED. `wrapped`: whether a single column is in an object or a record.
+    - `schema_name`: the full name of the record of AVRO and the message of PROTOBUF, empty for ksqlDB's.
+    - `nullable`: how PROTOBUF represents NULL: OPTIONAL, WRAPPER or empty.
+    """
 
     name: str
     delimiter: str = ","
     wrapped: bool = True
+    schema_name: str = ""
+    nullable: str = ""
+
+    @property
+    def alone(self) -> bool:
+        """Returns whether a single column is a value without an object or a record."""
+        return not self.wrapped and not self.name.startswith("PROTOBUF")
 
 
-def encoded(serde: Serde, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes | None]:
-    """Returns the bytes of these columns for each row, None for NULL. `columns`: with ksqlDB's names."""
+def schema(serde: Serde, columns: Sequence[Column]) -> Schema | None:
+    """Returns the schema of a key or a value in a registry, None for a format without one. `columns`: those of the message."""
+    alone = serde.alone and len(columns) == 1
+    match serde.name:
+        case "AVRO":
+            of_avro: dict[str, Any] | list[Any] = avro.schema(columns, serde.schema_name or avro.NAME, wrapped=not alone)
+            return of_avro
+        case "JSON_SR":
+            return JsonSchema(json_schema.schema(columns, wrapped=not alone))
+        case "PROTOBUF":
+            return protobuf.schema(columns, serde.schema_name or protobuf.NAME, serde.nullable)
+    return None
+
+
+def encoded(
+    serde: Serde, columns: Sequence[Column], arrays: Sequence[pa.Array], length: int, schema_id: int | None = None
+) -> list[bytes | None]:
+    """Returns the bytes of these columns for each row, None for NULL. `schema_id`: that of the schema in the registry."""
+    rows = _encoded(serde, columns, [values(c, array) for c, array in zip(columns, arrays, strict=True)], length)
+    if schema_id is None:
+        return rows
+    prefix = header(schema_id) + (FIRST_MESSAGE if serde.name == "PROTOBUF" else b"")
+    return [None if row is None else prefix + row for row in rows]
+
+
+def _encoded(serde: Serde, columns: Sequence[Column], rows: Sequence[list[Any]], length: int) -> list[bytes | None]:
+    alone, entries = serde.alone and len(columns) == 1, serde.name == "JSON_SR"
     match serde.name:
         case "KAFKA":
-            return kafka.encoded(columns[0], arrays[0])
-        case "JSON" if not serde.wrapped and len(columns) == 1:
-            return jsons.encoded_alone(columns[0], arrays[0])
-        case "JSON":
-            return jsons.encoded(columns, arrays, length)
+            return kafka.encoded(columns[0], rows[0])
+        case "JSON" | "JSON_SR" if alone:
+            return jsons.encoded_alone(columns[0], rows[0], entries=entries)
+        case "JSON" | "JSON_SR":
+            return jsons.encoded(columns, rows, length, entries=entries)
         case "DELIMITED":
-            return delimited.encoded(columns, arrays, length, serde.delimiter)
+            return delimited.encoded(columns, rows, length, serde.delimiter)
+        case "AVRO":
+            return avro.encoded(columns, rows, length, wrapped=not alone)
+        case "PROTOBUF" | "PROTOBUF_NOSR":
+            return protobuf.encoded(columns, rows, length, serde.nullable)
     raise FeatureNotSupported(f"the format {serde.name} is not supported here")

@@ -1,4 +1,7 @@
-"""Google's well-known types, which every schema may import. Source: Protocol Buffers, "Well-Known Types"."""
+"""Types that every schema may import: Google's well-known and common types, and Confluent's decimal.
+
+Source: Protocol Buffers, "Well-Known Types"; googleapis, google/type; Confluent Schema Registry, "Protobuf Schema Serializer".
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,23 @@ FILE = parsed(
     message ListValue { repeated Value values = 1; }
     enum NullValue { NULL_VALUE = 0; }
     """
+)
+COMMON = (
+    parsed(
+        """
+        syntax = "proto3";
+        package google.type;
+        message Date { int32 year = 1; int32 month = 2; int32 day = 3; }
+        message TimeOfDay { int32 hours = 1; int32 minutes = 2; int32 seconds = 3; int32 nanos = 4; }
+        """
+    ),
+    parsed(
+        """
+        syntax = "proto3";
+        package confluent.type;
+        message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
+        """
+    ),
 )
 _WRAPPED = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 WRAPPERS = frozenset(f"google.protobuf.{name}Value" for name in _WRAPPED)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from tailgate.formats.protobuf.known import FILE
+from tailgate.formats.protobuf.known import COMMON, FILE
 from tailgate.formats.protobuf.schema import ENUM, GROUP, MESSAGE, Field, File, Message, Schema
 from tailgate.lake.errors import InvalidParameterValue
 
 
 def linked(files: Iterable[File]) -> Schema:
     """Resolves the names of types in some files. Raises 22023 if a type does not exist."""
-    all_files = [*files, FILE]
+    all_files = [FILE, *COMMON, *files]
     messages = {m.name: m for f in all_files for m in _all(f.messages)}
     enums = {e.name: e for f in all_files for e in (*f.enums, *(e for m in _all(f.messages) for e in m.enums))}
 

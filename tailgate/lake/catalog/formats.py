@@ -118,19 +118,31 @@ class Protobuf(Record):
     schema: str
 
 
+KsqldbFormatName = Literal["KAFKA", "JSON", "DELIMITED", "AVRO", "JSON_SR", "PROTOBUF", "PROTOBUF_NOSR"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ksqldb(Record):
-    """Declared columns in a format of ksqlDB that needs no registry.
+    """Declared columns in a format of ksqlDB.
 
     - `delimiter`: of DELIMITED.
-    - `wrapped`: whether a JSON value is an object; otherwise it is the value of the only column.
+    - `wrapped`: whether a value is an object or a record; otherwise it is the value of the only column.
+    - `registry`, `access`: the URL of the registry with the schemas of AVRO, and the settings for access to it.
+    - `schema`: the message of PROTOBUF and the types that it contains (`engine.plan.sources.protobuf`).
+    - `window`: the form of the window behind a key: empty, "time" (its start) or "session" (both bounds).
+    - `window_size`: the size of a time window in ms.
     """
 
     type: ClassVar[Literal["ksqldb"]] = "ksqldb"
-    name: Literal["KAFKA", "JSON", "DELIMITED"]
+    name: KsqldbFormatName
     columns: tuple[Field, ...]
     delimiter: str = ","
     wrapped: bool = True
+    registry: str = ""
+    access: ConnectionSettings = field(default_factory=dict)
+    schema: str = ""
+    window: Literal["", "time", "session"] = ""
+    window_size: int = 0
 
 
 MessageFormat: TypeAlias = Bytes | Text | Json | Csv | Regex | Avro | Protobuf | Ksqldb
@@ -155,8 +167,9 @@ class Include:
     """An INCLUDE clause of a source.
 
     - `name`: the column.
-    - `header`, `bytes`: the name of one header, and whether it is a bytea.
-    - `column`: the column that has the timestamp, instead of the message.
+    - `header`, `bytes`: the name of one header, and whether it is a bytea. `bytes` of all headers: their values are base64, and the
+      members are KEY and VALUE, as in ksqlDB.
+    - `column`: the column that has the timestamp, instead of the message. `format`: ksqlDB's pattern of its text.
     """
 
     kind: IncludeKind
@@ -164,6 +177,7 @@ class Include:
     header: str = ""
     bytes: bool = False
     column: str = ""
+    format: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +259,9 @@ class KsqldbItem(Record):
     - `type`: "stream" or "table". `statement`: the statement of ksqlDB as typed.
     - `topic`, `key_format`, `value_format`: of its topic; the formats have ksqlDB's names.
     - `key_delimiter`, `value_delimiter`: of the format DELIMITED. `wrapped`: whether a value with one column is a record.
+    - `key_schema_name`, `value_schema_name`: the full names of the record or message in a schema, empty for the default.
+    - `key_nullable`, `value_nullable`: how PROTOBUF represents NULL: OPTIONAL, WRAPPER or empty.
+    - `window`, `window_size`: the form of the window in the key, and its size in ms, as in `Ksqldb`.
     - `message_key`: the names of the columns in the message's key.
     - `unnamed_key`: whether queries select the key as ROWKEY only, and the value has all other columns (KSQL 4 and 5).
     - `types`: the types of the columns that are arrays, maps or structures, as ksqlDB writes them.
@@ -263,6 +280,12 @@ class KsqldbItem(Record):
     key_delimiter: str = ","
     value_delimiter: str = ","
     wrapped: bool = True
+    key_schema_name: str = ""
+    value_schema_name: str = ""
+    key_nullable: str = ""
+    value_nullable: str = ""
+    window: Literal["", "time", "session"] = ""
+    window_size: int = 0
     message_key: tuple[str, ...] = ()
     unnamed_key: bool = False
     types: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -279,6 +302,8 @@ class SinkFormat(Record):
 
     - `registry`, `access`: the URL of the registry of its schemas, and the settings for access.
     - `name`, `delimiter`, `wrapped`: of ksqlDB's formats, as in `Ksqldb`.
+    - `schema_name`: the full name of the record or message in the schema of ksqlDB's formats; empty for the default.
+    - `nullable`: how PROTOBUF of ksqlDB represents NULL.
     """
 
     type: Literal["avro", "json", "text", "protobuf", "ksqldb"]
@@ -287,6 +312,8 @@ class SinkFormat(Record):
     name: str = ""
     delimiter: str = ","
     wrapped: bool = True
+    schema_name: str = ""
+    nullable: str = ""
 
 
 # ---- columns of relations that are created with an item -------------------------------------------------------------------------------

@@ -22,38 +22,16 @@ from typing import Any
 import pyarrow as pa
 
 from tailgate.formats.events.avro import in_milliseconds
+from tailgate.formats.varint import long
 from tailgate.lake.types import Field, Type
-from tailgate.sinks.formats.varint import varint
 
 NULL, PRESENT = b"\x00", b"\x02"  # the branches of ["null", t], as zigzag numbers
 
-_SMALL = 1 << 13  # numbers of up to two bytes are precomputed: keys, counts, lengths
 _MICROS_PER_MILLI = 1000
 
 
-def header(schema_id: int) -> bytes:
-    """Returns the prefix of every key and value: a zero byte and the schema's id in the registry."""
-    return struct.pack(">bI", 0, schema_id)
-
-
-def _zigzag(value: int) -> bytes:
-    return varint(value << 1 if value >= 0 else (-value << 1) - 1)
-
-
-_LONGS = {value: _zigzag(value) for value in range(-_SMALL, _SMALL)}
-
-
-def long(value: int) -> bytes:
-    """Encodes an integer as Avro's int or long, which have the same encoding.
-
-    >>> long(0), long(-1), long(64)
-    (b'\\x00', b'\\x01', b'\\x80\\x01')
-    """
-    return _LONGS.get(value) or _zigzag(value)
-
-
 def rows(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
-    """Returns the encoded record of these columns, for each row. `length`: number of rows, needed if there are no columns."""
+    """Returns the encoded record of these columns, for each row. `length`: number of rows, needed without columns."""
     if not columns:
         return [b""] * length
     encoded = [_nullable(array, field.type, field.nullable) for field, array in zip(columns, arrays, strict=True)]
@@ -100,8 +78,7 @@ def _masked(array: pa.Array, values: list[bytes]) -> list[bytes | None]:
 
 
 def _longs(array: pa.Array) -> list[bytes | None]:
-    cached = _LONGS.get
-    return [None if n is None else cached(n) or _zigzag(n) for n in array.to_pylist()]
+    return [None if n is None else long(n) for n in array.to_pylist()]
 
 
 def _strings(array: pa.Array) -> list[bytes | None]:
@@ -196,7 +173,7 @@ def stored(table: pa.Table, columns: Sequence[Field]) -> list[pa.Array]:
     for position, field in enumerate(columns):
         column = table.column(position)
         array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if isinstance(array, pa.ChunkedArray):  # combine_chunks returns this if there are no chunks or the result is too large
+        if isinstance(array, pa.ChunkedArray):  # combine_chunks returns this without chunks, or if the result is too large
             array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
         out.append(array if array.type == field.type.arrow else array.cast(field.type.arrow))
     return out

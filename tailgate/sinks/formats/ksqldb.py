@@ -13,25 +13,27 @@ A key or value that is not NULL begins with one byte. Names are in upper case.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from tailgate.formats.ksqldb import avro as ksqldb_avro
 from tailgate.formats.ksqldb import jsons
 from tailgate.formats.ksqldb.serde import Serde, encoded
+from tailgate.formats.ksqldb.values import Column, Type, values
+from tailgate.lake.catalog import Item
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
-from tailgate.sinks.formats import avro
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.queries.scopes import value_positions
+from tailgate.sql.ksqldb.queries.scopes import column_types, value_positions
 from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.types import UNKNOWN, described
 
-WITH_SCHEMA = ("AVRO",)  # formats whose values begin with the id of a schema
 LENGTH = struct.Struct(">I")
 POSITION = struct.Struct(">IQ")
 WINDOW = struct.Struct(">q")
 PRESENT = b"\1"
+JSONS = ("json", "jsonb")
 
 
 def timestamp(columns: Sequence[Field]) -> int | None:
@@ -39,35 +41,48 @@ def timestamp(columns: Sequence[Field]) -> int | None:
     return next((i for i, column in enumerate(columns) if column.name == "rowtime"), None)
 
 
-def named(column: Field) -> Field:
-    """Returns a column with its name in ksqlDB."""
-    return Field(ksqldb_name(column.name), column.type, column.nullable)
+Types: TypeAlias = Mapping[str, Type]  # by the names of the catalog
+
+
+def types_of(relation: Item) -> Types:
+    """Returns the types of a relation's columns. A column of type json or jsonb of another dialect has the type "json"."""
+    types = column_types(relation)
+    return {c.name: "json" if types[c.name] == UNKNOWN and c.type.name in JSONS else described(types[c.name]) for c in relation.columns}
+
+
+def named(columns: Sequence[Field], types: Types) -> list[Column]:
+    """Returns columns with their names and types in ksqlDB."""
+    return [Column(ksqldb_name(c.name), types[c.name]) for c in columns]
+
+
+def key_columns(columns: Sequence[Field]) -> list[Field]:
+    """Returns the columns of a message's key that its format writes: those without the bounds of its window."""
+    return [column for column in columns if column.name not in WINDOW_BOUNDS]
 
 
 class KsqldbValue:
     """The columns that are not in the message's key, whose positions `key` has.
 
-    `is_stream`: whether rows have a position. `schema_id`: the id of the schema of AVRO.
+    `is_stream`: whether rows have a position. `schema_id`: the id of the value's schema in the registry.
     """
 
-    def __init__(self, serde: Serde, key: Sequence[int] | None, *, is_stream: bool = False, schema_id: int | None = None) -> None:
-        self._serde, self._key, self._is_stream, self._schema_id = serde, tuple(key or ()), is_stream, schema_id
+    def __init__(
+        self, serde: Serde, key: Sequence[int] | None, types: Types, *, is_stream: bool = False, schema_id: int | None = None
+    ) -> None:
+        self._serde, self._key, self._types = serde, tuple(key or ()), types
+        self._is_stream, self._schema_id = is_stream, schema_id
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         others = value_positions(columns, self._key, is_stream=self._is_stream)
-        values = self._encoded([named(columns[i]) for i in others], [arrays[i] for i in others], length)
+        of_value = named([columns[i] for i in others], self._types)
+        encoded_rows = encoded(self._serde, of_value, [arrays[i] for i in others], length, self._schema_id)
         prefixes = self._positions(columns, arrays) if self._is_stream else self._keys(columns, arrays, length)
-        parts = zip(prefixes, map(_present, values), strict=True)
+        parts = zip(prefixes, map(_present, encoded_rows), strict=True)
         return [LENGTH.pack(len(prefix)) + prefix + value for prefix, value in parts]
 
-    def _encoded(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> Sequence[bytes | None]:
-        if self._schema_id is None:
-            return encoded(self._serde, columns, arrays, length)
-        header = avro.header(self._schema_id)
-        return [header + row for row in avro.rows(*ksqldb_avro.stored(columns, arrays), length)]
-
     def _keys(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
-        texts = [jsons.texts(columns[i], arrays[i]) for i in self._key]
+        keys = zip(named([columns[i] for i in self._key], self._types), (arrays[i] for i in self._key), strict=True)
+        texts = [jsons.texts(column, values(column, array)) for column, array in keys]
         return ["".join(f"{text[n]}," for text in texts).encode() for n in range(length)]
 
     def _positions(self, columns: Sequence[Field], arrays: Sequence[pa.Array]) -> list[bytes]:
@@ -91,12 +106,13 @@ class KsqldbKey:
     The end of a session comes before its start, as in SessionWindowedSerializer.
     """
 
-    def __init__(self, serde: Serde) -> None:
-        self._serde = serde
+    def __init__(self, serde: Serde, types: Types, schema_id: int | None = None) -> None:
+        self._serde, self._types, self._schema_id = serde, types, schema_id
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
-        keys = [i for i, column in enumerate(columns) if column.name not in WINDOW_BOUNDS]
-        parts = encoded(self._serde, [named(columns[i]) for i in keys], [arrays[i] for i in keys], length)
+        of_key = key_columns(columns)
+        keys = [i for i, column in enumerate(columns) if column in of_key]
+        parts = encoded(self._serde, named(of_key, self._types), [arrays[i] for i in keys], length, self._schema_id)
         suffixes = [[WINDOW.pack(value) for value in arrays[i].to_pylist()] for i in range(len(columns)) if i not in keys]
         return [b"".join(row) for row in zip(map(_present, parts), *reversed(suffixes), strict=True)]
 

@@ -15,14 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailgate.formats.varint import varint
+from tailgate.formats.wire import FIRST_MESSAGE, header
 from tailgate.lake.errors import NullValueNotAllowed
 from tailgate.lake.types import Field, Type
 from tailgate.sinks.formats import jsons
-from tailgate.sinks.formats.avro import header
-from tailgate.sinks.formats.varint import varint
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
-FIRST_MESSAGE = b"\x00"  # the index of the message in the schema: the short form of [0]
 BEFORE, AFTER = 1, 2
 MICROS = 1_000_000
 # ---- bytes -----------------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from tailgate.formats.wire import header
 from tailgate.lake.types import Field
 from tailgate.sinks.formats import avro, jsons
 from tailgate.sinks.formats.avro import NULL, PRESENT
@@ -31,8 +32,8 @@ class Avro:
     """The format AVRO: Confluent's header with the schema's id, then the record."""
 
     def __init__(self, value_id: int, key_id: int | None) -> None:
-        self._value = avro.header(value_id)
-        self._key = b"" if key_id is None else avro.header(key_id)
+        self._value = header(value_id)
+        self._key = b"" if key_id is None else header(key_id)
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         return avro.rows(columns, arrays, length)

@@ -249,17 +249,18 @@ def descriptor(type: TypeName) -> str:
     >>> descriptor(TypeName("array", arguments=(TypeName("decimal", (4, 2)),)))
     '["array", ["decimal", 4, 2]]'
     """
-    return json.dumps(_described(type))
+    return json.dumps(described(type))
 
 
-def _described(type: TypeName) -> object:
+def described(type: TypeName) -> object:
+    """Returns a type as JSON has it (`formats.ksqldb.values`): "int", ["array", "int"], ["struct", ["A", "int"]], …"""
     match type.name:
         case "decimal":
-            return ["decimal", *type.numbers]
+            return ["decimal", *(type.numbers or (PRECISION_MAX, 16))]
         case "array" | "map":
-            return [type.name, _described(type.arguments[-1])]
+            return [type.name, described(type.arguments[-1])]
         case "struct":
-            return ["struct", *([ksqldb_name(f), _described(t)] for f, t in zip(type.fields, type.arguments, strict=True))]
+            return ["struct", *([ksqldb_name(f), described(t)] for f, t in zip(type.fields, type.arguments, strict=True))]
     return type.name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from tailgate.lake.catalog.formats import KsqldbFormatName
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
 from tailgate.sql.statements.values import Options, QueryText
@@ -96,12 +97,16 @@ class Regex:
 
 @dataclass(frozen=True, slots=True)
 class Ksqldb:
-    """FORMAT KSQLDB: declared columns in a format of ksqlDB. `wrapped`: whether a JSON value is an object, not the only column."""
+    """FORMAT KSQLDB: declared columns in a format of ksqlDB. The fields are those of the format in the catalog."""
 
-    name: Literal["KAFKA", "JSON", "DELIMITED"]
+    name: KsqldbFormatName
     columns: tuple[str, ...]
     delimiter: str = ","
     wrapped: bool = True
+    registry: str = ""
+    schema: str = ""
+    window: Literal["", "time", "session"] = ""
+    window_size: int = 0
 
 
 Format: TypeAlias = Bytes | Text | Json | Avro | Protobuf | Csv | Regex | Ksqldb
@@ -110,13 +115,17 @@ Envelope: TypeAlias = Literal["none", "debezium", "upsert"]
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """INCLUDE KEY | PARTITION | OFFSET | TIMESTAMP [FROM column] | HEADERS [AS name], or HEADER 'header' AS name [BYTES]."""
+    """INCLUDE KEY | PARTITION | OFFSET | TIMESTAMP [FROM column [FORMAT 'pattern']] | HEADERS, each with [AS name]; HEADERS AS name BYTES.
+
+    Or HEADER 'header' AS name [BYTES].
+    """
 
     kind: Literal["key", "partition", "offset", "timestamp", "headers", "header"]
     name: str | None = None
     header: str = ""
     bytes: bool = False
     column: str = ""
+    format: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from tailgate.engine.ddl import Registry
+from tailgate.formats import registry as sinks
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ConnectionFailure
 from tailgate.lake.host.server_thread import ServerThread
-from tailgate.sinks import registry as sinks
 
 
 class Elsewhere(HTTPServer):

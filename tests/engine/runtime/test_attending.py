@@ -15,8 +15,8 @@ import pytest
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
+from tailgate.formats import registry as schemas
 from tailgate.lake.errors import TailgateError
-from tailgate.sinks import registry as schemas
 from testing.engine_process import until
 from tests.engine.runtime.test_topics import World
 

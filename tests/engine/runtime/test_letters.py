@@ -22,10 +22,10 @@ import pytest
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
+from tailgate.formats import registry as schemas
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_FIRST, Change
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.writer.log_writer import open_epoch
-from tailgate.sinks import registry as schemas
 from testing.engine_process import until
 from tests.engine.runtime.test_topics import World
 

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -26,8 +27,19 @@ PROBE_SUBJECT = "tailgate-answers"  # a subject for requests that test whether a
 ANSWER_BYTES_MAX = 4 * 1024 * 1024  # limit for one schema; the largest one observed from Debezium has 0.1 MB
 
 
+@dataclass(frozen=True, slots=True)
+class RegisteredSchema:
+    """A schema of the registry. `kind`: AVRO, PROTOBUF or JSON. `texts`: the schemas that it references, then its own."""
+
+    kind: str
+    texts: tuple[str, ...]
+
+
 class SchemaLookup(Protocol):
     """A reader of schemas in a registry; `settings` are those for access to it (`lake.catalog.secrets`)."""
+
+    def registered(self, url: str, schema: str | int, settings: Settings = ()) -> RegisteredSchema | None:
+        """Returns the newest schema of a subject, or a schema by its id, None if it does not exist. Raises 08006."""
 
     def protobuf(self, url: str, subject: str, settings: Settings = ()) -> tuple[str, ...] | None:
         """Returns the newest Protobuf schema of a subject, after the schemas that it imports.
@@ -51,6 +63,16 @@ class Registry:
     def __init__(self, vault: Vault | None = None) -> None:
         self._vault = vault or Vault()
 
+    def registered(self, url: str, schema: str | int, settings: Settings = ()) -> RegisteredSchema | None:
+        access = self._vault.opened(settings)
+        by_id = isinstance(schema, int)
+        answer = (
+            self._get(url, f"schemas/ids/{schema}", f"schema {schema}", access)
+            if by_id
+            else self._version(url, str(schema), "latest", access)
+        )
+        return None if answer is None else RegisteredSchema(kind(answer), self._texts(url, answer, access))
+
     def latest(self, url: str, subject: str, settings: Settings = ()) -> str | None:
         access = self._vault.opened(settings)
         return self._avro(url, f"the schema of {subject}", self._version(url, subject, "latest", access), access)
@@ -70,14 +92,15 @@ class Registry:
     def _schemas(
         self, url: str, what: str, format: str, schema: dict[str, Any] | None, access: Mapping[str, str]
     ) -> tuple[str, ...] | None:
-        """Returns the schemas that a schema references, then the schema itself.
-
-        Raises 22023 if the schema has another format than `format`.
-        """
+        """Returns the texts of a schema. Raises 22023 if it has another format than `format`."""
         if schema is None:
             return None
         if kind(schema) != format:
             raise InvalidParameterValue(f"{what} is {kind(schema)}, not {format}", hint=f"Use FORMAT {kind(schema)}.")
+        return self._texts(url, schema, access)
+
+    def _texts(self, url: str, schema: dict[str, Any], access: Mapping[str, str]) -> tuple[str, ...]:
+        """Returns the schemas that a schema references, then the schema itself."""
         referenced: dict[str, str] = {}
         self._references(url, schema, referenced, access)
         return (*referenced.values(), str(schema["schema"]))

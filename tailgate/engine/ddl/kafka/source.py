@@ -67,8 +67,7 @@ def _check_supported(statement: CreateSource) -> None:
             raise FeatureNotSupported(
                 "INCLUDE KEY with ENVELOPE DEBEZIUM is not supported", hint="The columns of the key are columns of the row."
             )
-    key_only = isinstance(statement.key_format, Ksqldb) and {c.name for c in statement.columns or ()} <= set(statement.key_format.columns)
-    if statement.columns is not None and not key_only and not isinstance(statement.value_format, Json | Csv | Regex | Ksqldb):
+    if statement.columns is not None and not isinstance(statement.value_format, Json | Csv | Regex | Ksqldb):
         raise FeatureNotSupported(
             "columns can only be declared for FORMAT JSON, CSV and REGEX", hint="Create a view to give columns other names and types."
         )

@@ -24,7 +24,8 @@ from tailgate.lake.catalog import Catalog, Source, formats
 from tailgate.lake.catalog.formats import DeclaredColumn, Include, MessageFormat
 from tailgate.lake.catalog.secrets import settings
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedColumn, UndefinedObject
-from tailgate.lake.types import Field
+from tailgate.lake.types import INT8, Field
+from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS
 from tailgate.sql.statements import (
     Avro,
     Bytes,
@@ -81,7 +82,7 @@ class SourceDerivation:
             key_format=key,
             declared=None if statement.columns is None else tuple(map(_column, statement.columns)),
             primary_key=tuple(statement.primary_key),
-            include=tuple(Include(i.kind, i.name, i.header, i.bytes, i.column) for i in statement.include),
+            include=tuple(Include(i.kind, i.name, i.header, i.bytes, i.column, i.format) for i in statement.include),
             materialized=statement.materialized,
             decimals="string" if option(statement.options, "decimal_handling_mode") == "string" else "precise",
             on_error=statement.on_error,
@@ -188,7 +189,17 @@ class SourceDerivation:
             if name not in fields:
                 raise UndefinedColumn(f'column "{name}" of FORMAT KSQLDB is not declared')
         declared = tuple(fields[name] for name in format.columns)
-        return formats.Ksqldb(name=format.name, columns=declared, delimiter=format.delimiter, wrapped=format.wrapped)
+        bounds = tuple(Field(name, INT8) for name in WINDOW_BOUNDS) if format.window else ()
+        return formats.Ksqldb(
+            name=format.name,
+            columns=(*declared, *bounds),
+            delimiter=format.delimiter,
+            wrapped=format.wrapped,
+            registry=format.registry,
+            schema=format.schema,
+            window=format.window,
+            window_size=format.window_size,
+        )
 
     def _protobuf(self, format: Protobuf, part: str) -> formats.Protobuf | None:
         """Returns a Protobuf format, or None if the registry does not have the subject."""

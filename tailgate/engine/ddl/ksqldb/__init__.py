@@ -3,8 +3,9 @@
 A declared stream or table is a source, a derived table a materialized view with a sink (ADR 0011).
 """
 
+from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
 from tailgate.engine.ddl.ksqldb.inserts import inserting_sink, inserting_view
-from tailgate.engine.ddl.ksqldb.items import Endpoints, SinkTopic, declared_source, derived_sink, derived_view, topic_of, topic_of_sink
+from tailgate.engine.ddl.ksqldb.items import SinkTopic, declared_source, derived_sink, derived_view, topic_of, topic_of_sink
 from tailgate.engine.ddl.ksqldb.messages import message_of
 from tailgate.engine.ddl.ksqldb.queries import controlled, paused, query_view, stopped
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from tailgate.engine.ddl.ksqldb.items import Endpoints, view_of, writing_sink
+from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
+from tailgate.engine.ddl.ksqldb.items import view_of, writing_sink
 from tailgate.lake.catalog import Catalog, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
@@ -19,6 +20,7 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import Translation, derivation, from_clause
+from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.statements import InsertQuery
 
@@ -29,7 +31,7 @@ def inserting_view(
     """Returns the view of INSERT INTO … SELECT; `text` is the statement as typed.
 
     Raises 42809 for a table or a query that produces one, 42804 for other columns than those of the stream, and 0A000 for a derived
-    stream or a format that is not written.
+    stream.
     """
     endpoints.brokers()
     target, properties = _target(statement, catalog)
@@ -68,14 +70,12 @@ def _target(statement: InsertQuery, catalog: Catalog) -> tuple[Source, KsqldbIte
             hint="Declare a stream, and insert the rows of both queries into it.",
             position=statement.position,
         )
-    if ksqldb.value_format == "AVRO":
-        raise FeatureNotSupported("INSERT INTO … SELECT in the format AVRO is not supported", hint="Use JSON.", position=statement.position)
     return item, ksqldb
 
 
 def _check_columns(statement: InsertQuery, translation: Translation, target: Source, properties: KsqldbItem) -> None:
     """Raises 42804 unless the query has the columns of the stream: those of the key, and then the others in order."""
-    columns = [(c.name, types.of_catalog(c.type)) for c in target.columns if c.name not in PSEUDO_COLUMNS]
+    columns = [(name, type) for name, type in column_types(target).items() if name not in PSEUDO_COLUMNS]
     expected = _split(columns, properties.message_key)
     actual = _split(list(translation.columns), translation.message_key)
     if actual != expected:

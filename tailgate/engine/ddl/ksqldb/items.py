@@ -9,7 +9,6 @@ The texts are in PostgreSQL's dialect: they are the definitions of the items. `K
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,18 +17,17 @@ from typing import Any, Literal, TypeVar
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.sink import create_sink
 from tailgate.engine.ddl.kafka.source import create_source
-from tailgate.engine.ddl.ksqldb.own_topics import written_schema
+from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
+from tailgate.engine.ddl.ksqldb.schemas import TopicSchemas
+from tailgate.engine.ddl.ksqldb.serdes import formats_of, with_key_name
 from tailgate.engine.ddl.ksqldb.unnamed_keys import has_unnamed_key, with_key
 from tailgate.engine.ddl.view import create_view
-from tailgate.formats.ksqldb import avro
 from tailgate.lake.catalog import Catalog, DeadLetters, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem, SinkFormat
 from tailgate.lake.catalog.names import Name, quoted
-from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
-from tailgate.lake.types import Field
-from tailgate.sql.ksqldb import types
+from tailgate.lake.errors import FeatureNotSupported, TailgateError, WrongObjectType
 from tailgate.sql.ksqldb.declared import sources
-from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns
+from tailgate.sql.ksqldb.declared.formats import WITH_SCHEMA, ItemFormat, check_columns
 from tailgate.sql.ksqldb.declared.properties import TopicProperties, topic_properties
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import Translation, aggregation, derivation, from_clause
@@ -43,27 +41,6 @@ TOPIC_PREFIX = "topic."  # of options of a sink that are settings of its topic
 StatementType = TypeVar("StatementType", bound=Statement)
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoints:
-    """The Kafka and the schema registry of ksqlDB's statements: the options --kafka and --schema-registry of the engine."""
-
-    kafka: str = ""
-    registry: str = ""
-
-    def brokers(self) -> str:
-        """Returns the addresses of the brokers. Raises 55000 if there are none."""
-        if not self.kafka:
-            raise ObjectNotInPrerequisiteState("there is no Kafka for statements of ksqlDB", hint="Start Tailgate with --kafka HOST:PORT.")
-        return self.kafka
-
-    def schemas(self) -> str:
-        """Returns the URL of the schema registry. Raises 55000 if there is none."""
-        if not self.registry:
-            hint = "Start Tailgate with --schema-registry URL."
-            raise ObjectNotInPrerequisiteState("there is no schema registry for statements of ksqlDB", hint=hint)
-        return self.registry
-
-
 def topic_of(statement: CreateItem) -> TopicProperties:
     """Returns the properties of the topic of a declared stream or table. Raises 22023 or 0A000."""
     return topic_properties(statement, topic=ksqldb_name(statement.name))
@@ -73,36 +50,33 @@ def declared_source(
     statement: CreateItem, text: str, catalog: Catalog, registry: SchemaLookup, endpoints: Endpoints
 ) -> tuple[Source, DeadLetters]:
     """Returns the items of a declared stream or table; `text` is the statement as typed."""
-    topic = topic_of(statement)
-    written = written_schema(topic.topic, catalog) if topic.value.name == "AVRO" else ""
+    schemas = TopicSchemas(topic_of(statement), registry, endpoints, catalog)
     is_unnamed = has_unnamed_key(statement)
     if is_unnamed:
-        newest = registry.latest(endpoints.schemas(), f"{topic.topic}-value") if topic.value.name == "AVRO" and not written else written
-        statement = with_key(statement, topic.topic, newest, catalog)
-        topic = topic_of(statement)
-    keys = tuple(column.name for column in sources.message_key(statement))
-    registry_url, schema = (endpoints.schemas(), _value_schema(statement) or written) if topic.value.name == "AVRO" else ("", "")
-    sql = sources.source_text(statement, topic, endpoints.brokers(), registry_url, schema)
+        statement = with_key(statement, topic_of(statement).topic, schemas.value_names(statement), catalog)
+        schemas = TopicSchemas(topic_of(statement), registry, endpoints, catalog)
+    complete, topic = schemas.completed(statement)
+    keys, values = sources.message_key(complete), sources.value_columns(complete)
+    endpoint = sources.Endpoint(
+        endpoints.brokers(),
+        endpoints.schemas() if "AVRO" in (topic.key.name, topic.value.name) else "",
+        schemas.message("key", topic.key, keys, topic.key_schema_id),
+        schemas.message("value", topic.value, values, topic.value_schema_id),
+    )
+    sql = sources.source_text(complete, topic, endpoint)
+    bounds = () if topic.window is None else WINDOW_BOUNDS if topic.window.form == "session" else WINDOW_BOUNDS[:1]
     ksqldb = KsqldbItem(
-        type=statement.type,
+        type=complete.type,
         statement=text,
         topic=topic.topic,
         **_formats(topic),
-        message_key=keys,
+        message_key=(*(column.name for column in keys), *bounds),
         unnamed_key=is_unnamed,
-        types=nested_types((c.name, c.type) for c in statement.columns),
-        read_only=statement.source,
+        types=nested_types((c.name, c.type) for c in complete.columns),
+        read_only=complete.source,
     )
     with _without_position():
         return create_source(_parsed(sql, CreateSource), sql, catalog, registry, ksqldb)
-
-
-def _value_schema(statement: CreateItem) -> str:
-    """Returns the Avro schema for the declared columns of a value; empty if there are none. Raises 0A000 for a type that it lacks."""
-    declared = sources.value_columns(statement)
-    check_columns("AVRO", [(c.name, c.type) for c in declared], statement.position)
-    columns = [Field(ksqldb_name(c.name), types.of_ksqldb(c.type)) for c in declared]
-    return json.dumps(avro.schema(columns, any_case=True)) if columns else ""
 
 
 def derived_view(
@@ -114,7 +88,7 @@ def derived_view(
     origin = ksqldb_of(source)
     formats = (ItemFormat("KAFKA"), ItemFormat("JSON")) if origin is None else formats_of(origin)
     topic = topic_properties(statement, topic=ksqldb_name(statement.name), formats=formats)
-    if topic.value.name == "AVRO":
+    if {topic.key.name, topic.value.name} & set(WITH_SCHEMA):
         endpoints.schemas()
     translation = _translation(statement, catalog)
     keys = [(name, type) for name, type in translation.columns if name in translation.message_key and name not in WINDOW_BOUNDS]
@@ -198,10 +172,8 @@ def writing_sink(view: MaterializedView, options: list[str], catalog: Catalog, e
         sink = create_sink(_parsed(sql, CreateSink), sql, catalog)
     key_columns = sum(name not in WINDOW_BOUNDS for name in ksqldb.message_key)
     key_format, value_format = formats_of(ksqldb)
-    key_form, value_form = _sink_format(sources.key_format(key_format, key_columns)), _sink_format(value_format)
-    if value_format.name == "AVRO":
-        value_form = replace(value_form, registry=endpoints.schemas())
-    return replace(sink, value_format=value_form, key_format=key_form, of_view=True)
+    key_form = _sink_format(with_key_name(sources.key_format(key_format, key_columns), view.name), endpoints)
+    return replace(sink, value_format=_sink_format(value_format, endpoints), key_format=key_form, of_view=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,24 +197,33 @@ def topic_of_sink(sink: Sink) -> SinkTopic | None:
     return SinkTopic(sink.topic, int(options["partition_count"]), options.get("replication_factor"), config)
 
 
-def formats_of(ksqldb: KsqldbItem) -> tuple[ItemFormat, ItemFormat]:
-    """Returns the formats of the key and the value of an item."""
-    return ItemFormat(ksqldb.key_format, ksqldb.key_delimiter), ItemFormat(ksqldb.value_format, ksqldb.value_delimiter, ksqldb.wrapped)
-
-
 def _formats(topic: TopicProperties) -> dict[str, Any]:
     """Returns the formats of a topic as fields of KsqldbItem."""
+    window = {} if topic.window is None else {"window": topic.window.form, "window_size": topic.window.size}
     return {
         "key_format": topic.key.name,
         "value_format": topic.value.name,
         "key_delimiter": topic.key.delimiter,
         "value_delimiter": topic.value.delimiter,
         "wrapped": topic.value.wrapped,
+        "key_schema_name": topic.key.schema_name,
+        "value_schema_name": topic.value.schema_name,
+        "key_nullable": topic.key.nullable,
+        "value_nullable": topic.value.nullable,
+        **window,
     }
 
 
-def _sink_format(format: ItemFormat) -> SinkFormat:
-    return SinkFormat(type="ksqldb", name=format.name, delimiter=format.delimiter, wrapped=format.wrapped)
+def _sink_format(format: ItemFormat, endpoints: Endpoints) -> SinkFormat:
+    return SinkFormat(
+        type="ksqldb",
+        name=format.name,
+        delimiter=format.delimiter,
+        wrapped=format.wrapped,
+        schema_name=format.schema_name,
+        nullable=format.nullable,
+        registry=endpoints.schemas() if format.name in WITH_SCHEMA else None,
+    )
 
 
 def _parsed(sql: str, kind: type[StatementType]) -> StatementType:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from tailgate.engine.ddl.ksqldb.items import formats_of
-from tailgate.formats.ksqldb.serde import Serde, encoded
+from tailgate.engine.ddl.ksqldb.serdes import Part, named, serde_of
+from tailgate.formats.ksqldb import serde as serdes
+from tailgate.formats.registry import Schema
 from tailgate.lake.catalog import Catalog, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
-from tailgate.lake.types import Field
-from tailgate.sql.ksqldb.declared.formats import ItemFormat
 from tailgate.sql.ksqldb.declared.inserts import row
-from tailgate.sql.ksqldb.declared.sources import key_format
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS
@@ -32,8 +30,14 @@ class Message:
     timestamp: int | None = None
 
 
-def message_of(statement: InsertValues, catalog: Catalog) -> tuple[Source, Message]:
-    """Returns the source and the message of INSERT INTO … VALUES. Raises 42809 or 0A000 for an item that cannot be written so."""
+Register: TypeAlias = Callable[[str, Schema], int]
+
+
+def message_of(statement: InsertValues, catalog: Catalog, register: Register) -> tuple[Source, Message]:
+    """Returns the source and the message of INSERT INTO … VALUES. Raises 42809 or 0A000 for an item that cannot be written so.
+
+    `register` registers a schema under a subject and returns its id.
+    """
     item = catalog.relation(Name(statement.name, position=statement.position))
     ksqldb = ksqldb_of(item)
     if ksqldb is None:
@@ -52,26 +56,25 @@ def message_of(statement: InsertValues, catalog: Catalog) -> tuple[Source, Messa
             hint="Declare a KEY column in a stream over the same topic.",
             position=statement.position,
         )
-    headers = {include.name for include in item.include if include.kind == "header"}
+    if ksqldb.window:
+        raise WrongObjectType("Cannot insert values into windowed stream/table!", position=statement.position)
+    headers = {include.name for include in item.include if include.kind in ("header", "headers")}
     if headers.intersection(statement.columns):
         raise WrongObjectType("Cannot insert into HEADER columns", position=statement.position)
     columns = [c for c in item.columns if c.name not in PSEUDO_COLUMNS and c.name not in headers]
     types = column_types(item)
     written = row(statement, {c.name: types[c.name] for c in columns})
-    key, value = formats_of(ksqldb)
-    keys = [next(c for c in columns if c.name == name) for name in ksqldb.message_key]
-    others = [c for c in columns if c.name not in ksqldb.message_key]
-    is_keyed = any(written.values[c.name] is not None for c in keys)
-    return item, Message(
-        _bytes(key_format(key, len(keys)), keys, written.values) if is_keyed else None,
-        _bytes(value, others, written.values),
-        written.timestamp,
-    )
+    keys = list(ksqldb.message_key)
+    others = [c.name for c in columns if c.name not in keys]
+    arrow = {c.name: c.type.arrow for c in columns}
 
+    def encode(part: Part, names: Sequence[str]) -> bytes | None:
+        """Returns the bytes of the key or the value."""
+        serde, of_part = serde_of(part, item, ksqldb), named(item, names)
+        schema = serdes.schema(serde, of_part)
+        id = None if schema is None else register(f"{ksqldb.topic}-{part}", schema)
+        (out,) = serdes.encoded(serde, of_part, [pa.array([written.values[name]], arrow[name]) for name in names], 1, id)
+        return out
 
-def _bytes(format: ItemFormat, columns: Iterable[Field], values: Mapping[str, Any]) -> bytes | None:
-    """Returns the bytes of a key or a value."""
-    fields = [Field(ksqldb_name(c.name), c.type) for c in columns]
-    arrays = [pa.array([values[c.name]], c.type.arrow) for c in columns]
-    (out,) = encoded(Serde(format.name, format.delimiter, format.wrapped), fields, arrays, 1)
-    return out
+    is_keyed = any(written.values[name] is not None for name in keys)
+    return item, Message(encode("key", keys) if is_keyed else None, encode("value", others), written.timestamp)

@@ -6,14 +6,11 @@ from the registry, where the sink registers the schema later.
 
 from __future__ import annotations
 
-import json
-
-from tailgate.formats.ksqldb import avro
+from tailgate.engine.ddl.kafka.registry import RegisteredSchema
+from tailgate.engine.ddl.ksqldb.serdes import Part, schema_of
+from tailgate.formats.registry import request_body
 from tailgate.lake.catalog import Catalog, Item, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
-from tailgate.lake.types import Field
-from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.queries.scopes import value_positions
 
 
 def of_topic(topic: str, catalog: Catalog) -> list[tuple[Item, KsqldbItem]]:
@@ -22,12 +19,10 @@ def of_topic(topic: str, catalog: Catalog) -> list[tuple[Item, KsqldbItem]]:
     return sorted(((i, k) for i, k in items if k.topic == topic and not k.into), key=lambda pair: not pair[1].query)
 
 
-def written_schema(topic: str, catalog: Catalog) -> str:
-    """Returns the Avro schema that a query of the catalog writes to a topic; empty if none does."""
+def written_schema(part: Part, topic: str, catalog: Catalog) -> RegisteredSchema | None:
+    """Returns the schema of the keys or values that a query of the catalog writes to a topic, None if none does."""
     for item, ksqldb in of_topic(topic, catalog):
-        if ksqldb.query and ksqldb.value_format == "AVRO":
-            key = [i for i, column in enumerate(item.columns) if column.name in ksqldb.message_key]
-            positions = value_positions(item.columns, key, is_stream=ksqldb.type == "stream")
-            columns = [Field(ksqldb_name(item.columns[i].name), item.columns[i].type) for i in positions]
-            return json.dumps(avro.schema(columns, any_case=True))
-    return ""
+        if ksqldb.query and (schema := schema_of(part, item, ksqldb)) is not None:
+            body = request_body(schema)
+            return RegisteredSchema(body["schemaType"], (body["schema"],))
+    return None

@@ -8,15 +8,13 @@ The value can lack the column after PARTITION BY, which moves it to the key.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Set
 from dataclasses import replace
-from typing import Any
 
 from tailgate.engine.ddl.ksqldb.own_topics import of_topic
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.declared import sources
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.queries.translation import ROWKEY
@@ -30,8 +28,8 @@ def has_unnamed_key(statement: CreateItem) -> bool:
     return any(name == PROPERTY for name, _ in statement.properties)
 
 
-def with_key(statement: CreateItem, topic: str, schema: str | None, catalog: Catalog) -> CreateItem:
-    """Returns the declaration with a column for the key instead of the property KEY. `schema`: the Avro schema of the value, if known.
+def with_key(statement: CreateItem, topic: str, value_names: Set[str], catalog: Catalog) -> CreateItem:
+    """Returns the declaration with a column for the key instead of the property KEY. `value_names`: the columns of the value.
 
     Raises 22023 for KEY together with key columns, and for a column that neither the value nor the key has.
     """
@@ -42,7 +40,7 @@ def with_key(statement: CreateItem, topic: str, schema: str | None, catalog: Cat
         raise InvalidParameterValue(
             f"the property KEY and a {role.upper()} column exclude each other", hint="Omit KEY.", position=statement.position
         )
-    if name in _value_names(statement, schema):
+    if name in value_names:
         column = ColumnElement(ROWKEY, types.BYTES, "key" if statement.type == "stream" else "primary key", position=statement.position)
         return _with(statement, column, "KAFKA")
     for item, ksqldb in of_topic(topic, catalog):
@@ -53,14 +51,6 @@ def with_key(statement: CreateItem, topic: str, schema: str | None, catalog: Cat
     raise InvalidParameterValue(
         f"The KEY column set in the WITH clause does not exist in the schema: '{ksqldb_name(name)}'", position=statement.position
     )
-
-
-def _value_names(statement: CreateItem, schema: str | None) -> set[str]:
-    """Returns the names of the columns of the value: those that are declared, otherwise those of its schema."""
-    declared = {column.name for column in sources.value_columns(statement)}
-    document: Any = json.loads(schema) if schema and not declared else {}
-    fields = document.get("fields", ()) if isinstance(document, dict) else ()
-    return declared | {str(field["name"]).lower() for field in fields}
 
 
 def _with(statement: CreateItem, column: ColumnElement, key_format: str) -> CreateItem:

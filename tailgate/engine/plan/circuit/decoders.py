@@ -21,7 +21,8 @@ class FormatSpec:
     - text: UTF-8 as a string.
     - json: canonical text of a jsonb.
     - json_columns: an object as a struct of `columns` (Spark DDL).
-    - ksqldb: a format of ksqlDB as a struct c0, c1, …; `schema` is JSON (tailgate/engine/java, KsqldbFormats).
+    - ksqldb: a format of ksqlDB as a struct c0, c1, …; `schema` is JSON (tailgate/engine/java, KsqldbFormats), and
+      AVRO is decoded with the writer's schema, which has an id in `registry`.
     - connect_json: Debezium's envelope or key; `schema` has the columns (tailgate/engine/java,
       ConnectFormat).
     - csv: a line as a struct of texts; `schema` is JSON with columns, delimiter, header and nulls.

@@ -11,7 +11,7 @@ from tailgate.engine.plan.circuit.operators import DELETED, POSITION
 from tailgate.engine.plan.circuit.steps import Filter, Project, Steps
 from tailgate.engine.plan.sources.column_expressions import ColumnExpression, Decoded
 from tailgate.engine.plan.sources.debezium_layout import debezium_layout
-from tailgate.engine.plan.sources.format_specs import format_spec, value_format_spec
+from tailgate.engine.plan.sources.format_specs import format_spec, key_format_spec, value_format_spec
 from tailgate.engine.plan.sources.keys import key_columns
 from tailgate.engine.plan.sources.layout import Layout
 from tailgate.engine.plan.sources.row_columns import (
@@ -62,7 +62,7 @@ def _append_only(source: Source) -> Layout:
         checks = ["true"]
     key = included_key(source)
     columns = added_columns_last(source, declared_columns_first(source, [*value, *key, *included_columns(source, at, [*value, *key])]))
-    decoder = KafkaDecoder(format_spec(source.key_format if key else None), value_format_spec(of_value(source)))
+    decoder = KafkaDecoder(key_format_spec(source) if key else format_spec(None), value_format_spec(of_value(source)))
     shape = Steps((Filter(" AND ".join(checks)), Project(tuple(c.expression for c in columns))))
     return Layout(decoder, fields(columns), None, shape, source.materialized, fields(columns))
 
@@ -75,7 +75,10 @@ def _upsert(source: Source) -> Layout:
     columns = [*key, *value, *included_columns(source, at, [*key, *value])]
     if source.declared is not None:  # in the order of their declaration
         declared = [column.field.name for column in source.declared]
-        columns.sort(key=lambda c: declared.index(c.field.name) if c.field.name in declared else -1 if c in key else len(declared))
+        undeclared_key = -1 if source.ksqldb is None else len(declared)  # of ksqlDB's keys, the bounds of a window are not declared
+        columns.sort(
+            key=lambda c: declared.index(c.field.name) if c.field.name in declared else undeclared_key if c in key else len(declared)
+        )
     columns = added_columns_last(source, columns)
     has_key = f"{at.key} IS NOT NULL"
     # a table of ksqlDB has no row for a null key, or a key with a null
@@ -89,6 +92,6 @@ def _upsert(source: Source) -> Layout:
             f"concat_ws('/', CAST({at.partition} AS STRING), lpad(CAST({at.offset} AS STRING), 20, '0'))",
         )
     )
-    decoder = KafkaDecoder(format_spec(source.key_format), value_format_spec(of_value(source)))
+    decoder = KafkaDecoder(key_format_spec(source), value_format_spec(of_value(source)))
     key_positions = tuple(columns.index(k) for k in key)
     return Layout(decoder, fields(columns), key_positions, Steps((where, select)), True, fields(columns) + UPSERT_COLUMNS)

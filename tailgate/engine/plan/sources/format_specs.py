@@ -14,7 +14,19 @@ from tailgate.engine.plan.sources.accessors import native
 from tailgate.engine.plan.sources.spark_sql import name
 from tailgate.lake.catalog import Source
 from tailgate.lake.catalog.codec import encode_settings
-from tailgate.lake.catalog.formats import Avro, Bytes, Csv, DeclaredColumn, Json, Ksqldb, MessageFormat, Protobuf, Regex, Text
+from tailgate.lake.catalog.formats import (
+    Avro,
+    Bytes,
+    ConnectionSettings,
+    Csv,
+    DeclaredColumn,
+    Json,
+    Ksqldb,
+    MessageFormat,
+    Protobuf,
+    Regex,
+    Text,
+)
 from tailgate.lake.types import Field
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 from tailgate.sql.ksqldb.names import ksqldb_name
@@ -27,8 +39,7 @@ def format_spec(format: MessageFormat | None, types: Mapping[str, str] = Mapping
         case None:
             return FormatSpec("none")
         case Avro(schema=schema, registry=registry, wire=wire, access=settings):
-            access = json.dumps(encode_settings(settings), sort_keys=True) if settings else ""
-            return FormatSpec("avro", "", schema, registry, wire, access)
+            return FormatSpec("avro", "", schema, registry, wire, _access(settings))
         case Csv(names=names, header=header, delimiter=delimiter, nulls=nulls):
             of = {"columns": len(names), "delimiter": delimiter, "header": header, "nulls": nulls}
             return FormatSpec("csv", schema=json.dumps(of))
@@ -36,14 +47,17 @@ def format_spec(format: MessageFormat | None, types: Mapping[str, str] = Mapping
             return FormatSpec("regex", schema=pattern)
         case Protobuf(schema=schema):
             return FormatSpec("protobuf", schema=schema)
-        case Ksqldb(name=format_name, columns=columns, delimiter=delimiter, wrapped=wrapped):
-            described = [_ksqldb_column(c, types.get(c.name)) for c in columns]
-            of = {"format": format_name, "delimiter": delimiter, "wrapped": wrapped, "columns": described}
-            return FormatSpec("ksqldb", schema=json.dumps(of))
+        case Ksqldb():
+            return _ksqldb(format, types)
         case Bytes() | Text() | Json():
             return FormatSpec(format.type)
         case _:
             assert_never(format)
+
+
+def key_format_spec(source: Source) -> FormatSpec:
+    """Returns the decoder of the key."""
+    return format_spec(source.key_format, source.ksqldb.types if source.ksqldb is not None else {})
 
 
 def value_format_spec(source: Source) -> FormatSpec:
@@ -52,6 +66,22 @@ def value_format_spec(source: Source) -> FormatSpec:
     if isinstance(source.value_format, Json) and source.declared is not None and native(declared):
         return FormatSpec("json_columns", columns=_ddl(declared, " "))
     return format_spec(source.value_format, source.ksqldb.types if source.ksqldb is not None else {})
+
+
+def _access(settings: ConnectionSettings) -> str:
+    return json.dumps(encode_settings(settings), sort_keys=True) if settings else ""
+
+
+def _ksqldb(format: Ksqldb, types: Mapping[str, str]) -> FormatSpec:
+    """Returns the decoder of a format of ksqlDB. It adds the bounds of a window to the columns of a key."""
+    columns = format.columns[:-2] if format.window else format.columns
+    of: dict[str, Any] = {"format": format.name, "delimiter": format.delimiter, "wrapped": format.wrapped}
+    of["columns"] = [_ksqldb_column(c, types.get(c.name)) for c in columns]
+    if format.schema:
+        of["schema"] = format.schema
+    if format.window:
+        of |= {"window": format.window, "window_size": format.window_size}
+    return FormatSpec("ksqldb", schema=json.dumps(of), registry=format.registry, access=_access(format.access))
 
 
 def _ksqldb_column(column: Field, type: str | None) -> dict[str, Any]:

@@ -75,9 +75,7 @@ def row_columns(source: Source, at: Accessor, *path: str) -> list[ColumnExpressi
         if source.envelope == "debezium":
             schema = avro.fields(schema)["after"]
         columns = avro.columns(schema, signed_times=signed)
-        # names of ksqlDB have no case
-        name_of = str if source.ksqldb is None else str.lower
-        return [ColumnExpression(Field(name_of(c.name), c.type, c.nullable), c.stored(at.field(*path, c.of))) for c in columns]
+        return [ColumnExpression(Field(c.name, c.type, c.nullable), c.stored(at.field(*path, c.of))) for c in columns]
     if source.declared is None:
         raise InvalidObjectDefinition(
             "the columns of a JSON source with this envelope must be declared", hint="CREATE SOURCE name (column type, …) FROM KAFKA …"
@@ -116,19 +114,19 @@ def included_columns(source: Source, at: Decoded, row: Sequence[ColumnExpression
     out = []
     for include in source.include:
         match include:
-            case Include(kind="headers", name=alias):
-                out.append(ColumnExpression(Field(alias or "headers", JSONB), _headers(at.headers)))
+            case Include(kind="headers", name=alias, bytes=bytes):
+                out.append(ColumnExpression(Field(alias or "headers", JSONB), _headers(at.headers, bytes)))
             case Include(kind="header", name=str(alias), header=header, bytes=bytes):
                 out.append(_header(at.headers, alias, header, bytes))
-            case Include(kind="timestamp", name=alias, column=str(column)) if column:
-                out.append(ColumnExpression(Field(alias or "timestamp", TIMESTAMPTZ, False), _timestamp(column, row)))
+            case Include(kind="timestamp", name=alias, column=str(column), format=format) if column:
+                out.append(ColumnExpression(Field(alias or "timestamp", TIMESTAMPTZ, False), _timestamp(column, format, row)))
             case Include(kind=kind, name=alias) if kind in places:
                 out.append(ColumnExpression(Field(alias or kind, INCLUDED[kind], kind == "timestamp"), places[kind]))
     return out
 
 
-def _timestamp(name: str, row: Sequence[ColumnExpression]) -> str:
-    """Returns the timestamp in a column: a timestamp in UTC, or milliseconds since the epoch."""
+def _timestamp(name: str, format: str, row: Sequence[ColumnExpression]) -> str:
+    """Returns the timestamp in a column: a timestamp in UTC, milliseconds since the epoch, or a text of this format."""
     column = next((c for c in row if c.field.name == name), None)
     if column is None:
         raise UndefinedColumn(f'column "{name}" does not exist')
@@ -137,17 +135,22 @@ def _timestamp(name: str, row: Sequence[ColumnExpression]) -> str:
             value = f"timestamp_millis({column.expression})"
         case "timestamp" | "timestamptz":
             value = f"CAST({column.expression} AS TIMESTAMP)"
+        case "text" if format:
+            value = f"CAST(tg_ksqldb_parse_timestamp({column.expression}, {text(format)}, 'UTC') AS TIMESTAMP)"
         case _:
             raise DatatypeMismatch(f'column "{name}" is of type {column.field.type} and cannot be a timestamp')
     # a time before the epoch cannot be the time of a message
     return f"CASE WHEN {required(f'{value} >= TIMESTAMP_SECONDS(0)', f'no timestamp in column {name}')} THEN {value} END"
 
 
-def _headers(at: str) -> str:
+def _headers(at: str, bytes: bool) -> str:
     """Returns all headers as a jsonb array of {"key": …, "value": …}; values are text.
 
-    A value that is not UTF-8 is written in hexadecimal digits like a bytea.
+    A value that is not UTF-8 is written in hexadecimal digits like a bytea. `bytes`: values are base64, members KEY and VALUE.
     """
+    if bytes:
+        structs = f"transform({at}, h -> named_struct('KEY', h.key, 'VALUE', base64(h.value)))"
+        return jsonb_of(f"coalesce(to_json({structs}, map('ignoreNullFields', 'false')), '[]')")
     text = "CASE WHEN is_valid_utf8(CAST(h.value AS STRING)) THEN CAST(h.value AS STRING) ELSE concat('\\\\x', lower(hex(h.value))) END"
     return jsonb_of(f"to_json(transform({at}, h -> named_struct('key', h.key, 'value', {text})), map('ignoreNullFields', 'false'))")
 

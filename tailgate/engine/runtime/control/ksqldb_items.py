@@ -12,6 +12,7 @@ from tailgate.engine.runtime.control.channels import on_channel
 from tailgate.engine.runtime.kafka import producing
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.formats import registry
 from tailgate.lake.catalog import Catalog, Change, Item, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import TailgateError
@@ -19,19 +20,21 @@ from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
 from tailgate.sql.statements import CreateKsqldbItem, InsertStream
 
 NO_ACCESS: Mapping[str, str] = {}
+SCHEMA_IDS_MAX = 1000  # ids of schemas that INSERT has registered
 
 
 class KsqldbItems:
     """Makes the items of statements of ksqlDB, and writes their topics. Thread safe."""
 
-    def __init__(self, engine: Engine, endpoints: ddl.Endpoints, registry: SchemaLookup) -> None:
-        self._engine, self._endpoints, self._registry = engine, endpoints, registry
+    def __init__(self, engine: Engine, endpoints: ddl.Endpoints, schemas: SchemaLookup) -> None:
+        self._engine, self._endpoints, self._schemas = engine, endpoints, schemas
         self._producers = producing.Producers()
+        self._schema_ids: dict[tuple[str, str, str], int] = {}
 
     def items(self, statement: CreateKsqldbItem, text: str, catalog: Catalog) -> tuple[Item, ...]:
         """Returns the items of CREATE STREAM or TABLE."""
         if isinstance(statement.statement, CreateItem):
-            source, letters = ddl.declared_source(statement.statement, text, catalog, self._registry, self._endpoints)
+            source, letters = ddl.declared_source(statement.statement, text, catalog, self._schemas, self._endpoints)
             with self._topic(statement.statement):
                 return on_channel(self._engine, source, None, catalog), letters
         view, errors = with_errors(ddl.derived_view(statement.statement, text, catalog, statement.reset, self._endpoints))
@@ -81,9 +84,19 @@ class KsqldbItems:
 
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:
         """Writes the message of INSERT INTO … VALUES. Returns when the broker has it."""
-        source, message = ddl.message_of(statement, catalog)
+        source, message = ddl.message_of(statement, catalog, self._register)
         brokers, topic, access = self._engine.place(source)
         self._producers.produce(brokers, topic, message.key, message.value, message.timestamp, access)
+
+    def _register(self, subject: str, schema: registry.Schema) -> int:
+        """Returns the id of a schema in the registry, where it is registered if it is new. Raises 08006 or 22023."""
+        url = self._endpoints.schemas()
+        identity = (url, subject, repr(schema))
+        if identity not in self._schema_ids:
+            if len(self._schema_ids) >= SCHEMA_IDS_MAX:
+                self._schema_ids.clear()
+            self._schema_ids[identity] = registry.register(url, NO_ACCESS, subject, schema)
+        return self._schema_ids[identity]
 
     def _partitions(self, statement: CreateAs, catalog: Catalog) -> int:
         """Returns the number of partitions of the source's topic; 1 if it has none."""

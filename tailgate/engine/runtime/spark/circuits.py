@@ -166,7 +166,7 @@ class Circuits:
             case "json_columns":
                 return formats.jsonColumns(self._struct(spec.columns))
             case "ksqldb":
-                return formats.ksqldb(spec.schema)
+                return formats.ksqldb(spec.schema, spec.registry, self.access(spec.access, opened))
             case "connect_json":
                 return formats.connectJson(spec.schema)
             case "csv":

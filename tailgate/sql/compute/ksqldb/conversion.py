@@ -8,6 +8,7 @@ A type is JSON: "int", ["decimal", 4, 2], ["array", type], ["map", type of the v
     varchar                a string, or the text of another value
     bytes                  a string
     date, time, timestamp  a whole number
+    map                    an object, or an array of objects with key and value
     struct                 an object; names match regardless of case
 
 Source: ksqlDB 0.29, documentation, "Serialization formats", section "JSON".
@@ -35,7 +36,7 @@ CACHE_MAX = 256  # types
 
 @udf("jsonb", "text", to="jsonb")
 def ksqldb_convert(value: str, type: str) -> str | None:
-    """Returns a value in the form of a type; NULL for null. Raises 22P02, 22003, or 22023 for what is no type."""
+    """Returns a value in the form of a type; NULL for null. Raises 22P02, 22003, or 22023 for an invalid type."""
     converted = _converted(load(value), _type(type))
     return None if converted is None else dump(converted)
 
@@ -98,6 +99,8 @@ def _converted(value: Json, type: Any) -> Json:
             return [_converted(item, element) for item in value]
         case ["map", inner] if isinstance(value, dict):
             return {key: _converted(item, inner) for key, item in value.items()}
+        case ["map", inner] if isinstance(value, list) and all(map(_is_entry, value)):
+            return {entry["key"]: _converted(entry["value"], inner) for entry in value}
         case ["struct", *fields] if isinstance(value, dict):
             folded = {key.lower(): item for key, item in value.items()}
             return {name: _converted(value.get(name, folded.get(name.lower())), inner) for name, inner in fields}
@@ -112,6 +115,10 @@ def _converted(value: Json, type: Any) -> Json:
         case "double" | ["decimal", *_] | "int" | "bigint" | "date" | "time" | "timestamp":
             return _number(value, type)
     raise _mismatch(value, type)
+
+
+def _is_entry(value: Json) -> bool:
+    return isinstance(value, dict) and value.keys() == {"key", "value"} and isinstance(value["key"], str)
 
 
 def _mismatch(value: Json, type: Any) -> TailgateError:

@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import FeatureNotSupported, InvalidTableDefinition
+from tailgate.lake.errors import InvalidTableDefinition
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 
 FORMATS = ("KAFKA", "JSON", "JSON_SR", "AVRO", "PROTOBUF", "PROTOBUF_NOSR", "DELIMITED", "NONE")
-KEY_FORMATS = ("KAFKA", "JSON", "DELIMITED", "NONE")
-VALUE_FORMATS = ("JSON", "DELIMITED", "AVRO", "KAFKA")
+WITH_SCHEMA = ("AVRO", "JSON_SR", "PROTOBUF")  # formats whose messages contain the id of a schema in the registry
 DELIMITER = ","
 UNWRAPPING = ("JSON", "JSON_SR", "AVRO")  # formats in which a single value column may stand alone
+WRAPPING = (*UNWRAPPING, "PROTOBUF", "PROTOBUF_NOSR")  # formats in which it may be in an object or a record
+NAMED = ("AVRO", "PROTOBUF")  # formats whose schemas have a name
 OF_KAFKA = ("int", "bigint", "double", "varchar", "bytes")
 
 
 @dataclass(frozen=True, slots=True)
 class ItemFormat:
-    """The format of keys or values. `delimiter`: of DELIMITED. `wrapped`: whether a single column is in a record."""
+    """The format of keys or values.
+
+    - `delimiter`: of DELIMITED. `wrapped`: whether a single column is in a record.
+    - `schema_name`: the full name of the record or message in the schema, empty for the default.
+    - `nullable`: how PROTOBUF represents NULL: OPTIONAL, WRAPPER or empty.
+    """
 
     name: str
     delimiter: str = DELIMITER
     wrapped: bool = True
+    schema_name: str = ""
+    nullable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The window in the key of a topic's messages. `form`: whether its start follows the key, or as for sessions both bounds.
+
+    `size`: that of a time window, in ms.
+    """
+
+    form: Literal["time", "session"]
+    size: int = 0
 
 
 def check_columns(format: str, columns: Sequence[tuple[str, TypeName]], position: int, *, is_key: bool = False) -> None:
@@ -37,15 +57,23 @@ def check_columns(format: str, columns: Sequence[tuple[str, TypeName]], position
     if format == "KAFKA" and len(columns) > 1:
         raise InvalidTableDefinition(f"The 'KAFKA' format only supports a single field. Got: [{_listed(columns)}]", position=position)
     for name, type in columns:
+        if is_key and any(inner.name == "map" for inner in _types_in(type)):
+            raise InvalidTableDefinition(
+                "Map keys, including types that contain maps, are not supported as they may lead to unexpected behavior due to inconsistent"
+                f" serialization. Key column name: `{ksqldb_name(name)}`. Column type: {types.in_schema(type)}.",
+                position=position,
+            )
         if (format == "KAFKA" and type.name not in OF_KAFKA) or (format == "DELIMITED" and type.name in types.STRUCTURES):
             raise InvalidTableDefinition(
                 f"The '{format}' format does not support type '{type.name.upper()}', column: `{ksqldb_name(name)}`", position=position
             )
-        if format == "AVRO" and type.name in types.STRUCTURES:
-            hint = "Use VALUE_FORMAT JSON, or leave the columns out."
-            raise FeatureNotSupported(f"type {types.shown(type)} in AVRO is not supported", hint=hint, position=position)
-        if is_key and type.name in types.STRUCTURES:
-            raise FeatureNotSupported(f"a key of type {types.shown(type)} is not supported", position=position)
+
+
+def _types_in(type: TypeName) -> Iterator[TypeName]:
+    """Yields a type and the types inside it."""
+    yield type
+    for argument in type.arguments:
+        yield from _types_in(argument)
 
 
 def _listed(columns: Sequence[tuple[str, TypeName]]) -> str:
@@ -56,9 +84,22 @@ def _type(type: TypeName) -> str:
     return "STRING" if type == types.VARCHAR else types.shown(type)
 
 
-def clause(format: ItemFormat, columns: Sequence[str]) -> str:
-    """Returns a format as CREATE SOURCE has it. `columns`: those of the key or the value."""
+def clause(format: ItemFormat, columns: Sequence[str], *, registry: str = "", schema: str = "", window: Window | None = None) -> str:
+    """Returns a format as CREATE SOURCE has it. `columns`: those of the key or the value.
+
+    `registry`: the URL of the registry of AVRO. `schema`: the message of PROTOBUF. `window`: that of a key.
+    """
     text = f"KSQLDB {format.name} ({', '.join(map(quoted, columns))})"
     if format.name == "DELIMITED" and format.delimiter != DELIMITER:
-        text += " DELIMITED BY '" + format.delimiter.replace("'", "''") + "'"
-    return text + (" UNWRAPPED" if format.name == "JSON" and not format.wrapped else "")
+        text += f" DELIMITED BY {string(format.delimiter)}"
+    text += " UNWRAPPED" if format.name in UNWRAPPING and not format.wrapped else ""
+    text += f" USING CONFLUENT SCHEMA REGISTRY {string(registry)}" if format.name == "AVRO" else ""
+    text += f" USING SCHEMA {string(schema)}" if schema else ""
+    if window is not None:
+        text += " WINDOW SESSION" if window.form == "session" else f" WINDOW {window.size}"
+    return text
+
+
+def string(text: str) -> str:
+    """Returns a literal of PostgreSQL's dialect."""
+    return "'" + text.replace("'", "''") + "'"

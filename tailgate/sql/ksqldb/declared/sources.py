@@ -5,18 +5,23 @@ CreateItem ──► columns of the key and of the value, topic, formats ──�
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, InvalidTableDefinition
+from tailgate.lake.errors import InvalidParameterValue, InvalidTableDefinition
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns, clause
+from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns, clause, string
 from tailgate.sql.ksqldb.declared.properties import TopicProperties
+from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS
 
+HEADERS = TypeName("array", arguments=(TypeName("struct", arguments=(types.VARCHAR, types.BYTES), fields=("key", "value")),))
 
-def message_key(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
-    """Returns the columns that are in the message's key. Raises 42P16 or 0A000."""
+
+def message_key(statement: s.CreateItem, *, required: bool = True) -> tuple[s.ColumnElement, ...]:
+    """Returns the columns that are in the message's key. `required`: whether a table must have one. Raises 42P16."""
     role = "key" if statement.type == "stream" else "primary key"
     for column in statement.columns:
         if column.role in ("key", "primary key") and column.role != role:
@@ -26,17 +31,15 @@ def message_key(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
                 f"Column {ksqldb_name(column.name)} is a '{what}' column: please use '{other}' for {statement.type}s.",
                 position=column.position,
             )
-        if column.role == "headers":
-            raise FeatureNotSupported("HEADERS columns are not supported", hint="Use HEADER('name') columns.", position=column.position)
     keys = tuple(column for column in statement.columns if column.role == role)
-    if statement.type == "table" and not keys:
+    if statement.type == "table" and not keys and required:
         raise InvalidTableDefinition("Tables require a PRIMARY KEY. Please define the PRIMARY KEY.", position=statement.position)
     return keys
 
 
 def key_format(format: ItemFormat, columns: int) -> ItemFormat:
     """Returns the format of a key with this number of columns: the only column of a key stands alone."""
-    return ItemFormat(format.name, format.delimiter, wrapped=columns > 1)
+    return replace(format, wrapped=columns > 1)
 
 
 def value_columns(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
@@ -44,58 +47,72 @@ def value_columns(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
     return tuple(column for column in statement.columns if not column.role)
 
 
-def source_text(statement: s.CreateItem, topic: TopicProperties, brokers: str, registry: str, schema: str) -> str:
-    """Returns the text of CREATE SOURCE for a declared stream or table. Raises 0A000, 42P16 or 22023.
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The brokers of a topic, the URL of the registry, and the messages of PROTOBUF as the decoder takes them."""
 
-    `schema`: the Avro schema for the columns of the value, empty if none are declared. Then they are those of the newest schema.
-    """
+    brokers: str
+    registry: str = ""
+    key_message: str = ""
+    value_message: str = ""
+
+
+def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpoint) -> str:
+    """Returns the text of CREATE SOURCE for a declared stream or table. Raises 42P16 or 22023."""
     keys, headers, values = message_key(statement), _headers(statement), value_columns(statement)
-    declared = statement.columns
     for column in statement.columns:
         if column.name in PSEUDO_COLUMNS or column.name in WINDOW_BOUNDS:
             raise InvalidTableDefinition(f"'{ksqldb_name(column.name)}' is a reserved column name.", position=column.position)
         types.check(column.type)
-    check_columns(topic.key.name, [(c.name, c.type) for c in keys], keys[0].position if keys else statement.position, is_key=True)
-    if topic.value.name == "AVRO":
-        declared = tuple(c for c in declared if c not in values)  # the others are those of the schema
-        value_format = f"AVRO USING CONFLUENT SCHEMA REGISTRY {_string(registry)}"
-        value_format += f" VALUE STRATEGY INLINE {_string(schema)}" if schema else ""
-    elif not values:
+    if not values:
         raise InvalidTableDefinition("The statement does not define any columns.", position=statement.position)
-    else:
-        check_columns(topic.value.name, [(c.name, c.type) for c in values], values[0].position)
-        if not topic.value.wrapped and len(values) > 1:
-            raise InvalidParameterValue("'WRAP_SINGLE_VALUE' is only valid for single-field value schemas", position=statement.position)
-        value_format = clause(topic.value, [c.name for c in values])
-    columns = ", ".join(f"{quoted(c.name)} {types.postgresql(c.type)}" for c in declared)
+    check_columns(topic.key.name, [(c.name, c.type) for c in keys], keys[0].position if keys else statement.position, is_key=True)
+    check_columns(topic.value.name, [(c.name, c.type) for c in values], values[0].position)
+    if not topic.value.wrapped and len(values) > 1:
+        raise InvalidParameterValue("'WRAP_SINGLE_VALUE' is only valid for single-field value schemas", position=statement.position)
+    if topic.window is not None and not keys:
+        raise InvalidTableDefinition("Windowed sources require a key column.", position=statement.position)
+    value_format = clause(topic.value, [c.name for c in values], registry=endpoint.registry, schema=endpoint.value_message)
+    columns = ", ".join(f"{quoted(c.name)} {types.postgresql(c.type)}" for c in statement.columns)
     form = f"VALUE FORMAT {value_format}" if keys else f"FORMAT {value_format}"
     if keys:
-        form = f"KEY FORMAT {clause(key_format(topic.key, len(keys)), [c.name for c in keys])} {form}"
+        of_key = key_format(topic.key, len(keys))
+        names = [c.name for c in keys]
+        key_clause = clause(of_key, names, registry=endpoint.registry, schema=endpoint.key_message, window=topic.window)
+        form = f"KEY FORMAT {key_clause} {form}"
     if statement.type == "stream":
         time = f" FROM {quoted(topic.timestamp)}" if topic.timestamp else ""
+        time += f" FORMAT {string(topic.timestamp_format)}" if topic.timestamp_format else ""
         position = f"PARTITION AS rowpartition, OFFSET AS rowoffset, TIMESTAMP{time} AS rowtime"
         form += f" INCLUDE {', '.join([*(('KEY',) if keys else ()), *map(_header, headers), position])}"
     else:
         form += (f" INCLUDE {', '.join(map(_header, headers))}" if headers else "") + " ENVELOPE UPSERT"
-    place = f"FROM KAFKA BROKER {_string(brokers)} TOPIC {_string(topic.topic)}"
+    place = f"FROM KAFKA BROKER {string(endpoint.brokers)} TOPIC {string(topic.topic)}"
     return f"CREATE SOURCE {quoted(statement.name)}{f' ({columns})' if columns else ''} {place} {form}"
 
 
 def _headers(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
-    """Returns the columns of headers. Raises 42P16 for one with another type than BYTES."""
-    headers = tuple(c for c in statement.columns if c.role == "header")
+    """Returns the columns of headers. Raises 42P16 for one with another type than its own, and for two of all headers."""
+    headers = tuple(c for c in statement.columns if c.role in ("header", "headers"))
     for column in headers:
-        if column.type != types.BYTES:
+        expected = types.BYTES if column.role == "header" else HEADERS
+        if column.type != expected:
+            what = f"HEADER('{column.header}')" if column.role == "header" else "HEADERS"
             raise InvalidTableDefinition(
-                f"Invalid type for HEADER('{column.header}') column: expected BYTES, got {types.shown(column.type)}",
+                f"Invalid type for {what} column: expected {types.in_schema(expected)}, got {types.in_schema(column.type)}",
                 position=column.position,
             )
+    if sum(c.role == "headers" for c in headers) and len(headers) > 1:
+        raise InvalidTableDefinition(
+            "Schema already contains a HEADERS column."
+            if all(c.role == "headers" for c in headers)
+            else "Schema may contain either HEADERS or HEADER('key') columns, not both.",
+            position=headers[1].position,
+        )
     return headers
 
 
 def _header(column: s.ColumnElement) -> str:
-    return f"HEADER {_string(column.header)} AS {quoted(column.name)} BYTES"
-
-
-def _string(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    if column.role == "headers":
+        return f"HEADERS AS {quoted(column.name)} BYTES"
+    return f"HEADER {string(column.header)} AS {quoted(column.name)} BYTES"

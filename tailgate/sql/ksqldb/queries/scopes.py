@@ -48,11 +48,8 @@ def hidden_columns(item: Item) -> frozenset[str]:
 
 
 def _avro_types(item: Source) -> dict[str, TypeName]:
-    """Returns the types of the fields of a source's Avro records by the names of their columns. Those of ksqlDB have no case."""
-    if not isinstance(item.value_format, Avro):
-        return {}
-    fields = types.column_types(json.loads(item.value_format.schema))
-    return fields if item.ksqldb is None else {name.lower(): type for name, type in fields.items()}
+    """Returns the types of the fields of a source's Avro records by the names of their columns."""
+    return types.column_types(json.loads(item.value_format.schema)) if isinstance(item.value_format, Avro) else {}
 
 
 def key_names(item: Item) -> tuple[str, ...]:

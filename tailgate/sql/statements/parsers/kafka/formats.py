@@ -6,7 +6,9 @@ Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
 from __future__ import annotations
 
 import re
+from typing import Literal, get_args
 
+from tailgate.lake.catalog.formats import KsqldbFormatName
 from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.kafka_statements import Avro, Bytes, Csv, Format, Json, Ksqldb, Protobuf, Regex, Strategy, Text
@@ -79,17 +81,27 @@ def _delimiter(cursor: Parser) -> str:
 
 
 def _ksqldb(cursor: Parser) -> Ksqldb:
-    """Parses {KAFKA | JSON | DELIMITED} (column, …) [DELIMITED BY 'c'] [UNWRAPPED]."""
-    match cursor.any_word("kafka", "json", "delimited"):
-        case "kafka":
-            return Ksqldb("KAFKA", column_names(cursor))
-        case "json":
-            names = column_names(cursor)
-            return Ksqldb("JSON", names, wrapped=not cursor.accept_word("unwrapped"))
-        case "delimited":
-            names = column_names(cursor)
-            return Ksqldb("DELIMITED", names, _delimiter(cursor))
-    raise cursor.error()
+    """Parses name (column, …) [DELIMITED BY 'c'] [UNWRAPPED] [USING …] [WINDOW {n | SESSION}].
+
+    USING is followed by CONFLUENT SCHEMA REGISTRY 'url' or SCHEMA 'message'.
+    """
+    names: tuple[KsqldbFormatName, ...] = get_args(KsqldbFormatName)
+    word = cursor.any_word(*(name.lower() for name in names))
+    if word is None:
+        raise cursor.error()
+    name = names[[n.lower() for n in names].index(word)]
+    columns, delimiter = column_names(cursor), _delimiter(cursor)
+    unwrapped, registry, schema = cursor.accept_word("unwrapped"), "", ""
+    window: Literal["", "time", "session"] = ""
+    size = 0
+    if cursor.accept_word("using", "schema"):
+        schema = cursor.string()
+    elif cursor.accept_word("using", "confluent", "schema", "registry"):
+        registry = cursor.string()
+    if cursor.accept_word("window"):
+        window = "session" if cursor.accept_word("session") else "time"
+        size = cursor.integer() if window == "time" else 0
+    return Ksqldb(name, columns, delimiter, not unwrapped, registry, schema, window, size)
 
 
 def _regex(cursor: Parser) -> Regex:

@@ -318,7 +318,10 @@ def _include(cursor: Parser) -> tuple[Include, ...]:
                 return tuple(columns)
             continue
         column = name(cursor).name if kind == "timestamp" and cursor.accept_word("from") else ""
-        columns.append(Include(_INCLUDED[kind], name(cursor).name if cursor.accept_word("as") else None, column=column))
+        format = cursor.string() if column and cursor.accept_word("format") else ""
+        alias = name(cursor).name if cursor.accept_word("as") else None
+        bytes = kind == "headers" and alias is not None and cursor.accept_word("bytes")
+        columns.append(Include(_INCLUDED[kind], alias, bytes=bytes, column=column, format=format))
         if not cursor.accept(","):
             return tuple(columns)
 

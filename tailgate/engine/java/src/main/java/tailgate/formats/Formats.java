@@ -33,7 +33,9 @@ public final class Formats {
   public static Format jsonColumns(StructType columns) { return new JsonColumnsFormat(columns); }
 
   /** Returns a format of ksqlDB, as a struct of columns c0, c1, and so on ({@link KsqldbFormats}). */
-  public static Format ksqldb(String spec) { return KsqldbFormats.of(spec); }
+  public static Format ksqldb(String spec, String registryUrl, String access) {
+    return KsqldbFormats.of(spec, registryUrl, access);
+  }
 
   /**
    * Returns a format of one CSV line, as a struct of strings c0, c1, and so on.

@@ -129,7 +129,7 @@ record FuzzSubject(String name, Format format, List<byte[]> messages) {
             {"name": "I", "type": "int4", "spark": "int"}, {"name": "N", "type": "numeric", "spark": "decimal(6,2)"},
             {"name": "D", "type": "float8", "spark": "double"}, {"name": "S", "type": "text", "spark": "string"},
             {"name": "RAW", "type": "bytea", "spark": "binary"}, {"name": "AT", "type": "timestamp", "spark": "timestamp_ntz"},
-            {"name": "A", "type": "jsonb", "spark": "string"}]}"""), format.equals("JSON")
+            {"name": "A", "type": "jsonb", "spark": "string"}]}""", "", ""), format.equals("JSON")
               ? List.of(text("{\"i\": 1, \"N\": \"1.5\", \"d\": 1e3, \"s\": {\"x\": [1]}, \"raw\": \"AQID\", \"at\": 1500, \"a\": [1]}"))
               : List.of(text("1,1.5,1e3,\"a,b\",AQID,1500,"))));
     }

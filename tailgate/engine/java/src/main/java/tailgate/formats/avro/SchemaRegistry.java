@@ -83,7 +83,7 @@ public final class SchemaRegistry implements Serializable {
    * @throws IOException if the registry does not answer
    * @throws SqlError if too many missing ids were looked up
    */
-  List<String> byId(int id) throws IOException {
+  public List<String> byId(int id) throws IOException {
     Cache cache = CACHES.computeIfAbsent(url, u -> new Cache());
     List<String> cached = cache.schemas.get(id);
     if (cached != null) return cached;

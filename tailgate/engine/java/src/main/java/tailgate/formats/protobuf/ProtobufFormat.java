@@ -70,14 +70,24 @@ public final class ProtobufFormat extends Format {
   }
 
   @Override public Object decode(byte[] bytes) {
+    Object[] values = values(bytes);
+    Object[] row = new Object[values.length];
+    for (Field f : root.fields) row[f.index] = column(f, values[f.index]);
+    return new GenericInternalRow(row);
+  }
+
+  /** Returns the fields of a message by name, as {@link ProtobufTree} describes. */
+  public Map<String, Object> tree(byte[] bytes) {
+    Object[] values = values(bytes);
+    return ProtobufTree.of(root, values);
+  }
+
+  private Object[] values(byte[] bytes) {
     type();
     ProtobufInput in = new ProtobufInput(bytes);
     if (messageIndexes != null) readHeader(in);
     fieldCount = 0;
-    Object[] values = readMessage(root, null, in, bytes.length, 0, 0);
-    Object[] row = new Object[values.length];
-    for (Field f : root.fields) row[f.index] = column(f, values[f.index]);
-    return new GenericInternalRow(row);
+    return readMessage(root, null, in, bytes.length, 0, 0);
   }
 
   /** Reads Confluent's header, which says which of the schema's messages follows. */

@@ -71,12 +71,14 @@ final class ProtobufSchema {
   }
 
   final class Message {
+    final String name;
     final Field[] fields;
     final boolean isMapEntry;
     final WellKnown wellKnown;
     private final Map<Integer, Field> fieldsByNumber = new HashMap<>();
 
     Message(String name, JsonNode spec) {
+      this.name = name;
       isMapEntry = spec.path("entry").asBoolean();
       wellKnown = wellKnown(name);
       List<Field> all = new ArrayList<>();

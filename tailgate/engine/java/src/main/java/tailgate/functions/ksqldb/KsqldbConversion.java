@@ -3,6 +3,7 @@ package tailgate.functions.ksqldb;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -34,7 +35,7 @@ public final class KsqldbConversion {
 
   private KsqldbConversion() {}
 
-  /** Returns a value in the form of a type; null for JSON's null. Throws 22P02, 22003, or 22023 for what is no type. */
+  /** Returns a value in the form of a type; null for JSON's null. Throws 22P02, 22003, or 22023 for an invalid type. */
   public static UTF8String ksqldbConvert(UTF8String value, UTF8String type) {
     Object converted = converted(JsonbTree.read(value), typeOf(type));
     return converted == JsonbTree.NULL ? null : JsonbTree.text(converted);
@@ -108,6 +109,7 @@ public final class KsqldbConversion {
         }
         case "map" -> {
           if (value instanceof Map<?, ?> map) return map(map, parts.get(1));
+          if (value instanceof List<?> list && list.stream().allMatch(KsqldbConversion::isEntry)) return map(entries(list), parts.get(1));
         }
         case "struct" -> {
           if (value instanceof Map<?, ?> map) return struct(map, parts);
@@ -119,6 +121,16 @@ public final class KsqldbConversion {
       throw mismatch(value, (String) parts.get(0));
     }
     return scalar(value, (String) type);
+  }
+
+  private static boolean isEntry(Object value) {
+    return value instanceof Map<?, ?> entry && entry.get("key") instanceof String && entry.containsKey("value") && entry.size() == 2;
+  }
+
+  private static Map<Object, Object> entries(List<?> list) {
+    Map<Object, Object> map = new LinkedHashMap<>();
+    for (Object entry : list) map.put(((Map<?, ?>) entry).get("key"), ((Map<?, ?>) entry).get("value"));
+    return map;
   }
 
   private static Object map(Map<?, ?> map, Object type) {

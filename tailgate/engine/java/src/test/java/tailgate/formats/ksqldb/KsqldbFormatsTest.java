@@ -21,7 +21,7 @@ class KsqldbFormatsTest {
 
   private static Format format(String name, String columns, boolean wrapped) {
     return Formats.ksqldb(
-        "{\"format\": \"" + name + "\", \"delimiter\": \",\", \"wrapped\": " + wrapped + ", \"columns\": " + columns + "}");
+        "{\"format\": \"" + name + "\", \"delimiter\": \",\", \"wrapped\": " + wrapped + ", \"columns\": " + columns + "}", "", "");
   }
 
   private static Format single(String name, String type, String spark) {

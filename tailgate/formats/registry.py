@@ -1,6 +1,6 @@
 """A client of the schema registry's HTTP interface: registers schemas and sets compatibility.
 
-There is one request per schema when a sink starts. The registry always returns the same id for the
+The registry always returns the same id for the
 same schema. Responses are classified by HTTP status first, because registries differ in their error
 codes.
 
@@ -14,8 +14,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from tailgate.lake import clients
 from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue, TailgateError
@@ -29,8 +30,19 @@ ANSWER_BYTES_MAX = 1 << 20  # a response has a few hundred bytes
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 
 
-def register(url: str, access: Mapping[str, str], subject: str, schema: Mapping[str, Any] | str) -> int:
-    """Registers a schema under a subject and returns its id. `schema`: a mapping for Avro, a text for Protobuf.
+@dataclass(frozen=True, slots=True)
+class JsonSchema:
+    """A schema of the kind JSON."""
+
+    content: Mapping[str, Any]
+
+
+# JSON of a schema of Avro, which is a list for a union; or the text of one of Protobuf
+Schema: TypeAlias = Mapping[str, Any] | list[Any] | str | JsonSchema
+
+
+def register(url: str, access: Mapping[str, str], subject: str, schema: Schema) -> int:
+    """Registers a schema under a subject and returns its id.
 
     `access`: settings of `lake.clients`. `url` may have several registries, separated by commas; the
     first that responds is used.
@@ -58,10 +70,19 @@ def _first_answer(url: str, request: Callable[[str], Answer]) -> Answer:
     raise error
 
 
-def _register(base: str, access: Mapping[str, str], subject: str, schema: Mapping[str, Any] | str) -> int:
+def _register(base: str, access: Mapping[str, str], subject: str, schema: Schema) -> int:
     path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
-    body = {"schema": schema, "schemaType": "PROTOBUF"} if isinstance(schema, str) else {"schema": json.dumps(schema), "schemaType": "AVRO"}
-    return int(_ask(base, access, path, body, subject, "POST")["id"])
+    return int(_ask(base, access, path, request_body(schema), subject, "POST")["id"])
+
+
+def request_body(schema: Schema) -> dict[str, str]:
+    """Returns a schema as a request has it."""
+    match schema:
+        case JsonSchema(content):
+            return {"schema": json.dumps(content), "schemaType": "JSON"}
+        case str():
+            return {"schema": schema, "schemaType": "PROTOBUF"}
+    return {"schema": json.dumps(schema), "schemaType": "AVRO"}
 
 
 def _ask(base: str, access: Mapping[str, str], path: str, body: Mapping[str, Any], subject: str, method: str) -> dict[str, Any]:

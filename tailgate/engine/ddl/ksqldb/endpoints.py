@@ -1,0 +1,28 @@
+"""The Kafka and the schema registry of ksqlDB's statements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailgate.lake.errors import ObjectNotInPrerequisiteState
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """The options --kafka and --schema-registry of the engine."""
+
+    kafka: str = ""
+    registry: str = ""
+
+    def brokers(self) -> str:
+        """Returns the addresses of the brokers. Raises 55000 if there are none."""
+        if not self.kafka:
+            raise ObjectNotInPrerequisiteState("there is no Kafka for statements of ksqlDB", hint="Start Tailgate with --kafka HOST:PORT.")
+        return self.kafka
+
+    def schemas(self) -> str:
+        """Returns the URL of the schema registry. Raises 55000 if there is none."""
+        if not self.registry:
+            hint = "Start Tailgate with --schema-registry URL."
+            raise ObjectNotInPrerequisiteState("there is no schema registry for statements of ksqlDB", hint=hint)
+        return self.registry

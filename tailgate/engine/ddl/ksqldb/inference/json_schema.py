@@ -1,0 +1,76 @@
+"""Types of JSON schemas with the annotations of Kafka Connect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tailgate.engine.ddl.ksqldb.inference import naming
+from tailgate.engine.ddl.ksqldb.inference.naming import Columns
+from tailgate.lake.errors import InvalidParameterValue
+from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.expressions import TypeName
+
+INTEGERS = {"int8": types.INT, "int16": types.INT, "int32": types.INT}
+TITLES = {"Date": types.DATE, "Time": types.TIME, "Timestamp": types.TIMESTAMP}
+DATA = "org.apache.kafka.connect.data."
+PRECISION = 38  # of a decimal without an annotation
+
+
+def inferred(text: str) -> Columns | TypeName:
+    """Returns the columns of an object, or the type of another schema. Raises 22023."""
+    schema = _present(json.loads(text))
+    if _is_object(schema):
+        return naming.columns((name, _type(member)) for name, member in _members(schema))
+    type = _type(schema)
+    if type is None:
+        raise InvalidParameterValue("the schema in the registry has a type that ksqlDB lacks")
+    return type
+
+
+def _present(schema: dict[str, Any]) -> dict[str, Any]:
+    """Returns the only schema besides null of a union, or the schema itself."""
+    branches = [s for s in schema.get("oneOf") or schema.get("anyOf") or () if s.get("type") != "null"]
+    if len(branches) == 1:
+        return {**{k: v for k, v in schema.items() if k not in ("oneOf", "anyOf")}, **branches[0]}
+    if isinstance(schema.get("type"), list):
+        kinds = [t for t in schema["type"] if t != "null"]
+        return {**schema, "type": kinds[0] if len(kinds) == 1 else ""}
+    return schema
+
+
+def _is_object(schema: dict[str, Any]) -> bool:
+    return schema.get("type") == "object" and "properties" in schema and schema.get("connect.type") != "map"
+
+
+def _members(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Returns the members of an object in the order of their index."""
+    members = list(schema["properties"].items())
+    return sorted(members, key=lambda member: member[1].get("connect.index", len(members)))
+
+
+def _type(schema: dict[str, Any]) -> TypeName | None:
+    """Returns the type of a schema, None if ksqlDB has none for it."""
+    schema = _present(schema)
+    title, connect = str(schema.get("title", "")).removeprefix(DATA), schema.get("connect.type")
+    match schema.get("type"):
+        case "boolean":
+            return types.BOOLEAN
+        case "integer":
+            return TITLES.get(title) or INTEGERS.get(str(connect), types.BIGINT)
+        case "number" if title == "Decimal":
+            digits = schema.get("connect.parameters", {})
+            return TypeName("decimal", (int(digits.get("connect.decimal.precision", PRECISION)), int(digits.get("scale", 0))))
+        case "number":
+            return types.DOUBLE
+        case "string":
+            return types.BYTES if connect == "bytes" else types.VARCHAR
+        case "array" if connect == "map":
+            return naming.map_of(_type(_present(schema["items"])["properties"]["value"]))
+        case "array" if isinstance(schema.get("items"), dict):
+            return naming.array(_type(schema["items"]))
+        case "object" if _is_object(schema):
+            return naming.struct((name, _type(member)) for name, member in _members(schema))
+        case "object" if isinstance(schema.get("additionalProperties"), dict):
+            return naming.map_of(_type(schema["additionalProperties"]))
+    return None

@@ -1,0 +1,152 @@
+"""ksqlDB's formats of arrays, maps and structures, and the formats whose schemas are in a registry."""
+
+from __future__ import annotations
+
+import io
+import json
+from decimal import Decimal
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pytest
+
+from tailgate.embedded.kinds import KINDS
+from tailgate.formats.ksqldb.serde import Serde, encoded, schema
+from tailgate.formats.ksqldb.values import Column
+from tailgate.formats.registry import JsonSchema
+
+STRUCT = [
+    "struct",
+    ["Z", "int"],
+    ["A", ["array", ["struct", ["X", ["decimal", 4, 1]], ["Y", "timestamp"]]]],
+    ["R", "bytes"],
+    ["D", "double"],
+]
+COLUMNS = (Column("TAGS", ["array", "varchar"]), Column("M", ["map", "double"]), Column("S", STRUCT))
+TEXTS = ('["a", null]', '{"x": 1}', '{"A": [{"X": 1.5, "Y": 1000}], "D": 2, "R": "AP8=", "Z": 5}')  # in the order of jsonb
+JSON = '{"TAGS":["a",null],"M":{"x":1.0},"S":{"Z":5,"A":[{"X":1.5,"Y":1000}],"R":"AP8=","D":2.0}}'
+
+
+def bytes_of(serde: Serde, columns: tuple[Column, ...], *values: Any, id: int | None = None) -> bytes | None:
+    """Returns the bytes of one row."""
+    arrays = [pa.array([value]) if value is not None else pa.array([None], pa.string()) for value in values]
+    (out,) = encoded(serde, columns, arrays, 1, id)
+    return out
+
+
+def test_fields_are_in_the_order_of_the_type_and_doubles_have_a_fraction() -> None:
+    assert bytes_of(Serde("JSON"), COLUMNS, *TEXTS) == JSON.encode()
+    assert bytes_of(Serde("JSON"), COLUMNS[:1], None) == b'{"TAGS":null}'
+    assert bytes_of(Serde("JSON", wrapped=False), COLUMNS[2:], '{"Z": 1}') == b'{"Z":1,"A":null,"R":null,"D":null}'
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1.0"),
+        (0.001, "0.001"),
+        (9999999.0, "9999999.0"),
+        (1e7, "1.0E7"),
+        (-1.5e-7, "-1.5E-7"),
+        (1.25e300, "1.25E300"),
+        (-0.0, "-0.0"),
+    ],
+)
+def test_doubles(value: float, text: str) -> None:
+    assert bytes_of(Serde("JSON", wrapped=False), (Column("D", "double"),), value) == text.encode()
+
+
+def test_json_with_a_schema_has_maps_as_entries() -> None:
+    value = bytes_of(Serde("JSON_SR"), COLUMNS, *TEXTS, id=7)
+    assert value == b"\0\0\0\0\7" + JSON.replace('{"x":1.0}', '[{"key":"x","value":1.0}]').encode()
+    registered = schema(Serde("JSON_SR"), COLUMNS)
+    assert isinstance(registered, JsonSchema)
+    properties = registered.content["properties"]
+    assert properties["TAGS"] == {"connect.index": 0, "oneOf": [{"type": "null"}, {"type": "array", "items": {"oneOf": NULLABLE_TEXT}}]}
+    assert properties["M"]["oneOf"][1]["connect.type"] == "map"
+    alone = schema(Serde("JSON_SR", wrapped=False), (Column("K", "int"),))
+    assert isinstance(alone, JsonSchema)
+    assert alone.content == {"oneOf": [{"type": "null"}, {"type": "integer", "connect.type": "int32"}]}
+
+
+NULLABLE_TEXT = [{"type": "null"}, {"type": "string"}]
+
+
+def test_avro() -> None:
+    registered = schema(Serde("AVRO", schema_name="a.b.Row"), COLUMNS)
+    assert isinstance(registered, dict)
+    assert (registered["name"], registered["namespace"]) == ("Row", "a.b")
+    entry = registered["fields"][1]["type"][1]["items"]
+    assert (entry["name"], entry["connect.internal.type"]) == ("Row_M", "MapEntry")
+    assert registered["fields"][2]["type"][1]["name"] == "Row_S"
+    value = bytes_of(Serde("AVRO"), COLUMNS, *TEXTS)
+    assert value is not None
+    assert fastavro.schemaless_reader(io.BytesIO(value), fastavro.parse_schema(registered)) == {
+        "TAGS": ["a", None],
+        "M": [{"key": "x", "value": 1.0}],
+        "S": {
+            "Z": 5,
+            "A": [{"X": Decimal("1.5"), "Y": AT}],
+            "R": b"\0\xff",
+            "D": 2.0,
+        },
+    }
+
+
+AT = fastavro.schemaless_reader(io.BytesIO(b"\xd0\x0f"), {"type": "long", "logicalType": "timestamp-millis"})
+
+
+def test_avro_of_one_column() -> None:
+    column = (Column("K", "varchar"),)
+    assert schema(Serde("AVRO", wrapped=False), column) == ["null", "string"]
+    assert bytes_of(Serde("AVRO", wrapped=False), column, "ab", id=1) == b"\0\0\0\0\1\2\4ab"
+    assert bytes_of(Serde("AVRO", wrapped=False), column, None, id=1) is None
+    digits = (Column("N", ["decimal", 38, 10]),)
+    number = Decimal("-1234567890123456789012345678.0123456789")
+    value = bytes_of(Serde("AVRO"), digits, number)
+    assert value is not None
+    assert fastavro.schemaless_reader(io.BytesIO(value), fastavro.parse_schema(schema(Serde("AVRO"), digits))) == {"N": number}
+
+
+SCALARS = (Column("I", "int"), Column("T", "varchar"), Column("B", "boolean"), Column("D", "double"))
+
+
+def test_protobuf() -> None:
+    assert bytes_of(Serde("PROTOBUF"), SCALARS, -1, "é", True, 0.5, id=3) == (
+        b"\0\0\0\0\3\0" + b"\x08" + b"\xff" * 9 + b"\x01" + b"\x12\2" + "é".encode() + b"\x18\1" + b"\x21" + b"\0" * 6 + b"\xe0\x3f"
+    )
+    assert bytes_of(Serde("PROTOBUF_NOSR"), SCALARS, 0, "", False, 0.0) == b""  # defaults have no presence
+    assert bytes_of(Serde("PROTOBUF_NOSR", nullable="OPTIONAL"), SCALARS[:2], 0, "") == b"\x08\0\x12\0"
+    assert bytes_of(Serde("PROTOBUF_NOSR", nullable="WRAPPER"), SCALARS[:2], 0, "a") == b"\x0a\0\x12\3\x0a\1a"
+    texts = b"\x0a\1a\x0a\0"  # a null element has the default
+    entry = b"\x12\x0c\x0a\1x\x11" + b"\0" * 6 + b"\xf0\x3f"
+    element = b"\x12\x0d\x0a\7\x0a\1\x0f\x10\4\x18\1\x12\2\x08\1"
+    assert bytes_of(Serde("PROTOBUF_NOSR"), COLUMNS, *TEXTS) == (
+        texts + entry + b"\x1a\x1e\x08\5" + element + b"\x1a\2\0\xff\x21" + b"\0" * 7 + b"\x40"
+    )
+
+
+def test_the_text_of_a_message() -> None:
+    columns = (*SCALARS[:1], *COLUMNS, Column("DAY", "date"), Column("NUMBERS", ["array", ["array", "int"]]))
+    for nullable in ("", "OPTIONAL", "WRAPPER"):
+        text = schema(Serde("PROTOBUF", nullable=nullable), columns[:5])
+        assert isinstance(text, str)
+        KINDS["PROTOBUF"].parsed([text])  # the registry accepts it
+    text = schema(Serde("PROTOBUF", schema_name="a.Row"), COLUMNS[2:])
+    assert isinstance(text, str)
+    assert text.startswith('syntax = "proto3";\npackage a;\nimport "confluent/type/decimal.proto";\n')
+    assert "message Row {\n  ConnectDefault2 S = 1;\n  message ConnectDefault2 {\n    int32 Z = 1;\n" in text
+    assert "repeated ConnectDefault3 A = 2;" in text
+    assert '{ key: "scale", value: "1" }' in text
+
+
+def test_a_text_that_begins_with_a_blank_is_quoted_in_a_line() -> None:
+    columns = (Column("A", "varchar"), Column("B", "varchar"))
+    assert bytes_of(Serde("DELIMITED"), columns, "", " b") == b'""," b"'
+    assert bytes_of(Serde("DELIMITED"), columns, None, "") == b","
+    assert bytes_of(Serde("DELIMITED", "|"), columns, "a,b", "c|d") == b'a,b|"c|d"'
+
+
+def test_jsonb_of_another_dialect_is_written_as_it_is() -> None:
+    assert json.loads(bytes_of(Serde("JSON"), (Column("J", "json"),), '{"a": [1]}') or b"") == {"J": {"a": [1]}}
