@@ -5,6 +5,8 @@ tailgate up       engine, gateway, sinks and watch over one data folder
 tailgate engine | gateway | sinks | watch     one of these processes, over a shared lake
 tailgate presto | ksqldb     Presto's HTTP protocol, or ksqlDB's HTTP API, in front of a gateway
 tailgate status   the processes, their lag, and problems with hints
+tailgate top      the status again and again
+tailgate bundle   a file for a bug report, without data
 tailgate doctor   checks of the environment: Java, ports, disk, brokers
 tailgate config   the settings of a command, and where each comes from
 tailgate verify   checks of a lake: everything that the log names exists, and the tables equal the log
@@ -94,6 +96,8 @@ def parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands."""
     from tailgate.operations import backups
     from tailgate.operations.doctor import add_doctor_options
+    from tailgate.operations.support import bundle
+    from tailgate.operations.support import top as live
     from tailgate.operations.watch import command as watching
 
     top = argparse.ArgumentParser(prog="tailgate", description="A PostgreSQL endpoint for views that Spark keeps up to date.")
@@ -171,6 +175,12 @@ def parser() -> argparse.ArgumentParser:
     status = _command(commands, "status", "the processes, their lag, and problems with hints", _operation("print_status"))
     _data(status)
     status.add_argument("--json", action="store_true", help="one JSON object")
+    live_view = _command(commands, "top", "the status again and again, with rates", live.run)
+    _data(live_view)
+    live.add_options(live_view)
+    report = _command(commands, "bundle", "collect what a bug report needs, without data", lambda options: bundle.run(options, parser()))
+    _data(report)
+    bundle.add_options(report)
     doctor = _command(commands, "doctor", "check Java, limits, disk, ports, brokers and certificates", _operation("check_environment"))
     _data(doctor)
     add_doctor_options(doctor, LISTEN)

@@ -27,7 +27,7 @@ tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) 
 FILE = "tailgate.toml"  # in the current folder, unless --config or TAILGATE_CONFIG names another
 PREFIX = "TAILGATE_"
 # Options of a single call. They are not settings: a value that stays, such as a take-over at each start, would do harm.
-NOT_SETTINGS = frozenset({"help", "config", "json", "count", "check", "for", "take-over", "hand-over", "to", "from", "list", "at"})
+NOT_SETTINGS = frozenset({"help", "config", "json", "count", "check", "for", "take-over", "hand-over", "to", "from", "list", "at", "logs"})
 TRUE, FALSE = ("true", "on", "yes", "1"), ("false", "off", "no", "0")
 SIMILAR = 0.6  # how similar a name must be to be in a hint
 VERY_SIMILAR = 0.8  # the same for variables, which may belong to other programs
