@@ -41,7 +41,7 @@ class Alert(ReaderFields):
 
     - `objective`: the id of the objective, or 0 for an alert with a query.
     - `hold_ms`: how long a row must exist before the alert fires.
-    - `webhooks`: empty for those of the process `tailgate watch`.
+    - `webhooks`, `commands`: both empty for the webhooks of the process `tailgate watch`. `commands`: paths below its secrets folder.
     """
 
     kind: ClassVar[Literal["alert"]] = "alert"
@@ -50,3 +50,4 @@ class Alert(ReaderFields):
     hold_ms: int
     severity: str
     webhooks: tuple[AlertWebhook, ...] = ()
+    commands: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The alerts of CREATE ALERT: their conditions, from rows that a gateway reads, and their webhooks.
+"""The alerts of CREATE ALERT: their conditions, from rows that a gateway reads, and their targets.
 
     catalog ──► alert with a query ──► gateway: rows ──► a condition for each row
            └──► alert on an objective ──► a condition while it is violated
@@ -14,6 +14,8 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from tailgate.lake import peers
@@ -24,6 +26,7 @@ from tailgate.lake.folder import Lake
 from tailgate.operations.watch.alerts import PAGE, Checked, Condition, Notification
 from tailgate.operations.watch.delivery import Target, Webhook
 from tailgate.operations.watch.observation import ask_gateway
+from tailgate.operations.watch.programs import Program
 
 log = logging.getLogger("tailgate.watch")
 
@@ -103,13 +106,21 @@ def _condition(item: Alert, name: str, key: str, fields: Mapping[str, Any]) -> C
     return Condition(name, key, item.severity, text, fields=fields, webhooks_of=_receiver(item))
 
 
-def webhooks(catalog: Catalog, lake: str, vault: Vault) -> list[Target]:
-    """Returns the webhooks of all alerts."""
-    return [_webhook(item, webhook, catalog, lake, vault) for item in catalog.each(Alert) for webhook in item.webhooks]
+def targets(catalog: Catalog, lake: str, vault: Vault, programs: Path | None) -> list[Target]:
+    """Returns the webhooks and programs of all alerts. `programs`: the folder of programs, None if they are not allowed."""
+    receivers: list[Target] = []
+    for item in catalog.each(Alert):
+        receivers += [_webhook(item, webhook, catalog, lake, vault) for webhook in item.webhooks]
+        receivers += [Program(path, programs, lake, partial(_receives, item.id), str(item.id)) for path in item.commands]
+    return receivers
 
 
 def _receiver(item: Alert) -> int:
-    return item.id if item.webhooks else 0
+    return item.id if item.webhooks or item.commands else 0
+
+
+def _receives(alert: int, notification: Notification) -> bool:
+    return notification.condition.webhooks_of == alert
 
 
 def _webhook(item: Alert, webhook: AlertWebhook, catalog: Catalog, lake: str, vault: Vault) -> Webhook:
@@ -118,7 +129,4 @@ def _webhook(item: Alert, webhook: AlertWebhook, catalog: Catalog, lake: str, va
     def secret() -> str | None:
         return None if sealed is None else vault.opened((("secret", sealed),))["secret"]
 
-    def accepts(notification: Notification) -> bool:
-        return notification.condition.webhooks_of == item.id
-
-    return Webhook(webhook.url, webhook.format, lake, secret, accepts, str(item.id), sealed)
+    return Webhook(webhook.url, webhook.format, lake, secret, partial(_receives, item.id), str(item.id), sealed)

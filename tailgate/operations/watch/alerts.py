@@ -27,7 +27,7 @@ class Condition:
     summary: str
     hint: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
-    webhooks_of: int = 0  # the id of the alert whose webhooks receive it; 0 for those of the process
+    webhooks_of: int = 0  # the id of the alert whose webhooks and programs receive it; 0 for the webhooks of the process
 
     @property
     def identity(self) -> Identity:

@@ -12,12 +12,14 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Adds the options for the targets of alerts."""
     command.add_argument("--webhook", action="append", default=[], metavar="URL", help="where alerts are sent, with POST")
     command.add_argument("--webhook-format", choices=FORMATS, default="plain", help="the form of alerts: plain, or Alertmanager's (plain)")
+    command.add_argument("--alert-commands", action="store_true", help="NOTIFY COMMAND may execute programs below --secrets-dir")
     command.add_argument("--webhook-secret-file", type=Path, metavar="FILE", help="the key with which requests to webhooks are signed")
 
 
 def arguments(options: argparse.Namespace) -> tuple[str, ...]:
     """Returns these options as arguments for a child process."""
     words = (*(word for url in options.webhook for word in ("--webhook", url)), "--webhook-format", options.webhook_format)
+    words += ("--alert-commands",) * options.alert_commands
     file = options.webhook_secret_file
     return words if file is None else (*words, "--webhook-secret-file", str(file.resolve()))
 
@@ -30,4 +32,14 @@ def watch(options: argparse.Namespace) -> int:
 
     metrics = None if options.metrics is None else address(options.metrics)
     vault = Vault(options.secret_key_file, options.secrets_dir)
-    return run(Options(options.data, tuple(options.webhook), options.webhook_format, options.webhook_secret_file, metrics, vault))
+    return run(
+        Options(
+            options.data,
+            tuple(options.webhook),
+            options.webhook_format,
+            options.webhook_secret_file,
+            metrics,
+            vault,
+            options.alert_commands,
+        )
+    )

@@ -19,7 +19,7 @@ from tailgate.operations.definitions import WATCH
 from tailgate.operations.endpoint import Address, Endpoint, opened
 from tailgate.operations.metrics import labeled
 from tailgate.operations.watch import checks, missed, objectives, payloads, silences
-from tailgate.operations.watch.alert_items import AlertItems, webhooks
+from tailgate.operations.watch.alert_items import AlertItems, targets
 from tailgate.operations.watch.alerts import Checked, Event, Notification, alerts
 from tailgate.operations.watch.delivery import Deliverers, Target, Webhook
 from tailgate.operations.watch.history import Recorder, relations
@@ -46,13 +46,17 @@ class Options:
     secret_file: Path | None = None
     metrics: Address | None = None
     vault: Vault = field(default_factory=Vault)
+    programs: bool = False  # NOTIFY COMMAND may execute programs of the vault's folder
 
 
 class Watcher:
-    """Observes a lake until `stop()`. `targets`: of the alerts without webhooks. `vault`: for the secrets of webhooks."""
+    """Observes a lake until `stop()`. `targets`: of the alerts without their own. `vault`: for the secrets of webhooks.
 
-    def __init__(self, lake: Lake, targets: Sequence[Target], vault: Vault | None = None) -> None:
-        self._lake, self._targets, self._vault = lake, targets, vault or Vault()
+    `programs`: the folder of the programs of NOTIFY COMMAND, None if they are not allowed.
+    """
+
+    def __init__(self, lake: Lake, targets: Sequence[Target], vault: Vault | None = None, programs: Path | None = None) -> None:
+        self._lake, self._targets, self._vault, self._programs = lake, targets, vault or Vault(), programs
         self._stopping = threading.Event()
         self._observer, self._memory = Observer(lake), checks.Memory()
         self._writer = Writer(lake)
@@ -113,7 +117,9 @@ class Watcher:
             silenced = silences.silenced(self._lake)
             self._append(self._states.events(list(self._checked(at)), at.at_s, silenced), at.at_s, silenced)
             receiving = {active.condition.webhooks_of for active in self._states.active.values()} - {0}
-            self._deliverers.update([*self._targets, *webhooks(at.catalog, self._lake.id, self._vault)], self.newest, receiving)
+            self._deliverers.update(
+                [*self._targets, *targets(at.catalog, self._lake.id, self._vault, self._programs)], self.newest, receiving
+            )
             self._record(at)
             if now_s - self._seen_at >= missed.SEEN_S:
                 missed.record(self._lake, at)
@@ -208,7 +214,7 @@ def run(options: Options) -> int:
         if stopping.wait(LAKE_WAIT_S):
             return 0
     lake = Lake(options.data)
-    watchers.append(Watcher(lake, _targets(options, secret, lake), options.vault))
+    watchers.append(Watcher(lake, _targets(options, secret, lake), options.vault, options.vault.folder if options.programs else None))
     if endpoint is not None:
         _connect(endpoint, watchers[0])
     print(f"ready watch={options.data}", flush=True)

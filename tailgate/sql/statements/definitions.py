@@ -63,7 +63,7 @@ class CreateObjective:
 
 @dataclass(frozen=True, slots=True)
 class CreateAlert:
-    """CREATE ALERT name {ON objective | AS query} [FOR interval] [SEVERITY text] [NOTIFY WEBHOOK url [WITH (options)], …].
+    """CREATE ALERT name {ON objective | AS query} [FOR interval] [SEVERITY text] [NOTIFY {WEBHOOK url [WITH (options)] | COMMAND path}, …].
 
     Exactly one of `objective` and `query` is not None. `hold`: an interval as typed.
     """
@@ -74,6 +74,7 @@ class CreateAlert:
     hold: str | None = None
     severity: str | None = None
     webhooks: tuple[tuple[str, Options], ...] = ()
+    commands: tuple[str, ...] = ()
     if_not_exists: bool = False
 
 

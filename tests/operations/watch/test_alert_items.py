@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -100,6 +101,26 @@ def test_each_row_is_an_alert(
     assert process.events("expensive") == []
     ids = sorted(body["id"] for receiver in receivers for body in receiver.bodies)
     assert ids == list(range(ids[0], ids[0] + len(ids)))
+
+
+def test_a_program_is_called(
+    live: Live, sql: psycopg.Connection[Any], receivers: tuple[Receiver, Receiver], watcher: main.Watcher, tmp_path: Path
+) -> None:
+    process, own = receivers
+    program = tmp_path / "call"
+    program.write_text("#!/bin/sh\ncat >> received\necho >> received\n")
+    program.chmod(0o700)
+    watcher._programs = tmp_path
+    query = "SELECT id FROM v WHERE amount > 1000"
+    sql.execute(f"CREATE ALERT called AS {query} NOTIFY COMMAND 'call', WEBHOOK '{own.url}'".encode())
+    live.tick([((40, "d", 1001.0), 1)])
+    received = tmp_path / "received"
+    until(lambda: own.events("called", "40") == ["fired"] and received.exists() and received.read_text().endswith("\n"), RAISED_S)
+    live.tick([((40, "d", 1001.0), -1)])
+    until(lambda: len(received.read_text().splitlines()) == 2, RAISED_S)
+    assert [json.loads(line)["event"] for line in received.read_text().splitlines()] == ["fired", "resolved"]
+    assert process.events("called") == []
+    sql.execute("DROP ALERT called")
 
 
 def test_a_summary_and_a_time_before_it_fires(
@@ -218,7 +239,8 @@ def test_a_secret_signs_requests(sql: psycopg.Connection[Any]) -> None:
         ),
         ("CREATE ALERT a AS SELECT id FROM v NOTIFY WEBHOOK 'http://x' WITH (x = 1)", "0A000", 'option "x" of a webhook is not supported'),
         ("CREATE ALERT a AS SELECT id FROM v NOTIFY KAFKA 'x'", "0A000", "NOTIFY KAFKA is not supported"),
-        ("CREATE ALERT a AS SELECT id FROM v NOTIFY COMMAND 'x'", "0A000", "NOTIFY COMMAND is not supported"),
+        ("CREATE ALERT a AS SELECT id FROM v NOTIFY COMMAND '../x'", "22023", 'invalid COMMAND: "../x"'),
+        ("CREATE ALERT a AS SELECT id FROM v NOTIFY COMMAND '/bin/sh'", "22023", 'invalid COMMAND: "/bin/sh"'),
     ],
 )
 def test_an_invalid_statement(statement: str, sqlstate: str, message: str | None, sql: psycopg.Connection[Any]) -> None:

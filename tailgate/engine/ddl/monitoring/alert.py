@@ -47,6 +47,7 @@ def create_alert(statement: CreateAlert, text: str, catalog: Catalog) -> Alert:
         hold_ms=0 if statement.hold is None else _hold(statement.hold),
         severity=_severity(statement.severity),
         webhooks=webhooks,
+        commands=tuple(map(_command, statement.commands)),
     )
     return normalized(item, statement, catalog)
 
@@ -62,6 +63,13 @@ def _severity(text: str | None) -> str:
     if text is not None and not 0 < len(text) <= SEVERITY_CHARACTERS_MAX:
         raise InvalidParameterValue(f'invalid SEVERITY: "{text}"', hint=f"It has 1 to {SEVERITY_CHARACTERS_MAX} characters.")
     return text or SEVERITY
+
+
+def _command(path: str) -> str:
+    """Returns the path of a program. `tailgate watch` checks whether it may be executed. Raises 22023."""
+    if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path or len(path) > URL_CHARACTERS_MAX:
+        raise InvalidParameterValue(f'invalid COMMAND: "{path}"', hint="It is the path of a program below --secrets-dir of tailgate watch.")
+    return path
 
 
 def _webhook(url: str, options: Options, catalog: Catalog) -> AlertWebhook:

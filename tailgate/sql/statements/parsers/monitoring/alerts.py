@@ -2,7 +2,7 @@
 
     CREATE ALERT late AS SELECT id FROM orders WHERE due < now() FOR '10 s' SEVERITY 'page' NOTIFY WEBHOOK 'https://…'
 
-The query ends before FOR 'interval', SEVERITY 'text' and NOTIFY WEBHOOK.
+The query ends before FOR 'interval', SEVERITY 'text' and NOTIFY.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ def create_alert(cursor: Parser) -> CreateAlert:
         text = _query(cursor)
     hold = cursor.string() if cursor.accept_word("for") else None
     severity = cursor.string() if cursor.accept_word("severity") else None
-    webhooks = tuple(cursor.listed(_webhook)) if cursor.accept_word("notify") else ()
-    return CreateAlert(this, objective, text, hold, severity, webhooks, absent)
+    targets = cursor.listed(_target) if cursor.accept_word("notify") else []
+    webhooks = tuple((url, options) for url, options in targets if options is not None)
+    commands = tuple(path for path, options in targets if options is None)
+    return CreateAlert(this, objective, text, hold, severity, webhooks, commands, absent)
 
 
 def silence(cursor: Parser) -> Silence:
@@ -61,13 +63,15 @@ def _at_end(cursor: Parser, index: int) -> bool:
     return (token.value in ("for", "severity") and following.kind == "string") or (token.value == "notify" and following.value in TARGETS)
 
 
-def _webhook(cursor: Parser) -> tuple[str, Options]:
-    """Parses WEBHOOK 'url' [WITH (options)]."""
+def _target(cursor: Parser) -> tuple[str, Options | None]:
+    """Parses WEBHOOK 'url' [WITH (options)] or COMMAND 'path', which has no options."""
     at = cursor.position
     target = cursor.any_word(*TARGETS)
     if target is None:
         raise cursor.error()
-    if target != "webhook":
-        raise FeatureNotSupported(f"NOTIFY {target.upper()} is not supported", hint="Use NOTIFY WEBHOOK.", position=at)
+    if target == "kafka":
+        raise FeatureNotSupported("NOTIFY KAFKA is not supported", hint="Use NOTIFY WEBHOOK or NOTIFY COMMAND.", position=at)
     url = cursor.string()
+    if target == "command":
+        return url, None
     return url, with_options(cursor)[0]
