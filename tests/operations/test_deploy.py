@@ -32,11 +32,11 @@ def rules() -> list[tuple[str, str]]:
 
 def metric(name: str) -> Metric | None:
     """Returns the metric of a series: a histogram has several."""
-    found = METRICS.get(name)
+    exact = METRICS.get(name)
     stem = re.fullmatch(r"(.*)_(?:bucket|sum|count)", name)
-    if found is None and stem is not None and (histogram := METRICS.get(stem[1])) is not None and histogram.kind == "histogram":
+    if exact is None and stem is not None and (histogram := METRICS.get(stem[1])) is not None and histogram.kind == "histogram":
         return histogram
-    return found
+    return exact
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_metrics_and_labels_exist(expression: str, text: str) -> None:
     metrics = [metric(name) for name in names]
     assert None not in metrics, names
     labels = OF_PROMETHEUS.union(*(each.labels for each in metrics if each is not None))
-    named = {word.strip() for group in re.findall(r"by \(([^)]*)\)", expression) for word in group.split(",")}
-    named |= set(re.findall(r"[{,]\s*(\w+)\s*(?:=|!=|=~|!~)\"", expression))
-    named |= set(re.findall(r"{{\s*(?:\$labels\.)?(\w+)\s*}}", text))
-    assert named <= labels
+    used = {word.strip() for group in re.findall(r"by \(([^)]*)\)", expression) for word in group.split(",")}
+    used |= set(re.findall(r"[{,]\s*(\w+)\s*(?:=|!=|=~|!~)\"", expression))
+    used |= set(re.findall(r"{{\s*(?:\$labels\.)?(\w+)\s*}}", text))
+    assert used <= labels
     rated = [each for name, each in zip(names, metrics, strict=True) if each and re.search(rf"(?:rate|increase)\({name}", expression)]
     assert all(each.kind != "gauge" for each in rated)
 

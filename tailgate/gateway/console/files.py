@@ -1,4 +1,4 @@
-"""The files of the page, and the header fields that limit what it may do.
+"""The files of the page, and the header fields that limit its rights.
 
 The content security policy allows scripts and styles from this server only, none within a page, and requests to this server only. A value
 of a row that was shown as markup by mistake could run no script.

@@ -1,4 +1,4 @@
-"""The collection of `tailgate bundle`: what a bug report needs, without rows and secrets.
+"""The collection of `tailgate bundle`: the facts for a bug report, without rows and secrets.
 
     versions.json   Tailgate, Python, packages, system       status.json    as `tailgate status --json`
     config.json     settings, passwords in URLs masked       catalog.json   kinds, names, columns, dependencies; no SQL

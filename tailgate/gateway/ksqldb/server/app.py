@@ -158,8 +158,8 @@ class Api:
                 yield before + _encoded(ack) + after
                 before = b"" if type == media.DELIMITED else b",\n"
         except (ApiError, Refused) as error:
-            told = error if isinstance(error, ApiError) else errors.of_refusal(error)
-            yield before + _encoded(told.document) + after
+            failure = error if isinstance(error, ApiError) else errors.of_refusal(error)
+            yield before + _encoded(failure.document) + after
             before = b""
         except ClientDisconnect:
             return
