@@ -335,6 +335,17 @@ public final class Circuit implements Serializable {
 
   // ---- running ----------------------------------------------------------------------------------
 
+  /** Returns whether a tick processes records of this channel. */
+  boolean reads(String channel) {
+    return channels.containsKey(channel) || channel.startsWith(TopicBackfill.PIECE) || channel.startsWith(FORGET);
+  }
+
+  /** Returns whether a tick without records would change nothing: neither the state nor a relation. */
+  boolean rests() {
+    boolean hasReported = order.length == 0 || reported.contains(0L);
+    return hasReported && forgotten.isEmpty() && Arrays.stream(order).noneMatch(o -> o.always() || o.everywhere());
+  }
+
   /**
    * Runs one tick and returns the net changes of all relations.
    *

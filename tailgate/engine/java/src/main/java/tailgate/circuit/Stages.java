@@ -74,7 +74,10 @@ final class Stages {
     });
   }
 
-  /** Runs a tick with one partition in the calling thread, without a job. */
+  /**
+   * Runs a tick with one partition in the calling thread, without a job. A tick that has nothing for the
+   * circuit leaves the state as it is and does not open it.
+   */
   TickResult run(List<TickInput.Part> parts, String statePath, long time, String stateIds) {
     StateIds ids = StateIds.parse(stateIds, 1);
     Circuit used = own != null ? own : copy();
@@ -83,6 +86,7 @@ final class Stages {
     try {
       sent = LocalTask.run(context, () -> {
         try (TickInput.Rows rows = new TickInput.Rows(parts)) {
+          if (!rows.skip(used::reads) && used.rests()) return List.of();
           return opening.use(storeId(statePath, 0, 0), ids.store(0), store -> Tick.all(used, new State(store), time, statePath + RESULTS, rows));
         }
       });

@@ -3,6 +3,7 @@ package tailgate.circuit;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.*;
+import java.util.function.Predicate;
 import org.apache.spark.Dependency;
 import org.apache.spark.Partition;
 import org.apache.spark.SparkContext;
@@ -70,6 +71,12 @@ final class TickInput extends RDD<InternalRow> {
     private boolean ready;
 
     Rows(List<Part> parts) { this.parts = parts; }
+
+    /** Skips rows up to one of a channel that `reads` accepts. Returns whether there is one. */
+    boolean skip(Predicate<String> reads) {
+      while (hasNext() && !reads.test(parts.get(next - 1).prefix + reader.get().getUTF8String(KafkaRecord.TOPIC))) ready = false;
+      return ready;
+    }
 
     @Override public boolean hasNext() {
       try {

@@ -182,8 +182,8 @@ public final class InboxSource {
     private long stood() { return (System.nanoTime() - moved) / 1_000_000; }
 
     /**
-     * Plans one partition, even without entries: a batch that only advances the clock is a tick and
-     * commits state.
+     * Plans one partition, even without entries: a batch that only advances the clock is a tick, and
+     * temporal filters read the clock.
      */
     @Override public InputPartition[] planInputPartitions(Offset from, Offset to) {
       return new InputPartition[] {new Range(folder, ((At) from).entry, ((At) to).entry, ((At) to).clock)};

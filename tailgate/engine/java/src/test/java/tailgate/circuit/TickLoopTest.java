@@ -157,6 +157,30 @@ class TickLoopTest {
   }
 
   @Test
+  void aTickWithoutRecordsOfTheCircuitDoesNotOpenTheState() throws IOException {
+    try (Driver driver = new Driver(sums(), 1)) {
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
+      driver.news();
+      assertTrue(driver.tick());
+      driver.commit();
+      String ids = driver.ids;
+      driver.write(arrow("of no source", CircuitTest.PAGES, List.of(plus(1, 10))));
+      driver.news();
+      assertTrue(driver.tick());
+      assertEquals(2, driver.ends.get("inbox").intValue());
+      assertEquals(ids, driver.result.get("state").textValue());
+      assertTrue(driver.result.get("relations").isEmpty());
+      driver.commit();
+      driver.write(arrow("of no source", CircuitTest.PAGES, List.of(plus(1, 10))));
+      driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 5))));
+      driver.news();
+      assertTrue(driver.tick());
+      assertNotEquals(ids, driver.result.get("state").textValue());
+      assertEquals(new Bag().add(row(1, 10L, 1L), -1).add(row(1, 15L, 2L), 1), changes(CircuitTest.SUMS, driver.changes));
+    }
+  }
+
+  @Test
   void aTickThatFailsTellsWhyAndTheNextOneSucceeds() throws IOException {
     try (Driver driver = new Driver(sums(), 1)) {
       driver.write(arrow("a", CircuitTest.PAGES, List.of(plus(1, 10))));
