@@ -3,6 +3,8 @@
 Without an engine, or if the log has a newer epoch, a request fails with 58000 within a second. While another engine stands by
 (`lake.writer.stand_by`), a request waits for it: up to NEXT_ENGINE_S. A write that the old engine has not answered is sent again
 under the same id, so it is accepted once. Polls and TAIL do not use the engine.
+
+Connections of writes stay open for the next ones; each other request has a connection, and its end cancels the request.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ ANSWER_BYTES_MAX = 16 * 1024 * 1024
 NEXT_ENGINE_S = 10.0  # that a request waits for an engine that stands by; it needs about a second to begin
 NEXT_ENGINE_LOOK_S = 0.05  # between two attempts to reach it
 REPLACED_LOOK_S = 1.0  # between checks whether the engine, which has not answered, was replaced
+KEPT_MAX = 8  # connections that wait for the next write
+KEPT_S = 30.0  # that one waits; the engine closes it after a minute
 
 
 NoticeHandler = Callable[[Notice], None]  # receives notices before the answer
@@ -42,6 +46,7 @@ class Control:
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
+        self._kept: list[tuple[_Connection, float]] = []  # connections without a request, and since when
 
     async def statement(
         self,
@@ -70,15 +75,17 @@ class Control:
         """Sends a write to the inbox."""
         headers = {control.WRITE_ID_HEADER: secrets.token_hex(8)}
         while True:
-            connection = await self._connected()
+            connection = self._open_connection() or await self._connected()
             try:
-                status, answer = await self._exchange(connection, _Request("POST", control.WRITE, body, headers), None)
+                status, answer = await self._exchange(connection, _Request("POST", control.WRITE, body, headers, keeps=True), None)
             except _Unanswered:
                 if self._later(connection.engine) is None and not standing_by(self._lake):
                     raise _ended() from None
             else:
                 if status == 200:
+                    self._keep(connection)
                     return control.WriteResult.of(answer)
+                connection.close()
                 if answer.get("sqlstate") != Replaced.sqlstate:
                     raise control.error_of(answer)
             await self._replaced(connection.engine)
@@ -137,6 +144,27 @@ class Control:
             raise SystemError_("the engine is being replaced", hint="Try again in a moment.")
         return announcement
 
+    def _open_connection(self) -> _Connection | None:
+        """Returns a connection that an earlier write has left open, if there is one."""
+        while self._kept:
+            connection, since = self._kept.pop()
+            if time.monotonic() - since < KEPT_S and not connection.ended and not self._is_replaced(connection.engine):
+                return connection
+            connection.close()
+        return None
+
+    def _keep(self, connection: _Connection) -> None:
+        """Keeps a connection open for the next write. Closes the oldest ones that were not used for KEPT_S, or if there are too many."""
+        now = time.monotonic()
+        self._kept.append((connection, now))
+        while len(self._kept) > KEPT_MAX or now - self._kept[0][1] > KEPT_S:
+            self._kept.pop(0)[0].close()
+
+    def close(self) -> None:
+        """Closes the connections that wait for a write."""
+        while self._kept:
+            self._kept.pop()[0].close()
+
     async def _connected(self) -> _Connection:
         """Connects to the engine. Waits for one that stands by, at most NEXT_ENGINE_S. Raises 58000 if none can be reached."""
         deadline = time.monotonic() + NEXT_ENGINE_S
@@ -183,10 +211,16 @@ class Control:
         *,
         withdraws: bool = False,
     ) -> tuple[int, control.Answer]:
-        """Sends a request on a connection, which it closes. Raises _Unanswered if the engine ends or is replaced before it answers."""
+        """Sends a request on a connection. Raises _Unanswered if the engine ends or is replaced before it answers.
+
+        Closes the connection, unless the request keeps it and is answered.
+        """
         engine, reader, writer = connection.engine, connection.reader, connection.writer
-        headers = {"Host": engine.address, **control.headers(engine.token), "Connection": "close", **request.headers}
+        headers = {"Host": engine.address, **control.headers(engine.token), **request.headers}
         headers |= {"Content-Type": "application/json", "Content-Length": str(len(request.body))}
+        if not request.keeps:
+            headers["Connection"] = "close"
+        is_kept = False
         lines = [f"{request.method} {request.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
         try:
             writer.write("\r\n".join(lines).encode() + request.body)
@@ -202,7 +236,9 @@ class Control:
                 await asyncio.wait((answer,), timeout=min(left, REPLACED_LOOK_S))
                 if not answer.done() and self._is_replaced(engine):
                     raise _Unanswered
-            return answer.result()
+            result = answer.result()
+            is_kept = request.keeps
+            return result
         except (OSError, asyncio.IncompleteReadError, ValueError):
             raise _Unanswered from None
         except asyncio.CancelledError:
@@ -211,7 +247,8 @@ class Control:
             raise
         finally:
             answer.cancel()
-            writer.transport.abort()
+            if not is_kept:
+                connection.close()
 
     def _is_replaced(self, engine: engines.Announcement) -> bool:
         newest = self._lake.log.seen  # the mirrors follow the log, so this is not older than they are
@@ -228,6 +265,7 @@ class _Request:
     path: str
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+    keeps: bool = False  # whether the connection stays open after the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +273,14 @@ class _Connection:
     engine: engines.Announcement
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
+
+    @property
+    def ended(self) -> bool:
+        """Returns whether the engine has closed it."""
+        return self.reader.at_eof() or self.writer.transport.is_closing()
+
+    def close(self) -> None:
+        self.writer.transport.abort()
 
 
 async def _opened(engine: engines.Announcement) -> _Connection:

@@ -77,6 +77,7 @@ class Server:
         await gateway.background.stop(STOP_S)
         if self._folder is not None:
             self._folder.cleanup()
+        gateway.control.close()
 
 
 def is_loopback(host: str) -> bool:
