@@ -7,7 +7,8 @@
     POST /table                           FilledTable      ──► StatementResult or {"conflict": c}
     POST /block                           BlockCommit      ──► StatementResult or {"conflict": c}
     POST /sequence                        SequenceRequest  ──► SequenceValues
-    GET  /newest?after=n                                   ──► {"n", "time"} as soon as there is an entry later than n
+    GET  /entries                                          ──► a stream: the number of each new entry, a line each; the newest one
+                                                               every HEARTBEAT_S
     GET  /recent?relations=i,…&timeout=s                   ──► {"n", "time"} of an entry with all that Kafka held at the request
     GET  /freshness?after=n&version=v                      ──► the ages of records that ticks have read, or not read; if their version
                                                                is v, as soon as they change, or after FRESHNESS_HOLD_S
@@ -36,8 +37,9 @@ VERSION = 2  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"
 WRITE_ID_HEADER, WRITE_AGAIN_HEADER = "Write-Id", "Write-Again"  # the latter is "1" if an earlier engine may have accepted the write
 STATEMENT, WRITE, TABLE, BLOCK, SEQUENCE, HAND_OVER = "/statement", "/write", "/table", "/block", "/sequence", "/hand-over"
-NEWEST, RECENT, STATUS, FRESHNESS, HEALTH = "/newest", "/recent", "/status", "/freshness", "/health"
+ENTRIES, RECENT, STATUS, FRESHNESS, HEALTH = "/entries", "/recent", "/status", "/freshness", "/health"
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
+HEARTBEAT_S = 1.0  # between two lines of the stream of entries
 FRESHNESS_HOLD_S = 0.8  # longest wait for a change; a later answer would not show that the engine lives
 RECENT_TIMEOUT_S = 10.0  # of a request for recent data that has none
 
@@ -203,11 +205,6 @@ class SequenceRequest:
         return SequenceRequest(request["id"], request["count"], request.get("value"), request.get("called", True))
 
 
-def newest_path(after: int) -> str:
-    """Returns the path of a request for an entry later than `after`."""
-    return f"{NEWEST}?after={after}"
-
-
 def freshness_path(after: int, version: int = 0) -> str:
     """Returns the path of a request for the ages of records, with ticks later than entry `after`, unless they have this `version`."""
     return f"{FRESHNESS}?after={after}&version={version}"
@@ -217,11 +214,6 @@ def decode_freshness(query: str) -> tuple[int, int]:
     """Returns the entry and the version of a request's query. Raises 22023."""
     words = parse_qs(query)
     return _whole(words.get("after", ["0"])[0]), _whole(words.get("version", ["0"])[0])
-
-
-def decode_newest(query: str) -> int:
-    """Returns the entry of a request's query. Raises 22023."""
-    return _whole(parse_qs(query).get("after", ["0"])[0])
 
 
 def recent_path(relations: Iterable[int], timeout_s: float) -> str:

@@ -18,6 +18,7 @@ import psycopg
 
 from tailgate.engine.runtime.control.blocks.commits import Commits
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.control.entry_stream import EntryStream
 from tailgate.engine.runtime.control.sequences import Sequences
 from tailgate.engine.runtime.ticks.writes import Writes, written
 from tailgate.lake.folder import Lake
@@ -50,7 +51,7 @@ class World:
         self.control = Control(
             Answers(
                 lambda *arguments: self.execute(*arguments),
-                self.statements.newest,
+                EntryStream(self.lake.log).serve,
                 status,
                 writes.write,
                 table=change_table,

@@ -82,7 +82,9 @@ def test_bodies_that_are_too_long_are_413(doors: Doors, server: str) -> None:
     assert status(answered(port, f"{head}Content-Length: {1 << 40}\r\n\r\n")) == 413
 
 
-@pytest.mark.parametrize("query", ["/newest?after=x", "/newest?after=-", "/recent?relations=x", "/recent?timeout=x", "/recent?timeout=nan"])
+@pytest.mark.parametrize(
+    "query", ["/freshness?after=x", "/freshness?after=-", "/recent?relations=x", "/recent?timeout=x", "/recent?timeout=nan"]
+)
 def test_invalid_numbers_in_control_requests_are_400(doors: Doors, query: str) -> None:
     port, headers = doors["control"]
     head = f"GET {query} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{headers}"

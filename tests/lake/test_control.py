@@ -16,7 +16,7 @@ from tailgate.lake.errors import DivisionByZero, FeatureNotSupported, InvalidPar
 
 @pytest.fixture
 def engine() -> Iterator[Control]:
-    server = Control(Answers(lambda *_: {}, lambda after, timeout: {"n": after + 1, "time": 7}, dict, lambda *_: {}))
+    server = Control(Answers(lambda *_: {}, lambda connection: None, dict, lambda *_: {}))
     server.start()
     yield server
     server.stop()
@@ -34,7 +34,6 @@ def test_a_write() -> None:
 
 
 def test_paths() -> None:
-    assert control.decode_newest(control.newest_path(41).partition("?")[2]) == 41
     assert control.decode_recent(control.recent_path({5, 3}, 1.5).partition("?")[2]) == ([3, 5], 1.5)
     for query in ("relations=x", "timeout=nan", "timeout=-1", "timeout=x"):
         with pytest.raises(InvalidParameterValue):
@@ -61,7 +60,7 @@ def test_the_engine_refuses_other_versions(engine: Control, version: str | None,
     headers = {name: value for name, value in control.headers(engine.token).items() if name != control.VERSION_HEADER}
     headers |= {} if version is None else {control.VERSION_HEADER: version}
     host, _, port = engine.address.rpartition(":")
-    for method, path in (("GET", control.newest_path(1)), ("POST", control.WRITE)):
+    for method, path in (("GET", control.STATUS), ("POST", control.WRITE)):
         connection = http.client.HTTPConnection(host, int(port), timeout=10)
         connection.request(method, path, body=b"" if method == "POST" else None, headers=headers)
         response = connection.getresponse()

@@ -35,8 +35,7 @@ class Engine:
         self.ages = Ages()
         self.reason: str | None = None
         nothing: Any = lambda *arguments: {}  # noqa: E731
-        newest = lambda after, timeout: (time.sleep(0.1), {"n": 0})[1]  # noqa: E731
-        self._control = Control(Answers(nothing, newest, dict, nothing, freshness=self._freshness))
+        self._control = Control(Answers(nothing, nothing, dict, nothing, freshness=self._freshness))
         self._control.start()
         writer = live.model.writer
         Announcement.mine(writer.epoch, self._control.address, self._control.token, None).write(live.model.lake)

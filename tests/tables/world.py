@@ -20,6 +20,7 @@ import uvloop
 
 from tailgate.engine.runtime.control.blocks.commits import Commits
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.control.entry_stream import EntryStream
 from tailgate.engine.runtime.control.sequences import Sequences
 from tailgate.engine.runtime.ticks import repeated_writes
 from tailgate.engine.runtime.ticks.writes import Writes, written
@@ -62,7 +63,7 @@ class Engine:
         status = {"ticks": 0, "sources": {}, "sinks": {}}
         answers = Answers(
             self.statement,
-            self.newest,
+            EntryStream(lake.log).serve,
             lambda: status,
             self.writes.write,
             table=self.change_table,
@@ -123,10 +124,6 @@ class Engine:
     def sequence(self, body: bytes, client: object) -> dict[str, Any]:
         with self._boundary:
             return self._sequences(body, client)  # type: ignore[arg-type]
-
-    def newest(self, after: int, timeout: float) -> dict[str, Any]:
-        header = self.lake.log.wait(after, 0.5) or self.writer.newest
-        return {"n": header.n, "time": header.time}
 
     def close(self) -> None:
         self._ending = True

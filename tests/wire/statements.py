@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.control.entry_stream import EntryStream
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.writer.engines import Announcement
 from tests.sparkless import Engine, WithoutKafka
@@ -28,7 +29,13 @@ class Statements:
         self._statements = WithoutKafka(Engine(lake_writer.lake, lake_writer.writer, threading.RLock()), fills=False)
         status = {"sources": {}, "views": {}, "sinks": {}, "ticks": 0}
         self._control = Control(
-            Answers(self._statement, self._statements.newest, lambda: status, lambda *_: {}, plan=self._statements.planning.plan_in_block)
+            Answers(
+                self._statement,
+                EntryStream(lake_writer.lake.log).serve,
+                lambda: status,
+                lambda *_: {},
+                plan=self._statements.planning.plan_in_block,
+            )
         )
         self._control.start()
         Announcement.mine(lake_writer.writer.epoch, self._control.address, self._control.token, None).write(lake_writer.lake)

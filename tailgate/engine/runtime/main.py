@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 import threading
 from dataclasses import dataclass, field
 from enum import Enum
@@ -19,6 +20,7 @@ from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control import metrics
 from tailgate.engine.runtime.control.blocks.commits import Commits
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.control.entry_stream import EntryStream
 from tailgate.engine.runtime.control.freshness import Freshness
 from tailgate.engine.runtime.control.recency import Recency
 from tailgate.engine.runtime.control.sequences import Sequences
@@ -41,6 +43,8 @@ from tailgate.operations.definitions import ENGINE
 from tailgate.operations.endpoint import Address, opened
 
 log = logging.getLogger("tailgate.engine")
+
+SWITCH_S = 0.0005  # a tick waits at most this long for threads that compute, such as those of rounds
 
 
 class Begin(Enum):
@@ -75,6 +79,7 @@ def run(options: Options, jvm: Jvm) -> int:
 
     Raises 55000 if the lake's state has another number of partitions than `options.parallelism`.
     """
+    sys.setswitchinterval(SWITCH_S)
     options.vault.check()
     # this logger writes a page of JSON for each error that is reported elsewhere
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
@@ -103,9 +108,12 @@ def run(options: Options, jvm: Jvm) -> int:
     def stop(*_: object) -> None:
         threading.Thread(target=engine.stop, name="stop").start()
 
-    run, newest, plan = statements.execute, statements.newest, statements.planning.plan_in_block
+    entries = EntryStream(lake.log)
+    run, plan = statements.execute, statements.planning.plan_in_block
     commits = Commits(installation, writes)
-    answers = Answers(run, newest, status, writes.write, recency, change_table, sequences, freshness, status.health, stop, plan, commits)
+    answers = Answers(
+        run, entries.serve, status, writes.write, recency, change_table, sequences, freshness, status.health, stop, plan, commits
+    )
     control = Control(answers, jvm.ended)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)

@@ -89,7 +89,7 @@ class Mirrors:
         self._tables = Tables()
         self.figures = Figures()
         self._filling = ThreadPoolExecutor(FILLS_AT_ONCE, "tailgate-fill")
-        self._wake = Wake(lake.path)
+        self._wake = Wake(lake)
         self._stopping = threading.Event()
         self._look_again = 0.0
         self._thread = threading.Thread(target=self._follow, name="tailgate-mirrors", daemon=True)
@@ -109,9 +109,10 @@ class Mirrors:
 
     def stop(self) -> None:
         self._stopping.set()
-        self._wake.close()
+        self._wake.interrupt()
         if self._thread.is_alive():
             self._thread.join()
+        self._wake.close()
         self._filling.shutdown(cancel_futures=True)
 
     def on_advance(self, callback: Callable[[State], None]) -> None:

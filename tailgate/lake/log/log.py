@@ -41,6 +41,8 @@ class Log:
         self.segments = Segments(segments)
         self._came = threading.Condition()
         self._newest: Header | None = None
+        self._durable = 0  # the newest entry whose name is known to be durable
+        self._listeners: list[Callable[[int], None]] = []
 
     # ---- the newest and the oldest entry -----------------------------------------------------------------------------------
 
@@ -61,7 +63,18 @@ class Log:
             if self._newest is None or self._newest.n < header.n:
                 self._newest = header
             self._came.notify_all()
-            return self._newest
+            newest = self._newest
+        for listener in self._listeners:
+            listener(newest.n)
+        return newest
+
+    def on_announce(self, listener: Callable[[int], None]) -> None:
+        """Calls `listener` with the number of each entry that this process announces."""
+        self._listeners.append(listener)
+
+    def durable(self, n: int) -> None:
+        """Records that the engine has announced entry `n`, so that readers need not make it durable."""
+        self._durable = max(self._durable, n)
 
     def notify(self) -> None:
         """Wakes every `wait` so that it looks for a new entry at once."""
@@ -78,7 +91,8 @@ class Log:
             n = max(self.numbers(), default=0)
         if n <= (announced.n if announced else 0):
             return None
-        sync_folder(self.folder)
+        if n > self._durable:
+            sync_folder(self.folder)
         return self.header(n)
 
     def numbers(self) -> list[int]:

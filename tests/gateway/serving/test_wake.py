@@ -1,84 +1,97 @@
-"""Tests how serving notices new entries: with the engine's long poll or, without an engine, by polling."""
+"""Tests how serving notices new entries: by the engine's stream or, without an engine, by polling."""
 
-import json
+import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.control.entry_stream import EntryStream
 from tailgate.gateway.mirrors import wake
-from tailgate.lake.host.server_thread import ServerThread
+from tailgate.gateway.mirrors.wake import Wake
+from tailgate.lake.host import files
 from tests.gateway.serving.model_lake import ModelLake, serving
 
-
-class Engine(ThreadingHTTPServer):
-    """An HTTP server that answers GET /newest?after=n like an engine."""
-
-    daemon_threads = True
-
-    def __init__(self, model: ModelLake) -> None:
-        self.model, self.asked = model, 0
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.thread = ServerThread(self, "engine")
-        self.thread.start()
-        model.writer.announce(address=f"127.0.0.1:{self.server_port}", token="secret")
+WORKS_S = 5.0
+ONE_POLL_S = 60.0  # so long that only the stream can be fast enough
 
 
-class Handler(BaseHTTPRequestHandler):
-    server: Engine
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        self.server.asked += 1
-        after = int(parse_qs(urlsplit(self.path).query)["after"][0])
-        end = time.monotonic() + 2
-        while self.server.model.writer.newest.n <= after and time.monotonic() < end:
-            time.sleep(0.002)
-        newest = self.server.model.writer.newest
-        good = self.headers["Authorization"] == "Bearer secret"
-        body = json.dumps({"n": newest.n, "time": newest.time} if good else {}).encode()
-        self.send_response(200 if good else 403)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments: object) -> None:
-        pass
+def engine_of(model: ModelLake, token: str = "") -> Control:
+    """Returns a control interface that announces the entries of the model, at the lake's address."""
+    control = Control(Answers(lambda *_: {}, EntryStream(model.lake.log).serve, dict, lambda *_: {}))
+    control.start()
+    model.writer.announce(address=control.address, token=token or control.token)
+    return control
 
 
 def test_woken_by_the_engine(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one poll per minute, only the long poll can be fast enough."""
-    monkeypatch.setattr(wake, "POLL_WOKEN", 60.0)
-    engine = Engine(model)
+    monkeypatch.setattr(wake, "POLL_WOKEN", ONE_POLL_S)
+    engine = engine_of(model)
 
     async def work() -> None:
         async with serving(model) as server:
-            deadline = time.monotonic() + 5
-            while not server.mirrors._wake._answering and time.monotonic() < deadline:
+            deadline = time.monotonic() + WORKS_S
+            while not server.mirrors._wake.answering and time.monotonic() < deadline:
                 await server.progress.wait(server.progress.time, 0.05)
                 model.tick({})
+            assert server.mirrors._wake.answering
             for _ in range(5):
                 before = server.progress.time
-                began = time.monotonic()
                 model.tick({})
-                assert await server.progress.wait(before, 5) > before
-                assert time.monotonic() - began < 2
+                assert await server.progress.wait(before, WORKS_S) > before
 
     run(work)
-    assert engine.asked > 3
-    engine.thread.stop()
+    engine.stop()
 
 
-def test_the_engine_disconnects(model: ModelLake, run) -> None:
+def test_the_engine_disconnects(model: ModelLake, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries of an engine that does not announce them are found by polling."""
+    monkeypatch.setattr(wake, "SILENCE", 0.2)
+
     async def work() -> None:
-        engine = Engine(model)
+        engine = engine_of(model)
         async with serving(model) as server:
             time_before = model.tick({})
-            await server.progress.wait(time_before - 1, 5)
-            engine.thread.stop()
+            await server.progress.wait(time_before - 1, WORKS_S)
+            engine.stop()
+            model.lake.log._listeners.clear()
             for _ in range(3):
                 later = model.tick({})
-                assert await server.progress.wait(later - 1, 5) == later
+                assert await server.progress.wait(later - 1, WORKS_S) == later
 
     run(work)
+
+
+def test_a_refused_stream_is_not_followed(model: ModelLake) -> None:
+    engine = engine_of(model, token="of another engine")
+    waiting = Wake(model.lake)
+    waiting.start(0)
+    for _ in range(3):
+        waiting.wait()
+    assert not waiting.answering
+    waiting.close()
+    engine.stop()
+
+
+def test_announced_entries_are_not_synced_again(model: ModelLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_of(model)
+    reader = type(model.lake)(model.lake.path)
+    waiting = Wake(reader)
+    newest = reader.log.newest()
+    assert newest is not None
+    waiting.start(newest.n)
+    while not waiting.answering:
+        waiting.wait()
+    synced: list[str] = []
+    monkeypatch.setattr(files, "hook", lambda name, path, action: (synced.append(name) if path == reader.log.folder else None, action())[1])
+    thread = threading.Thread(target=lambda: model.tick({}))
+    thread.start()
+    waiting.wait()
+    thread.join()
+    before = synced.count("fsync")
+    header = reader.log.newest()
+    assert header is not None
+    assert header.n == newest.n + 1
+    assert synced.count("fsync") == before
+    waiting.close()
+    engine.stop()

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,8 +39,7 @@ class Watched:
 
     def start_engine(self) -> None:
         nothing: Any = lambda *arguments: {}  # noqa: E731
-        newest = lambda after, timeout: (time.sleep(0.1), {"n": 0})[1]  # noqa: E731
-        self.control = Control(Answers(nothing, newest, dict, nothing, health=lambda: self.health))
+        self.control = Control(Answers(nothing, nothing, dict, nothing, health=lambda: self.health))
         self.control.start()
         Announcement.mine(self.live.model.writer.epoch, self.control.address, self.control.token, None).write(self.lake)
 

@@ -7,7 +7,7 @@ A client that closes the connection before the answer, or only its half of it, c
 After it has closed only its half, it gets the answer when the statement is undone.
 
 Loopback only; every request carries the token of `engine.json`. Each request has a thread: gateways
-are few, and each holds one long poll.
+are few, and each holds the stream of entries (`entry_stream`) and one long poll.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from tailgate.lake.host.internal_errors import DEFECT, InternalErrors
 from tailgate.lake.host.server_thread import ServerThread
 from tailgate.sql.lexer.literal_masking import mask_literals
 
-POLL_S = 10.0  # longest long poll
 STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
 IDLE_S = 60.0  # of a connection that sends nothing; gateways connect again
 CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops further ones, whose clients retry after a second
@@ -50,13 +49,13 @@ class Client(Protocol):
 class Answers:
     """The functions that answer requests; the control interface sends their results as JSON.
 
-    `statement(sql, settings, resolution, client)`, `newest(after, timeout)`, `write(body, id, again)`, `recent(relations, timeout)`,
-    `table(body, client)`, `sequence(body, client)`, `freshness(after, version)`, `hand_over()`, `plan(request)` for a statement in a
-    transaction block, `block(body, client)`.
+    `statement(sql, settings, resolution, client)`, `entries(connection)`, which answers until the client disconnects,
+    `write(body, id, again)`, `recent(relations, timeout)`, `table(body, client)`, `sequence(body, client)`,
+    `freshness(after, version)`, `hand_over()`, `plan(request)` for a statement in a transaction block, `block(body, client)`.
     """
 
     statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]]
-    newest: Callable[[int, float], dict[str, Any]]
+    entries: Callable[[socket.socket], None]
     status: Callable[[], dict[str, Any]]
     write: Callable[[bytes, str, bool], dict[str, Any]]
     recent: Callable[[list[int], float], dict[str, Any]] = lambda relations, timeout: {}
@@ -93,8 +92,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             protocol.check_version(self.headers.get(protocol.VERSION_HEADER))
-            if url.path == protocol.NEWEST:
-                self._answer(200, self.server.answers.newest(protocol.decode_newest(url.query), POLL_S))
+            if url.path == protocol.ENTRIES:
+                self.close_connection = True
+                self.server.answers.entries(self.connection)
             elif url.path == protocol.STATUS:
                 self._answer(200, {**self.server.answers.status(), "internal_errors": self.server.errors.rows()})
             elif url.path == protocol.HEALTH:

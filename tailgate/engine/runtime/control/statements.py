@@ -144,14 +144,6 @@ class Statements:
                 return {**self._answer("EXPLAIN"), "lines": self._explain(target, text, settings.get("role"), names, analyze)}
         raise FeatureNotSupported(f"{type(statement).__name__} is not a statement for the engine")
 
-    def newest(self, after: int, timeout: float) -> Answer:
-        """Waits up to `timeout` seconds for an entry after `after`.
-
-        Returns the newest entry's n and time.
-        """
-        header = self._engine.wait_newer(after, timeout)
-        return {"n": header.n, "time": header.time}
-
     # ---- changing the catalog ---------------------------------------------------------------------
 
     def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
