@@ -7,6 +7,8 @@ connection and transaction, so all mirrors advance together.
 
     keyed      DELETE removed rows by key, INSERT added rows; or UPDATE replaced rows in place (`tables` decides)
     no key     DELETE all lines of the removed rows, INSERT the remaining copies and the added rows
+    few rows   added rows are parameters of INSERT … VALUES: 0.6 ms for one, in place of 2 ms for a scan of an Arrow table, which
+               also waits for other threads
 
 Mirrors have no index. A scan that joins 500 changed keys with 1,000,000 rows takes 9 ms; with an
 ART index it takes 11 ms (bench/mirror.py).
@@ -23,6 +25,9 @@ import pyarrow.compute as pc
 from tailgate.lake.catalog import ERRORS, Item
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
+
+PARAMETER_TYPES = frozenset({"bool", "int2", "int4", "int8", "text", "varchar", "numeric"})  # whose values DuckDB's parameters keep
+FEW_ROWS, FEW_VALUES = 20, 200  # that are inserted as parameters; for more, a scan costs less
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,10 @@ def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table
         return
     weights = changes.column(WEIGHT)
     some_went = pc.min(weights).as_py() < 0
-    with registered(connection, "incoming", positional(shape, changes)) as name:
+    rows = positional(shape, changes)
+    if not some_went and _insert_few(connection, shape, rows):
+        return
+    with registered(connection, "incoming", rows) as name:
         if not some_went:
             connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name}")
         elif shape.key is not None:
@@ -83,6 +91,21 @@ def apply(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table
             connection.execute(f"INSERT INTO {shape.table} SELECT {_columns(shape)} FROM {name} WHERE {WEIGHT} > 0")
         else:
             _apply_multiset(connection, shape, name)
+
+
+def _insert_few(connection: duckdb.DuckDBPyConnection, shape: Shape, rows: pa.Table) -> bool:
+    """Inserts rows as parameters. Returns False, and changes nothing, if there are too many or they have other types."""
+    fields = zip(shape.columns, rows.columns[:-1], strict=True)
+    if rows.num_rows > FEW_ROWS or any(f.type.name not in PARAMETER_TYPES and c.null_count < len(c) for f, c in fields):
+        return False
+    columns = rows.columns[: len(shape.columns) + (shape.key is None)]
+    if not 0 < rows.num_rows * len(columns) <= FEW_VALUES:
+        return False
+    numbers = iter(range(1, rows.num_rows * len(columns) + 1))
+    lines = ", ".join(f"({', '.join(f'${next(numbers)}' for _ in columns)})" for _ in range(rows.num_rows))
+    values = [value for row in zip(*(column.to_pylist() for column in columns), strict=True) for value in row]
+    connection.execute(f"INSERT INTO {shape.table} VALUES {lines}", values)
+    return True
 
 
 def update(connection: duckdb.DuckDBPyConnection, shape: Shape, changes: pa.Table, removals: int) -> None:

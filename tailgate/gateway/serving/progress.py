@@ -23,6 +23,7 @@ class Progress:
         self._callbacks: list[Callable[[int], None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._advance: asyncio.Future[None] | None = None
+        self._writes: list[tuple[int, asyncio.Future[None]]] = []  # entries of the inbox that sessions wait for
         self._since = (0, 0.0)
         mirrors.on_advance(self._moved)
 
@@ -95,9 +96,10 @@ class Progress:
 
     async def wait_inbox(self, number: int) -> None:
         """Waits until an inbox entry is committed and mirrored."""
-        while self.inbox < number:
-            assert self._advance is not None
-            await asyncio.wait([self._advance], timeout=1.0)
+        if self.inbox < number:
+            mirrored = asyncio.get_running_loop().create_future()
+            self._writes.append((number, mirrored))
+            await mirrored
 
     async def wait_entry(self, n: int) -> None:
         """Waits until the mirrors are later than entry `n`."""
@@ -124,5 +126,13 @@ class Progress:
         if self._advance is not None and self._loop is not None:
             advance, self._advance = self._advance, self._loop.create_future()
             advance.set_result(None)
+        waiting, self._writes = self._writes, []
+        for number, mirrored in waiting:
+            if mirrored.done():  # its task was canceled
+                continue
+            if number <= self.inbox:
+                mirrored.set_result(None)
+            else:
+                self._writes.append((number, mirrored))
         for callback in self._callbacks:
             callback(state.time)

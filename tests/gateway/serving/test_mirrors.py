@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import random
 import threading
+from decimal import Decimal
 
 import duckdb
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 from tailgate.gateway.mirrors import mirror, tables
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake.readers import reading
-from tailgate.lake.types import FLOAT8, INT8, INTERVAL, TEXT, Field, arrow_schema
+from tailgate.lake.types import BOOL, FLOAT8, INT2, INT8, INTERVAL, NUMERIC, TEXT, Field, arrow_schema
 from tests.gateway.serving.model_lake import ModelLake, Row, bag, serving, unready
 
 NAMES = [None, "a", "b", "ä", ""]
@@ -267,3 +268,21 @@ def test_far_behind(model: ModelLake, run) -> None:
         await server.stop()
 
     run(work)
+
+
+@pytest.mark.parametrize("key", [(0,), None])
+@pytest.mark.parametrize("rows", [1, mirror.FEW_ROWS, mirror.FEW_ROWS + 1])
+def test_few_added_rows_are_the_same_as_many(key: tuple[int, ...] | None, rows: int) -> None:
+    types = (BOOL, INT2, INT8, TEXT, NUMERIC, INTERVAL)
+    columns = tuple(Field(type.name, type) for type in types)
+    values = ([True, None, False], [-32768, 32767, None], [2**63 - 1, -(2**63), 0], ["", "ä'$1", None], [Decimal("9" * 22 + ".1"), None, 0])
+    schema = arrow_schema(columns, weight=True)
+    data = [pa.array([column[i % 3] for i in range(rows)], field.type) for column, field in zip(values, schema, strict=False)]
+    changes = pa.Table.from_arrays([*data, pa.nulls(rows, schema.field(5).type), pa.array([1] * rows)], schema=schema)
+    shape, every = mirror.Shape(1, columns, key), mirror.Shape(2, columns, key)
+    with duckdb.connect() as connection:
+        for each in (shape, every):
+            mirror.create(connection, each)
+        mirror.apply(connection, shape, changes)
+        mirror.fill(connection, every, changes)
+        assert mirror.rows(connection, shape).sort_by("bool") == mirror.rows(connection, every).sort_by("bool")

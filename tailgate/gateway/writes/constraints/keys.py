@@ -12,14 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.mirrors.mirror import registered
+from tailgate.gateway.mirrors.mirror import PARAMETER_TYPES, registered
 from tailgate.gateway.writes.constraints.hashes import hashes, salted
 from tailgate.lake.catalog import Item
 from tailgate.lake.constraints import Key
 from tailgate.lake.types import Field
 
 FEW_ROWS = 50  # rows whose keys are looked up as a list: 0.4 ms for one, 0.8 ms for 50; a join with the table takes 1.5 ms
-FEW_TYPES = frozenset({"int2", "int4", "int8", "text", "varchar"})  # of such keys: DuckDB's parameters compare as the column does
 
 
 def key_hashes(key: Key, rows: pa.Table) -> np.ndarray:
@@ -82,7 +81,7 @@ def existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.
 def _few_existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.Table) -> np.ndarray | None:
     """Returns the positions of rows whose keys, without NULL, exist in the table, by a list; None if a join is needed."""
     types = {table.columns[k].type.name for k in key.columns}
-    if rows.num_rows > FEW_ROWS or not types <= FEW_TYPES or not key.nulls_distinct:
+    if rows.num_rows > FEW_ROWS or not types <= PARAMETER_TYPES - {"numeric"} or not key.nulls_distinct:
         return None
     keys = list(zip(*(rows.column(k).to_pylist() for k in key.columns), strict=True))
     if not keys:

@@ -22,7 +22,8 @@ from tailgate.sql.functions.casts import EPOCH
 def fitted(rows: pa.Table, columns: Sequence[Field]) -> pa.Table:
     """Returns the rows with the names and types of the columns. Raises 22001, 22003."""
     arrays = [_column(values, field.type) for values, field in zip(rows.columns, columns, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=arrow_schema(tuple(columns))).combine_chunks()
+    table = pa.Table.from_arrays(arrays, schema=arrow_schema(tuple(columns)))
+    return table if all(array.num_chunks == 1 for array in arrays) else table.combine_chunks()
 
 
 def _column(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
