@@ -1,4 +1,4 @@
-"""Uploads of state snapshots that hang or fail slow down ticks, but do not make them fail."""
+"""Uploads of state snapshots that hang or fail slow down ticks, but do not make them fail; nor do thousands of ticks at full speed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from tests.engine.runtime.mutating import mutated
 from tests.tables.world import Served
 
 pytestmark = pytest.mark.spark
+
+TICKS = int(os.environ.get("TAILGATE_TICKS", "20000"))  # takes some minutes: each waits for its fsyncs
+TABLE = "CREATE TABLE numbers (n int)"
+VIEW = "CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n, sum(n) AS total FROM numbers"
 
 # DurableFiles creates every file of a snapshot. While the marker file exists, no upload completes.
 OLD = "@Override public void setPermission(Path path, FsPermission permission) {}"
@@ -72,14 +76,11 @@ class World:
 
 
 def run(world: World, text: str, seconds: float) -> None:
-    """Writes while uploads hang or fail for some seconds.
-
-    All rows are there afterwards, also after a kill.
-    """
+    """Writes while uploads hang or fail for some seconds."""
     marker = world.folder / "marker"
     with psycopg.connect(world.served.dsn, autocommit=True) as connection:
-        connection.execute("CREATE TABLE numbers (n int)")
-        connection.execute("CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n, sum(n) AS total FROM numbers")
+        connection.execute(TABLE)
+        connection.execute(VIEW)
     with mutated(world.engine, world.folder, "DurableFiles", OLD, text.format(marker=marker)):
         writer = threading.Thread(target=world.write, daemon=True)
         writer.start()
@@ -97,6 +98,11 @@ def run(world: World, text: str, seconds: float) -> None:
         world.going = False
         writer.join(30)
         assert not writer.is_alive()
+    check(world)
+
+
+def check(world: World) -> None:
+    """Checks that no tick has failed, and that all rows are there, also after a kill."""
     log = (world.folder / "engine.log").read_text()
     assert "a tick failed" not in log
     assert "CANNOT_LOAD" not in log
@@ -135,3 +141,22 @@ def test_uploads_that_fail_slow_ticks_down(world: World) -> None:
 def test_an_upload_that_hangs_for_two_minutes(world: World) -> None:
     run(world, HANG, 120.0)
     assert world.longest <= 700
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("world", [None], indirect=True)
+def test_thousands_of_ticks_at_full_speed(world: World) -> None:
+    with psycopg.connect(world.served.dsn, autocommit=True) as connection:
+        connection.execute(TABLE)
+        connection.execute(VIEW)
+    writer = threading.Thread(target=world.write, daemon=True)
+    writer.start()
+    while int(world.engine.get("/status")["ticks"]) < TICKS:
+        before = world.written
+        time.sleep(1.0)
+        world.versions()
+        assert world.written > before
+    world.going = False
+    writer.join(30)
+    check(world)
+    assert world.longest < 0.4 * world.limit, "no tick has waited for an upload"
