@@ -128,7 +128,7 @@ class _Stream:
 
     def __init__(self, address: str, token: str) -> None:
         host, _, port = address.rpartition(":")
-        self.socket = socket.create_connection((host, int(port)), CONNECT_TIMEOUT)
+        self.socket = socket.create_connection((host.strip("[]"), int(port)), CONNECT_TIMEOUT)
         headers = {"Host": address, **control.headers(token)}
         lines = [f"GET {control.ENTRIES} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
         try:
@@ -160,7 +160,7 @@ class _Stream:
             self.answered, self._rest = True, rest
         *lines, self._rest = self._rest.split(b"\n")
         if lines:
-            self.newest = int(lines[-1])
+            self.newest = max(self.newest, *map(int, lines))
 
     def close(self) -> None:
         self.socket.close()
