@@ -39,7 +39,7 @@ from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.lake.writer.inbox import UNCOMMITTED, Inbox, Record
 from tailgate.lake.writer.log_writer import Writer
 from tailgate.sql.definitions import bind_definition
-from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
+from tailgate.sql.ksqldb.statements import CreateItem, InsertValues
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
 from tailgate.sql.statements import CreateKsqldbItem
@@ -248,7 +248,7 @@ class KsqldbWithoutKafka(KsqldbItems):
     def topics_of(self, change: Change) -> Iterator[None]:
         yield
 
-    def _partitions(self, statement: CreateAs, catalog: Catalog) -> int:
+    def _partitions(self, item: Item) -> int | None:
         return 1
 
 

@@ -26,7 +26,7 @@ from tailgate.engine.plan.views.sizes import ROWS_MIN, with_scan_sizes
 from tailgate.engine.plan.views.streams import bound_plan
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Source
 from tailgate.sql.functions.aggregates import COLLECTING, WITHIN_GROUP
-from tailgate.sql.plan import ArrivalJoin, Distinct, Filter, Join, Reduce, Relation, Scan, SetOperation, TopK, Window, WithinJoin
+from tailgate.sql.plan import ArrivalJoin, Closing, Distinct, Filter, Join, Reduce, Relation, Scan, SetOperation, TopK, Window, WithinJoin
 from tailgate.sql.plan.explain import lines
 from tailgate.sql.plan.traversal import walk
 
@@ -106,7 +106,7 @@ class _Explained:
         if isinstance(plan, Scan):
             item = self.catalog[plan.relation]
             return nodes.upsert_node(item) if isinstance(item, DeadLetters) or (isinstance(item, Source) and item.stored) else None
-        linear = not isinstance(plan, (Join, ArrivalJoin, WithinJoin, Reduce, Distinct, SetOperation, Window, TopK))
+        linear = not isinstance(plan, (Join, ArrivalJoin, WithinJoin, Closing, Reduce, Distinct, SetOperation, Window, TopK))
         if linear and not (isinstance(plan, Filter) and reads_clock(plan.condition)):
             return None
         operator = self.operator(plan)
@@ -153,6 +153,8 @@ def _maintenance(explained: _Explained, plan: Relation) -> str:
             return f"join, {_join_state(operator)}{explained.shared(operator)}"
         case ArrivalJoin():
             return "join as of arrival, the right kept by key"
+        case Closing(last=last):
+            return "closing, rows kept while their windows are open" if last else "closing, late rows dropped"
         case WithinJoin():
             return "join within, both sides kept while their windows are open"
         case Reduce() | Distinct():

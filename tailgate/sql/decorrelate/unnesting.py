@@ -28,6 +28,7 @@ from tailgate.sql.functions.comparison import TYPES
 from tailgate.sql.plan import (
     ArrivalJoin,
     Call,
+    Closing,
     Coalesce,
     Column,
     Distinct,
@@ -146,10 +147,8 @@ class Unnesting:
                 return self(TopK(input, (), keys, count, offset, position=position))
             case Limit(input, count, offset, position):
                 return self(TopK(input, (), (), count, offset, position=position))
-            case ArrivalJoin(position=at):
-                raise FeatureNotSupported("FOR SYSTEM_TIME AS OF PROCTIME() in a correlated subquery is not supported", position=at)
-            case WithinJoin(position=at):
-                raise FeatureNotSupported("JOIN … WITHIN in a correlated subquery is not supported", position=at)
+            case ArrivalJoin(position=at) | WithinJoin(position=at) | Closing(position=at):
+                raise FeatureNotSupported("a join or window of streams in a correlated subquery is not supported", position=at)
             case TopK() | Window() | Generate():
                 return self._by_arguments(relation)
             case UnionAll(each, columns):

@@ -15,6 +15,7 @@ keys, and `explain` prints a plan.
 from tailgate.sql.plan.query import Query
 from tailgate.sql.plan.relations import (
     ArrivalJoin,
+    Closing,
     Distinct,
     Filter,
     Generate,
@@ -67,6 +68,7 @@ __all__ = [
     "Bound",
     "Call",
     "Case",
+    "Closing",
     "Coalesce",
     "Column",
     "Distinct",

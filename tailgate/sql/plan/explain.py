@@ -21,6 +21,7 @@ from tailgate.sql.plan import (
     ArrivalJoin,
     Call,
     Case,
+    Closing,
     Coalesce,
     Column,
     Distinct,
@@ -101,6 +102,9 @@ def line(plan: Relation) -> str:
             return f"{kind.capitalize()} join as of arrival: {text(condition, _both(left, right), outer=True)}"
         case WithinJoin():
             return _within(plan)
+        case Closing(input=input, time=time, end=end, grace=grace, last=last):
+            until, at = text(end, input.columns), text(time, input.columns)
+            return f"Closing: {until} + {grace / 1e6:g} s, by {at}{', last rows only' if last else ''}"
         case Reduce(input=input, keys=keys, aggregates=aggregates):
             shown = ", ".join(text(k, input.columns, outer=True) for k in keys)
             calls = ", ".join(aggregate(a, input.columns) for a in aggregates)

@@ -8,6 +8,7 @@ from tailgate.lake.catalog import Catalog
 from tailgate.sql.plan import (
     ArrivalJoin,
     Call,
+    Closing,
     Column,
     Distinct,
     Filter,
@@ -50,7 +51,7 @@ def key(plan: Relation) -> Key | None:
             return () if len(rows) <= 1 else None
         case Filter(input=input, condition=condition):
             return _without(key(input), constant_columns(condition))
-        case Sort(input=input) | Limit(input=input) | TopK(input=input) | Window(input=input):
+        case Sort(input=input) | Limit(input=input) | TopK(input=input) | Window(input=input) | Closing(input=input):
             return key(input)
         case Project(input=input, expressions=expressions):
             return _projected(key(input), expressions)
@@ -188,7 +189,9 @@ def _appends(node: Relation, catalog: Catalog) -> bool:
             return catalog[relation].append_only
         case Join(kind=kind):
             return kind in ("inner", "cross", "semi")
-        case Values() | Filter() | Project() | ArrivalJoin() | WithinJoin() | Distinct() | UnionAll() | Generate():
+        case Values() | Filter() | Project() | ArrivalJoin() | WithinJoin() | Closing() | Distinct() | UnionAll():
+            return True
+        case Generate():
             return True
         case Reduce() | Sort() | Limit() | SetOperation() | TopK() | Window() | Recursive() | WorkingTable():
             return False

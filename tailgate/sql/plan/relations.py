@@ -146,6 +146,27 @@ class WithinJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class Closing:
+    """The rows of a stream whose windows are open when they arrive.
+
+    A window closes when the stream time, the greatest `time` so far, has reached its `end` plus `grace` in
+    microseconds. `last`: the rows of each window are added when it closes. So the result depends on the order
+    of changes, and only views have it.
+    """
+
+    input: Relation
+    time: Scalar
+    end: Scalar
+    grace: int
+    last: bool = False
+    position: int | None = field(default=None, compare=False)
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """One row per distinct `keys`. The columns are the keys, then the aggregates. NULLs are one group.
 
@@ -317,6 +338,7 @@ Relation: TypeAlias = (
     | Join
     | ArrivalJoin
     | WithinJoin
+    | Closing
     | Reduce
     | Distinct
     | UnionAll

@@ -19,6 +19,7 @@ from tailgate.lake.types import Field
 from tailgate.sql.plan import (
     AggregateCall,
     ArrivalJoin,
+    Closing,
     Column,
     Distinct,
     Filter,
@@ -75,7 +76,7 @@ def inputs(relation: Relation) -> tuple[Relation, ...]:
             return (base, step)
         case Filter(input) | Project(input) | Reduce(input) | Distinct(input) | Sort(input) | Limit(input):
             return (input,)
-        case Window(input) | TopK(input) | Generate(input):
+        case Window(input) | TopK(input) | Generate(input) | Closing(input):
             return (input,)
         case Join(left, right) | ArrivalJoin(left, right) | WithinJoin(left, right) | SetOperation(left, right):
             return (left, right)
@@ -99,7 +100,7 @@ def with_inputs(relation: Relation, new: tuple[Relation, ...]) -> Relation:
             return replace(relation, base=new[0], step=new[1])
         case Filter() | Project() | Reduce() | Distinct() | Sort() | Limit():
             return replace(relation, input=new[0])
-        case Window() | TopK() | Generate():
+        case Window() | TopK() | Generate() | Closing():
             return replace(relation, input=new[0])
         case Join() | ArrivalJoin() | WithinJoin() | SetOperation():
             return replace(relation, left=new[0], right=new[1])
@@ -144,6 +145,8 @@ def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
             return (condition,)
         case WithinJoin(condition=condition, times=times):
             return (condition, *times)
+        case Closing(time=time, end=end):
+            return (time, end)
         case Project(expressions=expressions):
             return expressions
         case Join(condition=condition):
@@ -178,6 +181,8 @@ def with_scalars(relation: Relation, new: Rule) -> Relation:
             return replace(relation, condition=new(condition))
         case WithinJoin(condition=condition, times=(left, right)):
             return replace(relation, condition=new(condition), times=(new(left), new(right)))
+        case Closing(time=time, end=end):
+            return replace(relation, time=new(time), end=new(end))
         case Project(expressions=expressions):
             return replace(relation, expressions=tuple(map(new, expressions)))
         case Join(condition=condition):

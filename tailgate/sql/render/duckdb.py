@@ -20,6 +20,7 @@ from tailgate.sql.functions.set_returning import SERIES_MAX
 from tailgate.sql.plan import (
     AggregateCall,
     ArrivalJoin,
+    Closing,
     Distinct,
     Filter,
     Generate,
@@ -154,6 +155,8 @@ class _Renderer:
                     hint="Create a materialized view, or join with the table as it is.",
                     position=at,
                 )
+            case Closing(position=at):
+                raise FeatureNotSupported("windows with a grace period are supported in materialized views only", position=at)
             case WithinJoin(position=at):
                 raise FeatureNotSupported("JOIN … WITHIN is supported in materialized views only", position=at)
             case Reduce(input=input, keys=keys, aggregates=aggregates):

@@ -246,10 +246,10 @@ def test_a_window_is_in_the_key() -> None:
         ("windowstart", "bigint"),
         ("windowend", "bigint"),
     ]
-    assert "FROM tumble(readings, rowtime, interval '30000 milliseconds')" in tumbling.query
+    assert "FROM tumble((SELECT * FROM readings WHERE sensor IS NOT NULL), rowtime, interval '30000 mill" in tumbling.query
     assert (sink.message_key, sink.envelope) == ((0, 3), "upsert")
     hopping, _, catalog = derived(f"CREATE TABLE h AS {query.format('HOPPING (SIZE 1 HOUR, ADVANCE BY 1 MINUTE)')} EMIT CHANGES", catalog)
-    assert "FROM hop(readings, rowtime, interval '60000 milliseconds', interval '3600000 milliseconds')" in hopping.query
+    assert "rowtime, interval '60000 milliseconds', interval '3600000 milliseconds', interval '86400000 mill" in hopping.query
     with pytest.raises(TailgateError, match="WINDOW clause is only supported for streams"):
         derived("CREATE TABLE x AS SELECT sensor, sum(n) AS n FROM w WINDOW TUMBLING (SIZE 1 DAY) GROUP BY sensor EMIT CHANGES", catalog)
     with pytest.raises(TailgateError, match="requires a GROUP BY"):
@@ -462,12 +462,6 @@ def test_wrong_declarations(text: str, sqlstate: str, message: str) -> None:
         ("SELECT * FROM readings", "42809", "produces a stream"),
         ("SELECT sensor, area, count(*) AS n FROM readings GROUP BY sensor, area", "42P16", "only supports a single field"),
         ("SELECT sensor, count(*) AS n FROM readings WINDOW SESSION (0 DAYS) GROUP BY sensor", "22023", "must be positive"),
-        ("SELECT sensor, count(*) AS n FROM readings WINDOW TUMBLING (SIZE 1 DAY, RETENTION 2 DAYS) GROUP BY sensor", "0A000", "RETENTION"),
-        (
-            "SELECT sensor, count(*) AS n FROM readings WINDOW TUMBLING (SIZE 1 DAY, GRACE PERIOD 1 DAY) GROUP BY sensor",
-            "0A000",
-            "GRACE PERIOD of a window",
-        ),
         (
             "SELECT sensor, count(*) AS n FROM readings WINDOW HOPPING (SIZE 1 HOUR, ADVANCE BY 1 DAY) GROUP BY sensor",
             "22023",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tailgate.engine.ddl.ksqldb import check_partitions
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
+from tailgate.sql.ksqldb.statements import CreateAs
+from tailgate.sql.statements import CreateKsqldbItem, parse
 from tests.engine.ddl.test_ksqldb import declared, derived
 
 STREAMS = (
@@ -91,6 +94,31 @@ def test_the_position_of_a_joined_row(streams: Catalog) -> None:
     above = "SELECT s.a_id, s.y, z FROM s JOIN c WITHIN 1 SECOND ON s.a_id = c.cid"
     view, _, _ = derived(f"CREATE STREAM r AS {above} EMIT CHANGES", catalog)
     assert "WITHIN (s.rowtime, c.rowtime" in view.query
+
+
+def test_the_inputs_of_a_join_have_equally_many_partitions(streams: Catalog) -> None:
+    """A join by a foreign key is an exception, and relations without a topic."""
+    catalog = declared("CREATE TABLE u (id VARCHAR PRIMARY KEY, f VARCHAR) WITH (kafka_topic = 'u', value_format = 'json')", streams)
+    counts = {"a": 6, "b": 6, "c": 6, "t": 1, "u": 6}
+
+    def check(joined: str) -> None:
+        statement = parse(f"CREATE STREAM s AS SELECT * FROM {joined} EMIT CHANGES", "auto")
+        assert isinstance(statement, CreateKsqldbItem)
+        assert isinstance(statement.statement, CreateAs)
+        check_partitions(statement.statement.query, catalog, lambda item: counts.get(item.name))
+
+    check("a JOIN b WITHIN 1 SECOND ON a.id = b.id JOIN c WITHIN 1 SECOND ON a.id = cid")
+    check("u JOIN t ON u.f = t.id")
+    message = (
+        "Can't join `A` with `T` since the number of partitions don't match. `A` partitions = 6; `T` partitions = 1. Please repartition"
+    )
+    with pytest.raises(TailgateError, match=message) as error:
+        check("a JOIN b WITHIN 1 SECOND ON a.id = b.id JOIN t ON a.id = t.id")
+    assert error.value.sqlstate == "55000"
+    with pytest.raises(TailgateError, match="Can't join `U` with `T`"):
+        check("u JOIN t ON u.id = t.id")
+    del counts["t"]
+    check("u JOIN t ON u.id = t.id")
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,10 @@ class Printer:
                 sides_text = f"({self._fields(left)}) on {self._columns(a)} with ({self._fields(right)}) on {self._columns(b)}"
                 times = f"c{node.left_time} and c{node.right_time} within {node.before}, {node.after}, grace {node.grace}"
                 return f"{node.kind}{', eager' if node.eager else ''}, {sides_text}, {times}{', filling' if node.filling else ''}"
+            case operators.Closing(input=input, width=width):
+                times = f"c{node.time} until c{node.end}, grace {node.grace}"
+                last = f"{', last rows' if node.last else ''}{', filling' if node.filling else ''}"
+                return f"({self._fields(input[:width])}) of ({self._fields(input)}), {times}{last}"
             case operators.SetOperation(kind=kind, all=all):
                 return f"{kind}{' all' if all else ''} of ({self._fields(node.columns)})"
             case operators.Window(input=input, width=width, partition=partition, order=order, functions=functions):

@@ -31,7 +31,7 @@ def sound(graph: Graph) -> None:
     for edge in graph.edges:
         assert edge.origin in nodes_by_id
         assert edge.origin not in order or order.index(edge.origin) < order.index(edge.to)
-    several = {operators.Join: 2, operators.SetOperation: 2, operators.ArrivalJoin: 4, operators.WithinJoin: 4}
+    several = {operators.Join: 2, operators.SetOperation: 2, operators.ArrivalJoin: 4, operators.WithinJoin: 4, operators.Closing: 2}
     port_counts = {o.node: several.get(type(o), 1) for o in graph.operators}
     assert all(port < port_counts[node] for node, port in ports)  # a port that only constants reach has no edge
     relations = {r.relation for r in graph.relations}

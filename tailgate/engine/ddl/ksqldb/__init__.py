@@ -7,11 +7,13 @@ from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
 from tailgate.engine.ddl.ksqldb.inserts import inserting_sink, inserting_view
 from tailgate.engine.ddl.ksqldb.items import SinkTopic, declared_source, derived_sink, derived_view, topic_of, topic_of_sink
 from tailgate.engine.ddl.ksqldb.messages import message_of
+from tailgate.engine.ddl.ksqldb.partitions import check_partitions
 from tailgate.engine.ddl.ksqldb.queries import controlled, paused, query_view, stopped
 
 __all__ = [
     "Endpoints",
     "SinkTopic",
+    "check_partitions",
     "controlled",
     "declared_source",
     "derived_sink",

@@ -14,7 +14,7 @@ from tailgate.engine.ddl.drop import removal
 from tailgate.engine.ddl.replace import check_ready
 from tailgate.engine.ddl.view import check_base
 from tailgate.engine.plan.views.replacements import readers, stored_inputs
-from tailgate.engine.plan.views.streams import depends_on_order
+from tailgate.engine.plan.views.streams import joins_in_order
 from tailgate.lake.catalog import Catalog, Change, MaterializedView
 from tailgate.lake.errors import DependentObjectsStillExist, FeatureNotSupported, UndefinedObject
 from tailgate.sql.statements import ControlQueries
@@ -49,7 +49,7 @@ def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool
     check_ready(views, catalog)
     ids = {view.id for view in views}
     for view in views:
-        if not ends and depends_on_order(view, catalog):
+        if not ends and joins_in_order(view, catalog):
             raise FeatureNotSupported(
                 f"PAUSE of query {_query(view)}, which joins a stream, is not supported",
                 hint="TERMINATE it: RESUME could not process the records that arrive meanwhile in their order.",

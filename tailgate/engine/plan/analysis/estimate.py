@@ -17,6 +17,7 @@ from tailgate.engine.plan.analysis.keys import keys
 from tailgate.engine.plan.analysis.scalars import equated
 from tailgate.sql.plan import (
     ArrivalJoin,
+    Closing,
     Column,
     Distinct,
     Filter,
@@ -57,7 +58,7 @@ def rows(relation: Relation) -> float:
             return float(len(written))
         case Filter(input, condition):
             return rows(input) * prod(_passing(c, input) for c in conjuncts(condition))
-        case Project(input) | Sort(input) | Window(input) | Distinct(input):
+        case Project(input) | Sort(input) | Window(input) | Distinct(input) | Closing(input):
             return rows(input)
         case Limit(input, Literal(value=int(count))) | TopK(input, (), _, Literal(value=int(count))):
             return min(rows(input), float(count))

@@ -222,6 +222,31 @@ class WithinJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class Closing:
+    """The rows whose windows are open when they arrive: the first `width` columns of `input`.
+
+    Port 0: `input`, with the time of the row and the end of its window in the columns `time` and `end`; port 1:
+    its history, while the view is being filled. `grace`: how late rows may be, in microseconds. `last`: rows are
+    emitted when their window closes. `filling`: all rows wait for the end of the fill.
+    """
+
+    node: int
+    input: tuple[Field, ...]
+    width: int
+    time: int
+    end: int
+    grace: int
+    last: bool
+    filling: bool
+    fingerprint: str
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """Returns the columns of the output."""
+        return self.input[: self.width]
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """Grouped aggregation: one row for each group that has rows.
 
@@ -321,6 +346,6 @@ class Window:
 
 
 # operators whose output depends on the order of their input
-ORDERED = (ArrivalJoin, WithinJoin)
+ORDERED = (ArrivalJoin, WithinJoin, Closing)
 
-Operator = Upsert | CdcUpsert | CdcBag | Join | ArrivalJoin | WithinJoin | Reduce | TemporalFilter | SetOperation | TopK | Window
+Operator = Upsert | CdcUpsert | CdcBag | Join | ArrivalJoin | WithinJoin | Closing | Reduce | TemporalFilter | SetOperation | TopK | Window

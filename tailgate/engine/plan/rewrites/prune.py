@@ -16,6 +16,7 @@ from tailgate.engine.plan.analysis.scalars import renumber
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.sql.plan import (
     ArrivalJoin,
+    Closing,
     Distinct,
     Filter,
     Generate,
@@ -80,6 +81,8 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             return ArrivalJoin(one, other, kind, renumber(relation.condition, places), relation.position), places
         case WithinJoin():
             return _within_join(relation, needed)
+        case Closing():
+            return _closing(relation, needed)
         case Reduce(input, keys, aggregates):
             call_positions = [i for i in range(len(aggregates)) if len(keys) + i in needed]
             if not keys and not call_positions:
@@ -107,6 +110,12 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             return _untouched(relation)  # all columns determine which rows come first, or are equal
         case _:
             assert_never(relation)
+
+
+def _closing(closing: Closing, needed: frozenset[int]) -> tuple[Relation, Places]:
+    below, places = _exactly(closing.input, needed | _read(scalars_of(closing)))
+    moved = with_scalars(replace(closing, input=below), lambda s: renumber(s, places))
+    return _same(closing, closing.input, below) or moved, places
 
 
 def _within_join(join: WithinJoin, needed: frozenset[int]) -> tuple[Relation, Places]:

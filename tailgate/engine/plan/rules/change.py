@@ -9,6 +9,7 @@
                             ArrivalJoin: stores T by key; ΔT changes T only
     Δ(S ⋈ R within)         WithinJoin: stores the rows of S and R whose windows are open; per row, in
                             order, the pairs with stored rows
+    Δ(closing R)            Closing: the rows whose windows are open; stores rows to be emitted last
     Δ(τ R) = τ ΔR + rows that become visible or expire
                             TemporalFilter: stores the rows that wait for their time, in time order
     Δ(L ∩ R), Δ(L ∖ R)      SetOperation: stores the counts of each row on both sides; computed per
@@ -120,6 +121,22 @@ class WithinJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class Closing:
+    """The rows of a stream whose windows are open when they arrive: the first `width` columns of the input.
+
+    `time` and `end`: the columns with the time of a row and the end of its window; `grace` in microseconds. `last`:
+    rows are emitted when their window closes.
+    """
+
+    input: Stream
+    width: int
+    time: int
+    end: int
+    grace: int
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """A grouped aggregation: the first `keys` columns of the input, then the aggregates.
 
@@ -196,13 +213,13 @@ class Window:
 
 
 Leaf: TypeAlias = Source | StoredRelation | View | SingleRow
-Stateful: TypeAlias = Join | ArrivalJoin | WithinJoin | Reduce | TemporalFilter | SetOperation | TopK | Window
+Stateful: TypeAlias = Join | ArrivalJoin | WithinJoin | Closing | Reduce | TemporalFilter | SetOperation | TopK | Window
 Origin: TypeAlias = Leaf | Stateful | Union
-STATEFUL = (Join, ArrivalJoin, WithinJoin, Reduce, TemporalFilter, SetOperation, TopK, Window)
+STATEFUL = (Join, ArrivalJoin, WithinJoin, Closing, Reduce, TemporalFilter, SetOperation, TopK, Window)
 
 
 # operators whose output depends on the order of their input
-ORDERED = (ArrivalJoin, WithinJoin)
+ORDERED = (ArrivalJoin, WithinJoin, Closing)
 
 
 @dataclass(frozen=True, slots=True)

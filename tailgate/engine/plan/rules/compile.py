@@ -29,6 +29,7 @@ from tailgate.lake.types import INT8, Field
 from tailgate.sql.plan import (
     ArrivalJoin,
     Call,
+    Closing,
     Column,
     Distinct,
     Filter,
@@ -109,6 +110,8 @@ class _Compiler:
                 return self._arrival_join(plan)
             case WithinJoin():
                 return self._within_join(plan)
+            case Closing():
+                return self._closing(plan)
             case Reduce():
                 return self._aggregate(plan)
             case Distinct(input):
@@ -262,6 +265,20 @@ class _Compiler:
         eager = join.grace is None
         operator = change.WithinJoin(left, right, on.left, on.right, join.kind, *times, join.before, join.after, grace, eager)
         return Stream(operator, Steps(), join.columns, True)
+
+    def _closing(self, plan: Closing) -> Stream:
+        """Compiles the closing of windows.
+
+        Raises 0A000 if a row can be retracted, and for an input that is not filters, projections or joins of streams.
+        """
+        below = self.stream(plan.input)
+        if not below.append_only or not isinstance(below.origin, _IN_ORDER):
+            problem = "of a query other than filters, projections and joins of streams" if below.append_only else "over rows that may go"
+            raise FeatureNotSupported(f"a grace period of windows {problem} is not supported", position=plan.position)
+        entering = OperatorInput(0, [Column(i, f.type) for i, f in enumerate(below.columns)])
+        time, end = entering.column(plan.time), entering.column(plan.end)
+        operator = change.Closing(_with_input(below, entering), len(below.columns), time, end, plan.grace, plan.last)
+        return Stream(operator, Steps(), below.columns, True)
 
     def _aggregate(self, node: Reduce) -> Stream:
         measured = frozenset(i for call in node.aggregates for s in read_by(call) for i in columns_of(s))

@@ -257,12 +257,12 @@ class _Builder:
         self.operators[node] = _operator_node(node, operator, digest(operator, item, self.catalog), filling=not item.ready)
 
     def _history_port(self, item: MaterializedView, operator: Stateful, place: _Place) -> int:
-        """Returns 2 for an edge with history to an operator that depends on the order of its input, else 0.
+        """Returns the first port of history for an edge with it to an operator that depends on the order of its input, else 0.
 
         What leaves an operator of the view itself during its fill is history, because live changes wait at the first such one.
         """
         is_history = isinstance(operator, change.ORDERED) and not item.ready and nodes.owner(place.node) == item.id
-        return 2 if is_history else 0
+        return len(inputs(operator)) if is_history else 0
 
     def _node(self, item: MaterializedView, operator: Stateful) -> int:
         return nodes.node_of(item, self.numbers[item.id][operator])
@@ -302,7 +302,7 @@ class _Builder:
                 return [p.then(i.shape) for i in inputs for p in self._live(item, i.origin)]
             case change.Join() | change.ArrivalJoin() | change.WithinJoin() | change.SetOperation():
                 return [_Place(self._node(item, origin), Steps())]
-            case change.Reduce() | change.TemporalFilter() | change.TopK() | change.Window():
+            case change.Closing() | change.Reduce() | change.TemporalFilter() | change.TopK() | change.Window():
                 return [_Place(self._node(item, origin), Steps())]
             case _:
                 assert_never(origin)
@@ -330,6 +330,8 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str, *, filling: 
             sides = _numbered(left.columns), _numbered(right.columns)
             times = operator.left_time, operator.right_time, operator.before, operator.after, operator.grace
             return operators.WithinJoin(node, kind, *sides, left_key, right_key, *times, operator.eager, filling, fingerprint)
+        case change.Closing(input, width, time, end, grace, last):
+            return operators.Closing(node, _numbered(input.columns), width, time, end, grace, last, filling, fingerprint)
         case change.Join(left, right, left_key, right_key, kind, null_safe, condition, unique):
             sides = _numbered(left.columns), _numbered(right.columns)
             append_only = left.append_only, right.append_only

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tailgate.engine.plan.rules import compile
-from tailgate.engine.plan.rules.change import ORDERED, Stream, stateful
+from tailgate.engine.plan.rules.change import ORDERED, ArrivalJoin, Stream, WithinJoin, stateful
 from tailgate.engine.plan.views.sizes import with_scan_sizes
 from tailgate.lake.catalog import Catalog, Item, MaterializedView
 from tailgate.lake.errors import StatementTooComplex
@@ -73,9 +73,11 @@ class Streams:
         return self._known[item.id]
 
 
-def depends_on_order(item: Item, catalog: Catalog) -> bool:
-    """Returns whether a materialized view joins a stream with another or with a table.
+def joins_in_order(item: Item, catalog: Catalog) -> bool:
+    """Returns whether a view joins a stream with another or with a table. It cannot be filled again with the same rows."""
+    return any(isinstance(o, ArrivalJoin | WithinJoin) for o in stateful(Streams(catalog)(item)))
 
-    Its live changes wait while it is being filled, and it cannot be filled again with the same rows.
-    """
+
+def depends_on_order(item: Item, catalog: Catalog) -> bool:
+    """Returns whether a view depends on the order of its input. Its live changes wait while it is being filled."""
     return any(isinstance(o, ORDERED) for o in stateful(Streams(catalog)(item)))

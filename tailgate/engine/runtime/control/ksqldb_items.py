@@ -16,7 +16,7 @@ from tailgate.formats import registry
 from tailgate.lake.catalog import Catalog, Change, Item, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import TailgateError
-from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertValues
+from tailgate.sql.ksqldb.statements import CreateItem, InsertValues
 from tailgate.sql.statements import CreateKsqldbItem, InsertStream
 
 NO_ACCESS: Mapping[str, str] = {}
@@ -37,14 +37,17 @@ class KsqldbItems:
             source, letters = ddl.declared_source(statement.statement, text, catalog, self._schemas, self._endpoints)
             with self._topic(statement.statement):
                 return on_channel(self._engine, source, None, catalog), letters
+        query = statement.statement.query
         view, errors = with_errors(ddl.derived_view(statement.statement, text, catalog, statement.reset, self._endpoints))
+        ddl.check_partitions(query, catalog, self._partitions)
         after = catalog.apply(Change(put=(view, errors)))
-        partitions = self._partitions(statement.statement, catalog)
+        partitions = self._partitions(catalog.relation(Name(query.source.name))) or 1
         return view, errors, ddl.derived_sink(statement.statement, view, after, partitions, self._endpoints)
 
     def inserting(self, statement: InsertStream, text: str, catalog: Catalog) -> tuple[Item, ...]:
         """Returns the items of INSERT INTO … SELECT."""
         view, errors = with_errors(ddl.inserting_view(statement.statement, text, catalog, statement.reset, self._endpoints))
+        ddl.check_partitions(statement.statement.query, catalog, self._partitions)
         return view, errors, ddl.inserting_sink(view, catalog.apply(Change(put=(view, errors))), self._endpoints)
 
     @contextmanager
@@ -98,17 +101,16 @@ class KsqldbItems:
             self._schema_ids[identity] = registry.register(url, NO_ACCESS, subject, schema)
         return self._schema_ids[identity]
 
-    def _partitions(self, statement: CreateAs, catalog: Catalog) -> int:
-        """Returns the number of partitions of the source's topic; 1 if it has none."""
-        item = catalog.relation(Name(statement.query.source.name))
+    def _partitions(self, item: Item) -> int | None:
+        """Returns the number of partitions of the topic of a relation, or None if it has none."""
         properties = ksqldb_of(item)
         if isinstance(item, Source):
             place = self._engine.place(item)
         elif properties is not None:
             place = self._endpoints.brokers(), properties.topic, dict(NO_ACCESS)
         else:
-            return 1
+            return None
         try:
             return len(kafka.topic(*place).bounds)
         except TailgateError:
-            return 1
+            return None

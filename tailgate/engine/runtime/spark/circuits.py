@@ -229,6 +229,9 @@ class Circuits:
                 left, right = struct(ddl_of(node.left)), struct(ddl_of(node.right))
                 sides = left, ints(node.left_key), node.left_time, right, ints(node.right_key), node.right_time
                 return make.withinJoin(node.kind, *sides, node.before, node.after, node.grace, node.eager, node.filling)
+            case operators.Closing():
+                row = struct(ddl_of(node.input))
+                return make.closing(row, node.width, node.time, node.end, node.grace, node.last, node.filling)
             case operators.TemporalFilter():
                 return make.temporalFilter(struct(ddl_of(node.columns)))
             case operators.SetOperation(kind=kind, all=all):

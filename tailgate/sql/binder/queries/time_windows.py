@@ -1,8 +1,8 @@
 """Time windows in FROM: tumble, hop and session.
 
-    tumble(relation, time column, size)          each row with the window that contains its time
-    hop(relation, time column, every, size)      each row with each window that contains its time
-    session(relation, time column, gap, key, …)  each row with the session of its key
+    tumble(relation, time column, size [, grace [, 'last']])      each row with the window that contains its time
+    hop(relation, time column, every, size [, grace [, 'last']])  each row with each window that contains its time
+    session(relation, time column, gap, key, …)                  each row with the session of its key
 
 A window of hop begins at every multiple of `every`. A session consists of rows that follow each
 other within the gap.
@@ -10,6 +10,9 @@ other within the gap.
 Windows of tumble and hop are aligned to 1970-01-01 00:00 UTC. They include their start and exclude
 their end. A session ends one gap after its last row. The columns window_start and window_end come
 after the relation's columns. A row whose time is NULL is in no window.
+
+With a grace period, which views may have, a window closes when the greatest time so far has reached its end plus
+the grace period. Rows that come later are dropped. With 'last' the rows of a window are added when it closes.
 
 Source: RisingWave, "Time windows"; Flink, "Windowing TVFs".
 """
@@ -31,6 +34,7 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import (
     Bound,
     Case,
+    Closing,
     Column,
     Filter,
     Frame,
@@ -67,7 +71,8 @@ def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relatio
     """
     call, at = node.this, position(node.this)
     name, nodes = str(call.this), list(call.expressions)
-    if len(nodes) < len(ARGUMENTS[name]) or (len(nodes) > len(ARGUMENTS[name]) and name != "session"):
+    of_grace = nodes[len(ARGUMENTS[name]) :] if name != "session" else []
+    if len(nodes) < len(ARGUMENTS[name]) or len(of_grace) > 2:
         raise UndefinedFunction(
             f"{name} has {len(ARGUMENTS[name])} arguments, not {len(nodes)}", hint=f"{name}({', '.join(ARGUMENTS[name])})", position=at
         )
@@ -86,11 +91,25 @@ def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relatio
         plan = _sessions(binder, source.plan, time, lengths[0], tuple(binder.typed(n) for n in nodes[3:]), outputs)
     else:
         plan = Generate(source.plan, WINDOWS[time.type.name], (time, lengths[0], lengths[-1]), outputs, position=at)
+        plan = _closing(binder, plan, time, of_grace, at) if of_grace else plan
     alias = node.args.get("alias")
     shown = alias.name if alias is not None and alias.name else next((t.alias for t in source.scope.tables), "")
     fields = (*(Field(c.name, c.scalar.type) for c in source.scope.columns), *outputs)
     names = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
     return plan, scopes.of(shown, fields, names, shown)
+
+
+def _closing(binder: Expressions, plan: Relation, time: Scalar, nodes: list[exp.Expr], at: int | None) -> Relation:
+    """Returns the rows whose windows are open. `nodes`: the grace period, and possibly 'last'. Raises 0A000, 22023."""
+    _, grace = window_length(binder, nodes[0])
+    if grace < 0:
+        raise InvalidParameterValue("the grace period of windows must not be negative", position=position(nodes[0]))
+    if time.type.name != "timestamptz":
+        raise FeatureNotSupported(f"a grace period of windows of {time.type} is not supported", position=position(nodes[0]))
+    last = nodes[1] if len(nodes) > 1 else None
+    if last is not None and not (isinstance(last, exp.Literal) and last.is_string and last.this == "last"):
+        raise InvalidParameterValue("the last argument of windows with a grace period must be 'last'", position=position(last))
+    return Closing(plan, time, Column(len(plan.columns) - 1, time.type), grace, last is not None, at)
 
 
 def _sessions(

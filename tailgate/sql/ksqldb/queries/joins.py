@@ -52,7 +52,8 @@ class FromClause:
     """The rows that a query reads: `text` in PostgreSQL's dialect, and `conditions` that they must satisfy.
 
     `type`: whether they are those of a stream or of a table. `key`: that of their messages. `unnamed_key`: whether a source has
-    an unnamed key, so that the result has one, too.
+    an unnamed key, so that the result has one, too. `co_partitioned`: the sources whose topics must have the same number of
+    partitions.
     """
 
     text: str
@@ -61,6 +62,7 @@ class FromClause:
     key: tuple[KeyColumn, ...]
     conditions: tuple[str, ...] = ()
     unnamed_key: bool = False
+    co_partitioned: tuple[Item, ...] = ()
 
 
 def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
@@ -75,7 +77,7 @@ def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
     keys = tuple(_key_column(scope, scopes[0], name, types[name]) for name in key_names(items[0]))
     text = quoted(items[0].name) + (f" AS {quoted(scopes[0].names[0])}" if query.joins else "")
     type: Literal["stream", "table"] = "stream" if is_stream(items[0]) else "table"
-    clause = FromClause(text, scope, type, keys, unnamed_key=any(map(has_unnamed_key, items)))
+    clause = FromClause(text, scope, type, keys, unnamed_key=any(map(has_unnamed_key, items)), co_partitioned=(items[0],))
     for number, (join, item) in enumerate(zip(query.joins, items[1:], strict=True), 1):
         clause = _joined(clause, join, item, scopes[:number], scopes[number])
     return clause
@@ -110,8 +112,9 @@ def _key_column(scope: Scope, source: Scope, name: str, type: e.TypeName) -> Key
 def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope], right: Scope) -> FromClause:
     """Returns the join of FROM so far, with these scopes, with one more stream or table."""
     _check_kind(left, join, item)
+    together = replace(left, co_partitioned=(*left.co_partitioned, item))
     if is_stream(item):
-        return _joined_streams(left, join, item, scopes, right)
+        return _joined_streams(together, join, item, scopes, right)
     keys = key_names(item)
     if len(keys) != 1 or keys[0] in WINDOW_BOUNDS:
         raise FeatureNotSupported("a join with a table whose key has several columns is not supported", position=join.source.position)
@@ -124,8 +127,12 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
     as_of = f" {AS_OF_ARRIVAL}" if left.type == "stream" else ""
     text = f"{left.text} {join.kind.upper()} JOIN {quoted(item.name)}{as_of} AS {quoted(right.names[0])} ON {one.text} = {other.text}"
     if by_key and left.type == "table":
-        return _by_primary_key(replace(left, text=text), join, other, keys[0])
-    joined = replace(left, text=text, conditions=tuple(dict.fromkeys((*left.conditions, f"{one.text} IS NOT NULL"))))
+        return _by_primary_key(replace(together, text=text), join, other, keys[0])
+    joined = replace(
+        left if left.type == "table" else together,
+        text=text,
+        conditions=tuple(dict.fromkeys((*left.conditions, f"{one.text} IS NOT NULL"))),
+    )
     if join.kind in ("right", "full"):
         raise FeatureNotSupported(
             f"Invalid join type: {join.kind} outer joins by a foreign key are not supported", hint="Use LEFT JOIN.", position=join.position

@@ -20,7 +20,6 @@ from tailgate.lake.errors import (
     FeatureNotSupported,
     GroupingError,
     InvalidColumnReference,
-    InvalidParameterValue,
     WrongObjectType,
 )
 from tailgate.sql.ksqldb import expressions as e
@@ -30,7 +29,8 @@ from tailgate.sql.ksqldb.queries.grouping import check_grouping
 from tailgate.sql.ksqldb.queries.items import Items, check_names, columns_of, items_of, listed_names, texts_of
 from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
 from tailgate.sql.ksqldb.queries.references import qualified
-from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, ROWKEY, WINDOW_BOUNDS, WINDOWSTART, Translator
+from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, ROWKEY, WINDOW_BOUNDS, Translator
+from tailgate.sql.ksqldb.queries.windows import check_window, windowed, with_session_keys
 from tailgate.sql.ksqldb.typed.values import Typed
 
 
@@ -51,11 +51,16 @@ def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
     aggregate, 42P10 if the projection lacks a key, and 22023 or 42809 for an invalid window.
     """
     check_clauses(query)
-    scope, query = source.scope, qualified(query, source.scope)
+    query = qualified(query, source.scope)
     window_keys: tuple[e.Expression, ...] = ()
+    inner = Translator(source.scope, clause="GROUP BY")
+    conditions = [*source.conditions, *(f"{_key(key, inner).text} IS NOT NULL" for key in query.group_by)]
+    if query.where is not None:
+        conditions.append(Translator(source.scope, clause="WHERE").where(query.where))
+    rows, scope = f"{source.text} WHERE {' AND '.join(conditions)}", source.scope
     if query.window is not None:
-        _check_window(query.window, source)
-        scope = replace(scope, window_end=_window_end(query.window))
+        check_window(query.window, source, query.emit)
+        rows, scope = windowed(query.window, source, conditions, query.emit)
         window_keys = tuple(map(e.ColumnReference, WINDOW_BOUNDS))
     if query.partition_by:
         raise FeatureNotSupported("PARTITION BY with GROUP BY is not supported", position=query.partition_by[0].position)
@@ -75,9 +80,6 @@ def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
             "Key missing from projection. The query used to build the table must include the grouping expressions in its projection.",
             position=missing[0].position,
         )
-    conditions = [*source.conditions, *(f"{key.text} IS NOT NULL" for key in keys)]
-    if query.where is not None:
-        conditions.append(Translator(scope, clause="WHERE").where(query.where))
     having = f" HAVING {translator.where(query.having)}" if query.having is not None else ""
     message_key = tuple(key_names[key] for key in query.group_by)
     if query.window is not None:
@@ -85,10 +87,8 @@ def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
         in_key = 2 if query.window.kind == "session" else 1
         items += bounds
         message_key += WINDOW_BOUNDS[:in_key]
-        rows = _windows(query.window, source.text, conditions, [key.text for key in keys])
+        rows = with_session_keys(rows, [key.text for key in keys]) if query.window.kind == "session" else rows
         keys += [typed for _, _, typed in bounds[:in_key]]
-    else:
-        rows = f"{source.text} WHERE {' AND '.join(conditions)}"
     text = f"SELECT {texts_of(items)} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
     return Translation(text, columns_of(items), message_key)
 
@@ -101,46 +101,6 @@ def _key(key: e.Expression, translator: Translator) -> Typed:
             "Map keys, including types that contain maps, are not supported", hint="Use the entries of the map.", position=key.position
         )
     return typed if typed.constant is None else replace(typed, text=f"CAST({typed.text} AS {types.postgresql(typed.type)})")
-
-
-def _check_window(window: e.WindowClause, source: FromClause) -> None:
-    """Raises 0A000, 22023, or 42809 for a table."""
-    if source.scope.joined:
-        raise FeatureNotSupported(
-            "WINDOW with a join is not supported", hint="Create a stream of the join first.", position=window.position
-        )
-    if source.type == "table":
-        raise WrongObjectType("WINDOW clause is only supported for streams", position=window.position)
-    for clause, value in (("RETENTION", window.retention), ("GRACE PERIOD", window.grace)):
-        if value is not None:
-            raise FeatureNotSupported(
-                f"{clause} of a window is not supported", hint="Late records count, and windows are kept.", position=window.position
-            )
-    if window.size <= 0 or (window.advance is not None and not 0 < window.advance <= window.size):
-        raise InvalidParameterValue(
-            "the size of a window must be positive, and its advance positive and at most the size", position=window.position
-        )
-
-
-def _window_end(window: e.WindowClause) -> str:
-    """Returns the text of WINDOWEND. A session ends with its last row, one gap before the end of `session`."""
-    if window.kind == "session":
-        return f"({WINDOWSTART.replace('window_start', 'window_end')} - {window.size})"
-    return f"({WINDOWSTART} + {window.size})"
-
-
-def _windows(window: e.WindowClause, relation: str, conditions: list[str], keys: list[str]) -> str:
-    """Returns FROM and WHERE: the rows of a stream that satisfy the conditions, with their windows.
-
-    The sessions of a key consist of these rows only, so their conditions are inside.
-    """
-    size, where = f"interval '{window.size} milliseconds'", f"WHERE {' AND '.join(conditions)}"
-    match window.kind:
-        case "session":
-            return f"session((SELECT * FROM {relation} {where}), rowtime, {size}, {', '.join(keys)})"
-        case "hopping":
-            return f"hop({relation}, rowtime, interval '{window.advance} milliseconds', {size}) {where}"
-    return f"tumble({relation}, rowtime, {size}) {where}"
 
 
 def projection(query: e.SelectQuery, source: FromClause) -> Translation:
@@ -219,8 +179,8 @@ def _projection(query: e.SelectQuery, source: FromClause, items: Items, added: s
 
 
 def check_clauses(query: e.SelectQuery) -> None:
-    """Raises 0A000 for EMIT FINAL, which is not supported, and 42803 for a window without GROUP BY."""
+    """Raises 42809 for EMIT FINAL without windows, and 42803 for a window without GROUP BY."""
     if query.window is not None and not query.group_by:
         raise GroupingError("WINDOW clause requires a GROUP BY clause", position=query.window.position)
-    if query.emit == "final":
-        raise FeatureNotSupported("EMIT FINAL is not supported", hint="Use EMIT CHANGES.", position=query.position)
+    if query.emit == "final" and query.window is None:
+        raise WrongObjectType("EMIT FINAL is only supported for windowed aggregations.", hint="Use EMIT CHANGES.", position=query.position)

@@ -54,7 +54,8 @@ class Scope:
     text of WINDOWEND, if there are windows: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources of a join;
     then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
     `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
-    `of_join`: the texts of the pseudo columns of the rows of a join of streams.
+    `of_join`: the texts of the pseudo columns of the rows of a join of streams. `is_flat`: the texts of the columns of a join
+    are single names, SOURCE.COLUMN.
     """
 
     columns: Mapping[str, TypeName]
@@ -65,6 +66,7 @@ class Scope:
     key: Typed | None = None
     unnamed_key: tuple[str, TypeName] | None = None
     of_join: tuple[str, ...] = ()
+    is_flat: bool = False
 
     @property
     def position(self) -> tuple[str, ...]:
@@ -79,6 +81,8 @@ class Scope:
 
     def text(self, column: str, source: Scope) -> str:
         """Returns the text of a column of a source."""
+        if self.is_flat:
+            return quoted(f"{source.names[0]}.{column}")
         return f"{quoted(source.names[0])}.{quoted(column)}" if self.joined else quoted(column)
 
     def pseudo_column(self, reference: e.ColumnReference) -> str:

@@ -62,6 +62,19 @@ public final class Operators {
     return new WithinJoin(kind, left, leftKey, leftTime, right, rightKey, rightTime, before, after, grace, eager, filling);
   }
 
+  /**
+   * Creates an operator that drops rows of windows that are closed. The output row is the first `width` columns.
+   *
+   * @param time the column with the time of a row
+   * @param end the column with the end of its window
+   * @param grace the time in µs after the end for which rows may be late
+   * @param last whether rows are emitted when their window closes
+   * @param filling whether rows wait for the end of the fill
+   */
+  public static Operator closing(StructType row, int width, int time, int end, long grace, boolean last, boolean filling) {
+    return new Closing(row, width, time, end, grace, last, filling);
+  }
+
   /** Creates a temporal filter. Input: `row`, then from and until, bigint. */
   public static Operator temporalFilter(StructType row) { return new TemporalFilter(row); }
 

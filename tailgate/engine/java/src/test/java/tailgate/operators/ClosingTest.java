@@ -1,0 +1,160 @@
+package tailgate.operators;
+
+import static org.junit.jupiter.api.Assertions.*;
+import static tailgate.circuit.Lab.*;
+
+import java.sql.Timestamp;
+import java.util.*;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.types.StructType;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import tailgate.circuit.Circuit;
+import tailgate.sources.Decoder;
+
+/** Windows that close: compared with an evaluation of one record after the other. */
+class ClosingTest {
+  static final StructType ROW = schema("k int, n int, at timestamp, until timestamp"), OUTPUT = schema("k int, n int");
+  static final long SIZE = 10;
+
+  static Circuit circuit(long grace, boolean last, boolean filling) {
+    Circuit c = new Circuit();
+    c.source(1, "stream", Decoder.arrow(ROW), empty(ROW));
+    c.operator(21, Operators.closing(ROW, 2, 2, 3, grace * 1000, last, filling));
+    c.edge(1, empty(ROW), 21, 0);
+    if (filling) {
+      c.source(3, "$fill/stream", Decoder.arrow(ROW), empty(ROW));
+      c.edge(3, empty(ROW), 21, 1);
+    }
+    c.operator(22, reduce(OUTPUT, new int[] {0}, new String[] {"count"}, new int[] {-1}, schema("n bigint")));
+    c.edge(21, empty(OUTPUT), 22, 0);
+    c.relation(1, OUTPUT, 0);
+    c.output(21, empty(OUTPUT), 1);
+    c.relation(2, schema("k int, n bigint"), 0);
+    c.output(22, empty(schema("k int, n bigint")), 2);
+    c.seal();
+    return c;
+  }
+
+  record Sent(int partition, long time, int value) {
+    Row record(String channel) {
+      long start = Math.floorDiv(time, SIZE) * SIZE;
+      Row row = arrow(channel, ROW, List.of(plus((int) start, value, new Timestamp(time), new Timestamp(start + SIZE))));
+      return RowFactory.create(row.get(0), row.get(1), channel, partition, 0L, new Timestamp(time), 0);
+    }
+  }
+
+  /** Takes one record after the other. */
+  static final class Evaluation {
+    final long grace;
+    final boolean last;
+    final Bag rows = new Bag();
+    private final List<Sent> open = new ArrayList<>();
+    private long streamTime = Long.MIN_VALUE;
+    int late;
+
+    Evaluation(long grace, boolean last) {
+      this.grace = grace;
+      this.last = last;
+    }
+
+    private boolean closed(Sent s) { return streamTime >= Math.floorDiv(s.time, SIZE) * SIZE + SIZE + grace; }
+
+    void tick(List<Sent> records) {
+      Map<Integer, Long> newest = new HashMap<>();
+      Map<Sent, Long> order = new IdentityHashMap<>();
+      for (Sent s : records) order.put(s, newest.merge(s.partition, s.time, Math::max));
+      records.stream().sorted(Comparator.comparingLong(order::get)).forEach(this::process);
+    }
+
+    void process(Sent s) {
+      if (closed(s)) {
+        late++;
+        return;
+      }
+      streamTime = Math.max(streamTime, s.time);
+      open.add(s);
+      for (Sent o : List.copyOf(open))
+        if (!last || closed(o)) {
+          rows.add(row((int) (Math.floorDiv(o.time, SIZE) * SIZE), o.value), 1);
+          open.remove(o);
+        }
+    }
+  }
+
+  static List<Sent> some(Random random, long[] clock) {
+    List<Sent> records = new ArrayList<>();
+    for (int i = 0; i < 40; i++) {
+      int partition = random.nextInt(2);
+      clock[partition] += random.nextInt(4);
+      long time = random.nextInt(4) == 0 ? Math.max(1, clock[partition] - random.nextInt(40)) : clock[partition];
+      records.add(new Sent(partition, time, random.nextInt(1000)));
+    }
+    return records;
+  }
+
+  static Row[] records(List<Sent> sent, String channel) { return sent.stream().map(s -> s.record(channel)).toArray(Row[]::new); }
+
+  static Running running(Circuit circuit, int partitions) {
+    Running running = new Running(circuit, partitions);
+    running.inOrder = true;
+    return running;
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, false, 1", "7, false, 3", "0, true, 2", "13, true, 1", "5, true, 3"})
+  void oneAfterTheOther(long grace, boolean last, int partitions) {
+    Random random = new Random(partitions + grace);
+    Evaluation expected = new Evaluation(grace, last);
+    Running r = running(circuit(grace, last, false), partitions);
+    long[] clock = {100, 100};
+    for (int t = 0; t < 6; t++) {
+      List<Sent> sent = some(random, clock);
+      if (t == 3) r.attempt(records(some(random, clock.clone()), "stream"));  // an attempt that does not enter the log
+      r.tick(records(sent, "stream"));
+      expected.tick(sent);
+      if (t == 2) r.restart();
+      assertEquals(expected.rows, r.relation(1), "tick " + t);
+    }
+    assertTrue(expected.late > 0 && expected.rows.size() > 20);
+  }
+
+  @Test
+  void theHistoryComesFirst() {
+    Random random = new Random(1);
+    Evaluation expected = new Evaluation(5, true);
+    Running r = running(circuit(5, true, true), 2);
+    long[] clock = {100, 100};
+    List<Sent> history = some(random, clock);
+    Arrays.fill(clock, Math.max(clock[0], clock[1]));
+    List<Sent> live = some(random, clock);
+    r.tick(records(live, "stream"));
+    r.tick(records(history, "$fill/stream"));
+    assertEquals(new Bag(), r.relation(1));
+    r.circuit = circuit(5, true, false);
+    r.tick();
+    expected.tick(history);
+    expected.tick(live);
+    assertEquals(expected.rows, r.relation(1));
+  }
+
+  /** A group is emitted once, and the state has only rows of open windows. */
+  @Test
+  void windowsAreEmittedOnce() {
+    Running r = running(circuit(5, true, false), 1);
+    long most = 0;
+    for (int t = 0; t < 40; t++) {
+      List<Sent> sent = new ArrayList<>();
+      for (int i = 0; i < 10; i++) sent.add(new Sent(0, 100 + 10 * t + i, i));
+      int before = r.relation(2).size();
+      r.tick(records(sent, "stream"));
+      assertTrue(r.relation(2).values().stream().allMatch(weight -> weight == 1) && r.relation(2).size() >= before);
+      assertTrue(r.relation(2).keySet().stream().allMatch(row -> row.get(1).equals(10L)), "" + r.relation(2));
+      most = Math.max(most, r.entries(21));
+    }
+    assertEquals(38, r.relation(2).size(), 1);
+    assertTrue(most < 35, "entries: " + most);
+  }
+}

@@ -1,0 +1,90 @@
+"""WINDOW of ksqlDB as functions in FROM of PostgreSQL's dialect.
+
+    TUMBLING, HOPPING   tumble, hop: windows close after GRACE PERIOD, 24 hours by default; EMIT FINAL: 'last'
+    SESSION             session
+
+The windows of a query contain the rows that satisfy its conditions. Those of a join have the columns SOURCE.COLUMN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+from tailgate.lake.catalog.names import quoted
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, WrongObjectType
+from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb.queries.joins import FromClause
+from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, ROWKEY, WINDOWSTART, Scope
+from tailgate.sql.ksqldb.typed.values import Typed
+
+DEFAULT_GRACE_MS = 24 * 3_600_000
+
+
+def check_window(window: e.WindowClause, source: FromClause, emit: Literal["", "changes", "final"]) -> None:
+    """Raises 0A000, 22023, or 42809 for a table."""
+    if source.type == "table":
+        raise WrongObjectType("WINDOW clause is only supported for streams", position=window.position)
+    if window.kind == "session" and (window.grace is not None or emit == "final"):
+        clause = "EMIT FINAL" if emit == "final" else "GRACE PERIOD"
+        raise FeatureNotSupported(
+            f"{clause} with WINDOW SESSION is not supported", hint="Late records count, and sessions are kept.", position=window.position
+        )
+    if window.size <= 0 or (window.advance is not None and not 0 < window.advance <= window.size):
+        raise InvalidParameterValue(
+            "the size of a window must be positive, and its advance positive and at most the size", position=window.position
+        )
+    if window.retention is not None and window.retention < window.size + (window.grace or 0):
+        raise InvalidParameterValue(
+            "RETENTION must not be less than the size of the window and GRACE PERIOD together", position=window.position
+        )
+
+
+def windowed(window: e.WindowClause, source: FromClause, conditions: list[str], emit: Literal["", "changes", "final"]) -> tuple[str, Scope]:
+    """Returns the rows of a stream that satisfy the conditions, with their windows, and their scope."""
+    rows, scope = _flat(source) if source.scope.joined else (f"SELECT * FROM {source.text}", source.scope)
+    rows = f"({rows} WHERE {' AND '.join(conditions)})"
+    scope = replace(scope, window_end=_window_end(window))
+    lengths = [window.size] if window.advance is None else [window.advance, window.size]
+    if window.kind == "session":
+        return f"session({rows}, rowtime, {_interval(window.size)})", scope
+    lengths.append(DEFAULT_GRACE_MS if window.grace is None else window.grace)
+    last = ", 'last'" if emit == "final" else ""
+    function = "hop" if window.kind == "hopping" else "tumble"
+    return f"{function}({rows}, rowtime, {', '.join(map(_interval, lengths))}{last})", scope
+
+
+def with_session_keys(rows: str, keys: list[str]) -> str:
+    """Adds the keys of the rows to a call of `session`."""
+    return f"{rows.removesuffix(')')}, {', '.join(keys)})"
+
+
+def _interval(milliseconds: int) -> str:
+    return f"interval '{milliseconds} milliseconds'"
+
+
+def _window_end(window: e.WindowClause) -> str:
+    """Returns the text of WINDOWEND. A session ends with its last row, one gap before the end of `session`."""
+    if window.kind == "session":
+        return f"({WINDOWSTART.replace('window_start', 'window_end')} - {window.size})"
+    return f"({WINDOWSTART} + {window.size})"
+
+
+def _flat(source: FromClause) -> tuple[str, Scope]:
+    """Returns the rows of a join with one name for each column, and their scope."""
+    scope = source.scope
+    flat = replace(scope, is_flat=True, of_join=tuple(PSEUDO_COLUMNS))
+
+    def items() -> Iterator[str]:
+        for one in scope.sources:
+            hidden = () if one.unnamed_key is None else (one.unnamed_key[0],)
+            columns = (*one.columns, *(PSEUDO_COLUMNS if one.has_position else ()), *hidden)
+            yield from (f"{scope.text(column, one)} AS {flat.text(column, one)}" for column in dict.fromkeys(columns))
+        yield from (f"{text} AS {name}" for name, text in zip(PSEUDO_COLUMNS, scope.position, strict=True))
+        if scope.key is not None:
+            yield f"{scope.key.text} AS {quoted(ROWKEY)}"
+
+    if scope.key is not None:
+        flat = replace(flat, key=Typed(quoted(ROWKEY), scope.key.type))
+    return f"SELECT {', '.join(items())} FROM {source.text}", flat

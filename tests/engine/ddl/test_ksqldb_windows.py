@@ -1,0 +1,89 @@
+"""Windows of ksqlDB that close: GRACE PERIOD, RETENTION and EMIT FINAL."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import TailgateError
+from tests.engine.ddl.test_ksqldb import declared, derived
+
+STREAMS = (
+    "CREATE STREAM a (id VARCHAR KEY, x INT) WITH (kafka_topic = 'a', value_format = 'json')",
+    "CREATE STREAM b (id VARCHAR KEY, y INT) WITH (kafka_topic = 'b', value_format = 'json')",
+    "CREATE TABLE t (id VARCHAR PRIMARY KEY, n INT) WITH (kafka_topic = 't', value_format = 'json')",
+)
+ROWS = "(SELECT * FROM a WHERE id IS NOT NULL AND (x > 1))"
+
+
+@pytest.fixture
+def streams() -> Catalog:
+    catalog = Catalog()
+    for text in STREAMS:
+        catalog = declared(text, catalog)
+    return catalog
+
+
+def intervals(*milliseconds: int) -> str:
+    return ", ".join(f"interval '{n} milliseconds'" for n in milliseconds)
+
+
+@pytest.mark.parametrize(
+    ("window", "emit", "text"),
+    [
+        ("TUMBLING (SIZE 1 SECOND)", "CHANGES", f"tumble({ROWS}, rowtime, {intervals(1000, 86_400_000)})"),
+        ("TUMBLING (SIZE 1 SECOND, RETENTION 1 DAY, GRACE PERIOD 0 DAYS)", "CHANGES", f"tumble({ROWS}, rowtime, {intervals(1000, 0)})"),
+        ("TUMBLING (SIZE 1 SECOND, GRACE PERIOD 5 SECONDS)", "FINAL", f"tumble({ROWS}, rowtime, {intervals(1000, 5000)}, 'last')"),
+        (
+            "HOPPING (SIZE 4 SECONDS, ADVANCE BY 1 SECOND, GRACE PERIOD 1 MINUTE)",
+            "FINAL",
+            f"hop({ROWS}, rowtime, {intervals(1000, 4000, 60_000)}, 'last')",
+        ),
+        ("SESSION (1 SECOND, RETENTION 1 DAY)", "CHANGES", f"session({ROWS}, rowtime, {intervals(1000)}, id)"),
+    ],
+)
+def test_windows_close(window: str, emit: str, text: str, streams: Catalog) -> None:
+    query = f"SELECT id, count(*) AS n FROM a WINDOW {window} WHERE x > 1 GROUP BY id EMIT {emit}"
+    view, sink, _ = derived(f"CREATE TABLE w AS {query}", streams)
+    assert f"FROM {text} GROUP BY" in view.query
+    assert (sink.envelope, sink.message_key[0] if sink.message_key else None) == ("upsert", 0)
+
+
+def test_windows_of_a_join(streams: Catalog) -> None:
+    """The columns of the join have names of their own."""
+    query = "SELECT a.id AS k, sum(y) AS n, max(b.rowtime) AS t, latest_by_offset(x) AS l FROM a JOIN b WITHIN 1 SECOND ON a.id = b.id"
+    view, _, _ = derived(f"CREATE TABLE w AS {query} WINDOW TUMBLING (SIZE 1 MINUTE) GROUP BY a.id EMIT CHANGES", streams)
+    assert 'FROM tumble((SELECT a.id AS "a.id", a.x AS "a.x", a.rowtime AS "a.rowtime", ' in view.query
+    assert ', greatest(a.rowtime, b.rowtime) AS rowtime, 0 AS rowpartition, "join 1".number AS rowoffset FROM a AS a INNER' in view.query
+    assert view.query.startswith('SELECT "a.id" AS k, ')
+    query = "SELECT t.id AS k, count(*) AS n FROM a JOIN t ON a.id = t.id"
+    view, _, _ = derived(f"CREATE TABLE w AS {query} WINDOW SESSION (1 MINUTE) GROUP BY t.id EMIT CHANGES", streams)
+    assert "rowtime, interval '60000 milliseconds', \"t.id\") GROUP BY" in view.query
+
+
+@pytest.mark.parametrize(
+    ("query", "sqlstate", "message"),
+    [
+        ("SELECT id, count(*) AS n FROM a GROUP BY id EMIT FINAL", "42809", "EMIT FINAL is only supported for windowed aggregations."),
+        ("SELECT id, count(*) AS n FROM a WINDOW SESSION (1 DAY) GROUP BY id EMIT FINAL", "0A000", "EMIT FINAL with WINDOW SESSION"),
+        (
+            "SELECT id, count(*) AS n FROM a WINDOW SESSION (1 DAY, GRACE PERIOD 1 DAY) GROUP BY id EMIT CHANGES",
+            "0A000",
+            "GRACE PERIOD with WINDOW",
+        ),
+        (
+            "SELECT id, count(*) AS n FROM a WINDOW TUMBLING (SIZE 2 DAYS, RETENTION 1 DAY) GROUP BY id EMIT CHANGES",
+            "22023",
+            "RETENTION must not be",
+        ),
+        (
+            "SELECT id, count(*) AS n FROM a WINDOW TUMBLING (SIZE 1 DAY) WHERE windowstart > 1 GROUP BY id EMIT CHANGES",
+            "42703",
+            "WINDOWSTART",
+        ),
+    ],
+)
+def test_wrong_windows(query: str, sqlstate: str, message: str, streams: Catalog) -> None:
+    with pytest.raises(TailgateError, match=message) as error:
+        derived(f"CREATE TABLE w AS {query}", streams)
+    assert error.value.sqlstate == sqlstate
