@@ -50,7 +50,7 @@ def test_windows_close(window: str, emit: str, text: str, streams: Catalog) -> N
 
 
 def test_windows_of_a_join(streams: Catalog) -> None:
-    """The columns of the join have names of their own."""
+    """The columns of the join have names with their sources."""
     query = "SELECT a.id AS k, sum(y) AS n, max(b.rowtime) AS t, latest_by_offset(x) AS l FROM a JOIN b WITHIN 1 SECOND ON a.id = b.id"
     view, _, _ = derived(f"CREATE TABLE w AS {query} WINDOW TUMBLING (SIZE 1 MINUTE) GROUP BY a.id EMIT CHANGES", streams)
     assert 'FROM tumble((SELECT a.id AS "a.id", a.x AS "a.x", a.rowtime AS "a.rowtime", ' in view.query

@@ -37,7 +37,8 @@ final class Closing extends StreamOperator {
 
   Closing(StructType row, int width, int time, int end, long grace, boolean last, boolean filling) {
     super(new StructType[] {row}, new int[] {time}, filling);
-    if (!row.apply(end).dataType().equals(DataTypes.TimestampType)) throw new IllegalArgumentException("not a timestamp: " + row.apply(end));
+    if (!row.apply(end).dataType().equals(DataTypes.TimestampType))
+      throw new IllegalArgumentException("not a timestamp: " + row.apply(end));
     this.columns = Columns.first(row, width);
     this.end = end;
     this.grace = grace;
