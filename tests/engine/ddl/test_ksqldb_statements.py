@@ -19,6 +19,7 @@ from tailgate.sql.statements import CreateKsqldbItem, parse
 from tests.engine.ddl.test_ksqldb import ENDPOINTS, Schemas
 
 FILE = Path(__file__).with_name("ksqldb_statements.txt")
+READ = "CREATE TABLE win "  # a derived table that later statements read
 ARROW = "\n    => "
 
 
@@ -36,6 +37,8 @@ def result(text: str, catalog: Catalog) -> tuple[str, Catalog]:
     except TailgateError as error:
         return f"{error.sqlstate} {error.position} {error.message}", catalog
     assert view.ksqldb is not None
+    if text.startswith(READ):
+        catalog = catalog.apply(Change(put=(view,)))
     columns = ", ".join(f"{c.name} {c.type}" for c in view.columns if c.name not in ("rowtime", "rowpartition", "rowoffset"))
     return f"{columns} ({', '.join(view.ksqldb.message_key)})", catalog
 

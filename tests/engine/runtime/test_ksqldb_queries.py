@@ -106,6 +106,25 @@ def test_a_paused_query_continues_without_loss(world: World) -> None:
     assert world.engine.execute(f"RESUME {world.query('sums')}")["tag"] == "RESUME"
 
 
+def test_lambdas_and_nested_keys(world: World) -> None:
+    world.engine.execute(
+        "CREATE STREAM nested (k STRUCT<a INT, b ARRAY<VARCHAR>> KEY, arr ARRAY<INT>)"
+        " WITH (kafka_topic = 'nested', partitions = 1, format = 'json')"
+    )
+    world.engine.execute("CREATE TABLE by_struct AS SELECT k, count(*) AS n FROM nested GROUP BY k EMIT CHANGES")
+    world.engine.execute(
+        "CREATE STREAM lambdas AS SELECT k, TRANSFORM(arr, x => TRANSFORM(ARRAY[x], y => y + k->a)) AS t,"
+        " REDUCE(FILTER(arr, x => x > 1), 0, (s, x) => s + x) AS r, CUBE_EXPLODE(arr) AS c FROM nested EMIT CHANGES"
+    )
+    world.produce("nested", b'{"A": 1, "b": ["x"]}', b'{"ARR": [1, 2]}')
+    world.produce("nested", b'{"B": ["x"], "a": "1"}', b'{"ARR": [null]}')
+    until(lambda: world.rows("by_struct") == [('{"A": 1, "B": ["x"]}', 2)])
+    until(lambda: len(rows(world.lake, "lambdas")) == 5)
+    found = sorted(row[1:4] for row in rows(world.lake, "lambdas"))
+    cubes = ("[1, 2]", "[1, null]", "[null, 2]", "[null, null]")
+    assert found == [*(("[[2], [3]]", 2, cube) for cube in cubes), ("[[null]]", 0, "[null]")]
+
+
 def test_an_expression_that_fails_is_null(world: World) -> None:
     world.stream("f")
     world.engine.execute("CREATE TABLE shares AS SELECT k, sum(100 / (n - 1)) AS n FROM f GROUP BY k EMIT CHANGES")

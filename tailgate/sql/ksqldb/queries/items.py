@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import DuplicateColumn, GroupingError, ReservedName, UndefinedColumn
+from tailgate.lake.errors import DuplicateColumn, GroupingError, InvalidColumnReference, ReservedName, UndefinedColumn
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
@@ -59,11 +59,47 @@ def _expanded(item: e.SelectItem, scope: Scope) -> list[tuple[e.ColumnReference,
     ]
 
 
-def check_names(items: Items, others: tuple[str, ...] = ()) -> None:
-    """Raises 42939 for an item with the name of a pseudo column, or of another one that the translation adds."""
+def check_names(items: Items, scope: Scope, others: tuple[str, ...] = ()) -> None:
+    """Raises 42939 for an item with the name of a pseudo column, or of another one that the translation adds.
+
+    The bounds of windows are columns of a table with windows: they keep their names.
+    """
     for item, name, _ in items:
+        is_column = isinstance(item.expression, e.ColumnReference) and item.expression.column == name
+        if is_column and name in WINDOW_BOUNDS and any(name in source.columns for source in scope.sources):
+            continue
         if name in (*PSEUDO_COLUMNS, *WINDOW_BOUNDS, *others):
             raise ReservedName(f"Reserved column name in select: `{ksqldb_name(name)}`. Please alias the column.", position=item.position)
+
+
+def is_copy(item: e.SelectItem) -> bool:
+    """Returns whether an item copies a column of the key into the value."""
+    return isinstance(item.expression, e.FunctionCall) and item.expression.name == "as_value"
+
+
+def check_once(key: str, items: Items) -> None:
+    """Raises 42P10 if more than one item is a column of the key."""
+    if len(items) > 1:
+        names = " and ".join(listed_names((name,)) for _, name, _ in items)
+        raise InvalidColumnReference(
+            f"The projection contains a key column ({listed_names((key,))}) more than once, aliased as: {names}",
+            hint="Copy it into the value by AS_VALUE.",
+            position=items[1][0].position,
+        )
+
+
+def add_item(items: Items, expression: e.Expression, value: Typed, scope: Scope) -> None:
+    """Adds an expression of PARTITION BY that SELECT * does not contain."""
+    item, names = e.SelectItem(expression, position=expression.position), {name for _, name, _ in items}
+    name = name_of(item, scope)
+    items.append((item, name if name and name not in names else next(n for n in _generated_names(scope) if n not in names), value))
+
+
+def bounds_of_windows(items: Items, translator: Translator) -> Items:
+    """Returns the bounds of the windows of a table with windows that a projection lacks."""
+    missing = [name for name in WINDOW_BOUNDS if name not in {n for _, n, _ in items}]
+    references = [e.ColumnReference(name) for name in missing if name in translator.scope.columns]
+    return [(e.SelectItem(reference), reference.column, translator.value(reference)) for reference in references]
 
 
 def texts_of(items: Items) -> str:

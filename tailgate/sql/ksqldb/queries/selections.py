@@ -26,7 +26,18 @@ from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.queries.grouping import check_grouping
-from tailgate.sql.ksqldb.queries.items import Items, check_names, columns_of, items_of, listed_names, texts_of
+from tailgate.sql.ksqldb.queries.items import (
+    Items,
+    add_item,
+    bounds_of_windows,
+    check_names,
+    check_once,
+    columns_of,
+    is_copy,
+    items_of,
+    listed_names,
+    texts_of,
+)
 from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
 from tailgate.sql.ksqldb.queries.references import qualified
 from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, ROWKEY, WINDOW_BOUNDS, Translator
@@ -67,12 +78,14 @@ def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
     keys = [_key(key, Translator(scope, clause="GROUP BY")) for key in query.group_by]
     translator = Translator(scope, no_tables="Table functions cannot be used with aggregations.")
     items = items_of(query, translator)
-    check_names(items)
+    check_names(items, source.scope)
     key_names: dict[e.Expression, str] = {}
     for item, name, _ in items:
         assert item.expression is not None
         if item.expression in query.group_by:
             key_names.setdefault(item.expression, name)
+    for key in key_names:
+        check_once(key_names[key], [item for item in items if item[0].expression == key])
     check_grouping(query, items, (*query.group_by, *window_keys))
     missing = [key for key in query.group_by if key not in key_names]
     if missing:
@@ -120,15 +133,17 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
     """
     query = qualified(query, source.scope)
     items = items_of(query, _of_rows(source))
+    if any(key.name in WINDOW_BOUNDS for key in source.key):
+        items += bounds_of_windows(items, _of_rows(source))
     is_stream = source.type == "stream"
-    check_names(items)
+    check_names(items, source.scope)
     keys = _partition_key(query, Translator(source.scope, clause="PARTITION BY")) if query.partition_by else source.key
     if query.partition_by and not is_stream:
         raise WrongObjectType("PARTITION BY is only supported for streams", position=query.partition_by[0].position)
     has_unnamed_key = source.unnamed_key and not query.partition_by and len(keys) == 1
     key_names: tuple[str, ...] = (ROWKEY,)
     if has_unnamed_key:
-        check_names(items, key_names)
+        check_names(items, source.scope, key_names)
         items = [*items, (e.SelectItem(None), ROWKEY, keys[0].value)]
     else:
         key_names = _with_keys(query, source, items, keys)
@@ -140,8 +155,16 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
 def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tuple[KeyColumn, ...]) -> tuple[str, ...]:
     """Replaces the items that stand for columns of the key by these columns. Returns their names. Raises 42P10 if one is missing."""
     key_names = []
-    for key in keys:
-        place = next((i for i, (_, _, typed) in enumerate(items) if typed.text in key.columns), None)
+    has_all = any(item.expression is None and item.source is None for item in query.items)  # SELECT *
+    for number, key in enumerate(keys):
+        bound = key.name if key.name in WINDOW_BOUNDS else ""  # an item with another name copies it
+        texts = [typed.text if bound in ("", name) and not is_copy(item) else "" for item, name, typed in items]
+        places = [i for i, text in enumerate(texts) if text in key.columns]
+        place = next(iter(places), None)
+        check_once(key.name or "PARTITION BY", [items[i] for i in places if texts[i] == texts[places[0]]])
+        if place is None and query.partition_by and has_all:
+            add_item(items, query.partition_by[number], key.value, source.scope)
+            place = len(items) - 1
         if place is None:
             clause = "PARTITION BY expression" if query.partition_by else f"key column {listed_names((key.name,))}"
             raise InvalidColumnReference(
