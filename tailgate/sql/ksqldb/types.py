@@ -166,11 +166,6 @@ def common(types: Sequence[TypeName]) -> TypeName:
     return of_values[0] if of_values else VARCHAR
 
 
-def contains(type: TypeName, name: str) -> bool:
-    """Returns whether a type is of a kind, or contains one that is."""
-    return type.name == name or any(contains(argument, name) for argument in type.arguments)
-
-
 def is_complete(type: TypeName) -> bool:
     """Returns whether the types inside a type are all known."""
     return type.name != "unknown" and all(map(is_complete, type.arguments))

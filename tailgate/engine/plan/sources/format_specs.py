@@ -65,16 +65,7 @@ def value_format_spec(source: Source) -> FormatSpec:
     declared = declared_columns(source)
     if isinstance(source.value_format, Json) and source.declared is not None and native(declared):
         return FormatSpec("json_columns", columns=_ddl(declared, " "))
-    return format_spec(source.value_format, _nested_types(source))
-
-
-def key_format_spec(source: Source) -> FormatSpec:
-    """Returns the decoder of the key."""
-    return format_spec(source.key_format, _nested_types(source))
-
-
-def _nested_types(source: Source) -> Mapping[str, str]:
-    return source.ksqldb.types if source.ksqldb is not None else {}
+    return format_spec(source.value_format, source.ksqldb.types if source.ksqldb is not None else {})
 
 
 def _access(settings: ConnectionSettings) -> str:

@@ -109,10 +109,6 @@ def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
 def _key(key: e.Expression, translator: Translator) -> Typed:
     """Returns an expression of GROUP BY. A constant has a cast, because PostgreSQL takes a number as the place of an item."""
     typed = translator.value(key)
-    if types.contains(typed.type, "map"):
-        raise FeatureNotSupported(
-            "Map keys, including types that contain maps, are not supported", hint="Use the entries of the map.", position=key.position
-        )
     return typed if typed.constant is None else replace(typed, text=f"CAST({typed.text} AS {types.postgresql(typed.type)})")
 
 

@@ -33,7 +33,7 @@ from tailgate.sql.ksqldb.functions.calls import call, with_unit
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 from tailgate.sql.ksqldb.queries.lambdas import invocation
 from tailgate.sql.ksqldb.typed import comparisons, nested
-from tailgate.sql.ksqldb.typed.arithmetic import arithmetic, concatenation
+from tailgate.sql.ksqldb.typed.arithmetic import arithmetic
 from tailgate.sql.ksqldb.typed.casts import cast
 from tailgate.sql.ksqldb.typed.coercion import of_one_type
 from tailgate.sql.ksqldb.typed.constants import constant, timestamp_of
@@ -128,7 +128,7 @@ class Translator:
             case e.Operation("+" | "-" | "*" | "/" | "%" as sign, operands):
                 return arithmetic(sign, self._all(operands), expression.position)
             case e.Operation("||", operands):
-                return concatenation(self._all(operands), expression.position)
+                return call("concat", self._all(operands), expression.position)
             case e.Operation() | e.InList() | e.Between():
                 return comparisons.settled(self.condition(expression))
             case e.CaseExpression():
@@ -309,6 +309,11 @@ class Translator:
         results = [self.expression(result) for _, result in case.branches]
         if case.otherwise is not None:
             results.append(self.expression(case.otherwise))
+        of_other_types = {r.type.name if r.type.name not in types.NUMBERS else "number" for r in results if r.type != types.UNKNOWN}
+        if len(of_other_types) > 1:
+            listed = ", ".join(dict.fromkeys(types.shown(r.type) for r in results if r.type != types.UNKNOWN))
+            message = "Invalid Case expression. Type for all 'THEN' clauses should be the same."
+            raise DatatypeMismatch(f"{message} Got: {listed}", position=case.position)
         values, type = of_one_type(results, case.position)
         whens = "".join(f" WHEN {c.text} THEN {v.text}" for c, v in zip(conditions, values, strict=False))
         ending = "" if case.otherwise is None else f" ELSE {values[-1].text}"

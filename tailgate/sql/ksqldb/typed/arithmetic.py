@@ -24,7 +24,9 @@ def arithmetic(sign: str, operands: list[Typed], position: int) -> Typed:
     """Returns a sum, difference, product, quotient or remainder, or a negation. Raises 42804."""
     operand_types = [o.type for o in operands if o.type != types.UNKNOWN]
     if sign == "+" and len(operands) == 2 and types.VARCHAR in operand_types:
-        return concatenation(operands, position)
+        if any(o.type not in (types.VARCHAR, types.UNKNOWN) for o in operands):
+            raise _unsupported(operands, position)
+        return Typed(f"({' || '.join(coerced(o, types.VARCHAR).text for o in operands)})", types.VARCHAR, any(o.may_fail for o in operands))
     if any(t.name not in types.NUMBERS for t in operand_types):
         raise _unsupported(operands, position)
     type = types.widest(operand_types) if operand_types else types.INT
@@ -44,14 +46,6 @@ def arithmetic(sign: str, operands: list[Typed], position: int) -> Typed:
     if type == types.BIGINT:
         return Typed(f"{WRAPPING[sign]}({left}, {right})", type, may_fail)
     return Typed(f"({left} {sign} {right})", type, may_fail=True)
-
-
-def concatenation(operands: list[Typed], position: int) -> Typed:
-    """Returns text || text. Raises 42804 for other types than VARCHAR."""
-    if any(o.type not in (types.VARCHAR, types.UNKNOWN) for o in operands):
-        raise _unsupported(operands, position)
-    texts = [coerced(o, types.VARCHAR).text for o in operands]
-    return Typed(f"({' || '.join(texts)})", types.VARCHAR, any(o.may_fail for o in operands))
 
 
 def _unsupported(operands: list[Typed], position: int) -> DatatypeMismatch:
