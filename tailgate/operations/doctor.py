@@ -10,9 +10,11 @@ import shutil
 import socket
 import stat
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -24,7 +26,7 @@ from tailgate.lake.catalog import Source
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import ports
-from tailgate.operations.status import DISK_FREE_MIN
+from tailgate.operations.status import CLOCK_AHEAD_MAX_MS, DISK_FREE_MIN
 
 JAVA_MIN = 17
 JAVA_S = 30.0
@@ -32,6 +34,7 @@ FILES_MIN = 4_096  # open files of a process: RocksDB, connections
 CONNECT_S = 3.0
 CERTIFICATE_DAYS_MIN = 30
 EMBEDDED = "embedded"
+EXACT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?==([\w.]+)$")  # a requirement of one version
 Thing = TypeVar("Thing")
 
 
@@ -62,8 +65,10 @@ class Finding:
 def findings(environment: Environment) -> Iterator[Finding]:
     """Yields the result of each check."""
     yield _java()
+    yield _versions()
     yield _files()
     yield from _folder(environment.data)
+    yield from _clock(environment.data)
     yield _port(environment)
     for what, address in sorted(_addresses(environment)):
         yield _reachable(what, address)
@@ -84,6 +89,30 @@ def _java() -> Finding:
     match = re.search(r'version "(\d+)', output)
     version = int(match[1]) if match else 0
     return Finding("java", f"{program}, version {version}", None if version >= JAVA_MIN else hint)
+
+
+def _versions() -> Finding:
+    """Compares installed packages with the versions that Tailgate was tested with, where it requires exactly one."""
+    required = [match for text in metadata.requires("tailgate") or () if "extra ==" not in text and (match := EXACT.match(text))]
+    others = []
+    for name, version in (match.groups() for match in required):
+        try:
+            installed = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            installed = "missing"
+        if installed != version:
+            others.append(f"{name} is {installed} instead of {version}")
+    hint = "Install Tailgate again in an empty environment: pip install tailgate." if others else None
+    return Finding("versions", "; ".join(others) or f"{len(required)} packages have the required versions", hint)
+
+
+def _clock(data: Path) -> Iterator[Finding]:
+    """Compares the clock with the newest entry of the log: a clock that was set back is behind it."""
+    newest = Lake(data).log.newest() if (data / "lake.json").exists() else None
+    if newest is not None:
+        ahead_s = (newest.time - time.time_ns() // 1_000_000) / 1000
+        hint = None if ahead_s * 1000 <= CLOCK_AHEAD_MAX_MS else "Correct the clock, for example with NTP: it was set back."
+        yield Finding("clock", f"the log is {max(0.0, ahead_s):.0f} s ahead of the clock", hint)
 
 
 def _files() -> Finding:

@@ -19,6 +19,7 @@ from tailgate import cli
 from tailgate.embedded.children import free_port
 from tailgate.operations import doctor
 from tailgate.operations.doctor import Environment, Finding
+from tests.gateway.serving.model_lake import ModelLake
 
 ENOUGH = doctor.FILES_MIN
 
@@ -96,3 +97,23 @@ def test_the_command_prints_json_and_text(tmp_path: Path, capsys: pytest.Capture
     assert all(json.loads(line)["ok"] for line in capsys.readouterr().out.splitlines())
     assert cli.main([*words, "--kafka", f"127.0.0.1:{free_port()}"]) == 1
     assert "HINT:  Check the address, the network, and whether it runs." in capsys.readouterr().out
+
+
+def test_the_clock_is_compared_with_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ModelLake(tmp_path / "lake")
+    try:
+        model.create("v")
+        assert "clock" not in problems(environment(tmp_path))
+        monkeypatch.setattr(doctor.time, "time_ns", lambda: 10**15)
+        found = problems(environment(tmp_path))["clock"]
+        assert found.hint is not None and "NTP" in found.hint
+    finally:
+        model.writer.close()
+
+
+def test_versions_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requires = ["duckdb==0.1", "nothing-of-this-name==1", "rich>=1", "ruff==0.1; extra == 'dev'"]
+    monkeypatch.setattr(doctor.metadata, "requires", lambda name: requires)
+    result = problems(environment(tmp_path))["versions"].result
+    assert result.startswith("duckdb is ") and "nothing-of-this-name is missing instead of 1" in result
+    assert "ruff" not in result
