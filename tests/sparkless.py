@@ -237,11 +237,11 @@ class KsqldbWithoutKafka(KsqldbItems):
     def items(self, statement: CreateKsqldbItem, text: str, catalog: Catalog) -> tuple[Item, ...]:
         if not isinstance(statement.statement, CreateItem):
             return super().items(statement, text, catalog)
-        source, letters = ddl.declared_source(statement.statement, text, catalog, self._registry, self._endpoints)
+        source, letters = ddl.declared_source(statement.statement, text, catalog, self._schemas, self._endpoints)
         return replace(source, topic_id="1", channel=f"k#{source.id}/{source.topic}"), letters
 
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:
-        source, message = ddl.message_of(statement, catalog)
+        source, message = ddl.message_of(statement, catalog, self._register)
         self.messages.append((source.topic, message.key, message.value))
 
     @contextmanager
