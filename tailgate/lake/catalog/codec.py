@@ -302,7 +302,10 @@ UNCHANGED = _Coder(lambda value: value, lambda data: data)
 
 
 def _encode_include(include: Include) -> list[Any]:
-    return [include.kind, include.name, *([include.header, include.bytes] if include.kind == "header" else [])]
+    """Returns the fields in order, without those at the end that have their defaults."""
+    fields = [include.kind, include.name, include.header, include.bytes, include.column, include.format]
+    length = max(4 if include.kind == "header" else 2, *(i + 1 for i, value in enumerate(fields) if value))
+    return fields[:length]
 
 
 def _encode_declared(column: DeclaredColumn) -> dict[str, Any]:
