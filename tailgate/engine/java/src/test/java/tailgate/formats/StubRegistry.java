@@ -30,6 +30,8 @@ public final class StubRegistry implements AutoCloseable {
 
   public String url() { return "http://127.0.0.1:" + server.getAddress().getPort(); }
 
+  public void put(int id, String schema) { schemas.put(id, schema); }
+
   public String schema(int id) { return schemas.get(id); }
 
   /** Adds the schemas of a recorded registry's file; {@code idOffset} is added to their ids. */
