@@ -34,7 +34,8 @@ def bind_lambda(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: 
     numbers = [_declared(node) for node in nodes[declared]]
     if len(nodes) != len(row.arguments) or None in numbers or len(set(numbers)) < len(numbers):
         raise UndefinedFunction(f"function {name} with these arguments does not exist", position=at)
-    inner = replace(binder, variables=binder.variables | {n for n in numbers if n is not None})
+    # neither aggregates nor set-returning functions, which would be evaluated outside
+    inner = replace(binder.within("lambda"), variables=binder.variables | {n for n in numbers if n is not None})
     scalars = [(inner if n >= declared.start else binder).bind(node) for n, node in enumerate(nodes)]
     arguments = [coerce(s, Type(type), binder.parameters) for s, type in zip(scalars, row.arguments, strict=True)]
     if None in arguments:
