@@ -106,3 +106,5 @@ ROLLBACK;
 DROP INDEX CONCURRENTLY t_n, t_n2;
 DROP INDEX CONCURRENTLY t_n CASCADE;
 DROP INDEX CONCURRENTLY t_n;
+COMMENT ON VIEW v IS 'numbers';
+SELECT obj_description('v'::regclass), obj_description('t'::regclass), obj_description('v'::regclass, 'pg_class');

@@ -53,7 +53,7 @@ class DefinitionFunctions(FunctionGroup):
             ),
             ("pg_get_functiondef(oid) text", s._of_function(lambda i: for_search_path(i, s.catalog).sql, lambda f: None)),
             ("obj_description(oid, text) text", s.obj_description),
-            ("obj_description(oid) text", lambda o: None),
+            ("obj_description(oid) text", s.any_description),
             ("col_description(oid, int) text", lambda o, n: s.facts.descriptions.get((rows.CLASS, o, n))),
             ("shobj_description(oid, text) text", s.shobj_description),
             ("pg_get_function_sqlbody(oid) text", nothing),
@@ -128,6 +128,11 @@ class DefinitionFunctions(FunctionGroup):
     def obj_description(self, oid: int, catalog: str) -> str | None:
         kind = self.facts.by_name.get((11, catalog))
         return None if kind is None else self.facts.descriptions.get((kind, oid, 0))
+
+    def any_description(self, oid: int) -> str | None:
+        """Returns the description of a relation, function or schema with this oid."""
+        classes = (rows.CLASS, rows.PROC, rows.NAMESPACE)
+        return next((text for kind in classes if (text := self.facts.descriptions.get((kind, oid, 0))) is not None), None)
 
     def shobj_description(self, oid: int, catalog: str) -> str | None:
         return self.facts.shared_descriptions.get((self.facts.by_name.get((11, catalog), 0), oid))

@@ -1,0 +1,1 @@
+{{ config(materialized='ephemeral') }} select customer from {{ ref('orders') }}

@@ -1,0 +1,1 @@
+select distinct customer from {{ ref('eph') }}

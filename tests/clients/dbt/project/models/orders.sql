@@ -1,0 +1,1 @@
+select id, customer, amount, updated_at from {{ ref('raw_orders') }}

@@ -1,0 +1,1 @@
+select * from {{ ref('spent') }} where amount < 0
