@@ -71,7 +71,11 @@ def main() -> None:
     seeds(FIRST)
     with check("build: seeds, models, snapshots and tests"):
         dbt("build")
-        same("SELECT customer, amount::numeric(10, 2)::text, orders FROM analytics.spent ORDER BY 1", ("ann", "15.75", 2), ("bob", "20.00", 1))
+        same(
+            "SELECT customer, amount::numeric(10, 2)::text, orders FROM analytics.spent ORDER BY 1",
+            ("ann", "15.75", 2),
+            ("bob", "20.00", 1),
+        )
         same("SELECT customer, orders FROM analytics.live ORDER BY 1", ("ann", 2), ("bob", 1))
     with check("grants, comments and the constraints of a contract"):
         same("SELECT has_table_privilege('reader', 'analytics.spent', 'SELECT')", (True,))
