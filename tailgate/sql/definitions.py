@@ -71,6 +71,18 @@ def definition_key(item: Item) -> Hashable:
     return item.query, frozenset(known_columns(item).items()), item.types if isinstance(item, Endpoint) else None
 
 
+def stored_view(statement: CreateView, text: str) -> tuple[CreateView, str]:
+    """Returns the statement and the text that are stored for a view: for a RECURSIVE view, the same view WITH RECURSIVE.
+
+    Its own name would otherwise change the query when the view is renamed.
+    """
+    if not statement.plain:
+        return statement, text
+    plain = parse(statement.plain)
+    assert isinstance(plain, CreateView)
+    return plain, statement.plain
+
+
 def rename_references(item: ItemType, before: Catalog, after: Catalog, statement: Creation | None = None) -> ItemType:
     """Returns the item with its text edited so that its meaning in `after` is its meaning in `before`.
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
 from tailgate.sql import plan
@@ -83,7 +84,32 @@ def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -
                 out.rows.update(part.rows)
                 out.errors.update(part.errors)
             return out
+        case plan.Recursive():
+            return recursive(relation, tables)
+        case plan.WorkingTable(number=number):
+            return Result(Counter(tables[working_table(number)]))
     raise NotImplementedError(type(relation).__name__)
+
+
+def working_table(number: int) -> int:
+    """Returns the key of a working table in `tables`."""
+    return -1 - number
+
+
+def recursive(node: plan.Recursive, tables: Mapping[int, Mapping[Row, int]]) -> Result:
+    """Evaluates WITH RECURSIVE: the step over the rows of each round, until a round has none. Rows above the limit are errors."""
+    out, each_round = Result(), evaluate(node.base, tables)
+    for number in count():
+        rows = each_round.rows if node.all else Counter({row: 1 for row in each_round.rows if row not in out.rows})
+        out.errors.update(each_round.errors)
+        if not rows:
+            return out
+        if number > node.limit:
+            out.errors["54000"] += 1
+            return out
+        out.rows.update(rows)
+        each_round = evaluate(node.step, {**tables, working_table(node.number): rows})
+    raise AssertionError
 
 
 def each(input: Result, function: Callable[[Row], list[Row]]) -> Result:

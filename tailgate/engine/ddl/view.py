@@ -10,12 +10,15 @@ from tailgate.engine.plan.analysis.keys import key
 from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.rules.change import SingleRow, leaves
 from tailgate.engine.plan.views.streams import Streams
-from tailgate.lake.catalog import ERRORS, Catalog, Change, Item, MaterializedView, View, ViewErrors, skips
+from tailgate.lake.catalog import ERRORS, ROUNDS, Catalog, Change, Item, MaterializedView, View, ViewErrors, skips
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from tailgate.lake.readers.failed import failure
 from tailgate.sql.bind import bind_view
+from tailgate.sql.definitions import stored_view
 from tailgate.sql.new_items import normalized, schema_for
 from tailgate.sql.statements import CreateView
+
+ROUNDS_MAX = 1_000_000  # a tick passes through all of them, and other views wait for it
 
 
 def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing: Item | None = None) -> View | MaterializedView:
@@ -27,8 +30,9 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
     options = _view_options(statement)
     query = bind_view(statement, catalog)
     id, name = catalog.next_id, statement.name.name
+    stored, text = stored_view(statement, text)
     item = normalized(
-        View(id, name, query.columns, depends=query.depends, sql=text, query=statement.query.text, schema=schema.id), statement, catalog
+        View(id, name, query.columns, depends=query.depends, sql=text, query=stored.query.text, schema=schema.id), stored, catalog
     )
     if not statement.materialized:
         return item
@@ -49,6 +53,7 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
         schema=item.schema,
         on_error=options.on_error,
         retain_history_ms=options.retain_history_ms,
+        recursion_limit=options.recursion_limit,
     )
     after = catalog.stored.apply(Change(put=(view,)))
     stream = compile.stream(query.plan, after, Streams(after))  # of the text as typed, for the positions in errors
@@ -112,16 +117,29 @@ class _Options(NamedTuple):
 
     on_error: Literal["fail", "skip"]
     retain_history_ms: int
+    recursion_limit: int
 
 
 def _view_options(statement: CreateView) -> _Options:
     """Returns the options of a view. Raises 0A000 or 22023."""
     on_error: Literal["fail", "skip"] = "fail"
+    limit = ROUNDS
     retention, others = split_retention(statement.options) if statement.materialized else (0, statement.options)
     for name, value in others:
-        if name != "on_error" or not statement.materialized:
+        if name not in ("on_error", "recursion_limit") or not statement.materialized:
             raise FeatureNotSupported(f'option "{name}" of a {"materialized " * statement.materialized}view is not supported')
+        if name == "recursion_limit":
+            limit = _recursion_limit(value)
+            continue
         if value not in ("fail", "skip"):
             raise InvalidParameterValue(f'invalid value for option "on_error": "{value}"', hint="Use 'fail' or 'skip'.")
         on_error = "skip" if value == "skip" else "fail"
-    return _Options(on_error, retention)
+    return _Options(on_error, retention, limit)
+
+
+def _recursion_limit(value: object) -> int:
+    """Returns the number of rounds that a recursive query may need. Raises 22023."""
+    text = str(value)
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= ROUNDS_MAX:
+        raise InvalidParameterValue(f'invalid value for option "recursion_limit": "{value}"', hint=f"Use a number from 1 to {ROUNDS_MAX}.")
+    return int(text)

@@ -26,7 +26,21 @@ from tailgate.engine.plan.views.sizes import ROWS_MIN, with_scan_sizes
 from tailgate.engine.plan.views.streams import bound_plan
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Source
 from tailgate.sql.functions.aggregates import COLLECTING, WITHIN_GROUP
-from tailgate.sql.plan import ArrivalJoin, Closing, Distinct, Filter, Join, Reduce, Relation, Scan, SetOperation, TopK, Window, WithinJoin
+from tailgate.sql.plan import (
+    ArrivalJoin,
+    Closing,
+    Distinct,
+    Filter,
+    Join,
+    Recursive,
+    Reduce,
+    Relation,
+    Scan,
+    SetOperation,
+    TopK,
+    Window,
+    WithinJoin,
+)
 from tailgate.sql.plan.explain import lines
 from tailgate.sql.plan.traversal import walk
 
@@ -106,7 +120,7 @@ class _Explained:
         if isinstance(plan, Scan):
             item = self.catalog[plan.relation]
             return nodes.upsert_node(item) if isinstance(item, DeadLetters) or (isinstance(item, Source) and item.stored) else None
-        linear = not isinstance(plan, (Join, ArrivalJoin, WithinJoin, Closing, Reduce, Distinct, SetOperation, Window, TopK))
+        linear = not isinstance(plan, (Join, ArrivalJoin, WithinJoin, Closing, Reduce, Distinct, SetOperation, Window, TopK, Recursive))
         if linear and not (isinstance(plan, Filter) and reads_clock(plan.condition)):
             return None
         operator = self.operator(plan)
@@ -174,6 +188,8 @@ def _maintenance(explained: _Explained, plan: Relation) -> str:
         case SetOperation():
             operator = explained.operator(plan)
             return f"set operation, counts of each row on both sides{explained.shared(operator) if operator is not None else ''}"
+        case Recursive(all=all):
+            return f"fixpoint, {'copies' if all else 'derivations'} of each row by round, in one partition"
         case Filter(condition=condition) if reads_clock(condition):
             operator = explained.operator(plan)
             return (

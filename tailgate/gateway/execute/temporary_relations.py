@@ -25,7 +25,7 @@ from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query, bind_view
-from tailgate.sql.definitions import rename_references
+from tailgate.sql.definitions import rename_references, stored_view
 from tailgate.sql.new_items import with_article
 from tailgate.sql.tables import indexes
 from tailgate.sql.view_replacement import check_columns
@@ -136,7 +136,8 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
     query = session.access.authorize(await session.serving.workers.run_bounded(described_view, statement, catalog)).plan
     if any(map(is_local, query.depends)):
         raise e.FeatureNotSupported("a temporary view over an object that is not committed is not supported", hint="COMMIT first.")
-    item = View(id, name, query.columns, depends=query.depends, sql=text, query=statement.query.text, owner=session.access.role.id)
+    stored, text = stored_view(statement, text)
+    item = View(id, name, query.columns, depends=query.depends, sql=text, query=stored.query.text, owner=session.access.role.id)
     item = replace(item, schema=TEMPORARY_ID)
     if old is not None:
         item = replace(item, id=old.id)
@@ -144,7 +145,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
         if old.id in catalog.below(item):
             raise e.InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{name}"')
     after = catalog.stored.apply(Change(put=(item,)))
-    session.naming.put(await session.serving.workers.run_bounded(rename_references, item, catalog, after, statement))
+    session.naming.put(await session.serving.workers.run_bounded(rename_references, item, catalog, after, stored))
     return "CREATE VIEW"
 
 

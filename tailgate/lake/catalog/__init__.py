@@ -3,6 +3,7 @@
 from tailgate.lake.catalog.catalog import FIRST_ID, Catalog, Change
 from tailgate.lake.catalog.formats import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, ERRORS
 from tailgate.lake.catalog.items import (
+    ROUNDS,
     Companion,
     Connection,
     DeadLetters,
@@ -35,6 +36,7 @@ __all__ = [
     "DEAD_LETTERS_KEY",
     "ERRORS",
     "FIRST_ID",
+    "ROUNDS",
     "Alert",
     "AlertWebhook",
     "Catalog",

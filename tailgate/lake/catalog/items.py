@@ -32,6 +32,8 @@ from tailgate.lake.catalog.item_fields import ItemFields, Namespace, ReaderField
 from tailgate.lake.catalog.monitoring import Alert, Objective
 from tailgate.lake.types import Field, Type
 
+ROUNDS = 1_000  # of a recursive query of a view, unless the view has another limit
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source(ItemFields):
@@ -139,6 +141,7 @@ class MaterializedView(ReplaceableFields):
     - `on_error`: 'skip' omits rows that fail, instead of reporting them as errors of the view.
     - `has_new_columns`: whether this replacement has other columns than the item that it replaces. It then keeps its own
       id, and the item that it replaces is dropped.
+    - `recursion_limit`: the number of rounds that a recursive query of the view may need.
     - `ksqldb`: the properties of a derived stream or table, or None. `paused`: no tick changes the view, whose query is paused or ended.
     """
 
@@ -154,6 +157,7 @@ class MaterializedView(ReplaceableFields):
     on_error: Literal["fail", "skip"] = "fail"
     has_new_columns: bool = field(default=False, metadata=option("anew"))
     retain_history_ms: int = 0
+    recursion_limit: int = ROUNDS
     ksqldb: KsqldbItem | None = None
     paused: bool = False
 

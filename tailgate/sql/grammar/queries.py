@@ -53,6 +53,8 @@ def _bare(tree: exp.Expr) -> exp.Expr:
 def with_clause(cursor: Rules) -> exp.With:
     """Parses WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query), …"""
     at = cursor.advance().position
+    if cursor.at_word("mutually", "recursive"):
+        raise FeatureNotSupported("WITH MUTUALLY RECURSIVE is not supported", hint="Use WITH RECURSIVE.", position=cursor.position)
     recursive = cursor.accept_word("recursive")
     ctes = []
     while True:

@@ -113,10 +113,10 @@ def line(plan: Relation) -> str:
             return "Distinct"
         case UnionAll():
             return "Union all"
-        case Recursive(number=number, all=all):
-            return f"Recursive{' all' if all else ''}: {number}"
-        case WorkingTable(number=number):
-            return f"Working table: {number}"
+        case Recursive(name=name, all=all):
+            return f"Recursive{' all' if all else ''}: {name}"
+        case WorkingTable(name=name):
+            return f"Working table: {name}"
         case Sort(input=input, keys=sort_keys):
             return f"Sort: {order_by(sort_keys, input.columns)}"
         case Limit(count=count, offset=offset):

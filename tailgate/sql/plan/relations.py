@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import TypeAlias
 
+from tailgate.lake.catalog import ROUNDS
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan.scalars import AggregateCall, Call, Column, Scalar, SortKey, WindowCall, nullable
@@ -309,18 +310,20 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class WorkingTable:
-    """The working table of the Recursive with this number: the rows that its previous iteration added."""
+    """The working table of the Recursive with this number: the rows that its previous round added."""
 
     number: int
     columns: tuple[Field, ...]
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Recursive:
-    """WITH RECURSIVE, for ad-hoc queries only.
+    """WITH RECURSIVE: the rows of `base`, then repeatedly those of `step` over the rows of the previous round.
 
-    The rows of `base`, then repeatedly those of `step` over the rows of the previous iteration, until
-    an iteration adds none. `all`: UNION ALL. Otherwise rows that already exist are discarded.
+    It ends with a round that adds none. `all`: UNION ALL. Otherwise rows that already exist are
+    discarded. A maintained query fails for rows that need more than `limit` rounds. If it is
+    `numbered`, its round is the last column of a row (`engine.plan.rewrites.rounds`).
     """
 
     number: int
@@ -328,6 +331,9 @@ class Recursive:
     step: Relation
     all: bool
     columns: tuple[Field, ...]
+    name: str = ""
+    limit: int = ROUNDS
+    numbered: bool = False
 
 
 Relation: TypeAlias = (

@@ -13,11 +13,11 @@ from tailgate.sql.statements.values import Options, OptionValue, QueryText, Time
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """CREATE [OR REPLACE] [TEMPORARY] [MATERIALIZED] VIEW name [(columns)] [WITH (options)] AS query.
+    """CREATE [OR REPLACE] [TEMPORARY] [RECURSIVE | MATERIALIZED] VIEW name [(columns)] [WITH (options)] AS query.
 
     A temporary view lives as long as the session. A materialized view is never temporary.
     `options_at`: begin and end of the WITH clause in the text; equal if there is none and it could be
-    inserted there.
+    inserted there. `plain`: for a RECURSIVE view, the text of the same view WITH RECURSIVE, which is stored.
     """
 
     name: Name
@@ -29,6 +29,7 @@ class CreateView:
     replace: bool = False
     temporary: bool = False
     options_at: tuple[int, int] = field(default=(0, 0), compare=False)
+    plain: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

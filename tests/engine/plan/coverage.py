@@ -35,7 +35,7 @@ EVERY = frozenset(
         "aggregate of DISTINCT", "aggregate with ORDER BY", "aggregate with FILTER", "aggregate of an aggregate",
         *(f"{f}()" for f in MAINTAINED), *(f"{f.name}() OVER" for f in WINDOW_FUNCTIONS), "aggregate OVER",
         *(f"{mode} frame" for mode in ("rows", "range", "groups")), "EXCLUDE", *(f"{f} in FROM" for f in SETS), "WITH ORDINALITY",
-        "LEFT JOIN of a function", "the clock",
+        "LEFT JOIN of a function", "the clock", "WITH RECURSIVE",
     )
 )  # fmt: skip
 
@@ -92,6 +92,8 @@ def of_node(node: plan.Relation) -> Iterator[str]:
                 yield f"{window.frame.mode} frame"
                 if window.frame.exclude != "no others":
                     yield "EXCLUDE"
+        case plan.Recursive():
+            yield "WITH RECURSIVE"
         case plan.Generate():
             yield f"{node.function.name} in FROM"
             if node.ordinality:

@@ -257,6 +257,16 @@ class Forms:
         hint = self.turn(["", "MATERIALIZED ", "NOT MATERIALIZED "])
         return f"WITH c (p, q) AS {hint}({inner}) SELECT x.p, x.q, count(*) AS n FROM c AS x JOIN c AS y ON x.p = y.p GROUP BY 1, 2"
 
+    def recursive(self) -> str:
+        """Returns a recursive query over a graph of few nodes, which has cycles. UNION and UNION ALL take turns."""
+        r, sign = self.random, self.turn(["UNION", "UNION ALL"])
+        base, step = r.choice("rs"), r.choice("rs")
+        endless = sign == "UNION" and r.random() < 0.5
+        word = r.choice(["JOIN", "JOIN", "LEFT JOIN"])
+        next = f"SELECT x.a, {'q.d' if endless else 'q.d + 1'} FROM q {word} {step} AS x ON x.b = q.n{'' if endless else ' WHERE q.d < 3'}"
+        outputs = r.choice(["n, d FROM q", "n, count(*) AS c, min(d) AS m FROM q GROUP BY n"])
+        return f"WITH RECURSIVE q(n, d) AS (SELECT a, 0 FROM {base} {sign} {next}) SELECT {outputs}"
+
     # ---- functions in FROM, time ---------------------------------------------------------------------------------------------------
 
     def generated(self) -> str:
@@ -340,6 +350,7 @@ FORMS: tuple[Callable[[Forms], str | Form], ...] = (
     Forms.timed, Forms.typed, Forms.edge, Forms.cut, Forms.aggregates, Forms.edge, Forms.combined, Forms.halves, Forms.edge, Forms.subquery,
     Forms.any, Forms.edge, Forms.sets, Forms.natural, Forms.edge, Forms.lateral, Forms.ranked, Forms.edge, Forms.starred, Forms.aggregates,
     Forms.edge, Forms.joined, Forms.windows, Forms.edge, Forms.generated, Forms.common, Forms.edge, Forms.typed, Forms.starred,
+    Forms.recursive,
 )  # fmt: skip
 SETS = (
     "generate_series(0, w.k)", "generate_series(w.k, 6, 2)", "unnest(w.a)", "unnest(w.b)", "jsonb_array_elements(w.j)",

@@ -26,15 +26,16 @@ from tailgate.engine.plan.views import catalog_graph
 from testing.random_queries import REGRESSIONS, VARIANCES
 from testing.views import Straight
 from tests.engine.ddl import test_debezium
-from tests.engine.plan import test_lives, test_rewrites
+from tests.engine.plan import test_lives, test_recursion, test_rewrites
 from tests.engine.plan.forms import FORMS
 from tests.engine.plan.law import FORMED, OVER, Case, Law
-from tests.engine.plan.mutations import JAVA, KEEPERS, PYTHON, Mutation, broken
+from tests.engine.plan.mutations import JAVA, KEEPERS, LOOPS, PYTHON, Mutation, broken
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 SEED = int(os.environ.get("TAILGATE_LAW_SEED", "1"))
 WORLDS = int(os.environ.get("TAILGATE_WORLDS", "50"))  # 600 cases
+GRAPHS = 20  # of a recursion
 PLANS_OF = 40  # random plans per world, if only plans are compared
 ROOT = Path(__file__).parents[3]
 
@@ -203,6 +204,19 @@ def means_otherwise(mutation: Mutation) -> int | None:
         except Exception:  # noqa: BLE001
             return (number + 1) * (len(FORMS) + PLANS_OF)
     return None
+
+
+@pytest.mark.parametrize("mutation", LOOPS, ids=str)
+def test_a_broken_loop_is_caught(mutation: Mutation, session: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    began, caught_by = time.monotonic(), None
+    for number in range(GRAPHS):
+        try:
+            with java(session, mutation):
+                test_recursion.check_graph(session, tmp_path / str(number), "any" if number % 2 else "acyclic", number)
+        except Exception:  # noqa: BLE001
+            caught_by = number + 1
+            break
+    report(capsys, mutation, caught_by, time.monotonic() - began)
 
 
 @pytest.mark.parametrize("mutation", KEEPERS, ids=str)

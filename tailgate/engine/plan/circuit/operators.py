@@ -345,7 +345,37 @@ class Window:
         return self.input[: self.width] + results
 
 
+@dataclass(frozen=True, slots=True)
+class Fixpoint:
+    """The rows of a recursive query. Ports 0 and 1: its base, and its step, which reads the output.
+
+    Input and output: `columns`, of which the last is the round. `all`, `limit`, `name`: as in
+    `rules.change.Fixpoint`.
+    """
+
+    node: int
+    columns: tuple[Field, ...]
+    all: bool
+    limit: int
+    name: str
+    fingerprint: str
+
+
 # operators whose output depends on the order of their input
 ORDERED = (ArrivalJoin, WithinJoin, Closing)
 
-Operator = Upsert | CdcUpsert | CdcBag | Join | ArrivalJoin | WithinJoin | Closing | Reduce | TemporalFilter | SetOperation | TopK | Window
+Operator = (
+    Upsert
+    | CdcUpsert
+    | CdcBag
+    | Join
+    | ArrivalJoin
+    | WithinJoin
+    | Closing
+    | Reduce
+    | TemporalFilter
+    | SetOperation
+    | TopK
+    | Window
+    | Fixpoint
+)

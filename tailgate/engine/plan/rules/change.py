@@ -19,6 +19,8 @@
                             row, plus the new one
     Δ(top R)                TopK: stores rows by partition, in order; per changed partition, minus
                             the old first rows, plus the new ones
+    W = base + step(W)      Fixpoint: stores the derivations of each row by round; changes pass through
+                            the step round by round
     Δ(window R)             Window: stores rows by partition, in order; per changed partition,
                             minus the old rows, plus the new ones
 
@@ -212,10 +214,34 @@ class Window:
     functions: tuple[operators.WindowCall, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class WorkingTable:
+    """The output of the Fixpoint with this number, where its step reads it."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fixpoint:
+    """A recursive query: the rows of `base`, of `step` over them, of `step` over these, and so on.
+
+    The last column is the round of a row: 0 in the base; in the step that of the row of the working
+    table that a row follows from. `all`: UNION ALL; otherwise only the first round of a row counts.
+    Rows of rounds above `limit` are errors, which name the query.
+    """
+
+    number: int
+    base: Stream
+    step: Stream
+    all: bool
+    limit: int
+    name: str
+
+
 Leaf: TypeAlias = Source | StoredRelation | View | SingleRow
-Stateful: TypeAlias = Join | ArrivalJoin | WithinJoin | Closing | Reduce | TemporalFilter | SetOperation | TopK | Window
-Origin: TypeAlias = Leaf | Stateful | Union
-STATEFUL = (Join, ArrivalJoin, WithinJoin, Closing, Reduce, TemporalFilter, SetOperation, TopK, Window)
+Stateful: TypeAlias = Join | ArrivalJoin | WithinJoin | Closing | Reduce | TemporalFilter | SetOperation | TopK | Window | Fixpoint
+Origin: TypeAlias = Leaf | Stateful | Union | WorkingTable
+STATEFUL = (Join, ArrivalJoin, WithinJoin, Closing, Reduce, TemporalFilter, SetOperation, TopK, Window, Fixpoint)
 
 
 # operators whose output depends on the order of their input
@@ -234,6 +260,8 @@ class Stream:
 
 def inputs(origin: Stateful) -> tuple[Stream, ...]:
     """Returns the input streams of an operator, in port order."""
+    if isinstance(origin, Fixpoint):
+        return (origin.base, origin.step)
     return (origin.left, origin.right) if isinstance(origin, Join | ArrivalJoin | WithinJoin | SetOperation) else (origin.input,)
 
 
@@ -272,6 +300,11 @@ def leaves(stream: Stream) -> tuple[Leaf, ...]:
 
     visit(stream.origin)
     return tuple(leaves_in_order)
+
+
+def reads_working_table(origin: Origin, number: int) -> bool:
+    """Returns whether the working table of this number is upstream of an origin, or the origin itself."""
+    return origin == WorkingTable(number) or any(reads_working_table(i.origin, number) for i in _inputs_of(origin))
 
 
 def table_leaves(stream: Stream) -> frozenset[Leaf]:

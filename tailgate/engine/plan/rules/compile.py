@@ -20,7 +20,7 @@ from tailgate.engine.plan.rewrites.passes import rewrite
 from tailgate.engine.plan.rewrites.temporal import bounds, check_clock_reads, reads_clock
 from tailgate.engine.plan.rules import change
 from tailgate.engine.plan.rules.aggregates import OperatorInput, aggregate
-from tailgate.engine.plan.rules.change import Source, StoredRelation, Stream, View
+from tailgate.engine.plan.rules.change import Source, StoredRelation, Stream, View, reads_working_table, stateful
 from tailgate.engine.plan.rules.values import ONE_COLUMN, values
 from tailgate.engine.plan.rules.windows import window_function
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, ViewErrors, items
@@ -133,10 +133,22 @@ class _Compiler:
                 return self._generate(plan)
             case Window():
                 return self._window(plan)
-            case Recursive() | WorkingTable():
-                raise FeatureNotSupported("WITH RECURSIVE in a materialized view is not supported")
+            case Recursive():
+                return self._recursive(plan)
+            case WorkingTable(number, columns):
+                return Stream(change.WorkingTable(number), Steps(), columns, False)
             case _:
                 assert_never(plan)
+
+    def _recursive(self, plan: Recursive) -> Stream:
+        """Compiles a recursive query whose rows have rounds. Raises 0A000 if the clock decides about rows in its step."""
+        base, step = self._as(plan.base, plan.columns), self._as(plan.step, plan.columns)
+        for operator in stateful(step):
+            if isinstance(operator, change.TemporalFilter) and reads_working_table(operator, plan.number):
+                shown = f'comparing the clock with rows of recursive query "{plan.name}" is not supported in a materialized view'
+                raise FeatureNotSupported(shown, hint="Compare it in the query's base, or with its result.")
+        fixpoint = change.Fixpoint(plan.number, base, step, plan.all, plan.limit, plan.name)
+        return Stream(fixpoint, Steps(), plan.columns, False)
 
     def _generate(self, plan: Generate) -> Stream:
         below = self.stream(plan.input)

@@ -300,8 +300,12 @@ class _Builder:
                 return []  # it never changes
             case change.Union(inputs):
                 return [p.then(i.shape) for i in inputs for p in self._live(item, i.origin)]
-            case change.Join() | change.ArrivalJoin() | change.WithinJoin() | change.SetOperation():
+            case change.Join() | change.ArrivalJoin() | change.WithinJoin() | change.SetOperation() | change.Fixpoint():
                 return [_Place(self._node(item, origin), Steps())]
+            case change.WorkingTable(number):
+                fixpoints = [o for o in self.numbers[item.id] if isinstance(o, change.Fixpoint) and o.number == number]
+                assert len(fixpoints) == 1, "a plan with two forms of one recursive query"
+                return [_Place(self._node(item, fixpoints[0]), Steps())]
             case change.Closing() | change.Reduce() | change.TemporalFilter() | change.TopK() | change.Window():
                 return [_Place(self._node(item, origin), Steps())]
             case _:
@@ -340,6 +344,8 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str, *, filling: 
             return operators.Reduce(node, _numbered(input.columns), tuple(range(keys)), aggregates, input.append_only, fingerprint)
         case change.SetOperation(left, right, kind, all):
             return operators.SetOperation(node, kind, all, _numbered(left.columns), fingerprint)
+        case change.Fixpoint(_, base, _, all, limit, name):
+            return operators.Fixpoint(node, _numbered(base.columns), all, limit, name, fingerprint)
         case change.TemporalFilter(input):
             return operators.TemporalFilter(node, _numbered(input.columns[:-2]), fingerprint)
         case change.TopK(input, width, partition, order, count, offset, ties):

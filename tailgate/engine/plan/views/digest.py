@@ -6,7 +6,7 @@ names. A scan of another materialized view is replaced by that view's plan, so a
 has the same digest as the equivalent single query. An append-only source contains the records of
 its topic since the view was created, so the position where the view starts (`MaterializedView.starts`,
 per source) is part of the digest: two views of one topic have equal rows only if they start at the
-same record.
+same record. A recursive query contains its view's id, because views do not share it.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
             text = ["reduce", _edge(input, item, catalog), keys, calls]
         case change.SetOperation(left, right, kind, all):
             text = [kind, all, _edge(left, item, catalog), _edge(right, item, catalog)]
+        case change.Fixpoint(number, base, step, all, limit, name):
+            text = ["fixpoint", item.id, number, _edge(base, item, catalog), _edge(step, item, catalog), all, limit, name]
         case change.TemporalFilter(input):
             text = ["timed", _edge(input, item, catalog)]
         case change.TopK(input, width, partition, order, count, offset, ties):
@@ -106,7 +108,9 @@ def _origin(origin: Origin, item: Item, catalog: Catalog) -> str:
             return "unit"
         case change.Union(inputs):
             return json.dumps(["merged", *(_edge(i, item, catalog) for i in inputs)])
-        case change.Join() | change.ArrivalJoin() | change.WithinJoin() | change.SetOperation():
+        case change.WorkingTable(number):
+            return f"working table {item.id} {number}"
+        case change.Join() | change.ArrivalJoin() | change.WithinJoin() | change.SetOperation() | change.Fixpoint():
             return digest(origin, item, catalog)
         case change.Closing() | change.Reduce() | change.TemporalFilter() | change.TopK() | change.Window():
             return digest(origin, item, catalog)

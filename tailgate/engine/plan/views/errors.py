@@ -23,7 +23,7 @@ from tailgate.engine.plan.circuit.graph import Edge, Graph
 from tailgate.engine.plan.circuit.operators import ORDERED, Join, SetOperation, Upsert
 from tailgate.engine.plan.circuit.steps import Project, Steps
 from tailgate.engine.plan.rules import change
-from tailgate.engine.plan.rules.change import STATEFUL, Leaf, Origin, SingleRow, Source, StoredRelation, Stream, View, inputs, stateful
+from tailgate.engine.plan.rules.change import Leaf, Origin, SingleRow, Source, StoredRelation, Stream, View, inputs, stateful
 from tailgate.engine.plan.views.nodes import node_of
 from tailgate.lake.catalog import Catalog, Item, MaterializedView
 
@@ -75,7 +75,7 @@ def _leaves_of(origin: Origin) -> list[Leaf]:
     """Returns the leaves that an origin consists of; an operator has none."""
     if isinstance(origin, change.Union):
         return [leaf for i in origin.inputs for leaf in _leaves_of(i.origin)]
-    return [] if isinstance(origin, STATEFUL) else [origin]
+    return [origin] if isinstance(origin, Leaf) else []
 
 
 def _ancestors(view: View, views: dict[int, Stream]) -> None:

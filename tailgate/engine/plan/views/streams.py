@@ -5,16 +5,17 @@ which it means the same.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.rules.change import ORDERED, ArrivalJoin, Stream, WithinJoin, stateful
 from tailgate.engine.plan.views.sizes import with_scan_sizes
-from tailgate.lake.catalog import Catalog, Item, MaterializedView
+from tailgate.lake.catalog import ROUNDS, Catalog, Item, MaterializedView
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.sql.definition_cache import DefinitionCache
 from tailgate.sql.definitions import bind_definition, definition_key
-from tailgate.sql.plan import Relation
-from tailgate.sql.plan.traversal import tree_size
+from tailgate.sql.plan import Recursive, Relation
+from tailgate.sql.plan.traversal import bottom_up, tree_size
 
 StreamOf = Callable[[Item, Catalog, Callable[[Item], Stream]], Stream]
 
@@ -25,8 +26,11 @@ NODES_MAX = 10_000
 
 
 def bound_plan(item: Item, catalog: Catalog) -> Relation:
-    """Returns the plan of a view's text. Raises 54001 if it is too large to maintain."""
+    """Returns the plan of a view's text, with the view's limit of rounds. Raises 54001 if it is too large to maintain."""
     plan = bind_definition(item, catalog).plan
+    if isinstance(item, MaterializedView) and item.recursion_limit != ROUNDS:
+        limit = item.recursion_limit
+        plan = bottom_up(plan, lambda node: replace(node, limit=limit) if isinstance(node, Recursive) else node)
     if tree_size(plan) > NODES_MAX:
         raise StatementTooComplex(
             f'the query of {item.kind} "{item.name}" is too complex',
@@ -46,7 +50,8 @@ def stream_of(item: Item, catalog: Catalog, streams: Callable[[Item], Stream]) -
     """
     stored = catalog.stored
     sizes = item.sizes if isinstance(item, MaterializedView) and item.sizes is not None else None
-    key = definition_key(item), None if sizes is None else frozenset(sizes.items())
+    limit = item.recursion_limit if isinstance(item, MaterializedView) else ROUNDS
+    key = definition_key(item), None if sizes is None else frozenset(sizes.items()), limit
 
     def compiled() -> Stream:
         return compile.stream(with_scan_sizes(bound_plan(item, stored), item), stored, streams)

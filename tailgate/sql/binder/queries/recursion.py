@@ -17,6 +17,7 @@ from tailgate.sql.binder.types.coercion import bare_type
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Column, Distinct, Project, Recursive, Reduce, Relation, UnionAll, WorkingTable
 from tailgate.sql.plan.correlation import nodes
+from tailgate.sql.plan.sort_keys import has_equal_forms
 
 
 def names_itself(cte: exp.Expr) -> bool:
@@ -25,10 +26,8 @@ def names_itself(cte: exp.Expr) -> bool:
 
 
 def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursive:
-    """Binds a recursive query, base UNION [ALL] step. Raises 42P19, 42804, and 0A000 in a view."""
+    """Binds a recursive query, base UNION [ALL] step. Raises 42P19, 42804 and 0A000."""
     name, tree, at = cte.alias, cte.this, position(cte)
-    if queries.view:
-        raise FeatureNotSupported("WITH RECURSIVE in a view is not supported", hint="Use it in a SELECT from views.", position=at)
     if not isinstance(tree, exp.Union):
         shape = "non-recursive-term UNION [ALL] recursive-term"
         raise InvalidRecursion(f'recursive query "{name}" does not have the form {shape}', position=at)
@@ -49,14 +48,17 @@ def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursi
     column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]
     fields = tuple(Field(n, f.type) for n, f in zip(column_names, base.columns, strict=False))
     fields += tuple(Field(f.name, f.type) for f in base.columns[len(column_names) :])
-    working = WorkingTable(number, tuple(Field(f.name, f.type) for f in base.columns))
+    working = WorkingTable(number, tuple(Field(f.name, f.type) for f in base.columns), name)
     step = queries.query(_bare(second), names.with_cte(name, working, fields))
     _check_step(step, name, references[0])
     if isinstance(step, UnionAll):  # keeps `combined` from flattening it
         step = Project(step, tuple(Column(i, f.type) for i, f in enumerate(step.columns)), step.columns)
     joined = combined(tree, base, step, queries.parameters)
     union = joined.input if isinstance(joined, Distinct) else joined
-    assert isinstance(union, UnionAll)
+    if not isinstance(union, UnionAll):
+        types = ", ".join(dict.fromkeys(str(bare_type(f.type)) for f in base.columns if has_equal_forms(f.type)))
+        shown = f"UNION of {types} in a recursive query is not supported"
+        raise FeatureNotSupported(shown, hint="Use UNION ALL, or cast to text.", position=at)
     for i, (field, before) in enumerate(zip(union.columns, base.columns, strict=True), 1):
         if (field.type.name, field.type.is_array) != (before.type.name, before.type.is_array):
             raise DatatypeMismatch(
@@ -66,7 +68,7 @@ def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursi
                 position=leftmost(nth(tree.this, i - 1)),
             )
     columns = tuple(Field(f.name, f.type) for f in union.columns)
-    return Recursive(number, UnionAll(union.inputs[:-1], columns), union.inputs[-1], not isinstance(joined, Distinct), columns)
+    return Recursive(number, UnionAll(union.inputs[:-1], columns), union.inputs[-1], not isinstance(joined, Distinct), columns, name)
 
 
 def _check_step(step: Relation, name: str, reference: exp.Expr) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
@@ -26,7 +26,7 @@ from tailgate.sql.statements.kafka_statements import (
     ResumeSource,
 )
 from tailgate.sql.statements.parsers.alter import KINDS, alter_item
-from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, query, relation_name, select, with_options
+from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, query, relation_name, select, since, with_options
 from tailgate.sql.statements.parsers.cursors import subscribe, tail
 from tailgate.sql.statements.parsers.functions import drop_function, function_name
 from tailgate.sql.statements.parsers.kafka.connections import alter_secret
@@ -38,13 +38,13 @@ from tailgate.sql.statements.parsers.unsupported import refuse, refuse_create, r
 from tailgate.sql.statements.queries import Explain, Select, Show, Tail
 from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole
 from tailgate.sql.statements.tables import AlterTable
-from tailgate.sql.statements.values import Options, option
+from tailgate.sql.statements.values import Options, QueryText, option
 
 Creation: TypeAlias = CreateSource | CreateView | CreateRole | CreateFunction | CreateIndex
 
-VIEWS = (("view",), ("materialized", "view"), ("or", "replace"), ("temporary",), ("temp",), ("local",), ("global",))
+VIEWS = (("view",), ("materialized", "view"), ("recursive", "view"), ("or", "replace"), ("temporary",), ("temp",), ("local",), ("global",))
 INDEXES = (("index",), ("unique", "index"), ("default", "index"))
-REPLACED = ("view", "materialized", "temporary", "temp", "local", "global")  # words that may follow OR REPLACE
+REPLACED = ("view", "materialized", "recursive", "temporary", "temp", "local", "global")  # words that may follow OR REPLACE
 
 
 def create(cursor: Parser) -> CreateView:
@@ -57,6 +57,8 @@ def create(cursor: Parser) -> CreateView:
     replace = cursor.at_word("or", "replace") and cursor.peek(2).value in REPLACED and cursor.accept_word("or", "replace")
     if cursor.token.value in ("temporary", "temp", "local", "global") and (temporary := _temporary(cursor, replace)) is not None:
         return temporary
+    if cursor.accept_word("recursive", "view"):
+        return _recursive_view(cursor, replace=replace)
     materialized = cursor.accept_word("materialized")
     if cursor.accept_word("view"):
         return create_view(cursor, materialized=materialized, replace=replace)
@@ -73,14 +75,32 @@ def _temporary(cursor: Parser, replace: bool) -> CreateView | None:
     if cursor.any_word("temporary", "temp") is None or not cursor.at_word("view"):
         if cursor.at_word("materialized"):
             raise cursor.error()  # as PostgreSQL does
-        if cursor.at_word("recursive", "view"):
-            raise FeatureNotSupported(
-                "CREATE TEMPORARY RECURSIVE VIEW is not supported", hint="Use WITH RECURSIVE.", position=cursor.position
-            )
+        if cursor.accept_word("recursive", "view"):
+            return _recursive_view(cursor, replace=replace, temporary=True)
         cursor.index = start
         return None
     cursor.advance()
     return create_view(cursor, materialized=False, replace=replace, temporary=True)
+
+
+def _recursive_view(cursor: Parser, *, replace: bool, temporary: bool = False) -> CreateView:
+    """Parses the rest of CREATE … RECURSIVE VIEW: the view is WITH RECURSIVE name (columns) AS (query) SELECT columns FROM name."""
+    begin = cursor.position
+    this = relation_name(cursor)
+    list_begin = cursor.position
+    columns = column_names(cursor)
+    list_text, target = since(cursor, list_begin), since(cursor, begin)
+    settings, clause = with_options(cursor)
+    cursor.expect_word("as")
+    body = query(cursor)
+    if cursor.at_word("with"):
+        raise FeatureNotSupported("WITH CHECK OPTION not supported on recursive views", position=cursor.position)
+    name = quoted(this.name)
+    start = f"WITH RECURSIVE {name} {list_text} AS ("
+    # the text before the body is shorter than in the statement, so the body can keep its position
+    text = QueryText(f"{start}{body.text}) SELECT {', '.join(map(quoted, columns))} FROM {name}", body.offset - len(start))
+    plain = f"CREATE {'OR REPLACE ' * replace}{'TEMPORARY ' * temporary}VIEW {target} AS {text.text}"
+    return CreateView(this, text, False, columns, settings, False, replace, temporary, clause, plain)
 
 
 def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, temporary: bool = False) -> CreateView:

@@ -25,7 +25,6 @@ STATEMENTS: dict[tuple[str, ...], str | None] = {
 
 CREATIONS: dict[tuple[str, ...], str | None] = {
     ("foreign",): None,
-    ("recursive", "view"): None,
     ("database",): None,
     ("cluster",): None,
     ("procedure",): None,

@@ -203,19 +203,32 @@ public final class Circuit implements Serializable {
     for (int node : forgotten) if (nodes.containsKey(node)) throw new IllegalArgumentException("node " + node + " is in use and forgotten");
     errors.forEach((relation, id) -> same("errors of relation " + relation, ERROR, relations.get(id)));
     Map<Integer, List<Link>> incoming = new HashMap<>();
-    for (Link link : links)
-      if (link.edge.port != Node.Edge.RELATION) incoming.computeIfAbsent(link.edge.to, n -> new ArrayList<>()).add(link);
+    Map<Integer, List<Loops.Arrow>> arrows = new HashMap<>();
+    for (Link link : links) {
+      if (link.edge.port == Node.Edge.RELATION) continue;
+      incoming.computeIfAbsent(link.edge.to, n -> new ArrayList<>()).add(link);
+      if (!link.dead) arrows.computeIfAbsent(link.edge.to, n -> new ArrayList<>()).add(new Loops.Arrow(link.from, link.edge.port));
+    }
+    List<Operator> operators = nodes.values().stream().filter(n -> n instanceof Operator).map(n -> (Operator) n).toList();
+    Loops loops = new Loops(operators, arrows);
     Map<Integer, Integer> level = new HashMap<>();
-    for (Node node : nodes.values()) level(node.id, incoming, level, new ArrayDeque<>());
-    order = nodes.values().stream().filter(n -> n instanceof Operator).map(n -> (Operator) n)
-        .peek(o -> o.level = level.get(o.id)).sorted(Comparator.comparingInt(o -> o.level)).toArray(Operator[]::new);
+    for (Node node : nodes.values()) level(node.id, loops, incoming, level, new ArrayDeque<>());
+    order = operators.stream().peek(o -> o.level = level.get(o.id))
+        .sorted(Comparator.<Operator>comparingInt(o -> o.level).thenComparingInt(o -> loops.of(o.id).get(0))
+            .thenComparingInt(o -> loops.of(o.id).indexOf(o.id)))
+        .toArray(Operator[]::new);
     for (int i = 0; i < order.length; i++) {
       order[i].index = i;
       order[i].inputs = order[i].ports().length;
       ordered |= order[i].ordered();
+      if (order[i].feedback() >= 0) {
+        Operator[] loop = Arrays.copyOfRange(order, i, i + loops.of(order[i].id).size());
+        for (Operator o : loop) o.loop = loop;
+      }
     }
     levels = Arrays.stream(order).mapToInt(o -> o.level + 1).max().orElse(0);
-    for (int i = order.length - 1; i >= 0; i--) reach(order[i]);
+    // twice, because the errors of a loop's operators also reach all relations below its head, which comes first
+    for (int pass = 0; pass < 2; pass++) for (int i = order.length - 1; i >= 0; i--) reach(order[i]);
     for (Node node : nodes.values())
       if (node instanceof Node.Source source) {
         reach(source);
@@ -250,23 +263,26 @@ public final class Circuit implements Serializable {
   }
 
   /**
-   * Returns the level of a node: one more than the highest level above it. Sources have level -1.
+   * Returns the level of a node: one more than the highest level above it. Sources have level -1. The operators of a loop have
+   * the same level.
    */
-  private int level(int node, Map<Integer, List<Link>> incoming, Map<Integer, Integer> known, Deque<Integer> path) {
+  private int level(int node, Loops loops, Map<Integer, List<Link>> incoming, Map<Integer, Integer> known, Deque<Integer> path) {
     if (nodes.get(node) instanceof Node.Source) return -1;
     Integer level = known.get(node);
     if (level != null) return level;
-    if (path.contains(node)) throw new IllegalArgumentException("the circuit has a cycle: " + path);
-    path.push(node);
+    List<Integer> together = loops.of(node);
+    if (path.contains(together.get(0))) throw new IllegalArgumentException("the circuit has a cycle: " + path);
+    path.push(together.get(0));
     int highest = -1;
-    for (Link link : incoming.getOrDefault(node, List.of()))
-      highest = Math.max(highest, link.dead ? -1 : level(link.from, incoming, known, path));
+    for (int one : together)
+      for (Link link : incoming.getOrDefault(one, List.of()))
+        if (!together.contains(link.from)) highest = Math.max(highest, link.dead ? -1 : level(link.from, loops, incoming, known, path));
     path.pop();
-    known.put(node, highest + 1);
+    for (int one : together) known.put(one, highest + 1);
     return highest + 1;
   }
 
-  /** Computes the error relations of a node. Those of all nodes below it must be known. */
+  /** Computes the error relations of a node. Those of all nodes below it must be known; unknown ones are left out. */
   private void reach(Node node) {
     TreeSet<Integer> all = new TreeSet<>();
     List<Node.Edge> edges = new ArrayList<>(node.out);
@@ -275,8 +291,11 @@ public final class Circuit implements Serializable {
       if (edge.port != Node.Edge.RELATION) {
         Operator to = (Operator) nodes.get(edge.to);
         edge.index = to.index;
-        edge.errors = to.errors;
-        if (node instanceof Operator from) from.stepwise |= to.ordered();
+        edge.errors = to.errors == null ? new int[0] : to.errors;
+        if (node instanceof Operator from) {
+          from.stepwise |= to.ordered();
+          edge.inLoop = from.loop != null && from.loop == to.loop;
+        }
       } else edge.errors = errors.containsKey(edge.to) ? new int[] {errors.get(edge.to)} : new int[0];
       for (int relation : edge.errors) all.add(relation);
     }

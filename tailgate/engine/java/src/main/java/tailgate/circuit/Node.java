@@ -41,6 +41,8 @@ public abstract class Node implements Serializable, Cloneable {
     public int[] errors;
     /** Index of the operator `to` in {@link Circuit#order}. */
     int index = -1;
+    /** Whether both ends are in the same loop. */
+    boolean inLoop;
 
     Edge(Steps linear, int to, int port) {
       this.linear = linear;

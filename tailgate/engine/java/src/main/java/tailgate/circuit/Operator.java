@@ -22,12 +22,16 @@ public abstract class Operator extends Node {
   /** Number of ports. */
   int inputs;
 
+  /** The operators of the {@link Loops loop} that this one belongs to, in the order in which they run, or null. */
+  Operator[] loop;
+
   /** Whether an operator that this one sends its output to is {@link #ordered}. */
   public boolean stepwise;
 
   @Override Node copy() {
     Operator copy = (Operator) super.copy();
     copy.stepwise = false;
+    copy.loop = null;
     return copy;
   }
 
@@ -65,6 +69,9 @@ public abstract class Operator extends Node {
    * changes of a tick at once, and those of an upsert one by one, not only their sum.
    */
   public boolean ordered() { return false; }
+
+  /** Returns the port that closes a loop, of which this operator is the head; otherwise -1. */
+  public int feedback() { return -1; }
 
   /** Compiles the generated code that the first change would compile. */
   public void compile() {}

@@ -42,6 +42,7 @@ public final class Tick {
   private final long[] orders;  // the highest order of the waiting changes, per operator
   private final long[][] done;  // per operator, laid out as in Statistics
   private long inside;  // nanoseconds spent in operators that ran inside the current one
+  private Operator[] looping;  // the loop of the operator that runs, or null
   private final List<Sent> notes = new ArrayList<>();  // counts and state ids for the driver
   private final List<InternalRow> onward = new ArrayList<>();  // changes for other partitions or later levels
   private final Map<Place, Long> newest = new HashMap<>();  // per partition of a channel: the newest time of its records
@@ -260,7 +261,15 @@ public final class Tick {
 
   // ---- operators --------------------------------------------------------------------------------
 
+  /** Runs an operator if it has to. The operators of a loop run together, when it is the turn of the first. */
   private void run(Operator operator) {
+    if (operator.loop == null) once(operator);
+    else if (operator.loop[0] == operator) {
+      do for (Operator o : operator.loop) once(o); while (Arrays.stream(operator.loop).anyMatch(o -> pending[o.index] != null));
+    }
+  }
+
+  private void once(Operator operator) {
     boolean here = operator.always() && Math.floorMod(Sent.place(operator.id, State.NONE), partitions) == partition;
     if (here || operator.everywhere() || pending[operator.index] != null) timed(operator);
   }
@@ -276,6 +285,8 @@ public final class Tick {
     held[operator.index] = 0;
     long[] did = done[operator.index];
     long outside = inside, began = System.nanoTime(), before = order;
+    Operator[] around = looping;
+    looping = operator.loop;
     inside = 0;
     order = orders[operator.index];
     orders[operator.index] = 0;
@@ -285,6 +296,7 @@ public final class Tick {
       throw OperatorFailed.of(operator, e);
     }
     order = before;
+    looping = around;
     long took = System.nanoTime() - began;
     did[Statistics.NANOS] += took - inside;
     inside = outside + took;
@@ -320,6 +332,9 @@ public final class Tick {
   /** Gives the order of a change to those that are emitted from now on; by default it is the highest of the operator's input. */
   public void at(Change change) { order = change.order(); }
 
+  /** Replaces the changes that wait for an operator, which runs again in this tick if they are not null. */
+  public void waiting(Operator operator, Pending changes) { pending[operator.index] = changes; }
+
   /** Requests a tick at a later time, for an operator that must act without input. */
   public void due(long millis) { due = Math.min(due, millis); }
 
@@ -354,14 +369,14 @@ public final class Tick {
 
   private void arrive(Edge edge, UnsafeRow shaped, long weight) {
     if (edge.port == Edge.RELATION) relation(edge.to, shaped, weight);
-    else if (exchanged) exchange(edge, circuit.order[edge.index], shaped, weight);
+    else if (exchanged && !edge.inLoop) exchange(edge, circuit.order[edge.index], shaped, weight);
     else arrive(circuit.order[edge.index], edge.port, shaped, weight, order);
   }
 
   /**
    * Adds a change to those that wait for an operator. If they need much memory, the operator runs
    * early: its total output does not depend on how its input is split. An ordered operator is not run
-   * early: the inputs limit the size of a tick.
+   * early: the inputs limit the size of a tick. Nor is one of the loop that runs, which may be in the middle of its changes.
    */
   private void arrive(Operator operator, int port, UnsafeRow row, long weight, long order) {
     int i = operator.index;
@@ -375,13 +390,14 @@ public final class Tick {
     } catch (RuntimeException | StackOverflowError | AssertionError | LinkageError e) {
       throw OperatorFailed.of(operator, e);
     }
-    if (held[i] > WAITING_MAX && !operator.ordered()) timed(operator);
+    if (held[i] > WAITING_MAX && !operator.ordered() && (operator.loop == null || operator.loop != looping)) timed(operator);
   }
 
   private void exchange(Edge edge, Operator to, UnsafeRow shaped, long weight) {
     Sent sent = new Sent(edge.port, edge.to, Rows.bytes(shaped), weight, order);
     try {
-      if (to.everywhere(edge.port, shaped)) for (int p = 0; p < partitions; p++) onward.add(sent.row(p));
+      if (to.loop != null) onward.add(sent.row(Sent.place(to.loop[0].id, State.NONE)));
+      else if (to.everywhere(edge.port, shaped)) for (int p = 0; p < partitions; p++) onward.add(sent.row(p));
       else onward.add(sent.row(to.key(edge.port, shaped)));
     } catch (RuntimeException e) {
       throw OperatorFailed.of(to, e);

@@ -81,6 +81,16 @@ public final class Operators {
   /** Creates an INTERSECT or EXCEPT, with `all` for bags. */
   public static Operator setOperation(StructType row, boolean except, boolean all) { return new SetOperation(row, except, all); }
 
+  /**
+   * Creates the fixpoint of a recursive query.
+   *
+   * @param row the columns of the query, then the round, int
+   * @param all whether it is a UNION ALL
+   * @param limit the number of the last round
+   * @param name the name of the query, for errors
+   */
+  public static Operator fixpoint(StructType row, boolean all, int limit, String name) { return new Fixpoint(row, all, limit, name); }
+
   /** Creates an aggregation. `appendOnly`: no row of the input is ever deleted. */
   public static Operator reduce(StructType row, int[] group, AggregateCall[] calls,
       boolean appendOnly) {
