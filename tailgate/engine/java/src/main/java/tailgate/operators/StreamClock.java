@@ -8,7 +8,7 @@ import tailgate.state.State;
  * The stream time of an operator in one partition: the greatest time of the rows that it has processed. The wall clock has no
  * effect on it.
  *
- * <p>It also numbers rows, and knows a time before which nothing is due, so that most ticks need no look-up.
+ * <p>It also numbers rows, and knows a time before which nothing is due, so that most ticks need no scan.
  */
 final class StreamClock {
   private final Tick tick;
@@ -16,6 +16,7 @@ final class StreamClock {
   private final boolean stored;
   private boolean changed;
   private long number;
+  private boolean released;
   /** The stream time, or the smallest number before the first row. */
   long time = Long.MIN_VALUE;
   /** No row is due before this time. */
@@ -33,6 +34,16 @@ final class StreamClock {
     time = in.getLong();
     due = in.getLong();
     number = in.getLong();
+    released = in.get() == 1;
+  }
+
+  /** Returns whether the rows that waited for the end of the fill are processed. No row waits afterwards. */
+  boolean released() { return released; }
+
+  /** Notes that the rows that waited are processed. */
+  void release() {
+    released = true;
+    changed = true;
   }
 
   /** Advances the stream time. Returns whether rows may be due. */
@@ -64,7 +75,7 @@ final class StreamClock {
 
   void store() {
     if (!changed) return;
-    byte[] value = ByteBuffer.allocate(24).putLong(time).putLong(due).putLong(number).array();
+    byte[] value = ByteBuffer.allocate(25).putLong(time).putLong(due).putLong(number).put((byte) (released ? 1 : 0)).array();
     tick.state.put(operator, port, State.NONE, State.NONE, value, !stored);
   }
 }

@@ -86,8 +86,14 @@ abstract class StreamOperator extends Operator {
       return;
     }
     Work work = work(tick);
+    for (int next = work.clock.released() ? 0 : release(work, live); next < live.size(); next++) work.process(live.get(next));
+    work.clock.store();
+  }
+
+  /** Processes the rows that wait, merged with those of the tick. Returns the number of rows of the tick that are processed. */
+  private int release(Work work, List<Arrival> live) {
     int next = 0;
-    try (State.Entries waiting = tick.state.entries(id, WAITING, State.NONE)) {
+    try (State.Entries waiting = work.tick.state.entries(id, WAITING, State.NONE)) {
       long order = Long.MIN_VALUE;
       while (waiting.next()) {
         Arrival held = held(waiting, order);
@@ -95,11 +101,11 @@ abstract class StreamOperator extends Operator {
         order = held.change.order();
         while (next < live.size() && Arrival.ORDER.compare(live.get(next), held) < 0) work.process(live.get(next++));
         work.process(held);
-        tick.state.remove(id, WAITING, State.NONE, place);
+        work.tick.state.remove(id, WAITING, State.NONE, place);
       }
     }
-    while (next < live.size()) work.process(live.get(next++));
-    work.clock.store();
+    work.clock.release();
+    return next;
   }
 
   /** Returns the rows of the ports from `first` in their order. Rows of a stored relation have none: theirs is that of their times. */
