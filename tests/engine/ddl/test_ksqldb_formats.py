@@ -207,6 +207,12 @@ def test_wrong_declarations(text: str, sqlstate: str, message: str) -> None:
     assert error.value.sqlstate == sqlstate
 
 
+def test_the_schema_of_a_derived_item_has_no_id() -> None:
+    catalog = declared("CREATE STREAM s (k INT KEY, a INT) WITH (kafka_topic = 's', value_format = 'json')")
+    with pytest.raises(TailgateError, match="property VALUE_SCHEMA_ID of a derived stream is not supported"):
+        derived("CREATE STREAM d WITH (value_format = 'avro', value_schema_id = 7) AS SELECT * FROM s EMIT CHANGES", catalog)
+
+
 def test_messages_register_their_schemas() -> None:
     registered: dict[str, Schema] = {}
 

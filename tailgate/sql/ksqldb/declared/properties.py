@@ -77,8 +77,8 @@ def topic_properties(
         _number(properties, "RETENTION_MS", position),
         _timestamp(properties, statement),
         _timestamp_format(properties, position),
-        _schema_id(properties, "KEY", position),
-        _schema_id(properties, "VALUE", position),
+        _schema_id(properties, "KEY", statement),
+        _schema_id(properties, "VALUE", statement),
         _window(properties, statement),
     )
 
@@ -166,13 +166,16 @@ def _window(properties: dict[str, s.PropertyValue], statement: s.CreateItem | s.
     return Window("time", size)
 
 
-def _schema_id(properties: dict[str, s.PropertyValue], part: Literal["KEY", "VALUE"], position: int) -> int | None:
-    """Returns the id of a schema in the registry, or None. Raises 22023 for a format without schemas."""
-    name = f"{part}_SCHEMA_ID"
-    format = str(properties.get(f"{part}_FORMAT", properties.get("FORMAT", ""))).upper()
+def _schema_id(properties: dict[str, s.PropertyValue], part: Literal["KEY", "VALUE"], statement: s.CreateItem | s.CreateAs) -> int | None:
+    """Returns the id of a schema in the registry, or None. Raises 22023 for a format without schemas, 0A000 for a derived item."""
+    name, position = f"{part}_SCHEMA_ID", statement.position
+    format = str(properties.get(f"{part}_FORMAT", properties.get("FORMAT", "KAFKA"))).upper()
+    if name in properties and isinstance(statement, s.CreateAs):
+        hint = f"Use {part}_SCHEMA_FULL_NAME: the schema is made of the columns of the query."
+        raise FeatureNotSupported(f"property {name} of a derived {statement.type} is not supported", hint=hint, position=position)
     if name in properties and format not in WITH_SCHEMA:
         raise InvalidParameterValue(
-            f"{name} is provided but format {format or 'KAFKA'} doesn't support registering in Schema Registry", position=position
+            f"{name} is provided but format {format} doesn't support registering in Schema Registry", position=position
         )
     return _number(properties, name, position)
 
