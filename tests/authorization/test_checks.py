@@ -91,10 +91,10 @@ def owners(patch: Patch) -> None:
 def names(patch: Patch) -> None:
     """Checks the names that the session sees, but lets the engine resolve the statement without temporary views.
 
-    Also disables `temporary_relations._find_view`, which refuses most statements that name a temporary view before
+    Also disables `temporary_relations._find`, which refuses most statements that name a temporary view before
     their names are resolved: it gives them PostgreSQL's error messages.
     """
-    patch.setattr(temporary_relations, "_find_view", lambda *_: None)
+    patch.setattr(temporary_relations, "_find", lambda *_: None)
     send = gateway_ddl.send
 
     async def late(session: Any, bound: Any, tell: Any = None) -> Any:
