@@ -20,7 +20,7 @@ import pyarrow as pa
 from tailgate.engine.ddl import ksqldb as ddl
 from tailgate.engine.plan.views.replacements import switch
 from tailgate.engine.runtime.control.blocks.planning import Planning
-from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
+from tailgate.engine.runtime.control.ksqldb_items import DroppedTopic, KsqldbItems
 from tailgate.engine.runtime.control.new_items import NewItems
 from tailgate.engine.runtime.control.statements import Statements
 from tailgate.engine.runtime.ticks import writes
@@ -247,6 +247,9 @@ class KsqldbWithoutKafka(KsqldbItems):
     @contextmanager
     def topics_of(self, change: Change) -> Iterator[None]:
         yield
+
+    def delete(self, topics: list[DroppedTopic]) -> list[str]:
+        return []
 
     def _partitions(self, item: Item) -> int | None:
         return 1

@@ -45,12 +45,20 @@ class Server:
 
     def query(self, statement: str, properties: Mapping[str, str], variables: Mapping[str, str], *, push: bool) -> Iterator[dict[str, Any]]:
         """Returns the parts of a query's result as they arrive: header, row, finalMessage, errorMessage. Raises ServerError."""
+        for line in self._lines(statement, properties, variables, None if push else TIMEOUT_S):
+            if text := line.strip().removeprefix(b"[").rstrip(b",").removesuffix(b"]"):
+                yield json.loads(text)
+
+    def printed(self, statement: str, properties: Mapping[str, str], variables: Mapping[str, str]) -> Iterator[str]:
+        """Returns the lines of a PRINT. Raises ServerError."""
+        for line in self._lines(statement, properties, variables, None):
+            yield line.decode("utf-8", "replace").rstrip("\n")
+
+    def _lines(self, statement: str, properties: Mapping[str, str], variables: Mapping[str, str], timeout: float | None) -> Iterator[bytes]:
+        """Returns the lines of the response of /query as they arrive. Raises ServerError."""
         body = {"ksql": statement, "streamsProperties": dict(properties), "sessionVariables": dict(variables)}
-        with closing(self._sent("POST", "/query", body, None if push else TIMEOUT_S)) as connection:
-            response = self._response(connection)
-            for line in response:
-                if text := line.strip().removeprefix(b"[").rstrip(b",").removesuffix(b"]"):
-                    yield json.loads(text)
+        with closing(self._sent("POST", "/query", body, timeout)) as connection:
+            yield from self._response(connection)
 
     def _document(self, method: str, path: str, body: Any) -> Any:
         with closing(self._sent(method, path, body, TIMEOUT_S)) as connection:

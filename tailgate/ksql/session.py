@@ -2,7 +2,7 @@
 
 SET 'name' = 'value', UNSET, DEFINE, UNDEFINE, SHOW VARIABLES    kept here and sent with each statement
 OUTPUT [JSON | TABULAR], RUN SCRIPT 'file', exit                 the command's own
-SELECT                                                           /query
+SELECT, PRINT                                                    /query
 all others                                                       /ksql
 """
 
@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tailgate.ksql.api import Server, ServerError
-from tailgate.ksql.tables import entity, shown, table
+from tailgate.ksql.entities import entity
+from tailgate.ksql.tables import shown, table
 from tailgate.ksql.texts import first_words, statements
 
 PULL_WIDTH = 20  # characters of a column of a push query, whose rows are printed as they arrive
@@ -47,6 +48,8 @@ class Session:
         match words:
             case ["select", *_]:
                 self._query(statement)
+            case ["print", *_]:
+                self._print(statement)
             case ["define" | "undefine" as word, name]:
                 self._define(statement, define=word == "define", name=name)
             case ["set" | "unset" as word, *_]:
@@ -100,6 +103,14 @@ class Session:
         if match is None:
             raise ServerError("DEFINE name = 'value'")
         self.variables[match[1].lower()] = match[2].replace("''", "'")
+
+    def _print(self, statement: str) -> None:
+        """Prints the records of a topic, until the last one or Ctrl-C."""
+        try:
+            for line in self._server.printed(statement, self.properties, self.variables):
+                self._write(line)
+        except KeyboardInterrupt:
+            self._write("")
 
     def _query(self, statement: str) -> None:
         """Prints the rows of a query: of a push query as they arrive, until its LIMIT or Ctrl-C."""

@@ -1,12 +1,13 @@
 """The lake's copy of a sink's position and status, in readers/sink-<id>. It holds the log, and SHOW SINKS shows it.
 
-    {"n": 17, "time": …, "since": …, "begin": [n, time], "claimed": true, "status": "running", "error": "", "at": …}
+    {"n": 17, "time": …, "since": …, "begin": [n, time], "claimed": true, "status": "running", "error": "", "events": 4, "last": …, "at": …}
 
 - `n`: entries after it are kept.
 - `since`: the time of the snapshot, whose rows stay readable until the snapshot is written.
 - `begin`: the entry of CREATE SINK, and its time.
 - `claimed`: whether Kafka has a progress record.
 - `status`: running, retrying or stopped, with the `error`.
+- `events`: the messages that this process has written, and `last`, when it wrote the newest one, in ms, or null.
 - `at`: when this was written, in ms.
 
 Only the sink's process writes it. Where it differs from Kafka, Kafka is right.
@@ -36,6 +37,17 @@ class Position:
     time: int
     claimed: bool
     filled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a process has written: the number of messages, and when it wrote the newest one, in ms."""
+
+    events: int = 0
+    last: int | None = None
+
+
+NO_FIGURES = Figures()
 
 
 def sinks(lake: Lake) -> list[int]:
@@ -74,9 +86,10 @@ class Copy:
         data = self._read()
         return Position(data["n"], data["time"], data["claimed"], "since" not in data) if "claimed" in data else None
 
-    def write(self, n: int, time: int, status: Status, error: str, *, claimed: bool, filled: bool) -> None:
-        """Writes position and status. The hold for the snapshot ends when it is `filled`."""
+    def write(self, n: int, time: int, status: Status, error: str, *, claimed: bool, filled: bool, figures: Figures = NO_FIGURES) -> None:
+        """Writes position, status and figures. The hold for the snapshot ends when it is `filled`."""
         data = {**self._read(), "n": n, "time": time, "since": time, "claimed": claimed, "status": status, "error": error}
+        data |= {"events": figures.events, "last": figures.last}
         if filled:
             del data["since"]
         self._write(data)

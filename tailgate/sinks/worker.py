@@ -43,7 +43,7 @@ from tailgate.sinks.progress import Progress, topic
 from tailgate.sinks.reading import Reader, Step
 from tailgate.sinks.session import Session
 from tailgate.sinks.settings import Opened, Settings, settings
-from tailgate.sinks.status import Copy, Status
+from tailgate.sinks.status import Copy, Figures, Status
 from tailgate.sql.ksqldb.queries.scopes import value_positions
 
 log = logging.getLogger("tailgate.sinks")
@@ -81,6 +81,7 @@ class Worker(threading.Thread):
         self._follower = follower
         self._instance = instance
         self.events, self.retries = 0, 0  # since the start of the process
+        self._last_event: int | None = None  # when the newest event was written, in ms
         self._ending = threading.Event()
         self._dropped = False
         self._encoder: Encoder | None = None
@@ -329,6 +330,7 @@ class Worker(threading.Thread):
     def _commit(self, session: Session, events: list[Event], reached: Progress, marks: list[Mark]) -> None:
         session.commit(events, reached, lambda: crash.point("sink.produced"), marks)
         self.events += len(events)
+        self._last_event = time.time_ns() // 1_000_000 if events else self._last_event
         crash.point("sink.committed")
         self._position = reached
         self._report("running", "")
@@ -350,7 +352,8 @@ class Worker(threading.Thread):
             return True
         crash.point("sink.copy")
         try:
-            self._copy.write(position.n, position.time, status, error, claimed=self._claimed, filled=position.filled)
+            figures = Figures(self.events, self._last_event)
+            self._copy.write(position.n, position.time, status, error, claimed=self._claimed, filled=position.filled, figures=figures)
         except OSError as failure:  # the position in Kafka is decisive; the older copy holds more of the log, not less
             if self._reported is not None:
                 log.warning("the status of sink %s cannot be written: %s", self.item.name, failure)

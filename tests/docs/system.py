@@ -43,7 +43,8 @@ class System:
         key = folder / "secret.key"
         key.write_bytes(base64.b64encode(os.urandom(KEY_BYTES)))
         key.chmod(0o600)
-        plan = Plan(folder, f"127.0.0.1:{free_port()}", "embedded", "embedded", secrets=("--secret-key-file", str(key)))
+        secrets = ("--secret-key-file", str(key))
+        plan = Plan(folder, f"127.0.0.1:{free_port()}", "embedded", "embedded", secrets=secrets, ksqldb=f"127.0.0.1:{free_port()}")
         self.supervisor = Supervisor(plan, lambda _: None)
         self.folder = folder
         self._tables: dict[str, Table] = {}
@@ -62,6 +63,11 @@ class System:
     def dsn(self) -> str:
         host, _, port = self.supervisor.plan.listen.rpartition(":")
         return f"host={host} port={port} user=ann dbname=shop options='-c statement_timeout={STATEMENT_MS}'"
+
+    @property
+    def ksqldb(self) -> str:
+        """Returns the address of ksqlDB's HTTP API."""
+        return str(self.supervisor.plan.ksqldb)
 
     def terminal(self) -> Terminal:
         return Terminal(self.dsn)
@@ -92,8 +98,8 @@ class System:
     def _avro(self, part: AvroRecords) -> Iterator[bytes]:
         """Returns the values of a block in Avro. Registers its schema and creates its topic."""
         if part.schema is not None:
-            client = SchemaRegistryClient({"url": self.registry})
-            id = client.register_schema(f"{part.topic}-value", Schema(part.schema, "AVRO"))
+            with SchemaRegistryClient({"url": self.registry}) as client:
+                id = client.register_schema(f"{part.topic}-value", Schema(part.schema, "AVRO"))
             self._schemas[part.topic] = id, fastavro.parse_schema(json.loads(part.schema))
             admin = AdminClient({"bootstrap.servers": self.kafka})
             with suppress(KafkaException):  # it exists

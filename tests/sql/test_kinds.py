@@ -35,6 +35,7 @@ def test_each_statement_returns_rows_or_a_tag() -> None:
         "AlterItem",
         "Pause",
         "ControlQueries",
+        "AssertKafka",
         "RetryDeadLetters",
         "DeleteDeadLetters",
         "CreateRole",

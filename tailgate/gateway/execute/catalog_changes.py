@@ -43,7 +43,7 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
         For the HTTP API, the tag ends with the number of the statement's log entry. Inside a block, the change is part of the block.
     Raises 25001 there for statements that have other effects than on the catalog.
     """
-    check_concurrently(session, statement)
+    check_alone(session, statement)
     if session.transaction.in_block:
         if (tag := await temporary_relations.answer(session, bound)) is not None:
             return tag
@@ -93,8 +93,10 @@ def check_outside_block(session: Session, words: str) -> None:
         raise e.ActiveSqlTransaction(f"{words} cannot run inside a transaction block")
 
 
-def check_concurrently(session: Session, statement: s.Statement) -> None:
-    """Raises 25001 for CREATE and DROP INDEX CONCURRENTLY in a block. Outside one, they are as without the word."""
+def check_alone(session: Session, statement: s.Statement) -> None:
+    """Raises 25001 in a block for CREATE and DROP INDEX CONCURRENTLY, which otherwise are as without the word, and DELETE TOPIC."""
+    if isinstance(statement, s.Drop) and statement.delete_topic:
+        check_outside_block(session, "DROP … DELETE TOPIC")
     if isinstance(statement, s.CreateIndex | s.Drop) and statement.concurrently:
         check_outside_block(session, f"{'DROP' if isinstance(statement, s.Drop) else 'CREATE'} INDEX CONCURRENTLY")
 

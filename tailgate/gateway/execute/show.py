@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,13 +16,14 @@ from tailgate.gateway.catalog.relations.constraint_rows import beyond_rows
 from tailgate.gateway.catalog.relations.item_status import LISTS, NAME
 from tailgate.gateway.execute import catalog_changes, subscriptions
 from tailgate.gateway.execute.monitoring.alerts import objective_states
-from tailgate.gateway.ksqldb import entities
+from tailgate.gateway.ksqldb import entities, figures, other_entities
 from tailgate.gateway.ksqldb import lists as ksqldb_lists
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.session.access import Access
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.settings.settings import Settings
+from tailgate.ksql.entities import entity as entity_text
 from tailgate.lake.catalog import Alert, Catalog, Function, Index, Item, Objective, Table
 from tailgate.lake.catalog import functions as routines
 from tailgate.lake.catalog.indexes import definition as index_definition
@@ -54,6 +56,8 @@ _CREATE = (
     "create alert",
 )
 
+DESCRIPTION = (Field("description", TEXT),)
+
 SINGLE: dict[str, tuple[Field, ...]] = {
     "topics": (NAME, Field("partitions", INT8), Field("replicas", INT8), Field("records", INT8)),
     "objects": (NAME, Field("type", TEXT)),
@@ -67,6 +71,7 @@ SINGLE: dict[str, tuple[Field, ...]] = {
     "errors": (Field("view", TEXT), Field("sqlstate", TEXT), Field("message", TEXT), Field("count", INT8)),
     "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
     **ksqldb_lists.COLUMNS,
+    **dict.fromkeys((what for what in entities.DESCRIBED if what != "describe"), DESCRIPTION),
 }
 
 
@@ -91,14 +96,39 @@ async def run_print(session: Session, bound: Bound, statement: Print, values: Se
 
 def _as_entity(session: Session, statement: Show) -> bool:
     """Returns whether the result is an entity of ksqlDB's HTTP API."""
-    return session.settings.dialect == HTTP and statement.what in entities.KINDS
+    return session.settings.dialect == HTTP and statement.what in (*entities.KINDS, *entities.DESCRIBED, *other_entities.KINDS)
+
+
+async def _described(session: Session, bound: Bound, statement: Show) -> pa.Table:
+    """Returns the result of DESCRIBE: an entity, or its text."""
+    catalog, measured = session.catalog, None
+    items = entities.described_items(statement, catalog)
+    if statement.what.endswith("extended"):
+        status = await session.control.status()
+        lines = (await catalog_changes.send(session, bound, text="SHOW TOPICS")).lines
+        failed = await asyncio.to_thread(figures.last_failed, items, catalog, session.gateway.lake, session.serving.progress.time)
+        measured = figures.Measured(catalog, status, lines, failed)
+    entity = entities.descriptions(statement, catalog, measured, session.access.may_see)
+    if _as_entity(session, statement):
+        return _entity(session, entity)
+    return _table(DESCRIPTION, [(line,) for line in entity_text(entity).split("\n")])
+
+
+def _entity(session: Session, entity: entities.Entity) -> pa.Table:
+    """Returns an entity as the rows of a result."""
+    return _table(entities.COLUMNS, [(json.dumps(entity, ensure_ascii=False), session.serving.progress.state.n)])
 
 
 async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table:
+    if statement.what in entities.DESCRIBED and (_as_entity(session, statement) or statement.what != "describe"):
+        return await _described(session, bound, statement)
     if _as_entity(session, statement):
         lines = await _topic_lines(session, bound) if statement.what == "topics" else ()
-        document = entities.entity(statement, session.catalog, lines, session.access.may_see)
-        return _table(entities.COLUMNS, [(document, session.serving.progress.state.n)])
+        if statement.what in other_entities.KINDS:
+            entity = other_entities.entity(statement, session.settings.__getitem__)
+        else:
+            entity = entities.entity(statement, session.catalog, lines, session.access.may_see)
+        return _entity(session, entity)
     catalog, lake = session.catalog, session.gateway.lake
     status: Mapping[str, Any] = {}
     match statement.what:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
+from tailgate.gateway.ksqldb.figures import Figures, Measured
 from tailgate.gateway.ksqldb.lists import query_status
 from tailgate.gateway.ksqldb.targets import key_of
 from tailgate.lake.catalog import Catalog, Item, ksqldb_of
@@ -30,9 +31,25 @@ COLUMNS = (Field("entity", TEXT), Field("log_entry", INT8))
 Entity = dict[str, Any]
 
 
-def entity(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> str:
+def entity(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
     """Returns the entity of a SHOW, one of KINDS. `topics`: the engine's lines for SHOW TOPICS. Raises 42P01."""
-    return json.dumps(KINDS[show.what](show, catalog, topics, may_see), ensure_ascii=False)
+    return KINDS[show.what](show, catalog, topics, may_see)
+
+
+def described_items(show: Show, catalog: Catalog) -> list[Item]:
+    """Returns the items of a DESCRIBE: the one that it names, or all streams or tables. Raises 42P01."""
+    if show.name is not None:
+        return [catalog.relation(show.name)]
+    type = "stream" if show.what.startswith("describe streams") else "table"
+    return [item for item, ksqldb in _items(catalog) if ksqldb.type == type]
+
+
+def descriptions(show: Show, catalog: Catalog, measured: Measured | None, may_see: MaySee) -> Entity:
+    """Returns the entity of a DESCRIBE, one of DESCRIBED. `measured`: the figures of EXTENDED."""
+    described = [_description(item, catalog, measured, may_see) for item in described_items(show, catalog)]
+    if show.name is not None:
+        return {"@type": "sourceDescription", "sourceDescription": described[0]}
+    return {"@type": "source_descriptions", "sourceDescriptions": described}
 
 
 def _streams(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
@@ -55,13 +72,12 @@ def _topics(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee
     return {"@type": "kafka_topics", "topics": listed}
 
 
-def _description(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
-    assert show.name is not None
-    item = catalog.relation(show.name)
+def _description(item: Item, catalog: Catalog, measured: Measured | None, may_see: MaySee) -> Entity:
+    figures = Figures(0, 0, "", "") if measured is None else measured.of(item)
     ksqldb = ksqldb_of(item)
     writes = [(item, ksqldb)] if ksqldb is not None and ksqldb.query else []
     reads = [(i, k) for i, k in _items(catalog) if k.query and item.id in i.depends]
-    described = {
+    return {
         "name": ksqldb_name(item.name),
         "windowType": None,
         "readQueries": [_query(i, k, may_see) for i, k in reads],
@@ -69,19 +85,18 @@ def _description(show: Show, catalog: Catalog, topics: Sequence[str], may_see: M
         "fields": described_fields(item),
         "type": "TABLE" if key_of(item) else "STREAM",
         "timestamp": "",
-        "statistics": "",
-        "errorStats": "",
-        "extended": False,
+        "statistics": figures.statistics,
+        "errorStats": figures.errors,
+        "extended": measured is not None,
         "keyFormat": "" if ksqldb is None else ksqldb.key_format,
         "valueFormat": "" if ksqldb is None else ksqldb.value_format,
         "topic": "" if ksqldb is None else ksqldb.topic,
-        "partitions": 0,
-        "replication": 0,
+        "partitions": figures.partitions,
+        "replication": figures.replication,
         "statement": ksqldb.statement if ksqldb is not None and may_see(item) else "",
         "queryOffsetSummaries": [],
         "sourceConstraints": [],
     }
-    return {"@type": "sourceDescription", "sourceDescription": described}
 
 
 KINDS: dict[str, Callable[[Show, Catalog, Sequence[str], MaySee], Entity]] = {
@@ -89,8 +104,9 @@ KINDS: dict[str, Callable[[Show, Catalog, Sequence[str], MaySee], Entity]] = {
     "ksqldb tables": _tables,
     "queries": _queries,
     "topics": _topics,
-    "describe": _description,
 }
+# the forms of DESCRIBE of streams and tables
+DESCRIBED = ("describe", *(f"describe {what}" for what in ("streams", "tables", "extended", "streams extended", "tables extended")))
 
 
 def query_description(item: Item, plan: Sequence[str], catalog: Catalog) -> str:

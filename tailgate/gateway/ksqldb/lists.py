@@ -42,7 +42,7 @@ def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, 
         assert name is not None
         return _described(catalog.relation(name))
     if what == "ksqldb functions":
-        return sorted({(_name_of(row), family) for family, of_family in functions.FAMILIES.items() for row in of_family})
+        return sorted({(name_of(row), family) for family, of_family in functions.FAMILIES.items() for row in of_family})
     properties = [(item, ksqldb) for item in items if (ksqldb := ksqldb_of(item)) is not None]
     if what == "queries":
         running = [(item, ksqldb) for item, ksqldb in properties if ksqldb.query]
@@ -56,10 +56,11 @@ def described_function(name: str) -> list[tuple[Any, ...]]:
     variants = functions.variants(name.lower())
     if not variants:
         raise UndefinedFunction(f"Can't find any functions with the name '{ksqldb_name(name)}'", hint="LIST FUNCTIONS lists the functions.")
-    return list(dict.fromkeys((f"{_name_of(row)}({_arguments(row)})", row.returns, row.does) for row in variants))
+    return list(dict.fromkeys((f"{name_of(row)}({_arguments(row)})", row.returns, row.does) for row in variants))
 
 
-def _name_of(row: functions.Function) -> str:
+def name_of(row: functions.Function) -> str:
+    """Returns the name of a function without its unit of time."""
     return row.name.partition(":")[0].upper()
 
 

@@ -3,6 +3,7 @@
 A bare SELECT is always PostgreSQL's. With the dialect `auto`, the words of a statement decide:
 
     CREATE STREAM, CREATE SOURCE {STREAM | TABLE}, CREATE … CONNECTOR, DROP STREAM      ksqlDB
+    DROP TABLE … DELETE TOPIC                                                           ksqlDB
     CREATE TYPE, except AS ENUM, AS RANGE and AS (…)                                    ksqlDB
     CREATE OR REPLACE TABLE, CREATE TABLE … WITH (kafka_topic = …)                      ksqlDB
     LIST, DESCRIBE, TERMINATE, DEFINE, UNDEFINE, UNSET, ASSERT, RUN SCRIPT              ksqlDB
@@ -105,7 +106,8 @@ def _marked(cursor: Cursor, row: Sequence[Token]) -> bool:
         case "insert":  # also INSERT INTO name WITH (query_id = …)
             return _constructs(row) or (cursor.peek(3).value == "with" and cursor.peek(4).value == "(")
         case "drop" | "alter":
-            return second.kind == "word" and second.value in ("stream", "connector", "system")
+            deletes = any(a.value == "delete" and b.value == "topic" for a, b in pairwise(row))
+            return second.kind == "word" and (second.value in ("stream", "connector", "system") or (deletes and second.value == "table"))
         case "show":
             return second.value in SHOWN or cursor.at_word("show", "all", "topics") or cursor.peek(2).value == "connectors"
         case "set":

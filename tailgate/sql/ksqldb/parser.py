@@ -13,6 +13,7 @@ from tailgate.lake.errors import SyntaxError_ as SyntaxError
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, expression, type_name
 from tailgate.sql.ksqldb.expressions import Constant
+from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.query_parser import duration, query
 
 LISTED = ("properties", "topics", "streams", "tables", "functions", "connectors", "types", "variables", "queries")
@@ -280,18 +281,22 @@ def _assert(cursor: KsqldbCursor) -> s.AssertTopic | s.AssertSchema:
     cursor.expect_word("assert")
     absent = cursor.accept_word("not", "exists")
     if cursor.accept_word("topic"):
-        token = cursor.token
-        topic = cursor.string() if token.kind == "string" else cursor.name()
+        topic = _external_name(cursor)
         properties = _properties(cursor) if cursor.accept_word("with") else ()
         return s.AssertTopic(topic, properties, absent, duration(cursor) if cursor.accept_word("timeout") else None)
     cursor.expect_word("schema")
     subject = None
     if cursor.accept_word("subject"):
-        subject = cursor.string() if cursor.token.kind == "string" else cursor.name()
+        subject = _external_name(cursor)
     id = cursor.integer() if cursor.accept_word("id") else None
     if subject is None and id is None:
         raise cursor.error()
     return s.AssertSchema(subject, id, absent, duration(cursor) if cursor.accept_word("timeout") else None)
+
+
+def _external_name(cursor: KsqldbCursor) -> str:
+    """Parses the name of a topic or subject: in quotes as it is, otherwise in upper case."""
+    return cursor.string() if cursor.token.kind == "string" else ksqldb_name(cursor.name())
 
 
 def _run_script(cursor: KsqldbCursor) -> s.RunScript:

@@ -52,30 +52,22 @@ def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
             return "DROP CONNECTOR", "Use Kafka Connect."
         case s.DescribeItem(kind="connector"):
             return "DESCRIBE CONNECTOR", "Use Kafka Connect."
-        case s.DescribeItem(kind="streams" | "tables" as kind):
-            return f"DESCRIBE {kind.upper()}", f"Use LIST {kind.upper()} and DESCRIBE name."
         case s.DefineVariable(value=value):
             return "UNDEFINE" if value is None else "DEFINE", "psql has variables: \\set."
         case s.AddColumns(type=type):
             return f"ALTER {type.upper()} … ADD COLUMN", f"DROP the {type} and create it again."
         case s.CreateType() | s.DropType():
             return "CREATE TYPE" if isinstance(statement, s.CreateType) else "DROP TYPE", "Write the type in each statement."
-        case s.AssertTopic() | s.AssertSchema():
-            return "ASSERT TOPIC" if isinstance(statement, s.AssertTopic) else "ASSERT SCHEMA", "SHOW TOPICS lists the topics."
         case s.RunScript():
             return "RUN SCRIPT", "Use \\i in psql."
         case s.SetProperty(system=True):
             return "ALTER SYSTEM", "Use SET in each session."
         case s.ListItems(what=what) if LISTED.get(what, "Use Kafka Connect."):
             return f"SHOW {what.upper()}", LISTED.get(what, "Use Kafka Connect.")
-        case s.ListItems(what=what, extended=True):
-            return f"SHOW {what.upper()} EXTENDED", "Use DESCRIBE name EXTENDED."
-        case s.DropItem(delete_topic=True):
-            return "DELETE TOPIC", "Delete the topic in Kafka."
+        case s.ListItems(what="topics", extended=True):
+            return "SHOW TOPICS EXTENDED", "Use SHOW TOPICS."
         case s.PushQuery(query=query) if query.emit == "final":
             return "EMIT FINAL", "Use EMIT CHANGES."
-        case s.DescribeItem(extended=True):
-            return "DESCRIBE EXTENDED", "Use DESCRIBE, and SHOW SOURCES or SHOW SINKS for the number of messages."
     return None
 
 

@@ -60,6 +60,7 @@ from tailgate.sql.statements.kafka_statements import (
     ValidateConnection,
 )
 from tailgate.sql.statements.ksqldb_statements import (
+    AssertKafka,
     ControlQueries,
     CreateKsqldbItem,
     FollowKsqldb,
@@ -162,6 +163,7 @@ __all__ = [
     "AlterSchema",
     "AlterSecret",
     "AlterTable",
+    "AssertKafka",
     "Assignment",
     "AtLeast",
     "Avro",

@@ -225,13 +225,14 @@ ObjectKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """DROP kind [CONCURRENTLY] [IF EXISTS] name, … [CASCADE | RESTRICT]."""
+    """DROP kind [CONCURRENTLY] [IF EXISTS] name, … [CASCADE | RESTRICT], or of ksqlDB's items [DELETE TOPIC]."""
 
     kind: ObjectKind | Literal["stream"]
     names: tuple[Name, ...]
     if_exists: bool = False
     cascade: bool = False
     concurrently: bool = False
+    delete_topic: bool = False
 
 
 @dataclass(frozen=True, slots=True)

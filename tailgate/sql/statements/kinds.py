@@ -327,6 +327,7 @@ TABLE: tuple[Kind, ...] = (
     # ksqlDB, with its own grammar (`sql.ksqldb`)
     Kind(ksqldb.CreateKsqldbItem, {}, CATALOG, _new),
     Kind(ksqldb.ControlQueries, {}, CATALOG, lambda t: (OwnQuery(t.query),)),
+    Kind(ksqldb.AssertKafka, {}, CATALOG, lambda t: (BeSuperuser(),)),
     Kind(ksqldb.FollowKsqldb, {}, QUERY, rows=True),
     Kind(ksqldb.PullKsqldb, {}, QUERY, rows=True),
     Kind(ksqldb.InsertMessage, {}, CATALOG, _owner, tag="INSERT 0 1"),

@@ -11,6 +11,7 @@ from tailgate.sql.ksqldb import statements as k
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.statements.definitions import Drop
 from tailgate.sql.statements.ksqldb_statements import (
+    AssertKafka,
     ControlQueries,
     CreateKsqldbItem,
     FollowKsqldb,
@@ -22,7 +23,7 @@ from tailgate.sql.statements.queries import Explain, QueryId, Show
 from tailgate.sql.statements.session_statements import Set
 
 Parsed: TypeAlias = (
-    CreateKsqldbItem | ControlQueries | FollowKsqldb | PullKsqldb | InsertMessage | InsertStream | Drop | Explain | Show | Set
+    CreateKsqldbItem | ControlQueries | FollowKsqldb | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Drop | Explain | Show | Set
 )
 
 
@@ -39,18 +40,26 @@ def parse(text: str) -> Parsed:
             return InsertStream(Name(name, position=statement.position), statement)
         case k.ControlQuery(action=action, query=query):
             return ControlQueries(action, None if query is None else ksqldb_name(query))
+        case k.AssertTopic() | k.AssertSchema():
+            return AssertKafka(statement)
         case k.ExplainQuery(query=query):
             return Explain(QueryId(ksqldb_name(query)))
         case k.PushQuery(query=select):
             return FollowKsqldb(statement) if select.emit else PullKsqldb(statement)
         case k.DropItem(type=item_type, name=name):
-            return Drop(item_type, (Name(name, position=statement.position),), statement.if_exists)
+            return Drop(item_type, (Name(name, position=statement.position),), statement.if_exists, delete_topic=statement.delete_topic)
         case k.SetProperty(name=name, value=value):
             return Set(name.lower(), () if value is None else (value.lower(),))
+        case (
+            k.ListItems(what="streams" | "tables" as what, extended=True) | k.DescribeItem(kind="streams" | "tables" as what, extended=True)
+        ):
+            return Show(f"describe {what} extended")
+        case k.DescribeItem(kind="streams" | "tables" as what):
+            return Show(f"describe {what}")
         case k.ListItems(what=what):
             return Show(f"ksqldb {what}" if what in ("tables", "functions") else what)
         case k.DescribeItem(name=name, kind="function"):
             return Show("describe function", setting=name)
         case k.DescribeItem(name=name):
-            return Show("describe", Name(name, position=statement.position))
+            return Show("describe extended" if statement.extended else "describe", Name(name, position=statement.position))
     raise FeatureNotSupported(f"{type(statement).__name__} is not supported")

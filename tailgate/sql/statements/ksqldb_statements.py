@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tailgate.lake.catalog.names import Name
-from tailgate.sql.ksqldb.statements import CreateAs, CreateItem, InsertQuery, InsertValues, PushQuery
+from tailgate.sql.ksqldb.statements import AssertSchema, AssertTopic, CreateAs, CreateItem, InsertQuery, InsertValues, PushQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,13 @@ class ControlQueries:
 
     action: Literal["terminate", "pause", "resume"]
     query: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AssertKafka:
+    """ASSERT TOPIC, ASSERT SCHEMA."""
+
+    statement: AssertTopic | AssertSchema
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from tailgate.sql.statements.kafka_statements import (
     ValidateConnection,
 )
 from tailgate.sql.statements.ksqldb_statements import (
+    AssertKafka,
     ControlQueries,
     CreateKsqldbItem,
     FollowKsqldb,
@@ -105,5 +106,5 @@ Statement: TypeAlias = (
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb
-    | PullKsqldb | InsertMessage | InsertStream | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
+    | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
 )  # fmt: skip

@@ -36,11 +36,12 @@ STREAMS = """\
 DESCRIBED = """\
 Name                 : AVERAGES
  Field   | Type
------------------------------------------
- SENSOR  | VARCHAR(STRING) (primary key)
+------------------------------------------
+ SENSOR  | VARCHAR(STRING)  (primary key)
  AVERAGE | DOUBLE
  N       | BIGINT
------------------------------------------
+------------------------------------------
+For runtime statistics and query details run: DESCRIBE <Stream,Table> EXTENDED;
 """
 
 

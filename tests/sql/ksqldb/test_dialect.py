@@ -118,8 +118,6 @@ def test_properties() -> None:
         ("CREATE OR REPLACE TABLE t AS SELECT * FROM s", "CREATE OR REPLACE TABLE"),
         ("CREATE SOURCE CONNECTOR c WITH ('a' = 'b')", "CREATE SOURCE CONNECTOR"),
         ("CREATE TYPE a AS STRUCT<b INT>", "CREATE TYPE"),
-        ("ASSERT NOT EXISTS TOPIC t TIMEOUT 3 SECONDS", "ASSERT TOPIC"),
-        ("ASSERT SCHEMA SUBJECT 't-value' ID 3", "ASSERT SCHEMA"),
         ("DEFINE a = 'b'", "DEFINE"),
         ("UNDEFINE a", "UNDEFINE"),
         ("RUN SCRIPT 'f.sql'", "RUN SCRIPT"),

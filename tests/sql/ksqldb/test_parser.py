@@ -176,7 +176,7 @@ STAR = (SelectItem(None),)
         ("DESCRIBE STREAMS EXTENDED", DescribeItem("", "streams", extended=True)),
         ("TERMINATE ALL", ControlQuery("terminate", None)),
         ("PAUSE CSAS_S_1", ControlQuery("pause", "csas_s_1")),
-        ("ASSERT NOT EXISTS TOPIC t WITH (partitions=1) TIMEOUT 3 SECONDS", AssertTopic("t", (("PARTITIONS", 1),), True, 3000)),
+        ("ASSERT NOT EXISTS TOPIC t WITH (partitions=1) TIMEOUT 3 SECONDS", AssertTopic("T", (("PARTITIONS", 1),), True, 3000)),
         ("ASSERT SCHEMA SUBJECT 't-value' ID 3", AssertSchema("t-value", 3)),
         (
             "CREATE SOURCE CONNECTOR c WITH ('Connector.Class' = 'x', 'tasks.max' = 1)",

@@ -81,6 +81,16 @@ class Registry:
         access = self._vault.opened(settings)
         return self._avro(url, f"schema {id}", self._get(url, f"schemas/ids/{id}", f"schema {id}", access), access)
 
+    def has(self, url: str, subject: str | None, id: int | None, settings: Settings = ()) -> bool:
+        """Returns whether a subject exists, or a schema with this id, under the subject if it is given. Raises 08006."""
+        access = self._vault.opened(settings)
+        if id is None:
+            return subject is None or self._version(url, subject, "latest", access) is not None
+        if subject is None:
+            return self._get(url, f"schemas/ids/{id}", f"schema {id}", access) is not None
+        subjects: Any = self._get(url, f"schemas/ids/{id}/subjects", f"schema {id}", access)
+        return subject in (subjects or ())
+
     def _avro(self, url: str, what: str, schema: dict[str, Any] | None, access: Mapping[str, str]) -> str | None:
         schemas = self._schemas(url, what, "AVRO", schema, access)
         return None if schemas is None else schemas[0] if len(schemas) == 1 else avro.written(avro.parse(*schemas))

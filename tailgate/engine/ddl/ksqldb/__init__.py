@@ -7,6 +7,7 @@ from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
 from tailgate.engine.ddl.ksqldb.inserts import inserting_sink, inserting_view
 from tailgate.engine.ddl.ksqldb.items import SinkTopic, declared_source, derived_sink, derived_view, topic_of, topic_of_sink
 from tailgate.engine.ddl.ksqldb.messages import message_of
+from tailgate.engine.ddl.ksqldb.own_topics import check_unused
 from tailgate.engine.ddl.ksqldb.partitions import check_partitions
 from tailgate.engine.ddl.ksqldb.queries import controlled, paused, query_view, stopped
 
@@ -14,6 +15,7 @@ __all__ = [
     "Endpoints",
     "SinkTopic",
     "check_partitions",
+    "check_unused",
     "controlled",
     "declared_source",
     "derived_sink",

@@ -11,12 +11,25 @@ from tailgate.engine.ddl.ksqldb.serdes import Part, schema_of
 from tailgate.formats.registry import request_body
 from tailgate.lake.catalog import Catalog, Item, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
+from tailgate.lake.errors import ObjectInUse, WrongObjectType
+from tailgate.sql.ksqldb.names import ksqldb_name
 
 
 def of_topic(topic: str, catalog: Catalog) -> list[tuple[Item, KsqldbItem]]:
     """Returns the streams and tables over a topic, those that queries write first."""
     items = [(item, ksqldb) for item in catalog.items.values() if (ksqldb := ksqldb_of(item)) is not None]
     return sorted(((i, k) for i, k in items if k.topic == topic and not k.into), key=lambda pair: not pair[1].query)
+
+
+def check_unused(item: Item, catalog: Catalog) -> str:
+    """Returns the topic of a stream or table that is dropped with it. Raises 42809 without one, 55006 if others use it."""
+    ksqldb = ksqldb_of(item)
+    if ksqldb is None:
+        raise WrongObjectType(f'"{item.name}" is not a stream or table of ksqlDB')
+    others = sorted(ksqldb_name(other.name) for other, _ in of_topic(ksqldb.topic, catalog) if other.id != item.id)
+    if others:
+        raise ObjectInUse(f"Refusing to delete topic. Found other data sources ({', '.join(others)}) using topic {ksqldb.topic}")
+    return ksqldb.topic
 
 
 def written_schema(part: Part, topic: str, catalog: Catalog) -> RegisteredSchema | None:

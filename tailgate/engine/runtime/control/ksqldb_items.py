@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from time import monotonic, sleep
 
 from tailgate.engine.ddl import ksqldb as ddl
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
@@ -16,11 +18,24 @@ from tailgate.formats import registry
 from tailgate.lake.catalog import Catalog, Change, Item, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.readers import holds
 from tailgate.sql.ksqldb.statements import CreateItem, InsertValues
-from tailgate.sql.statements import CreateKsqldbItem, InsertStream
+from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertStream
 
 NO_ACCESS: Mapping[str, str] = {}
 SCHEMA_IDS_MAX = 1000  # ids of schemas that INSERT has registered
+ENDED_S = 5.0  # longest wait for the sink of a dropped item, which ends within ms while the sinks process runs
+ENDED_LOOK_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedTopic:
+    """A topic to delete, and the ids of the sinks that wrote it."""
+
+    brokers: str
+    name: str
+    access: Mapping[str, str]
+    sinks: tuple[int, ...]
 
 
 class KsqldbItems:
@@ -84,6 +99,33 @@ class KsqldbItems:
                 with suppress(TailgateError):
                     producing.delete_topic(self._endpoints.brokers(), topic.name, NO_ACCESS)
             raise
+
+    def dropped_topics(self, statement: Drop, catalog: Catalog) -> list[DroppedTopic]:
+        """Returns the topics that DROP … DELETE TOPIC deletes after the items. Raises 55006 for one that other items use."""
+        found = [item for name in statement.names if statement.delete_topic and (item := catalog.find(name)) is not None]
+        topics = []
+        for item in found:
+            topic = ddl.check_unused(item, catalog)
+            brokers, _, access = (
+                self._engine.place(item) if isinstance(item, Source) else (self._endpoints.brokers(), topic, dict(NO_ACCESS))
+            )
+            sinks = tuple(i.id for i in catalog.each(Sink) if i.of_view and item.id in i.depends)
+            topics.append(DroppedTopic(brokers, topic, access, sinks))
+        return topics
+
+    def delete(self, topics: list[DroppedTopic]) -> list[str]:
+        """Deletes topics when the sinks that wrote them have ended. Returns the messages of failures."""
+        failures = []
+        for topic in topics:
+            deadline = monotonic() + ENDED_S
+            paths = [self._engine.lake.path / "readers" / holds.sink(id) for id in topic.sinks]
+            while any(path.exists() for path in paths) and monotonic() < deadline:
+                sleep(ENDED_LOOK_S)
+            try:
+                producing.delete_topic(topic.brokers, topic.name, topic.access)
+            except TailgateError as error:
+                failures.append(error.message)
+        return failures
 
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:
         """Writes the message of INSERT INTO … VALUES. Returns when the broker has it."""

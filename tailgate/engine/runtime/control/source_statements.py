@@ -33,10 +33,10 @@ Place = tuple[str, str, dict[str, str]]  # result of Engine.place: brokers, topi
 
 
 class Attending:
-    """Executes these statements. Holds the installation's lock while the catalog changes."""
+    """Executes these statements. Holds the installation's lock while the catalog changes. `kafka`: the brokers of ksqlDB's statements."""
 
-    def __init__(self, installation: Installation) -> None:
-        self._installation, self._engine = installation, installation.engine
+    def __init__(self, installation: Installation, kafka: str = "") -> None:
+        self._installation, self._engine, self._kafka = installation, installation.engine, kafka
 
     # ---- pause and resume ------------------------------------------------------------------------
 
@@ -149,10 +149,11 @@ class Attending:
         return [_line(r) for r in (records[:limit] if statement.beginning else records[-limit:] if limit else [])]
 
     def _brokers(self) -> list[tuple[str, dict[str, str]]]:
-        """Returns all brokers of sources, sinks and connections, each with client settings."""
+        """Returns all brokers of sources, sinks, connections and ksqlDB's statements, each with client settings."""
         items = sorted(self._engine.catalog.items.values(), key=lambda i: i.id)
         items_by_brokers = {i.brokers: i for i in items if isinstance(i, Source | Sink | Connection) and i.brokers}
-        return [self._reached(items_by_brokers[brokers]) for brokers in sorted(items_by_brokers)]
+        reached = [self._reached(items_by_brokers[brokers]) for brokers in sorted(items_by_brokers)]
+        return reached if not self._kafka or self._kafka in items_by_brokers else [*reached, (self._kafka, {})]
 
     def _reached(self, item: Source | Sink | Connection) -> tuple[str, dict[str, str]]:
         """Returns the brokers of an item and its client settings, with secrets decrypted."""

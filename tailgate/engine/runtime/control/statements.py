@@ -28,6 +28,7 @@ from tailgate.engine.runtime.control.ksqldb_queries import KsqldbQueries
 from tailgate.engine.runtime.control.new_items import Creation, NewItems
 from tailgate.engine.runtime.control.source_statements import Attending
 from tailgate.engine.runtime.control.turns import check_canceled, turn
+from tailgate.engine.runtime.kafka.assertions import Assertions
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats.events.schemas import Part
 from tailgate.lake.catalog import Change, Connection, Item, MaterializedView, Sink, Table
@@ -37,9 +38,11 @@ from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import arrow_schema
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
+from tailgate.sql.ksqldb.statements import AssertTopic
 from tailgate.sql.statements import (
     AlterSecret,
     AlterTable,
+    AssertKafka,
     ControlQueries,
     CreateAlert,
     CreateConnection,
@@ -56,6 +59,7 @@ from tailgate.sql.statements import (
     CreateTable,
     CreateView,
     DeleteDeadLetters,
+    Drop,
     Explain,
     InsertMessage,
     InsertStream,
@@ -84,10 +88,11 @@ class Statements:
 
     def __init__(self, engine: Engine, installation: Installation, endpoints: Endpoints = NO_ENDPOINTS) -> None:
         self._engine, self._installation = engine, installation
-        self._attending = Attending(installation)
+        self._attending = Attending(installation, endpoints.kafka)
         self._registry = ddl.Registry(engine.vault)
         self._ksqldb = KsqldbItems(engine, endpoints, self._registry)
         self._queries = KsqldbQueries(installation)
+        self._assertions = Assertions(endpoints, self._registry)
         self._new_items = NewItems(engine, self._registry, self._ksqldb)
         self.planning = Planning(engine, self._new_items)
 
@@ -107,6 +112,9 @@ class Statements:
             case InsertMessage():
                 self._ksqldb.insert(statement.statement, self._engine.catalog.with_resolution(names))
                 return self._answer("INSERT 0 1")
+            case AssertKafka():
+                self._assertions.check(statement.statement, lambda: check_canceled(client))
+                return self._answer(f"ASSERT {'TOPIC' if isinstance(statement.statement, AssertTopic) else 'SCHEMA'}")
             case ControlQueries():
                 self._queries.control(statement, owner_id(settings.get("role"), self._engine.catalog), names, client)
                 return self._answer(statement.action.upper())
@@ -223,13 +231,16 @@ class Statements:
     def _change(self, statement: Changing, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Runs a statement that creates an index, a sequence, a schema or a role, or drops or alters objects."""
         with turn(self._installation, client):
-            planned = self.planning.plan(statement, text, self._engine.catalog.with_resolution(names), creator)
+            catalog = self._engine.catalog.with_resolution(names)
+            topics = self._ksqldb.dropped_topics(statement, catalog) if isinstance(statement, Drop) else []
+            planned = self.planning.plan(statement, text, catalog, creator)
             if isinstance(statement, CreateSequence) and planned.change != Change():
                 self._engine.change(planned.change)
             elif planned.change != Change():
                 self._installation.install(planned.change)
                 self._installation.settle()  # a filled view may have waited for a view that is dropped now
-        return self._answer(planned.tag, *planned.notices)
+        failures = self._ksqldb.delete(topics)
+        return self._answer(planned.tag, *planned.notices, *({**notice(line), "severity": "WARNING"} for line in failures))
 
     # ---- explaining ------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ class Status:
         self._installation, self._engine = installation, installation.engine
         self._asking = threading.Lock()  # held by the request that waits for the JVM
         self._errors: dict[int, str] = {}  # the last error of each source
-        # when the records of a source were counted, and how many there were
+        # when the records of a source or sink were counted, and how many there were
         self._counted: dict[int, tuple[float, int]] = {}
 
     def __call__(self) -> Answer:
@@ -85,13 +85,17 @@ class Status:
         state = "paused" if item.paused else "failed" if stall and stall.lasting else "stalled" if stall else "running"
         if stall is not None:
             self._errors[item.id] = stall.error
-        now, records = time.monotonic(), counts.get("records", 0)
-        before = self._counted.setdefault(item.id, (now, records))
-        if now - before[0] > RATE_S:
-            self._counted[item.id] = (now, records)
-        rate = (records - before[1]) / (now - before[0]) if now > before[0] else 0.0
-        more = {"lag": behind, "per_second": round(rate, 1), "last_error": self._errors.get(item.id)}
+        rate = self._rate(item.id, counts.get("records", 0))
+        more = {"lag": behind, "per_second": rate, "last_error": self._errors.get(item.id)}
         return {"status": state, "error": stall.error if stall else None, "records": 0, "dead_letters": 0, "bytes": 0, **counts, **more}
+
+    def _rate(self, id: int, records: int) -> float:
+        """Returns the records per second of an item."""
+        now = time.monotonic()
+        before = self._counted.setdefault(id, (now, records))
+        if now - before[0] > RATE_S:
+            self._counted[id] = (now, records)
+        return round((records - before[1]) / (now - before[0]), 2) if now > before[0] else 0.0
 
     def _view(self, item: MaterializedView) -> Answer:
         """Returns the status of a view; `rows` and `percent` are the progress of its fill."""
@@ -117,4 +121,9 @@ class Status:
             data = json.loads((self._engine.lake.path / "readers" / holds.sink(item.id)).read_bytes())
         except (OSError, ValueError):
             data = {}
-        return {"status": data.get("status", "waiting for tailgate sinks"), "error": data.get("error") or None}
+        figures = {
+            "records": data.get("events", 0),
+            "last_message": data.get("last"),
+            "per_second": self._rate(item.id, data.get("events", 0)),
+        }
+        return {"status": data.get("status", "waiting for tailgate sinks"), "error": data.get("error") or None, **figures}

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from tailgate.gateway.execute import catalog_changes, committing
-from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, caught_up, check_concurrently, define, settings_of, withdrawable
+from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, caught_up, check_alone, define, settings_of, withdrawable
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
@@ -156,7 +156,7 @@ async def _altered(session: Session, text: str, statement: s.AlterTable) -> Tabl
 
 async def create_index(session: Session, bound: Bound, statement: s.CreateIndex, values: Sequence[object]) -> str:
     """Creates an index and returns the command tag. For a unique index of a table, the rows are checked."""
-    check_concurrently(session, statement)
+    check_alone(session, statement)
     relation = session.catalog.find(statement.relation)
     if not statement.unique or not isinstance(relation, Table) or session.naming.is_temporary(relation):
         return await catalog_changes.run(session, bound, statement, values)

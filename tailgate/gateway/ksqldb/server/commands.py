@@ -56,6 +56,16 @@ def command_of(statement: k.KsqldbStatement) -> Command | None:
     return None
 
 
+def assertion(statement: k.KsqldbStatement) -> Document | None:
+    """Returns the entity of ASSERT that has succeeded, without its text; None for another statement."""
+    match statement:
+        case k.AssertTopic(topic=topic, absent=absent):
+            return {"@type": "assert_topic", "topicName": topic, "exists": not absent}
+        case k.AssertSchema(subject=subject, id=id, absent=absent):
+            return {"@type": "assert_schema", "subject": subject, "id": id, "exists": not absent}
+    return None
+
+
 async def entity(command: Command, text: str, tag: str, warnings: Sequence[Document], session: Session) -> Document:
     """Returns the entity of a command that has succeeded. `tag`: its tag, with the log entry at the end."""
     status = {"status": "SUCCESS", "message": command.message}

@@ -1,4 +1,4 @@
-"""POST /query and /query-stream: a pull or push query, whose rows are sent as they arrive. POST /close-query ends a push query.
+"""POST /query and /query-stream: a pull or push query, whose rows are sent as they arrive, or a PRINT. POST /close-query ends a push query.
 
 text ──► one query ──► a session of the gateway, row by row ──► form ──► chunks of about ROWS_BYTES
                                                     ▲ LIMIT, /close-query, disconnection, an error
@@ -20,6 +20,7 @@ from tailgate.gateway.ksqldb.server.http import errors, limits
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, StatementError, of_sql
 from tailgate.gateway.ksqldb.server.http.forms import LIMIT_REACHED, QUERY_COMPLETED, Column, Form
 from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
+from tailgate.gateway.ksqldb.server.printing import print_text, printed
 from tailgate.gateway.ksqldb.server.statements import Parsed, prepare, texts_of
 from tailgate.sql.ksqldb import statements as k
 from tailgate.sql.ksqldb.names import ksqldb_name
@@ -55,6 +56,8 @@ class Queries:
 
     async def run(self, caller: Caller, request: StatementRequest, form: Form) -> AsyncGenerator[bytes, None]:
         """Starts a query and returns the parts of its results. Raises ApiError for a query that does not start."""
+        if (text := print_text(request)) is not None:
+            return await begun(printed(self._sessions, caller, request, text))
         part = one_query(request)
         assert isinstance(part.statement, k.PushQuery)
         if self.running >= limits.STREAMS_MAX:

@@ -33,10 +33,11 @@ PRINT = re.compile(r"\s*print\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A statement of a request: its text, with a semicolon, and its value."""
+    """A statement of a request: its text, with a semicolon, its value, and the variables when it runs, by name in lower case."""
 
     text: str
     statement: k.KsqldbStatement
+    variables: Mapping[str, str]
 
 
 def texts_of(text: str, variables: Mapping[str, str]) -> list[Parsed]:
@@ -63,7 +64,7 @@ def texts_of(text: str, variables: Mapping[str, str]) -> list[Parsed]:
             values.pop(statement.name.lower(), None)
             if statement.value is not None:
                 values[statement.name.lower()] = statement.value
-        statements.append(Parsed(shown, statement))
+        statements.append(Parsed(shown, statement, dict(values)))
     return statements
 
 
@@ -96,11 +97,16 @@ class Statements:
         statement = part.statement
         if isinstance(statement, k.DefineVariable):
             return []
+        if isinstance(statement, k.ListItems) and statement.what == "variables":
+            listed = [{"name": name, "value": value} for name, value in sorted(part.variables.items())]
+            return [{"@type": "variables", "variables": listed, "statementText": part.text, "warnings": []}]
         session.changed |= isinstance(statement, k.SetProperty)
         rows, tag = await session.execute(part.text)
         warnings = [{"message": message} for message in session.notices()]
         if rows:
             return [{**json.loads(json.loads(rows[0][0])), "statementText": part.text, "warnings": warnings}]
+        if (assertion := commands.assertion(statement)) is not None:
+            return [{**assertion, "statementText": part.text, "warnings": warnings}]
         command = commands.command_of(statement)
         if command is None:
             return []

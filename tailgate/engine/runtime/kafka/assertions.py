@@ -1,0 +1,73 @@
+"""ASSERT TOPIC and ASSERT SCHEMA: wait until a topic or a schema exists, or does not exist.
+
+Source: ksqlDB 0.29, documentation, "ASSERT TOPIC", "ASSERT SCHEMA".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic, sleep
+
+from tailgate.engine.ddl.kafka.registry import Registry
+from tailgate.engine.ddl.ksqldb import Endpoints
+from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.lake.errors import InvalidParameterValue, UndefinedObject
+from tailgate.sql.ksqldb.statements import AssertSchema, AssertTopic
+
+TIMEOUT_MS = 1000  # without TIMEOUT
+TIMEOUT_MAX_MS = 600_000  # a statement that waits holds a connection to the engine
+LOOK_S = 0.1  # between two checks
+CONFIGURATIONS = ("PARTITIONS", "REPLICAS")
+
+
+class Assertions:
+    """Executes these statements. Thread safe."""
+
+    def __init__(self, endpoints: Endpoints, registry: Registry) -> None:
+        self._endpoints, self._registry = endpoints, registry
+
+    def check(self, statement: AssertTopic | AssertSchema, check_canceled: Callable[[], None]) -> None:
+        """Waits until the assertion is true. Raises 42704 if it is not true in time, 22023 for an invalid one."""
+        timeout = TIMEOUT_MS if statement.timeout is None else statement.timeout
+        if timeout > TIMEOUT_MAX_MS:
+            raise InvalidParameterValue(f"a TIMEOUT has at most {TIMEOUT_MAX_MS // 1000} seconds")
+        check = self._topic(statement) if isinstance(statement, AssertTopic) else self._schema(statement)
+        deadline = monotonic() + timeout / 1000
+        while (failure := check()) is not None:
+            if monotonic() > deadline:
+                raise UndefinedObject(failure)
+            check_canceled()
+            sleep(LOOK_S)
+
+    def _topic(self, statement: AssertTopic) -> Callable[[], str | None]:
+        """Returns a function that returns why the assertion about a topic is not true, or None."""
+        brokers, topic = self._endpoints.brokers(), statement.topic
+        for name, value in statement.properties:
+            if name not in CONFIGURATIONS or not str(value).isdigit():
+                raise InvalidParameterValue(f"invalid configuration of a topic: {name} = {value}", hint="Use PARTITIONS and REPLICAS.")
+        expected = [(name, int(str(value))) for name, value in statement.properties]
+
+        def check() -> str | None:
+            found = {name: {"PARTITIONS": p, "REPLICAS": r} for name, p, r in kafka.listed(brokers, {})}.get(topic)
+            if statement.absent:
+                return None if found is None else f"Topic {topic} exists"
+            if found is None:
+                return f"Topic {topic} does not exist"
+            others = [f"For config {name}, expected {value} got {found[name]}" for name, value in expected if found[name] != value]
+            return f"Mismatched configuration for topic {topic}: {', '.join(others)}" if others else None
+
+        return check
+
+    def _schema(self, statement: AssertSchema) -> Callable[[], str | None]:
+        """Returns a function that returns why the assertion about a schema is not true, or None."""
+        url, subject, id = self._endpoints.schemas(), statement.subject, statement.id
+        parts = [f"subject name {subject}" if subject is not None else "", f"id {id}" if id is not None else ""]
+        what = f"Schema with {' '.join(filter(None, parts))}"
+
+        def check() -> str | None:
+            exists = self._registry.has(url, subject, id)
+            if exists == (not statement.absent):
+                return None
+            return f"{what} {'exists' if exists else 'does not exist'}"
+
+        return check

@@ -1,0 +1,72 @@
+"""DESCRIBE … EXTENDED: ksqlDB's text, and its measured figures."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+from tailgate.gateway.ksqldb.entities import descriptions
+from tailgate.gateway.ksqldb.figures import Measured
+from tailgate.ksql.entities import entity
+from tailgate.sql.statements import Name, Show, parse
+from tests.engine.ddl.test_ksqldb import AVERAGES, READINGS, declared, derived
+
+TEXT = """\
+Name                 : AVG_READINGS
+Type                 : TABLE
+Timestamp field      : Not set - using <ROWTIME>
+Key format           : KAFKA
+Value format         : JSON
+Kafka topic          : AVG_READINGS (partitions: 3, replication: 2)
+Statement            : CREATE TABLE avg_readings AS SELECT sensor, AVG(reading) AS avg FROM readings GROUP BY sensor EMIT CHANGES;
+
+ Field  | Type                           
+-----------------------------------------
+ SENSOR | VARCHAR(STRING)  (primary key) 
+ AVG    | DOUBLE                         
+-----------------------------------------
+
+Queries that write from this TABLE
+-----------------------------------
+CTAS_AVG_READINGS_0 (RUNNING) : CREATE TABLE avg_readings AS SELECT sensor, AVG(reading) AS avg FROM readings GROUP BY sensor EMIT CHANGES;
+
+For query topology and execution plan please run: EXPLAIN <QueryId>
+
+Local runtime statistics
+------------------------
+messages-per-sec:      4.41   total-messages:       486     last-message: 2022-03-18T14:33:53.989Z
+  failed-messages:         0      last-failed:       n/a
+(Statistics of the local KSQL server interaction with the Kafka topic AVG_READINGS)"""  # noqa: W291
+
+
+def described(what: str, name: str | None, status: dict[str, Any], failed: dict[int, datetime]) -> str:
+    _, _, catalog = derived(AVERAGES, declared(READINGS))
+    measured = Measured(catalog, status, ["AVG_READINGS\t3\t2\t486", "r\t1\t1\t5"], failed)
+    return entity(descriptions(Show(what, None if name is None else Name(name)), catalog, measured, lambda item: True))
+
+
+def test_a_derived_table_has_the_figures_of_its_sink() -> None:
+    sink = {"per_second": 4.41, "records": 486, "last_message": 1647614033989}
+    assert described("describe extended", "avg_readings", {"sinks": {"avg_readings_topic": sink}}, {}) == TEXT
+
+
+def test_a_declared_stream_has_the_figures_of_its_source() -> None:
+    source = {"per_second": 1.0, "records": 5, "bytes": 100, "dead_letters": 2, "last_message": 0}
+    id = declared(READINGS).relation("readings").id
+    text = described("describe extended", "readings", {"sources": {"readings": source}}, {id: datetime(2022, 1, 2, tzinfo=timezone.utc)})
+    assert "Queries that read from this STREAM" in text
+    assert "consumer-total-messages:         5 consumer-total-message-bytes:       100     last-message:       n/a" in text
+    assert "consumer-failed-messages:         2      last-failed: 2022-01-02T00:00:00.000Z" in text
+
+
+def test_all_streams_or_tables() -> None:
+    text = described("describe streams extended", None, {}, {})
+    assert "Name                 : READINGS" in text
+    assert "AVG_READINGS (" not in text
+
+
+def test_spellings() -> None:
+    name = Name("readings")
+    assert parse("DESCRIBE EXTENDED readings") == parse("DESCRIBE readings EXTENDED") == Show("describe extended", name)
+    assert parse("LIST TABLES EXTENDED") == parse("DESCRIBE TABLES EXTENDED") == Show("describe tables extended")
+    assert parse("DESCRIBE STREAMS") == Show("describe streams")
