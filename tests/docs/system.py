@@ -37,14 +37,15 @@ KAFKA, REGISTRY = "kafka:9092", "http://schema-registry:8081"
 
 
 class System:
-    """A running system, as a context manager."""
+    """A running system, as a context manager. `ksqldb`: whether it has ksqlDB's HTTP API."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, ksqldb: bool = False) -> None:
         key = folder / "secret.key"
         key.write_bytes(base64.b64encode(os.urandom(KEY_BYTES)))
         key.chmod(0o600)
         secrets = ("--secret-key-file", str(key))
-        plan = Plan(folder, f"127.0.0.1:{free_port()}", "embedded", "embedded", secrets=secrets, ksqldb=f"127.0.0.1:{free_port()}")
+        http = f"127.0.0.1:{free_port()}" if ksqldb else None
+        plan = Plan(folder, f"127.0.0.1:{free_port()}", "embedded", "embedded", secrets=secrets, ksqldb=http)
         self.supervisor = Supervisor(plan, lambda _: None)
         self.folder = folder
         self._tables: dict[str, Table] = {}

@@ -6,13 +6,13 @@ import json
 import re
 import time
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka.admin import AdminClient
 
 from tailgate.ksql.api import Server
 from tailgate.ksql.session import Session
@@ -70,15 +70,27 @@ def with_command(system: System) -> Client:
 CLIENTS = {"http": over_http, "ksql": with_command}
 
 
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[System, Client]]:
+    """Starts a system without topics, and a client of its HTTP API."""
+    with System(tmp_path, ksqldb=True) as system:
+        yield system, CLIENTS[request.param](system)
+
+
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.kafka
-@pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize("name", ["support_calls", "ratings", "sensors"])
-def test_the_same_statements(system: System, name: str, client: str) -> None:
+def test_the_same_statements(client: tuple[System, Client]) -> None:
     """Each SELECT has the rows that the example shows. A consumer of Kafka gets flat JSON."""
-    _delete_topics(system)
-    page, terminal = EXAMPLES / name / "README.md", system.terminal()
-    run = CLIENTS[client](system)
+    system, run = client
+    for name in ("support_calls", "ratings", "sensors"):
+        _run(system, run, EXAMPLES / name / "README.md")
+    emails = [message["EMAIL"] for message in _messages(system, "UNHAPPY_PLATINUM_CUSTOMERS", 2)]
+    assert emails == ["rbrockherst1@ow.ly", "rblaisdell0@rambler.ru"]
+
+
+def _run(system: System, run: Client, page: Path) -> None:
+    terminal = system.terminal()
     try:
         for part in parts(page.read_text()):
             if not isinstance(part, Example):
@@ -90,12 +102,8 @@ def test_the_same_statements(system: System, name: str, client: str) -> None:
             else:
                 lines = run(_text(part))
                 assert not part.statement.startswith("PRINT") or any("still mean" in line for (line,) in lines)
-        if name == "ratings":
-            emails = [message["EMAIL"] for message in _messages(system, "UNHAPPY_PLATINUM_CUSTOMERS", 2)]
-            assert emails == ["rbrockherst1@ow.ly", "rblaisdell0@rambler.ru"]
     finally:
         terminal.close()
-        system.clear()
 
 
 def _text(part: Example) -> str:
@@ -146,14 +154,3 @@ def _messages(system: System, topic: str, count: int) -> list[dict[str, Any]]:
         return values
     finally:
         consumer.close()
-
-
-def _delete_topics(system: System) -> None:
-    """Deletes the topics that earlier examples have left, when their sinks have ended."""
-    deadline = time.monotonic() + SETTLE_S
-    while any((system.folder / "readers").glob("sink-*")) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    admin = AdminClient({"bootstrap.servers": system.kafka})
-    names = [name for name in admin.list_topics(timeout=30).topics if not name.startswith("_") and "tailgate" not in name]
-    for future in admin.delete_topics(names, operation_timeout=30).values() if names else ():
-        future.result(60)
