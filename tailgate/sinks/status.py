@@ -41,7 +41,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a process has written: the number of messages, and when it wrote the newest one, in ms."""
+    """The number of messages that a process has written, and the time of the newest one, in ms."""
 
     events: int = 0
     last: int | None = None

@@ -74,9 +74,9 @@ def last_failed(items: Sequence[Item], catalog: Catalog, lake: Lake, at: int) ->
     times = {}
     for letters in catalog.each(DeadLetters):
         if letters.depends[0] in sources:
-            found = [row["since"] or row["time"] for row in reading.snapshot(lake, letters.id, at).to_pylist()]
-            if known := [time for time in found if time is not None]:
-                times[letters.depends[0]] = max(known)
+            moments = [row["since"] or row["time"] for row in reading.snapshot(lake, letters.id, at).to_pylist()]
+            if any(moments):
+                times[letters.depends[0]] = max(moment for moment in moments if moment is not None)
     return times
 
 

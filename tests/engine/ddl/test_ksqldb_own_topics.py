@@ -15,7 +15,7 @@ from tests.engine.ddl.test_ksqldb import AVERAGES, READINGS, declared, derived
 
 
 def test_the_schema_that_a_query_writes() -> None:
-    """It has the columns that are not in the key, with ksqlDB's names, and is known before the registry has it."""
+    """A schema has the columns that are not in the key, with ksqlDB's names. The catalog has it before the registry."""
     text = AVERAGES.replace(" AS SELECT", " WITH (value_format = 'avro') AS SELECT")
     _, _, catalog = derived(text, declared(READINGS))
     schema = written_schema("value", "AVG_READINGS", catalog)

@@ -86,10 +86,10 @@ class KsqldbItems:
 
         Raises 22023 if a topic exists with another number of partitions.
         """
-        known, created = self._engine.catalog.items, list[ddl.SinkTopic]()
+        items, created = self._engine.catalog.items, list[ddl.SinkTopic]()
         try:
             for sink in change.put:
-                if isinstance(sink, Sink) and sink.of_view and sink.id not in known and (topic := ddl.topic_of_sink(sink)) is not None:
+                if isinstance(sink, Sink) and sink.of_view and sink.id not in items and (topic := ddl.topic_of_sink(sink)) is not None:
                     brokers = self._endpoints.brokers()
                     if producing.create_topic(brokers, topic.name, topic.partitions, topic.replicas, NO_ACCESS, topic.config):
                         created.append(topic)
@@ -102,9 +102,9 @@ class KsqldbItems:
 
     def dropped_topics(self, statement: Drop, catalog: Catalog) -> list[DroppedTopic]:
         """Returns the topics that DROP … DELETE TOPIC deletes after the items. Raises 55006 for one that other items use."""
-        found = [item for name in statement.names if statement.delete_topic and (item := catalog.find(name)) is not None]
+        items = [item for name in statement.names if statement.delete_topic and (item := catalog.find(name)) is not None]
         topics = []
-        for item in found:
+        for item in items:
             topic = ddl.check_unused(item, catalog)
             brokers, _, access = (
                 self._engine.place(item) if isinstance(item, Source) else (self._endpoints.brokers(), topic, dict(NO_ACCESS))

@@ -48,12 +48,13 @@ class Assertions:
         expected = [(name, int(str(value))) for name, value in statement.properties]
 
         def check() -> str | None:
-            found = {name: {"PARTITIONS": p, "REPLICAS": r} for name, p, r in kafka.listed(brokers, {})}.get(topic)
+            topics = {name: {"PARTITIONS": p, "REPLICAS": r} for name, p, r in kafka.listed(brokers, {})}
+            actual = topics.get(topic)
             if statement.absent:
-                return None if found is None else f"Topic {topic} exists"
-            if found is None:
+                return None if actual is None else f"Topic {topic} exists"
+            if actual is None:
                 return f"Topic {topic} does not exist"
-            others = [f"For config {name}, expected {value} got {found[name]}" for name, value in expected if found[name] != value]
+            others = [f"For config {name}, expected {value} got {actual[name]}" for name, value in expected if actual[name] != value]
             return f"Mismatched configuration for topic {topic}: {', '.join(others)}" if others else None
 
         return check
