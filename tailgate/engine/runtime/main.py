@@ -14,6 +14,8 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from tailgate.engine.ddl.ksqldb import Endpoints
 from tailgate.engine.runtime import standing_by
 from tailgate.engine.runtime.backfill.installation import Installation
@@ -86,15 +88,7 @@ def run(options: Options, jvm: Jvm) -> int:
     logging.getLogger("py4j").setLevel(logging.ERROR)
     endpoint = opened(options.metrics, ENGINE)
     lake = Lake.open(options.data, create=True)
-    place: StandBy | None = None
-    if options.begin in (Begin.STAND_BY, Begin.HAND_OVER):
-        session = spark.start(jvm.scratch, options.parallelism, jvm)
-        place, writer = standing_by.awaited(lake, session, jvm, hand_over=options.begin is Begin.HAND_OVER)
-        _check_parallelism(writer, options.parallelism)
-    else:
-        writer = open_epoch(lake, take_over=options.begin is Begin.TAKE_OVER)
-        _check_parallelism(writer, options.parallelism)
-        session = spark.start(jvm.scratch, options.parallelism, jvm)
+    session, writer, place = _begun(options, lake, jvm)
     engine = Engine(lake, session, writer, options.parallelism, options.vault)
     installation = Installation(engine)
     isolation = Isolation(installation)
@@ -138,6 +132,18 @@ def run(options: Options, jvm: Jvm) -> int:
         control.stop()
         writer.close()
     return 0
+
+
+def _begun(options: Options, lake: Lake, jvm: Jvm) -> tuple[SparkSession, Writer, StandBy | None]:
+    """Starts Spark, and begins an epoch. Returns also the place of an engine that stood by, to be closed once it is announced."""
+    if options.begin in (Begin.STAND_BY, Begin.HAND_OVER):
+        session = spark.start(jvm.scratch, options.parallelism, jvm)
+        place, writer = standing_by.awaited(lake, session, jvm, hand_over=options.begin is Begin.HAND_OVER)
+        _check_parallelism(writer, options.parallelism)
+        return session, writer, place
+    writer = open_epoch(lake, take_over=options.begin is Begin.TAKE_OVER)
+    _check_parallelism(writer, options.parallelism)
+    return spark.start(jvm.scratch, options.parallelism, jvm), writer, None
 
 
 def _check_parallelism(writer: Writer, parallelism: int) -> None:

@@ -24,7 +24,8 @@ from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
-from tailgate.gateway.writes.evaluation import Effect, Evaluation, immediate
+from tailgate.gateway.writes.effects import Effect
+from tailgate.gateway.writes.evaluation import Evaluation, immediate
 from tailgate.gateway.writes.insert_groups import ALL_ALONE, MEMBER_ROWS_MAX, Sent, evaluate
 from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WritePlan

@@ -9,9 +9,8 @@ statement, not after each row, so UPDATE t SET id = id + 1 has no conflict with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import duckdb
@@ -24,7 +23,7 @@ from tailgate.gateway.writes.constraints.keys import all_hashes, existing, moved
 from tailgate.gateway.writes.constraints.references import References
 from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable
 from tailgate.gateway.writes.constraints.violations import Violations, of_row
-from tailgate.gateway.writes.merging import merge
+from tailgate.gateway.writes.effects import Changes, Effect, Hashes, Inserted, joined, merged
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WritePlan
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
@@ -40,47 +39,6 @@ from tailgate.values.codec.style import Style
 
 # returns the values of each call, for this number of rows
 CallEvaluator: TypeAlias = Callable[[tuple[SequenceCall, ...], Sequence[object], int], list[Sequence[object]]]
-
-
-Changes: TypeAlias = Mapping[int, pa.Table]  # by table, net changes with weights as last column
-Hashes: TypeAlias = Mapping[int, np.ndarray]  # by table, of keys
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """The result of evaluating a write.
-
-    - `count`: the number of rows in the command tag
-    - `changes`: of tables
-    - `keys`: of the keys that it read or writes
-    - `reads`: relations that it read as a whole
-    - `returned`: rows of RETURNING
-    - `rules`: those by which it was evaluated
-    - `postponed`: the checks of foreign keys that COMMIT makes, as (id of the table, name of the constraint)
-    """
-
-    count: int = 0
-    changes: Changes = field(default_factory=dict)
-    keys: Hashes = field(default_factory=dict)
-    reads: frozenset[int] = frozenset()
-    returned: pa.Table | None = None
-    rules: RulesByTable = field(default_factory=dict)
-    postponed: frozenset[tuple[int, str]] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Inserted:
-    """The rows of an INSERT: new ones, and those that ON CONFLICT DO UPDATE changes from `old` to `new`. `rows`: all, in order."""
-
-    fresh: pa.Table
-    old: pa.Table
-    new: pa.Table
-    rows: pa.Table
-
-    @staticmethod
-    def of(rows: pa.Table) -> Inserted:
-        """Returns rows that are all new."""
-        return Inserted(rows, rows.slice(0, 0), rows.slice(0, 0), rows)
 
 
 def immediate(reference: Reference) -> bool:
@@ -115,7 +73,7 @@ class Evaluation:
             case ChangePlan():
                 return self.change(write)
             case MergePlan():
-                return merge(self, write)
+                return self.merge(write)
             case TruncatePlan():
                 return self.truncate(write)
 
@@ -355,6 +313,39 @@ class Evaluation:
             if place is not None:
                 raise self.violations.duplicate(rules.table, key, new.slice(place, 1))
 
+    def merge(self, write: MergePlan) -> Effect:
+        """Returns the effect of a MERGE. Raises 21000 if it would change a row twice, and the errors of constraints."""
+        table, rules, width = write.table, write.own, len(write.table.columns)
+        rows = self.query(write.rows)
+        actions = np.array(write.actions)[rows.column(width + 1).to_numpy()]
+
+        def part(*chosen: str) -> pa.Table:
+            return rows.filter(pa.array(np.isin(actions, chosen)))
+
+        def old(part: pa.Table) -> pa.Table:
+            return fitted(part.select(range(width)), table.columns)
+
+        def new(part: pa.Table) -> pa.Table:
+            return fitted(part.select(range(width + 2, 2 * width + 2)), table.columns)
+
+        changed, updated, deleted, inserted = part("update", "delete"), part("update"), part("delete"), part("insert")
+        if self.once(table, changed).num_rows < changed.num_rows:
+            raise CardinalityViolation(
+                "MERGE command cannot affect row a second time",
+                hint="Ensure that not more than one source row matches any one target row.",
+            )
+        before, after, fresh = old(updated), new(updated), new(inserted)
+        self.violations.allowed(rules, after)
+        self.check_unique(rules, rules.keys, fresh, fresh)
+        self.check_moved(rules, before, after, fresh)
+        references = self.references(write.rules)
+        references.update(table, before, after, _copies(updated, width))
+        references.delete(table, old(deleted), _copies(deleted, width))
+        references.insert(table, fresh)
+        references.check()
+        count = int(_copies(changed, width).sum()) + inserted.num_rows
+        return self.effect(count, references, frozenset(write.rows.scans) - {INCOMING}, write.rules)
+
     def truncate(self, write: TruncatePlan) -> Effect:
         """Evaluates a TRUNCATE: removes all rows of the tables."""
         changes, keys = {}, {}
@@ -368,16 +359,10 @@ class Evaluation:
         return Effect(0, changes, keys, frozenset(t.id for t in write.tables), None, write.rules)
 
 
-def merged(*parts: Hashes) -> Hashes:
-    """Returns the hashes of several parts by table."""
-    tables = dict.fromkeys(table for part in parts for table in part)
-    return {table: np.concatenate([part[table] for part in parts if table in part]) for table in tables}
-
-
-def joined(lists: Mapping[int, Sequence[np.ndarray]]) -> Hashes:
-    """Returns the concatenation of the hashes of each table."""
-    return {table: np.concatenate(arrays) for table, arrays in lists.items() if arrays}
-
-
 def named(rows: pa.Table, columns: Sequence[Field]) -> pa.Table:
     return conform(rows, arrow_schema(tuple(columns)))
+
+
+def _copies(rows: pa.Table, width: int) -> np.ndarray:
+    copies: np.ndarray = rows.column(width).to_numpy()
+    return copies.astype(np.int64)

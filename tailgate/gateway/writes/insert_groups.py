@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from tailgate.gateway.resources.concurrency import REQUESTER
 from tailgate.gateway.writes.constraints.keys import all_hashes, existing, repeated
-from tailgate.gateway.writes.evaluation import Effect, Evaluation, Inserted, merged
+from tailgate.gateway.writes.effects import Effect, Inserted, merged
+from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.plans import InsertPlan
 from tailgate.lake.catalog import Item
 

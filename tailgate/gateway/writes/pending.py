@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors.overlay import UncommittedChanges
-from tailgate.gateway.writes.evaluation import Effect
+from tailgate.gateway.writes.effects import Effect
 from tailgate.gateway.writes.plans import WritePlan
 from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.catalog.schemas import is_temporary

@@ -23,7 +23,8 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import altered_rows
 from tailgate.gateway.writes.constraints.rules import Rules
-from tailgate.gateway.writes.evaluation import Effect, Evaluation
+from tailgate.gateway.writes.effects import Effect
+from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.pending import tables_below
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog, Change, Table
