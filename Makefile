@@ -15,8 +15,8 @@ EXTRAS ?= [dev]
 
 BIN := .venv/bin
 FAST := "not long and not clients"
-# Processes that share the tests, a file each: servers and JVMs of one wait while those of the other work.
-JOBS ?= 2
+# Processes that share the tests, a file each, more than cores: a test waits for servers and JVMs a third of its time.
+JOBS ?= 3
 # How long `make test-soak` injects faults.
 SECONDS ?= 3600
 MAVEN := $(MVN) -B -q -Dstyle.color=never $(MAVEN_ARGUMENTS)

@@ -123,6 +123,8 @@ class Grammar(Expressions):
 
     def updates(self) -> str:
         table = self.target()
+        if self.r.random() < 0.2:
+            return f"MERGE INTO {table} AS a USING {self.source()} AS b ON a.n = b.n WHEN MATCHED THEN UPDATE SET name = {self.text()}"
         if self.r.random() < 0.4:
             using = f" USING {self.source()} AS b" if self.r.random() < 0.3 else ""
             return f"DELETE FROM {table} AS a{using} WHERE {self.truth(('a.n',))}{self.returning()}"
@@ -288,6 +290,14 @@ class Grammar(Expressions):
             (1, lambda: f"{self.of('TERMINATE', 'PAUSE', 'RESUME')} {self.of('ALL', 'CTAS_OWN_0', 'CSAS_S0_1')}"),
             (1, lambda: f"{self.of('RETRY', 'DELETE')} DEAD LETTERS OF {self.name()}"),
             (1, lambda: f"ALTER SOURCE {self.name()} {self.of('REFRESH SCHEMA', 'RESUME AT EARLIEST')}"),
+            (0.3, lambda: "ASSERT TOPIC t TIMEOUT 1 SECONDS"),
+        )  # fmt: skip
+
+    def maintenance(self) -> str:
+        name = self.name()
+        return self.of(
+            f"REFRESH MATERIALIZED VIEW {self.of('', 'CONCURRENTLY ')}{name}", f"{self.of('VACUUM', 'ANALYZE')} {name}",
+            f"REINDEX TABLE {name}", f"CLUSTER {name} USING i0", "CHECKPOINT", f"LOCK TABLE {name} IN EXCLUSIVE MODE",
         )  # fmt: skip
 
     def subscriptions(self) -> list[Step] | Step | str:
@@ -370,7 +380,7 @@ WEIGHTS: dict[Callable[[Grammar], object], float] = {
     Grammar.reads: 14, Grammar.parameters: 4, Grammar.looks_up: 3, Grammar.follows: 1, Grammar.cursor: 2, Grammar.prepared: 3,
     Grammar.copies: 3, Grammar.copies_in: 1, Grammar.inserts: 6, Grammar.updates: 4, Grammar.truncates: 0.3, Grammar.shows: 3,
     Grammar.explains: 3, Grammar.catalog: 4, Grammar.settings: 3, Grammar.blocks: 2, Grammar.temporary: 4, Grammar.hidden: 1,
-    Grammar.view: 5,
+    Grammar.view: 5, Grammar.maintenance: 1,
     Grammar.materialized: 3, Grammar.function: 6, Grammar.table: 2, Grammar.kafka: 5, Grammar.subscriptions: 2, Grammar.indexes: 0.7,
     Grammar.changes: 4, Grammar.grants: 5, Grammar.watches: 1, Grammar.several: 2, Grammar.sequences: 2, Grammar.presto: 1.5,
 }  # fmt: skip

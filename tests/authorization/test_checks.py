@@ -19,7 +19,8 @@ import pytest
 from tailgate.engine import ddl
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import catalog_changes as gateway_ddl
-from tailgate.gateway.execute import subscriptions, temporary_relations, time_expressions
+from tailgate.gateway.execute import subscriptions, time_expressions
+from tailgate.gateway.execute.temporary import relations as temporary_relations
 from tailgate.gateway.security import ownership
 from tailgate.gateway.serving.prepared import scans
 from tailgate.gateway.session import access, registry

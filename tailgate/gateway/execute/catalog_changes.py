@@ -13,7 +13,8 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from tailgate.gateway.control import NoticeHandler
-from tailgate.gateway.execute import committing, temporary_relations
+from tailgate.gateway.execute import committing
+from tailgate.gateway.execute.temporary import relations as temporary_relations
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import LongWrite

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
-from tailgate.gateway.execute import catalog_changes, temporary_relations, time_expressions
+from tailgate.gateway.execute import catalog_changes, time_expressions
+from tailgate.gateway.execute.temporary import relations as temporary_relations
 from tailgate.gateway.ksqldb import entities
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.serving.prepared import explained

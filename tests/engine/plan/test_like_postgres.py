@@ -125,7 +125,7 @@ SELECT jsonb_build_object('t', t), to_jsonb(x)::json FROM t
 
 
 def test_json(session: Any, tmp_path: Path, seed: int, server: Any) -> None:
-    server.execute("DROP TABLE IF EXISTS t; CREATE TABLE t (k int, t json, a text[], x float8)")
+    server.execute("DROP TABLE IF EXISTS t; CREATE TEMPORARY TABLE t (k int, t json, a text[], x float8)")
     relation = Relation(JSON_COLUMNS, lambda c: tuple(c.choice(JSON_POOLS[n]) for n in JSON_COLUMNS), server)
     compared(session, tmp_path, relation, JSON_QUERIES, random.Random(seed))
 

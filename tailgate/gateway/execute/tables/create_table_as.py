@@ -9,8 +9,9 @@ from functools import partial
 import pyarrow as pa
 
 from tailgate.gateway.execute import committing
-from tailgate.gateway.execute.tables import changes, temporary_tables
+from tailgate.gateway.execute.tables import changes
 from tailgate.gateway.execute.tables.changes import TableChange
+from tailgate.gateway.execute.temporary import tables as temporary_tables
 from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tailgate.gateway.execute.tables import temporary_tables
+from tailgate.gateway.execute.temporary import tables as temporary_tables
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e

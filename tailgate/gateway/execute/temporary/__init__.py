@@ -1,0 +1,1 @@
+"""Statements that define temporary relations, which the session executes without the engine."""
