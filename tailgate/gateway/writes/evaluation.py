@@ -260,7 +260,7 @@ class Evaluation:
             new = fitted(matches.select(range(width + 1, 2 * width + 1)), table.columns)
             self.violations.allowed(rules, new)
             self.check_moved(rules, old, new, new.slice(0, 0))
-        reads = set(write.rows.scans) - {INCOMING}
+        reads = set(write.reads)
         if table.key is not None and write.pinned and write.rows.scans.count(table.id) == 1:
             reads.discard(table.id)
         returned = None
@@ -344,7 +344,7 @@ class Evaluation:
         references.insert(table, fresh)
         references.check()
         count = int(_copies(changed, width).sum()) + inserted.num_rows
-        return self.effect(count, references, frozenset(write.rows.scans) - {INCOMING}, write.rules)
+        return self.effect(count, references, write.reads, write.rules)
 
     def truncate(self, write: TruncatePlan) -> Effect:
         """Evaluates a TRUNCATE: removes all rows of the tables."""

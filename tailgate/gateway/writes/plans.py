@@ -70,14 +70,11 @@ class InsertPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangePlan:
-    """A rendered `sql.plan.writes.ChangeRows`."""
+class _RowsPlan:
+    """A plan whose rows are matched rows of its table, and what becomes of them."""
 
     table: Table
     rows: Query
-    updates: bool
-    pinned: bool
-    returning: tuple[Field, ...] | None
     parameters: tuple[Type, ...]
     demands: tuple[Demand, ...]
     rules: RulesByTable
@@ -90,6 +87,11 @@ class ChangePlan:
     def own(self) -> Rules:
         """Returns the rules of the table."""
         return self.rules[self.table.id]
+
+    @property
+    def reads(self) -> frozenset[int]:
+        """Returns the relations that its query reads as a whole."""
+        return frozenset(self.rows.scans) - {INCOMING}
 
     @property
     def relations(self) -> frozenset[int]:
@@ -98,29 +100,19 @@ class ChangePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class MergePlan:
+class ChangePlan(_RowsPlan):
+    """A rendered `sql.plan.writes.ChangeRows`."""
+
+    updates: bool
+    pinned: bool
+    returning: tuple[Field, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class MergePlan(_RowsPlan):
     """A rendered `sql.plan.writes.MergeRows`."""
 
-    table: Table
-    rows: Query
     actions: tuple[str, ...]
-    parameters: tuple[Type, ...]
-    demands: tuple[Demand, ...]
-    rules: RulesByTable
-
-    @property
-    def size(self) -> int:
-        return self.rows.size + size(self.rules)
-
-    @property
-    def own(self) -> Rules:
-        """Returns the rules of the table."""
-        return self.rules[self.table.id]
-
-    @property
-    def relations(self) -> frozenset[int]:
-        """Returns all relations that its evaluation reads."""
-        return frozenset(self.rows.scans) | relations(self.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +178,7 @@ def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
             f"{rows.calls[0].name} in UPDATE of a table without a primary key is not supported", hint="Equal rows would get equal values."
         )
     return ChangePlan(
-        write.table, rows, write.updates, write.pinned, write.returning, parameter_types(write.parameters), write.demands, rules
+        write.table, rows, parameter_types(write.parameters), write.demands, rules, write.updates, write.pinned, write.returning
     )
 
 
@@ -195,7 +187,7 @@ def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
     if rows.calls:
         hint = "Use INSERT … ON CONFLICT, or name the column and its value."
         raise FeatureNotSupported(f"{rows.calls[0].name} in MERGE is not supported", hint=hint)
-    return MergePlan(write.table, rows, write.actions, parameter_types(write.parameters), write.demands, rules)
+    return MergePlan(write.table, rows, parameter_types(write.parameters), write.demands, rules, write.actions)
 
 
 def parameter_types(parameters: tuple[Type, ...]) -> tuple[Type, ...]:
