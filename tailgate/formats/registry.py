@@ -92,9 +92,7 @@ def _ask(base: str, access: Mapping[str, str], path: str, body: Mapping[str, Any
     shown = f"{parts.scheme}://{host}{parts.path}".rstrip("/")
     headers = {"Content-Type": CONTENT_TYPE, "Accept": f"{CONTENT_TYPE}, application/json"}
     request = urllib.request.Request(f"{shown}{path}", data=json.dumps(body).encode(), headers=headers, method=method)
-    credentials = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
-    user, password = (access["username"], access.get("password")) if "username" in access else credentials
-    request.headers.update(clients.authorization(user, password))
+    request.headers.update(clients.login(parts, access))
     tls = clients.tls(access) if parts.scheme == "https" else None
     try:
         with clients.opener(tls).open(request, timeout=REQUEST_TIMEOUT.total_seconds()) as answer:

@@ -17,6 +17,7 @@ import os
 import ssl
 import tempfile
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 
@@ -119,6 +120,13 @@ def authorization(username: str | None, password: str | None) -> dict[str, str]:
     if not username:
         return {}
     return {"Authorization": "Basic " + base64.b64encode(f"{username}:{password or ''}".encode()).decode()}
+
+
+def login(parts: urllib.parse.SplitResult, access: Mapping[str, str]) -> dict[str, str]:
+    """Returns the Authorization header for a server: the username of `access`, or that of its URL. No header without one."""
+    if "username" in access:
+        return authorization(access["username"], access.get("password"))
+    return authorization(urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or ""))
 
 
 def tls(options: Mapping[str, str]) -> ssl.SSLContext:

@@ -142,9 +142,7 @@ class Registry:
         base = urllib.parse.urlunsplit((parts.scheme, host + (f":{parts.port}" if parts.port else ""), parts.path.rstrip("/"), "", ""))
         request = urllib.request.Request(f"{base}/{path}")
         request.add_header("Accept", "application/vnd.schemaregistry.v1+json, application/json")
-        credentials = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
-        user, password = (access["username"], access.get("password")) if "username" in access else credentials
-        request.headers.update(clients.authorization(user, password))
+        request.headers.update(clients.login(parts, access))
         tls = clients.tls(access) if parts.scheme == "https" else None
         try:
             with clients.opener(tls).open(request, timeout=ANSWER_TIMEOUT.total_seconds()) as answer:
