@@ -10,7 +10,6 @@ them by the mark and kills them before it starts its own, because they hold port
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import json
 import os
@@ -20,13 +19,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tailgate.embedded.children import ChildFailed
+from tailgate.lake.host.locks import NO_LOCKS
 from tailgate.lake.host.processes import Process
 
 MARK = "TAILGATE_UP"
 GONE_S = 30.0  # a process that waits in the kernel, for example for a slow disk, ends only after that
 GONE_POLL_S = 0.02
 LOCK_WAIT_S = 0.5  # a starting child shares the lock's file until its exec, a moment after fork returns
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)
 
 
 class Claim:
@@ -68,7 +67,7 @@ class Claim:
                     raise ChildFailed(self._in_use_message()) from None
                 time.sleep(GONE_POLL_S)
             except OSError as error:  # a file system without locks: check the process that up.lock names
-                if error.errno not in _NO_LOCKS:
+                if error.errno not in NO_LOCKS:
                     raise
                 holder = self._holder()
                 if holder is not None and holder.lives() and holder.pid != os.getpid():

@@ -19,7 +19,7 @@ from tailgate.lake.host import files
 WAIT_S = 0.3  # a starting child shares all open files until its exec, a moment after fork returns
 POLL_S = 0.01
 
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)  # errors of a file system without locks
 
 
 class NoLocks(OSError):
@@ -70,7 +70,7 @@ class Lock:
                 return False
             except OSError as error:
                 self.release()
-                if error.errno in _NO_LOCKS:
+                if error.errno in NO_LOCKS:
                     raise NoLocks(*error.args) from None
                 raise
             with contextlib.suppress(FileNotFoundError):
@@ -105,7 +105,7 @@ def held(path: Path) -> bool:
     except BlockingIOError:
         return True
     except OSError as error:
-        if error.errno in _NO_LOCKS:
+        if error.errno in NO_LOCKS:
             return False
         raise
     finally:
