@@ -141,6 +141,8 @@ def install(kind: str) -> None:
     """
     source, folder = HERE / kind, CACHE / kind
     shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    if any(source.glob("*.js")):
+        shutil.copy(HERE / "tap.js", folder)  # which their programs import
     made_from = "\n".join(
         f"{path.name} {path.read_bytes()!r}" for path in sorted(source.rglob("*")) if path.suffix not in (".py", ".js") and path.is_file()
     )

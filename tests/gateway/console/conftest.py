@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +13,7 @@ from tailgate.gateway.console.server import ConsoleServer
 from tailgate.gateway.server.server import Server
 from tailgate.gateway.session.gateway import Gateway
 from tests.authorization.world import World
+from tests.gateway.requests import Requests
 
 Events = list[tuple[str, Any]]  # kind and data
 
@@ -27,7 +27,7 @@ def parsed(body: bytes) -> Events:
     return events
 
 
-class Web:
+class Web(Requests):
     """A console."""
 
     def __init__(self, world: World) -> None:
@@ -42,22 +42,6 @@ class Web:
         ((_, port),) = await self.server.listen()
         await self.server.start()
         return port
-
-    def connection(self, method: str, path: str, body: Any = None, **headers: str) -> http.client.HTTPConnection:
-        """Returns a connection on which a request was sent. `_` in the names of headers stands for `-`."""
-        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        connection.request(method, path, data, {name.replace("_", "-"): value for name, value in headers.items()})
-        return connection
-
-    def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """Sends a request and returns status, header fields and body."""
-        connection = self.connection(method, path, body, **headers)
-        try:
-            response = connection.getresponse()
-            return response.status, {k.lower(): v for k, v in response.getheaders()}, response.read()
-        finally:
-            connection.close()
 
     def events(self, sql: str, **headers: str) -> Events:
         """Returns the events of a statement."""

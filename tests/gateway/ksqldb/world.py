@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
 import json
 import threading
 from collections.abc import Sequence
@@ -17,13 +16,14 @@ import uvloop
 from tailgate.gateway.ksqldb.server.main import HttpServer
 from tailgate.gateway.ksqldb.server.options import Options
 from tailgate.lake.types import WEIGHT, arrow_schema
+from tests.gateway.requests import Requests
 from tests.tables.world import World
 
 STREAM = "CREATE STREAM readings (sensor VARCHAR KEY, area VARCHAR, reading INT) WITH (kafka_topic = 'r', value_format = 'json');"
 TABLE = "CREATE TABLE averages AS SELECT sensor, AVG(reading) AS average, COUNT(*) AS n FROM readings GROUP BY sensor EMIT CHANGES;"
 
 
-class Api:
+class Api(Requests):
     """A server of the HTTP API in a thread with its own event loop."""
 
     def __init__(self, world: World, **options: Any) -> None:
@@ -54,22 +54,6 @@ class Api:
         assert not self._thread.is_alive()
 
     # --- requests over HTTP/1.1
-
-    def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """Sends a request and returns status, headers and body. `_` in the names of headers stands for `-`."""
-        connection = self.connection(method, path, body, **headers)
-        try:
-            response = connection.getresponse()
-            return response.status, {k.lower(): v for k, v in response.getheaders()}, response.read()
-        finally:
-            connection.close()
-
-    def connection(self, method: str, path: str, body: Any = None, **headers: str) -> http.client.HTTPConnection:
-        """Returns a connection on which a request was sent. `body`: bytes, or a value for JSON."""
-        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        connection.request(method, path, data, {name.replace("_", "-"): value for name, value in headers.items()})
-        return connection
 
     def ksql(self, text: str, **members: Any) -> list[dict[str, Any]]:
         """Returns the entities of successful statements."""

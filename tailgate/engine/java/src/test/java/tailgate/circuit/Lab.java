@@ -136,7 +136,7 @@ public final class Lab {
     final int partitions;
     String ids = "";
     /** Whether records arrive in the order in which they are passed. */
-    public boolean inOrder;
+    boolean inOrder;
     /** The time of the next tick. */
     public long time;
     public final Map<Integer, Bag> relations = new HashMap<>();
@@ -150,6 +150,13 @@ public final class Lab {
       } catch (java.io.IOException e) {
         throw new java.io.UncheckedIOException(e);
       }
+    }
+
+    /** A circuit whose records arrive in the order in which they are passed. */
+    public static Running ordered(Circuit circuit, int partitions) {
+      Running running = new Running(circuit, partitions);
+      running.inOrder = true;
+      return running;
     }
 
     public Bag relation(int id) { return relations.computeIfAbsent(id, r -> new Bag()); }

@@ -93,12 +93,6 @@ class ArrivalJoinTest {
     return records;
   }
 
-  static Running running(Circuit circuit, int partitions) {
-    Running running = new Running(circuit, partitions);
-    running.inOrder = true;
-    return running;
-  }
-
   static Row[] records(List<Sent> sent) { return sent.stream().map(Sent::record).toArray(Row[]::new); }
 
   @ParameterizedTest
@@ -106,7 +100,7 @@ class ArrivalJoinTest {
   void oneAfterTheOther(int partitions) {
     Random random = new Random(partitions);
     Evaluation expected = new Evaluation();
-    Running r = running(circuit(false), partitions);
+    Running r = Running.ordered(circuit(false), partitions);
     long[] clock = new long[4];
     for (int t = 0; t < 6; t++) {
       List<Sent> sent = some(random, clock);
@@ -125,7 +119,7 @@ class ArrivalJoinTest {
   void liveRowsWaitForTheHistory(int partitions) {
     Random random = new Random(partitions);
     Evaluation expected = new Evaluation();
-    Running r = running(circuit(true), partitions);
+    Running r = Running.ordered(circuit(true), partitions);
     long[] clock = new long[4];
     List<List<Sent>> live = new ArrayList<>();
     for (int t = 0; t < 2; t++) {
@@ -156,7 +150,7 @@ class ArrivalJoinTest {
 
   @Test
   void theOrderWithinAPartitionIsKept() {
-    Running r = running(circuit(false), 1);
+    Running r = Running.ordered(circuit(false), 1);
     // the first record is newer than the others of its partition, so these are as late as it is
     r.tick(records(List.of(new Sent(-1, 0, 10, 1, 100), new Sent(-1, 0, 5, 1, 101), new Sent(0, 0, 7, 1, 200))));
     assertEquals(Bag.of(row(1, 100, 1, 200), row(1, 101, 1, 200)), r.relation(1));

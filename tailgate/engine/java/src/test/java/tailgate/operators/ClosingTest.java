@@ -97,18 +97,12 @@ class ClosingTest {
 
   static Row[] records(List<Sent> sent, String channel) { return sent.stream().map(s -> s.record(channel)).toArray(Row[]::new); }
 
-  static Running running(Circuit circuit, int partitions) {
-    Running running = new Running(circuit, partitions);
-    running.inOrder = true;
-    return running;
-  }
-
   @ParameterizedTest
   @CsvSource({"0, false, 1", "7, false, 3", "0, true, 2", "13, true, 1", "5, true, 3"})
   void oneAfterTheOther(long grace, boolean last, int partitions) {
     Random random = new Random(partitions + grace);
     Evaluation expected = new Evaluation(grace, last);
-    Running r = running(circuit(grace, last, false), partitions);
+    Running r = Running.ordered(circuit(grace, last, false), partitions);
     long[] clock = {100, 100};
     for (int t = 0; t < 6; t++) {
       List<Sent> sent = some(random, clock);
@@ -125,7 +119,7 @@ class ClosingTest {
   void theHistoryComesFirst() {
     Random random = new Random(1);
     Evaluation expected = new Evaluation(5, true);
-    Running r = running(circuit(5, true, true), 2);
+    Running r = Running.ordered(circuit(5, true, true), 2);
     long[] clock = {100, 100};
     List<Sent> history = some(random, clock);
     Arrays.fill(clock, Math.max(clock[0], clock[1]));
@@ -143,7 +137,7 @@ class ClosingTest {
   /** A group is emitted once, and the state has only rows of open windows. */
   @Test
   void windowsAreEmittedOnce() {
-    Running r = running(circuit(5, true, false), 1);
+    Running r = Running.ordered(circuit(5, true, false), 1);
     long most = 0;
     for (int t = 0; t < 40; t++) {
       List<Sent> sent = new ArrayList<>();

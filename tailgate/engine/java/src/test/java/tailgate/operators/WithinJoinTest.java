@@ -137,12 +137,6 @@ class WithinJoinTest {
     return records;
   }
 
-  static Running running(Circuit circuit, int partitions) {
-    Running running = new Running(circuit, partitions);
-    running.inOrder = true;
-    return running;
-  }
-
   static Row[] records(List<Sent> sent) { return sent.stream().map(Sent::record).toArray(Row[]::new); }
 
   @ParameterizedTest
@@ -153,7 +147,7 @@ class WithinJoinTest {
     Join join = new Join(kind, before, after, grace, eager);
     Random random = new Random(partitions + before);
     Evaluation expected = new Evaluation(join);
-    Running r = running(circuit(join, false), partitions);
+    Running r = Running.ordered(circuit(join, false), partitions);
     long[] clock = {100, 100, 100, 100};
     for (int t = 0; t < 6; t++) {
       List<Sent> sent = some(random, clock);
@@ -173,7 +167,7 @@ class WithinJoinTest {
     Join join = new Join("full", 10, 10, 5, false);
     Random random = new Random(7);
     Evaluation expected = new Evaluation(join);
-    Running r = running(circuit(join, false), 1);
+    Running r = Running.ordered(circuit(join, false), 1);
     long[] clock = {100, 100, 100, 100};
     for (int t = 0; t < 3; t++) {
       List<Sent> sent = some(random, clock);
@@ -189,7 +183,7 @@ class WithinJoinTest {
   @ParameterizedTest
   @ValueSource(strings = {"inner", "left", "full"})
   void timeline(String kind) {
-    Running r = running(circuit(new Join(kind, 15_000, 15_000, 5_000, false), false), 1);
+    Running r = Running.ordered(circuit(new Join(kind, 15_000, 15_000, 5_000, false), false), 1);
     Bag expected = new Bag();
     List<Integer> left = new ArrayList<>(), right = new ArrayList<>();
     for (int[] of : new int[][] {{3, 0}, {4, 1}, {5, 0}, {6, 1}, {9, 0}, {10, 1}, {14, 1}, {15, 0}}) {
@@ -218,7 +212,7 @@ class WithinJoinTest {
     Join join = new Join("full", 10, 10, 5, false);
     Random random = new Random(partitions);
     Evaluation expected = new Evaluation(join);
-    Running r = running(circuit(join, true), partitions);
+    Running r = Running.ordered(circuit(join, true), partitions);
     long[] clock = {100, 100, 100, 100};
     List<Sent> history = some(random, clock);
     Arrays.fill(clock, Arrays.stream(clock).max().getAsLong());
@@ -243,7 +237,7 @@ class WithinJoinTest {
   @Test
   void stateIsReleased() {
     Join join = new Join("full", 10, 10, 5, false);
-    Running r = running(circuit(join, false), 1);
+    Running r = Running.ordered(circuit(join, false), 1);
     long most = 0;
     for (int t = 1; t <= 40; t++) {
       List<Sent> sent = new ArrayList<>();
