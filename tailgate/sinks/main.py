@@ -32,7 +32,7 @@ from tailgate.operations.endpoint import Address, opened
 from tailgate.sinks import metrics, status
 from tailgate.sinks.failures import Replaced
 from tailgate.sinks.follower import Follower
-from tailgate.sinks.status import Copy
+from tailgate.sinks.status import Copy, Position
 from tailgate.sinks.worker import Begin, Worker
 
 log = logging.getLogger("tailgate.sinks")
@@ -170,7 +170,7 @@ class Sinks:
             begin = start or self._now()
             if start is None and not item.snapshot:
                 reason = f"{Gone.sqlstate}: the log since the sink's creation is gone"
-                copy.write(begin.n, begin.time, "stopped", reason, claimed=False, filled=True)
+                copy.write(Position(begin.n, begin.time, claimed=False, filled=True, sent=0), "stopped", reason)
                 return
             copy.note(begin.n, begin.time, snapshot=item.snapshot)
         catalog = self._catalog

@@ -1,11 +1,13 @@
 """The lake's copy of a sink's position and status, in readers/sink-<id>. It holds the log, and SHOW SINKS shows it.
 
-    {"n": 17, "time": …, "since": …, "begin": [n, time], "claimed": true, "status": "running", "error": "", "events": 4, "last": …, "at": …}
+    {"n": 17, "time": …, "since": …, "begin": [n, time], "claimed": true, "sent": 16,
+     "status": "running", "error": "", "events": 4, "last": …, "at": …}
 
 - `n`: entries after it are kept.
 - `since`: the time of the snapshot, whose rows stay readable until the snapshot is written.
 - `begin`: the entry of CREATE SINK, and its time.
 - `claimed`: whether Kafka has a progress record.
+- `sent`: the last entry with events that Kafka has acknowledged. From there to `n` the sink has no events.
 - `status`: running, retrying or stopped, with the `error`.
 - `events`: the messages that this process has written, and `last`, when it wrote the newest one, in ms, or null.
 - `at`: when this was written, in ms.
@@ -31,12 +33,13 @@ PREFIX = "sink-"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A sink's position according to its copy. `filled`: the snapshot is complete, or there is none."""
+    """A sink's position in its copy. `filled`: the snapshot is complete, or there is none. `sent`: 0 in a copy of an earlier version."""
 
     n: int
     time: int
     claimed: bool
     filled: bool
+    sent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +87,16 @@ class Copy:
     def position(self) -> Position | None:
         """Returns the position, or None before the first `note` or `write`. The engine's own hold at CREATE SINK does not count."""
         data = self._read()
-        return Position(data["n"], data["time"], data["claimed"], "since" not in data) if "claimed" in data else None
+        if "claimed" not in data:
+            return None
+        return Position(data["n"], data["time"], data["claimed"], "since" not in data, data.get("sent", 0))
 
-    def write(self, n: int, time: int, status: Status, error: str, *, claimed: bool, filled: bool, figures: Figures = NO_FIGURES) -> None:
+    def write(self, position: Position, status: Status, error: str, figures: Figures = NO_FIGURES) -> None:
         """Writes position, status and figures. The hold for the snapshot ends when it is `filled`."""
-        data = {**self._read(), "n": n, "time": time, "since": time, "claimed": claimed, "status": status, "error": error}
+        data = {**self._read(), "n": position.n, "time": position.time, "since": position.time}
+        data |= {"claimed": position.claimed, "sent": position.sent, "status": status, "error": error}
         data |= {"events": figures.events, "last": figures.last}
-        if filled:
+        if position.filled:
             del data["since"]
         self._write(data)
 

@@ -43,7 +43,7 @@ from tailgate.sinks.progress import Progress, topic
 from tailgate.sinks.reading import Reader, Step
 from tailgate.sinks.session import Session
 from tailgate.sinks.settings import Opened, Settings, settings
-from tailgate.sinks.status import Copy, Figures, Status
+from tailgate.sinks.status import Copy, Figures, Position, Status
 from tailgate.sql.ksqldb.queries.scopes import value_positions
 
 log = logging.getLogger("tailgate.sinks")
@@ -91,6 +91,7 @@ class Worker(threading.Thread):
         n, reached = (begin.n, begin.time) if copy is None else (copy.n, copy.time)
         self._position = Progress(n, reached, 0, copy is not None and copy.filled, instance)
         self._claimed = copy is not None and copy.claimed  # whether Kafka has a progress record of this sink
+        self._sent = 0 if copy is None else copy.sent  # the last entry with events that Kafka has acknowledged
         self._failing = False  # whether writing fails at present
         self._reported: tuple[Status, str, bool, int] | None = None
         self._reported_at = 0.0
@@ -243,9 +244,12 @@ class Worker(threading.Thread):
                     hint="Drop the sink and create it again.",
                 )
             progress = Progress(self._begin.n, self._begin.time, 0, not chosen.snapshot, self._instance)
-        elif progress.filled and copy is not None and copy.n > progress.n:
+        sent = progress.n
+        # A broker that stops may forget a transaction that it has acknowledged: then the copy has events that Kafka has not.
+        if session.progress is not None and progress.filled and copy is not None and copy.n > progress.n >= copy.sent:
             progress = replace(progress, n=copy.n, time=copy.time)
         self._check_history(progress)
+        self._sent = sent
         self._position = replace(progress, instance=self._instance)
         session.commit([], self._position)
         crash.point("sink.claimed")
@@ -332,7 +336,7 @@ class Worker(threading.Thread):
         self.events += len(events)
         self._last_event = time.time_ns() // 1_000_000 if events else self._last_event
         crash.point("sink.committed")
-        self._position = reached
+        self._position, self._sent = reached, reached.n
         self._report("running", "")
 
     def _behind(self) -> bool:
@@ -353,7 +357,7 @@ class Worker(threading.Thread):
         crash.point("sink.copy")
         try:
             figures = Figures(self.events, self._last_event)
-            self._copy.write(position.n, position.time, status, error, claimed=self._claimed, filled=position.filled, figures=figures)
+            self._copy.write(Position(position.n, position.time, self._claimed, position.filled, self._sent), status, error, figures)
         except OSError as failure:  # the position in Kafka is decisive; the older copy holds more of the log, not less
             if self._reported is not None:
                 log.warning("the status of sink %s cannot be written: %s", self.item.name, failure)
