@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sequence, Table, View
 from tailgate.lake.catalog.codec import decode, decode_change, encode, encode_change, encode_item
@@ -26,6 +26,9 @@ from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import DuplicateSchema, SerializationFailure
 
 FIRST_ID = 1 << 26  # of the objects that a block creates; other ids are below it
+
+# of sequences, as (id, series) → (position, called): ALTER SEQUENCE begins a new series
+SequencePositions: TypeAlias = dict[tuple[int, int], tuple[int, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +76,10 @@ class Uncommitted:
             {**roles, **self.roles},
         )
 
-    def moved(self, sequences: Iterable[Sequence]) -> Uncommitted:
-        """Returns the changes with the positions of these sequences, which the block has created."""
-        positions = {sequence.id: sequence for sequence in sequences}
-
-        def at(item: Item) -> Item:
-            if not isinstance(item, Sequence) or item.id not in positions:
-                return item
-            return replace(item, position=positions[item.id].position, called=positions[item.id].called)
-
-        return replace(self, change=replace(self.change, put=tuple(map(at, self.change.put))))
+    def moved(self, positions: SequencePositions) -> Uncommitted:
+        """Returns the changes with the positions of the sequences that the block has created or altered."""
+        put = tuple(positioned(item, positions) if isinstance(item, Sequence) else item for item in self.change.put)
+        return replace(self, change=replace(self.change, put=put))
 
     def check(self, catalog: Catalog) -> None:
         """Raises 40001 if another transaction has changed a definition that the block relies on, 42P07 or 42P06 if a name was taken."""
@@ -167,6 +164,12 @@ class Uncommitted:
 def is_local(id: int) -> bool:
     """Returns whether a block has created the object and has not committed it."""
     return FIRST_ID <= id < 1 << 28
+
+
+def positioned(sequence: Sequence, positions: SequencePositions) -> Sequence:
+    """Returns the sequence at its position, if it has one."""
+    position, called = positions.get((sequence.id, sequence.series), (sequence.position, sequence.called))
+    return replace(sequence, position=position, called=called)
 
 
 def referenced(item: Item) -> tuple[int, ...]:

@@ -115,7 +115,6 @@ REFUSED = (
     "CREATE ENDPOINT e GET '/e' AS SELECT nextval('s')",
     "CREATE FUNCTION f() RETURNS bigint LANGUAGE SQL AS 'SELECT nextval(''s'')'",
     "CREATE TEMPORARY SEQUENCE other",
-    "ALTER SEQUENCE s RESTART",
 )
 
 
@@ -138,14 +137,41 @@ def test_calls_that_cannot_be_counted_are_refused(world: World) -> None:
         assert sql.execute("SELECT nextval('s')").fetchone() == (2,)
 
 
-def test_restart_identity_is_refused(world: World) -> None:
-    with psycopg.connect(world.dsn, autocommit=True) as sql:
+def test_truncate_restarts_identity_in_one_entry(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as sql, psycopg.connect(world.dsn, autocommit=True) as other:
         sql.execute("CREATE TABLE t (id serial, n int)")
-        sql.execute("CREATE TABLE plain (n int)")
-        sql.execute("TRUNCATE plain RESTART IDENTITY")
-        sql.execute("TRUNCATE t CONTINUE IDENTITY")
-        with pytest.raises(psycopg.errors.FeatureNotSupported, match="RESTART IDENTITY"):
-            sql.execute("TRUNCATE t RESTART IDENTITY")
+        sql.execute("INSERT INTO t (n) VALUES (1), (2)")
+        newest = world.engine.writer.newest.n
+        sql.execute("TRUNCATE t RESTART IDENTITY")
+        assert world.engine.writer.newest.n == newest + 1
+        assert other.execute("INSERT INTO t (n) VALUES (3) RETURNING id").fetchone() == (1,)
+        sql.execute("BEGIN")
+        sql.execute("TRUNCATE t RESTART IDENTITY")
+        sql.execute("ROLLBACK")
+        assert other.execute("INSERT INTO t (n) VALUES (4) RETURNING id").fetchone() == (2,)
+
+
+def test_values_after_alter_sequence_are_not_given_twice(tmp_path: Path) -> None:
+    world = World(tmp_path / "lake", gateways=2)
+    try:
+        with connected(world.gateways[0]) as first, connected(world.gateways[1]) as second:
+            first.execute("CREATE SEQUENCE s")
+            world.together()
+            before = taken(second, 3)
+            first.execute("BEGIN")
+            first.execute("ALTER SEQUENCE s CYCLE")
+            inside = taken(first, 2)
+            first.execute("COMMIT")
+            world.together()
+            values = [*before, *inside, *taken(second, 3), *taken(first, 3)]
+            assert len(set(values)) == len(values)
+            first.execute("BEGIN")
+            first.execute("ALTER SEQUENCE s NO CYCLE")
+            taken(second, RANGE_MAX)  # reserves more values
+            with pytest.raises(psycopg.errors.SerializationFailure):
+                first.execute("COMMIT")
+    finally:
+        world.close()
 
 
 def test_an_identity_column_needs_no_privilege(world: World) -> None:

@@ -12,7 +12,7 @@ All functions raise an error for an incorrect statement, and 0A000 with the name
 one that is not supported.
 """
 
-from tailgate.engine.ddl.alter import alter, comment
+from tailgate.engine.ddl.alter import alter, alter_sequence, comment
 from tailgate.engine.ddl.definitions import check_definitions
 from tailgate.engine.ddl.drop import Notice, drop, drop_schemas
 from tailgate.engine.ddl.endpoint import create_endpoint
@@ -45,6 +45,7 @@ __all__ = [
     "alter",
     "alter_schema",
     "alter_secret",
+    "alter_sequence",
     "alter_table",
     "change_roles",
     "check_definitions",

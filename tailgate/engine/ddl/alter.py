@@ -1,4 +1,4 @@
-"""ALTER … RENAME TO, SET SCHEMA, SET and RESET, and COMMENT ON: the changed items and their dependents.
+"""ALTER … RENAME TO, SET SCHEMA, SET and RESET, ALTER SEQUENCE, and COMMENT ON: the changed items and their dependents.
 
 Items whose text contains a changed name or option get a new text.
 """
@@ -21,9 +21,10 @@ from tailgate.lake.errors import (
     UndefinedTable,
     WrongObjectType,
 )
+from tailgate.sql import sequence_definitions
 from tailgate.sql.definitions import bind_definition, rename_references
 from tailgate.sql.set_option import set_option
-from tailgate.sql.statements import AlterItem, Comment, CreateSource, CreateTable, CreateView, parse
+from tailgate.sql.statements import AlterItem, AlterSequence, Comment, CreateSource, CreateTable, CreateView, parse
 
 
 def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
@@ -47,6 +48,15 @@ def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]
             raise DuplicateTable(f'{word} "{item.name}" already exists in schema "{schema.name}"')
         return move(item, item.name, schema, catalog), []
     return move(item, statement.rename, catalog.schema_of(item), catalog), []
+
+
+def alter_sequence(statement: AlterSequence, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change of the options of a sequence, and notices."""
+    item = find_of_kind("sequence", statement.name, catalog, if_exists=statement.if_exists, word="relation")
+    if item is None:
+        return Change(), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
+    assert isinstance(item, Sequence)
+    return Change(put=(sequence_definitions.alter_sequence(statement, item, catalog),)), []
 
 
 def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:

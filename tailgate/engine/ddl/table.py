@@ -21,12 +21,15 @@ def create_table(statement: CreateTable, text: str, catalog: Catalog) -> tuple[T
     return new_table(statement, text, catalog, history)
 
 
-def alter_table(statement: AlterTable, catalog: Catalog) -> tuple[Alteration, Change]:
-    """Returns the alteration of the table, and the change of the catalog, with the items that read the table."""
+def alter_table(statement: AlterTable, catalog: Catalog, copies: int = 0) -> tuple[Alteration, Change]:
+    """Returns the alteration of the table, and the change of the catalog, with the items that read the table.
+
+    `copies`: the number of rows for which new sequences of added columns have given values.
+    """
     table = table_to_alter(statement, catalog)
     if table is None:
         raise UndefinedTable(f'relation "{statement.name}" does not exist')
-    altered = alteration(table, statement, catalog)
+    altered = alteration(table, statement, catalog).numbered(copies)
     if altered.after.columns == table.columns:
         return altered, altered.change
     check_no_backfill(table, catalog)

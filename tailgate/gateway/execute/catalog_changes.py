@@ -79,7 +79,9 @@ async def define(session: Session, bound: Bound, text: str) -> StatementResult:
         raise e.ReadOnlySqlTransaction(f"cannot execute {verb(bound.text)} in a read-only transaction")
     await committing.settle(session)
     await caught_up(session)
-    result = await send(session, bound, text=text, block=session.transaction.definitions or Uncommitted())
+    transaction = session.transaction
+    block = (transaction.definitions or Uncommitted()).moved(transaction.sequences)
+    result = await send(session, bound, text=text, block=block)
     assert result.block is not None
     await session.serving.progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
     await session.naming.define(result.block)

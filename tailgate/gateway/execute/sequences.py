@@ -21,9 +21,8 @@ from tailgate.lake.errors import (
     ReadOnlySqlTransaction,
     UndefinedTable,
 )
-from tailgate.lake.uncommitted import is_local
 from tailgate.sql.plan.sequences import SequenceCall
-from tailgate.sql.sequence_definitions import moved, reserved
+from tailgate.sql.sequence_definitions import moved, numbers
 
 
 def evaluator(session: Session) -> CallEvaluator:
@@ -42,8 +41,8 @@ async def evaluated(session: Session, calls: tuple[SequenceCall, ...], values: V
     if other := next((call.name for call in calls if call.name != "nextval"), None):
         raise FeatureNotSupported(f"{other} for each row is not supported", hint="Call it in a separate SELECT.")
     ids = [call.sequence for call in calls]
-    numbers = {id: await _next(session, _sequence(session, id), rows * ids.count(id)) for id in dict.fromkeys(ids)} if rows else {}
-    return [numbers[id][ids[:i].count(id) :: ids.count(id)] if rows else [] for i, id in enumerate(ids)]
+    new_values = {id: await _next(session, _sequence(session, id), rows * ids.count(id)) for id in dict.fromkeys(ids)} if rows else {}
+    return [new_values[id][ids[:i].count(id) :: ids.count(id)] if rows else [] for i, id in enumerate(ids)]
 
 
 async def _called(session: Session, call: SequenceCall, values: Values[object]) -> object:
@@ -77,8 +76,8 @@ async def _set(session: Session, sequence: Sequence, value: object, called: obje
         return None
     _check_writable(session, "setval")
     assert isinstance(value, int) and isinstance(called, bool)
-    if is_local(sequence.id):
-        session.transaction.sequences[sequence.id] = moved(sequence, value, called=called)
+    if session.transaction.holds(sequence):
+        session.transaction.move_sequence(sequence, moved(sequence, value, called=called))
     else:
         await session.gateway.ranges.set(sequence, value, called=called)
     if called:
@@ -88,23 +87,13 @@ async def _set(session: Session, sequence: Sequence, value: object, called: obje
 
 async def _next(session: Session, sequence: Sequence, count: int) -> list[int]:
     _check_writable(session, "nextval")
-    if is_local(sequence.id):
-        numbers = _next_local(session, sequence, count)
-        session.sequences.got(sequence.id, numbers[-1])
-        return numbers
-    numbers = await session.gateway.ranges.take(sequence, count)
-    session.sequences.got(sequence.id, numbers[-1])
-    return numbers
-
-
-def _next_local(session: Session, sequence: Sequence, count: int) -> list[int]:
-    """Returns values of a sequence that the transaction has created. No other session uses it, so its position is in the session."""
-    numbers: list[int] = []
-    while len(numbers) < count:
-        sequence, first, number = reserved(sequence, count - len(numbers))
-        numbers += range(first, first + number * sequence.increment, sequence.increment)
-    session.transaction.sequences[sequence.id] = sequence
-    return numbers
+    if session.transaction.holds(sequence):
+        after, values = numbers(sequence, count)
+        session.transaction.move_sequence(sequence, after)
+    else:
+        values = await session.gateway.ranges.take(sequence, count)
+    session.sequences.got(sequence.id, values[-1])
+    return values
 
 
 def _last(session: Session) -> int:
@@ -123,7 +112,7 @@ def _sequence(session: Session, id: int) -> Sequence:
     item = session.naming.durable.items.get(id)
     if not isinstance(item, Sequence):
         raise UndefinedTable("a sequence that the statement uses was dropped")
-    return session.transaction.sequences.get(id, item)
+    return session.transaction.moved_sequence(item)
 
 
 def _check_writable(session: Session, function: str) -> None:

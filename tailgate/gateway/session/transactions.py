@@ -23,7 +23,7 @@ from tailgate.lake.catalog import Catalog, Item, Sequence
 from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.constraints import Reference
 from tailgate.lake.errors import InvalidSavepointSpecification
-from tailgate.lake.uncommitted import Uncommitted
+from tailgate.lake.uncommitted import SequencePositions, Uncommitted, positioned
 
 
 class State(Enum):
@@ -121,7 +121,7 @@ class Transaction:
     """The transaction of one session.
 
     `savepoints`: oldest first. `writes`: the pending writes, with the rows of `temporary` tables. `definitions`: the uncommitted changes
-    of the catalog, or None. `sequences`: those that the transaction has created and used, by id.
+    of the catalog, or None. `sequences`: the positions of sequences that the transaction has created or altered, and used.
     `exported`: the transaction's time by the name of each exported snapshot, for SET TRANSACTION SNAPSHOT in other sessions.
     """
 
@@ -132,7 +132,7 @@ class Transaction:
         self.writes = Pending(temporary.rows)
         self.deferral = Deferral()
         self.definitions: Uncommitted | None = None
-        self.sequences: dict[int, Sequence] = {}
+        self.sequences: SequencePositions = {}
         self.exported: dict[str, int] = {}
         self._exports = count(1)
         self._snapshot: Snapshot | None = None
@@ -199,6 +199,18 @@ class Transaction:
                 yield snapshot
         else:
             yield None
+
+    def holds(self, sequence: Sequence) -> bool:
+        """Returns whether the transaction has created or altered the sequence, so that no other one uses it until COMMIT."""
+        return self.definitions is not None and any(item.id == sequence.id for item in self.definitions.change.put)
+
+    def moved_sequence(self, sequence: Sequence) -> Sequence:
+        """Returns a sequence of the catalog at the position that the transaction has given it."""
+        return positioned(sequence, self.sequences)
+
+    def move_sequence(self, sequence: Sequence, after: Sequence) -> None:
+        """Moves a sequence that the transaction holds to the position of `after`. ROLLBACK TO does not undo this, as in PostgreSQL."""
+        self.sequences[sequence.id, sequence.series] = after.position, after.called
 
     def export(self, serving: Serving, process: int) -> str:
         """Returns a name for the snapshot, which is valid until the transaction ends."""

@@ -17,10 +17,12 @@ from tailgate.gateway.writes.constraints import keys
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query, query_of
+from tailgate.gateway.writes.rows.query import numbered as calling
 from tailgate.lake import constraints
-from tailgate.lake.catalog import Catalog, Table
+from tailgate.lake.catalog import Catalog, Sequence, Table
+from tailgate.lake.catalog.dropping import sequences_of
 from tailgate.lake.constraints import Key, Reference
-from tailgate.lake.errors import CheckViolation, NotNullViolation
+from tailgate.lake.errors import CheckViolation, FeatureNotSupported, NotNullViolation
 from tailgate.lake.tables.weights import weighted
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.sql.authorization import Demand
@@ -28,6 +30,7 @@ from tailgate.sql.binder.writes.rules import checks
 from tailgate.sql.binder.writes.targets import default_of, fields_of
 from tailgate.sql.binder.writes.writes import counted
 from tailgate.sql.plan import Column, Project
+from tailgate.sql.sequence_definitions import numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,8 @@ class AlteredRows:
     Only the owner may alter a table, and needs no privilege on its rows, as in PostgreSQL.
 
     `rows`: a query of the old columns, the number of copies, and the values of the new columns. `rewrites`: whether these are
-    stored. The other fields are the new rules that the rows must satisfy.
+    stored. `numbered`: added columns, by position, with new sequences that give each copy of a row a value. The other fields are
+    the new rules that the rows must satisfy.
     """
 
     table: Table
@@ -48,6 +52,7 @@ class AlteredRows:
     checks: tuple[tuple[str, Query], ...] = ()
     keys: tuple[Key, ...] = ()
     references: tuple[Reference, ...] = ()
+    numbered: tuple[tuple[int, Sequence], ...] = ()
     demands: tuple[Demand, ...] = ()
 
     @property
@@ -64,21 +69,24 @@ def plan(table: Table, after: Catalog, validated: frozenset[str], before: Catalo
     altered = after.expect(Table, table.id)
     width = len(table.columns)
     added = altered.columns[width:]
-    defaults = [altered.defaults.get(column.name) for column in added]
+    new = {s: after.expect(Sequence, s) for _, s in sequences_of(altered) if s not in before.items}
+    owners = {sequence.column: sequence for sequence in new.values()}
+    numbered = tuple((width + i, owners[column.name]) for i, column in enumerate(added) if column.name in owners)
+    defaults = [None if column.name in owners else altered.defaults.get(column.name) for column in added]
     not_null = tuple(i for i, c in enumerate(altered.columns) if not c.nullable and (i >= width or table.columns[i].nullable))
     new_checks = tuple((name, query_of(forbidden, compact=False)) for name, forbidden in checks(altered) if name in validated)
     old_keys = {key.index for key in constraints.keys_of(table, before)}
     new_keys = tuple(key for key in constraints.keys_of(altered, after) if key.index not in old_keys)
     references = tuple(r for r in constraints.references_of(altered, after) if r.name in validated)
     retyped = any(old.type != new.type for old, new in zip(table.columns, altered.columns, strict=False))
-    rewrites = retyped or any(default is not None for default in defaults)
+    rewrites = retyped or bool(numbered) or any(default is not None for default in defaults)
     if not (rewrites or not_null or new_checks or new_keys or references):
         return None
     source, count = counted(table)
     values = tuple(default_of(column, default) for column, default in zip(added, defaults, strict=True))
     old = tuple(Column(i, column.type) for i, column in enumerate(table.columns))
     rows = Project(source, (*old, count, *values), (*table.columns, Field("copies", count.type, False), *fields_of(added, [values])))
-    return AlteredRows(table, altered, query_of(rows, compact=False), rewrites, not_null, new_checks, new_keys, references)
+    return AlteredRows(table, altered, calling(rows, 0, compact=False), rewrites, not_null, new_checks, new_keys, references, numbered)
 
 
 def changes(plan: AlteredRows, evaluation: Evaluation, names: dict[str, str]) -> pa.Table:
@@ -91,15 +99,30 @@ def changes(plan: AlteredRows, evaluation: Evaluation, names: dict[str, str]) ->
     width = len(table.columns)
     added = altered.columns[width:]
     old, weights = fitted(rows.select(range(width)), table.columns), rows.column(width).to_numpy()
+    if plan.rows.calls and (weights > 1).any():
+        hint = "Add a column of a serial type: each row gets its own value."
+        raise FeatureNotSupported("adding a column with nextval to a table with equal rows is not supported", hint=hint)
     values = fitted(rows.select(range(width + 1, rows.num_columns)), added)
     schema = arrow_schema(altered.columns)
     after = pa.Table.from_arrays([*fitted(old, altered.columns[:width]).columns, *values.columns], schema=schema)
-    _check(plan, evaluation, after, weights, names)
+    after, copies = _numbered(after, weights, plan.numbered)
+    _check(plan, evaluation, after, copies, names)
     if not plan.rewrites:
         return weighted(after.slice(0, 0), 0)
     nulls = [pa.nulls(rows.num_rows, column.type.arrow) for column in added]
     before = pa.Table.from_arrays([*old.columns, *nulls], schema=schema)
-    return pa.concat_tables([weighted(before, -weights), weighted(after, weights)])
+    return pa.concat_tables([weighted(before, -weights), weighted(after, copies)])
+
+
+def _numbered(rows: pa.Table, weights: np.ndarray, columns: tuple[tuple[int, Sequence], ...]) -> tuple[pa.Table, np.ndarray]:
+    """Returns the rows with the values of new sequences in these columns, and the weights of these rows: each copy has its own value."""
+    if not columns:
+        return rows, weights
+    rows = rows.take(pa.array(np.repeat(np.arange(rows.num_rows), weights)))
+    for position, sequence in columns:
+        field = rows.schema.field(position)
+        rows = rows.set_column(position, field, pa.array(numbers(sequence, rows.num_rows)[1], field.type))
+    return rows, np.ones(rows.num_rows, np.int64)
 
 
 def _check(plan: AlteredRows, evaluation: Evaluation, rows: pa.Table, weights: np.ndarray, names: dict[str, str]) -> None:

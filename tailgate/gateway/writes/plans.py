@@ -13,7 +13,7 @@ from typing import TypeAlias
 from tailgate.gateway.serving.prepared import declared
 from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable, relations, rendered, size
 from tailgate.gateway.writes.rows.query import Query, numbered, query_of
-from tailgate.lake.catalog import Catalog, Table
+from tailgate.lake.catalog import Catalog, Table, items
 from tailgate.lake.constraints import Key
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import TEXT, UNKNOWN, Field, Type
@@ -124,6 +124,7 @@ class TruncatePlan:
     demands: tuple[Demand, ...]
     rules: RulesByTable
     cascaded: tuple[str, ...]
+    restarted: tuple[items.Sequence, ...]
 
 
 WritePlan: TypeAlias = InsertPlan | ChangePlan | MergePlan | TruncatePlan
@@ -146,7 +147,8 @@ def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, compact: b
             return None, _merge_plan(Merges(catalog, declared(oids)).merge(statement), compact=compact)
         case s.Truncate():
             write = binder.truncate(statement)
-            return None, TruncatePlan(write.tables, write.parameters, write.demands, rendered(write.rules, compact=compact), write.cascaded)
+            rules = rendered(write.rules, compact=compact)
+            return None, TruncatePlan(write.tables, write.parameters, write.demands, rules, write.cascaded, write.restarted)
 
 
 def bound_in_worker(text: str, oids: Sequence[int], catalog: Catalog) -> tuple[tuple[Field, ...] | None, WritePlan]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tailgate.lake.catalog import Table
+from tailgate.lake.catalog import Sequence, Table
 from tailgate.lake.catalog.formats import ReferentialAction
 from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.types import INT8, Field, Type
@@ -102,12 +102,17 @@ class MergeRows:
 
 @dataclass(frozen=True, slots=True)
 class TruncateTables:
-    """A bound TRUNCATE. `rules`: of each table. `cascaded`: the names of the tables that CASCADE adds, for notices."""
+    """A bound TRUNCATE.
+
+    `rules`: of each table. `cascaded`: the names of the tables that CASCADE adds, for notices. `restarted`: the sequences of RESTART
+    IDENTITY.
+    """
 
     tables: tuple[Table, ...]
     rules: tuple[TableRules, ...] = ()
     cascaded: tuple[str, ...] = ()
     parameters: tuple[Type, ...] = ()
+    restarted: tuple[Sequence, ...] = ()
 
     @property
     def demands(self) -> tuple[Demand, ...]:

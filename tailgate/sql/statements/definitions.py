@@ -195,7 +195,8 @@ class CreateIndex:
 class SequenceOptions:
     """The options of a sequence; None for those that are not set. MINVALUE and MAXVALUE are also None for NO MINVALUE and NO MAXVALUE.
 
-    `owner`: the table and the column of OWNED BY; a column of '' is OWNED BY NONE.
+    `owner`: the table and the column of OWNED BY; a column of '' is OWNED BY NONE. `unbounded`: "minimum" for NO MINVALUE, "maximum"
+    for NO MAXVALUE. `restarts`: RESTART is set, with the value `restart` or, for None, the start value.
     """
 
     type: Type | None = None
@@ -206,6 +207,9 @@ class SequenceOptions:
     cache: int | None = None
     cycle: bool | None = None
     owner: tuple[Name, str] | None = None
+    unbounded: frozenset[str] = frozenset()
+    restarts: bool = False
+    restart: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +219,15 @@ class CreateSequence:
     name: Name
     options: SequenceOptions = SequenceOptions()
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSequence:
+    """ALTER SEQUENCE [IF EXISTS] name options."""
+
+    name: Name
+    options: SequenceOptions
+    if_exists: bool = False
 
 
 ObjectKind: TypeAlias = Literal[

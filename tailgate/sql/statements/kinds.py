@@ -136,9 +136,10 @@ def _connected(statement: k.CreateSource | k.CreateSink | k.CreateConnection) ->
     return needs
 
 
-def _sequence(statement: d.CreateSequence) -> Needs:
+def _sequence(statement: d.CreateSequence | d.AlterSequence) -> Needs:
     owner = statement.options.owner
-    return (CreateItem(statement.name), *((OwnItems((owner[0],)),) if owner is not None and owner[1] else ()))
+    own = OwnItems((statement.name,)) if isinstance(statement, d.AlterSequence) else CreateItem(statement.name)
+    return (own, *((OwnItems((owner[0],)),) if owner is not None and owner[1] else ()))
 
 
 def _alter(statement: d.AlterItem) -> Needs:
@@ -314,6 +315,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(d.Drop, {"DROP": objects.drop}, CATALOG, lambda t: (OwnItems(t.names, namespace_of(t.kind)),)),
     Kind(d.DropFunction, {"DROP": objects.drop}, CATALOG, lambda t: (OwnFunctions(t.functions),), tag="DROP FUNCTION"),
     Kind(d.AlterItem, {"ALTER": objects.alter}, CATALOG, _alter),
+    Kind(d.AlterSequence, {"ALTER": objects.alter}, CATALOG, _sequence, tag="ALTER SEQUENCE"),
     Kind(d.Comment, {"COMMENT": alter.comment}, CATALOG, _comment, tag="COMMENT"),
     Kind(d.CommentOnFunction, {"COMMENT": alter.comment}, CATALOG, lambda t: (OwnFunctions((t.function,)),), tag="COMMENT"),
     # Kafka

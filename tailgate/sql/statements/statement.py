@@ -9,6 +9,7 @@ from tailgate.lake.types import Type
 from tailgate.sql.statements.definitions import (
     AlterItem,
     AlterSchema,
+    AlterSequence,
     Comment,
     CommentOnFunction,
     CreateAlert,
@@ -102,7 +103,7 @@ Statement: TypeAlias = (
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
     | Discard | Unlisten | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
-    | CommentOnFunction | CreateTableAs | AlterTable | SetConstraints
+    | CommentOnFunction | CreateTableAs | AlterTable | AlterSequence | SetConstraints
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from tailgate.sql.statements.definitions import SequenceOptions
     from tailgate.sql.statements.values import Options
 
-Generation: TypeAlias = Literal["serial", "always", "by default"]
+Identity: TypeAlias = Literal["always", "by default"]
+Generation: TypeAlias = Identity | Literal["serial"]
 
 
 # ---- columns and constraints
@@ -161,6 +162,32 @@ class SetNullable:
 
 
 @dataclass(frozen=True, slots=True)
+class AddIdentity:
+    """ALTER [COLUMN] column ADD GENERATED {ALWAYS | BY DEFAULT} AS IDENTITY [(options)]."""
+
+    column: str
+    generated: Identity
+    options: SequenceOptions
+
+
+@dataclass(frozen=True, slots=True)
+class SetIdentity:
+    """ALTER [COLUMN] column {SET GENERATED … | SET option | RESTART …} …. `generated`: None without SET GENERATED."""
+
+    column: str
+    generated: Identity | None
+    options: SequenceOptions
+
+
+@dataclass(frozen=True, slots=True)
+class DropIdentity:
+    """ALTER [COLUMN] column DROP IDENTITY [IF EXISTS]."""
+
+    column: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AddConstraint:
     """ADD constraint."""
 
@@ -205,6 +232,9 @@ TableAction: TypeAlias = (
     | SetType
     | SetDefault
     | SetNullable
+    | AddIdentity
+    | SetIdentity
+    | DropIdentity
     | AddConstraint
     | DropConstraint
     | ValidateConstraint

@@ -30,17 +30,21 @@ from tailgate.lake.errors import (
 from tailgate.lake.types import Field
 from tailgate.sql.binder.sequence_calls import with_ids
 from tailgate.sql.binder.writes.targets import default_of
+from tailgate.sql.sequence_definitions import numbers
 from tailgate.sql.statements import (
     AddColumn,
     AddConstraint,
+    AddIdentity,
     AlterTable,
     Check,
     DropColumn,
     DropConstraint,
+    DropIdentity,
     ForeignKey,
     RenameColumn,
     RenameConstraint,
     SetDefault,
+    SetIdentity,
     SetNullable,
     SetOwner,
     SetType,
@@ -51,14 +55,16 @@ from tailgate.sql.statements.tables import TableAction
 from tailgate.sql.tables.columns import dropped_column, renamed_column, retyped_column, stored_name
 from tailgate.sql.tables.constraints import check_constraint, constraint_names, unique_index, with_foreign_keys
 from tailgate.sql.tables.definition import definition
+from tailgate.sql.tables.identity import add_identity, column_sequence, drop_identity, next_value, set_identity
 
 Result = TypeVar("Result")
 
 # the words of an action in the error for a relation that is not a table
 WORDS: dict[type, str] = {
     AddColumn: "ADD COLUMN", DropColumn: "DROP COLUMN", SetType: "ALTER COLUMN ... SET TYPE", SetDefault: "ALTER COLUMN ... SET DEFAULT",
-    SetNullable: "ALTER COLUMN ... SET NOT NULL", AddConstraint: "ADD CONSTRAINT", DropConstraint: "DROP CONSTRAINT",
-    ValidateConstraint: "VALIDATE CONSTRAINT",
+    SetNullable: "ALTER COLUMN ... SET NOT NULL", AddIdentity: "ALTER COLUMN ... ADD IDENTITY",
+    SetIdentity: "ALTER COLUMN ... SET", DropIdentity: "ALTER COLUMN ... DROP IDENTITY", AddConstraint: "ADD CONSTRAINT",
+    DropConstraint: "DROP CONSTRAINT", ValidateConstraint: "VALIDATE CONSTRAINT",
 }  # fmt: skip
 
 
@@ -98,6 +104,12 @@ class Alteration:
     notices: tuple[tuple[str, str], ...]
     validated: frozenset[str]
 
+    def numbered(self, copies: int) -> Alteration:
+        """Returns the alteration after its new columns have got values of their new sequences for this number of rows."""
+        new = {column.name for column in self.after.columns[len(self.before.columns) :]}
+        put = (numbers(i, copies)[0] if isinstance(i, Sequence) and i.column in new else i for i in self.change.put)
+        return replace(self, change=replace(self.change, put=tuple(put)))
+
     @property
     def changes_plans(self) -> bool:
         """Tells whether existing columns have changed, so that views may have other plans."""
@@ -128,7 +140,7 @@ def _pass(action: TableAction) -> int:
             return 5
         case AddConstraint(constraint=Check()):
             return 4
-        case AddConstraint() | ValidateConstraint():
+        case AddConstraint() | ValidateConstraint() | AddIdentity():
             return 3
         case _:
             return 2
@@ -157,6 +169,12 @@ class _Work:
                 self._set_default(action)
             case SetNullable():
                 self._set_nullable(action)
+            case AddIdentity(column=name):
+                self._apply(add_identity(action, self._column(name), self.table, self.catalog))
+            case SetIdentity(column=name):
+                self._apply(set_identity(action, self._column(name), self.table, self.catalog))
+            case DropIdentity():
+                self._drop_identity(action)
             case AddConstraint(constraint=constraint):
                 self._add_constraint(constraint)
             case DropConstraint():
@@ -193,9 +211,23 @@ class _Work:
             self.notices.append((f"{message}, skipping", DuplicateColumn.sqlstate))
             return
         new = Field(column.name, column.type, column.nullable)
-        defaults = dict(table.defaults) | _default(new, column.default, self.catalog)
+        own = _default(new, column.default, self.catalog) if column.generated is None else {column.name: next_value(self.catalog.next_id)}
+        identity = dict(table.identity)
+        if column.generated is not None and column.generated != "serial":
+            identity[column.name] = column.generated
         names = stored_name(table, column.name)
-        self.put(replace(table, columns=(*table.columns, new), defaults=defaults, stored_names=names))
+        columns = (*table.columns, new)
+        self.put(replace(table, columns=columns, defaults={**table.defaults, **own}, stored_names=names, identity=identity))
+        if column.generated is not None:
+            self.put(column_sequence(column, self.table, self.catalog))
+
+    def _drop_identity(self, action: DropIdentity) -> None:
+        column = self._column(action.column)
+        if action.if_exists and action.column not in self.table.identity:
+            message = f'column "{action.column}" of relation "{self.table.name}" is not an identity column, skipping'
+            self.notices.append((message, "00000"))
+            return
+        self._apply(drop_identity(column, self.table, self.catalog))
 
     def _drop_column(self, action: DropColumn) -> None:
         if action.if_exists and action.column not in [c.name for c in self.table.columns]:

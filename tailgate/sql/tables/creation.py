@@ -6,17 +6,15 @@ from dataclasses import replace
 
 from tailgate.lake.catalog import Catalog, Change, Index, Sequence, Table
 from tailgate.lake.constraints import primary_key_name
-from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, InvalidParameterValue, TailgateError
+from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, TailgateError
 from tailgate.lake.types import Field
 from tailgate.sql.binder.sequence_calls import with_ids
 from tailgate.sql.binder.writes.targets import default_of
 from tailgate.sql.new_items import check_columns, normalized, schema_for
-from tailgate.sql.sequence_definitions import with_options
 from tailgate.sql.statements import Check, CreateTable, Unique
-from tailgate.sql.statements.definitions import SequenceOptions
 from tailgate.sql.tables.constraints import check_constraint, key_columns, unique_index, with_foreign_keys
 from tailgate.sql.tables.definition import definition
-from tailgate.sql.tables.names import free_name
+from tailgate.sql.tables.identity import column_sequence, next_value
 
 
 def new_table(
@@ -55,7 +53,7 @@ def _table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
                 defaults[field.name] = with_ids(column.default, catalog)
             elif column.generated is not None:
                 sequence += 1
-                defaults[field.name] = f"nextval('{sequence}'::regclass)"
+                defaults[field.name] = next_value(sequence)
             default_of(field, defaults.get(field.name))
         except TailgateError as error:
             if error.position is not None and column.default_position is not None:
@@ -94,13 +92,8 @@ def _with_check(check: Check, table: Table, explicit: set[str]) -> Table:
 
 def _column_sequences(statement: CreateTable, table: Table, catalog: Catalog) -> tuple[Sequence, ...]:
     """Returns the sequences of a new table's serial and identity columns. Raises 22023."""
-    sequences: list[Sequence] = []
+    after, sequences = catalog.apply(Change(put=(table,))), list[Sequence]()
     for column in (c for c in statement.columns if c.generated is not None):
-        options = column.options or SequenceOptions()
-        if column.generated != "serial" and column.type.name not in ("int2", "int4", "int8"):
-            raise InvalidParameterValue("identity column type must be smallint, integer, or bigint")
-        names = {i.name for i in catalog.items.values() if i.schema == table.schema} | {table.name, *(s.name for s in sequences)}
-        name = free_name(table.name, column.name, "seq", names.__contains__)
-        sequence = with_options(name, replace(options, type=options.type or column.type), catalog)
-        sequences.append(replace(sequence, id=table.id + 1 + len(sequences), depends=(table.id,), column=column.name, schema=table.schema))
+        sequences.append(column_sequence(column, table, after))
+        after = after.apply(Change(put=(sequences[-1],)))
     return tuple(sequences)

@@ -36,11 +36,12 @@ from tailgate.lake.catalog.resolution import Resolution, changed
 from tailgate.lake.control import FilledTable, Write
 from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
 from tailgate.lake.tables.weights import formed
-from tailgate.lake.types import arrow_schema
+from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
 from tailgate.sql.ksqldb.statements import AssertTopic
 from tailgate.sql.statements import (
     AlterSecret,
+    AlterSequence,
     AlterTable,
     AssertKafka,
     ControlQueries,
@@ -182,7 +183,7 @@ class Statements:
                     table = replace(ddl.create_table(creation, request.statement.sql, catalog)[0], owner=owner)
                     tag, change, anew = "CREATE TABLE AS", Change(put=(table,)), False
                 case AlterTable() as statement:
-                    altered, change = ddl.alter_table(statement, catalog)
+                    altered, change = ddl.alter_table(statement, catalog, _copies(rows) if rows else 0)
                     tag, table, messages, anew = "ALTER TABLE", altered.after, altered.notices, altered.changes_plans
                 case CreateIndex() as statement:
                     index, _ = create_index(statement, catalog)
@@ -234,7 +235,7 @@ class Statements:
             catalog = self._engine.catalog.with_resolution(names)
             topics = self._ksqldb.dropped_topics(statement, catalog) if isinstance(statement, Drop) else []
             planned = self.planning.plan(statement, text, catalog, creator)
-            if isinstance(statement, CreateSequence) and planned.change != Change():
+            if isinstance(statement, AlterSequence | CreateSequence) and planned.change != Change():
                 self._engine.change(planned.change)
             elif planned.change != Change():
                 self._installation.install(planned.change)
@@ -275,6 +276,12 @@ class Statements:
         """Returns the answer to a statement: its tag, the newest entry and notices."""
         newest = self._engine.newest
         return {"tag": tag, "n": newest.n, "time": newest.time, "notices": list(notices)}
+
+
+def _copies(rows: bytes) -> int:
+    """Returns the number of rows, each as often as its weight says, after a change of a table."""
+    weights = pa.ipc.open_stream(rows).read_all().column(WEIGHT).to_numpy()
+    return int(weights[weights > 0].sum())
 
 
 def _dialect(settings: Mapping[str, str]) -> Dialect:

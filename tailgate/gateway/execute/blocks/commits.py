@@ -39,7 +39,7 @@ async def commit(session: Session) -> None:
         session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
         session.out.flush()
 
-    request = BlockCommit(definitions.moved(transaction.sequences.values()), write)
+    request = BlockCommit(definitions.moved(transaction.sequences), write)
     result = await withdrawable(session, session.control.commit_block(request, tell))
     if isinstance(result, int):
         with contextlib.suppress(asyncio.TimeoutError):  # without this wait, a retry would read the old rows again

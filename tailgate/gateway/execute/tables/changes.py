@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Sequence as Values
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
 
-from tailgate.gateway.execute import catalog_changes, committing
+from tailgate.gateway.execute import catalog_changes, committing, sequences
 from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, caught_up, check_alone, define, settings_of, withdrawable
 from tailgate.gateway.security.ownership import check_change
 from tailgate.gateway.session.session import Session
@@ -27,14 +28,15 @@ from tailgate.gateway.writes.effects import Effect
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.pending import tables_below
 from tailgate.lake import errors as e
-from tailgate.lake.catalog import Catalog, Change, Table
+from tailgate.lake.catalog import Catalog, Change, Sequence, Table
 from tailgate.lake.control import NEW_TABLE, FilledTable, Part, StatementRequest, StatementResult, Write
 from tailgate.lake.log.entry import stream
 from tailgate.lake.tables.weights import net
-from tailgate.lake.types import arrow_schema
+from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
+from tailgate.sql.sequence_definitions import numbers
 from tailgate.sql.tables import indexes
 from tailgate.sql.tables.alterations import alteration, table_to_alter
 
@@ -110,6 +112,10 @@ async def _in_block(session: Session, bound: Bound, statement: s.CreateTableAs |
     after = session.naming.durable  # may also have tables that other transactions have committed meanwhile
     new = next(id for id in after.items if is_local(id) and id not in before) if change.table == NEW_TABLE else change.table
     table = after.expect(Table, new)
+    weights = change.rows.column(WEIGHT).to_numpy()
+    for sequence in after.each(Sequence):
+        if sequence.id not in before and table.id in sequence.depends:  # of a column that is added
+            session.transaction.move_sequence(sequence, numbers(sequence, int(weights[weights > 0].sum()))[0])
     snapshot = session.transaction.snapshot(session.serving)
     assert snapshot is not None
     await add_rows(session, table, change.rows, change.reads, snapshot.inbox)
@@ -134,7 +140,7 @@ def _section(rows: pa.Table) -> bytes:
 ALTER_TABLE, CREATE_INDEX = "ALTER TABLE", "CREATE INDEX"  # command tags
 
 
-async def alter(session: Session, bound: Bound, statement: s.AlterTable, values: Sequence[object]) -> str:
+async def alter(session: Session, bound: Bound, statement: s.AlterTable, values: Values[object]) -> str:
     """Alters the table and returns the command tag."""
     if (table := session.catalog.find(statement.name)) is not None and session.naming.is_temporary(table):
         raise e.FeatureNotSupported("ALTER TABLE of a temporary table is not supported", hint="Create another one with CREATE TABLE AS.")
@@ -155,7 +161,7 @@ async def _altered(session: Session, text: str, statement: s.AlterTable) -> Tabl
     return await _with_rows(session, text, ALTER_TABLE, table, session.catalog.apply(altered.change), altered.validated)
 
 
-async def create_index(session: Session, bound: Bound, statement: s.CreateIndex, values: Sequence[object]) -> str:
+async def create_index(session: Session, bound: Bound, statement: s.CreateIndex, values: Values[object]) -> str:
     """Creates an index and returns the command tag. For a unique index of a table, the rows are checked."""
     check_alone(session, statement)
     relation = session.catalog.find(statement.relation)
@@ -180,13 +186,13 @@ async def _with_rows(session: Session, text: str, tag: str, table: Table, after:
     plan = altered_rows.plan(table, after, validated, session.catalog)
     if plan is None:
         return TableChange(text, table.id, schema.empty_table(), (table.id,), tag)
-    style, catalog = session.settings.style, session.catalog
+    style, catalog, calls = session.settings.style, session.catalog, sequences.evaluator(session)
     names = {"s": catalog.schema_of(table).name, "t": table.name}
     with session.transaction.reading(session.serving, (), implicit=False) as at:
         rows = await session.serving.queries.write(
             session.access.authorize(plan),
             list(plan.relations),
-            lambda cursor: altered_rows.changes(plan, Evaluation(cursor, (), style, catalog), names),
+            lambda cursor: altered_rows.changes(plan, Evaluation(cursor, (), style, catalog, calls), names),
             at=at,
         )
     return TableChange(text, table.id, rows, tuple(t.id for t in plan.relations), tag)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from tailgate.gateway.execute import committing
+from tailgate.gateway.execute.tables import restarting
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS, LongWrite
@@ -31,6 +32,9 @@ async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oid
 async def begin(session: Session, bound: Bound, statement: Write | LongWrite, values: Sequence[object]) -> Tagged | str:
     """Runs the statement; returns its command tag, with the rows of RETURNING if any."""
     write: WritePlan = bound.body
+    if isinstance(write, TruncatePlan) and write.restarted:
+        await restarting.truncate(session, write)
+        return truncated(session, write)
     effect = await committing.run(session, write, values)
     match write:
         case InsertPlan():
@@ -39,10 +43,15 @@ async def begin(session: Session, bound: Bound, statement: Write | LongWrite, va
             word = "UPDATE" if updates else "DELETE"
         case MergePlan():
             word = "MERGE"
-        case TruncatePlan(cascaded=cascaded):
-            for name in cascaded:
-                session.notice(f'truncate cascades to table "{name}"')
-            return "TRUNCATE TABLE"
+        case TruncatePlan():
+            return truncated(session, write)
     if bound.columns is None or effect.returned is None:
         return f"{word} {effect.count}"
     return Tagged(TableRows(bound.columns, effect.returned), word)
+
+
+def truncated(session: Session, write: TruncatePlan) -> str:
+    """Sends the notices of a TRUNCATE and returns its command tag."""
+    for name in write.cascaded:
+        session.notice(f'truncate cascades to table "{name}"')
+    return "TRUNCATE TABLE"

@@ -12,7 +12,6 @@ from dataclasses import replace
 from sqlglot import exp
 
 from tailgate.lake.catalog import Catalog, Source, Table, View
-from tailgate.lake.catalog import Sequence as SequenceItem
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.constraints import Key, keys_of, references_to
 from tailgate.lake.errors import (
@@ -42,7 +41,7 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.plan import Literal, Scalar
 from tailgate.sql.statements.values import QueryText
-from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue, OnConflict, Truncate
+from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue, OnConflict
 from tailgate.values.numbers.integers import RANGES
 
 
@@ -154,14 +153,6 @@ def _is_given(statement: Insert, column: int) -> bool:
 def with_defaults(rows: Sequence[tuple[InsertValue, ...]], columns: frozenset[int]) -> tuple[tuple[InsertValue, ...], ...]:
     """Returns the rows of VALUES with DEFAULT in these columns."""
     return tuple(tuple(Default() if i in columns else value for i, value in enumerate(row)) for row in rows)
-
-
-def check_restart(statement: Truncate, table: Table, catalog: Catalog) -> None:
-    """Raises 0A000 for RESTART IDENTITY of a table that owns sequences."""
-    owned = next((s for s in catalog.each(SequenceItem) if table.id in s.depends), None)
-    if statement.restart and owned is not None:
-        hint = f"TRUNCATE the table, then SELECT setval('{catalog.name_of(owned).sql}', {owned.start}, false)."
-        raise FeatureNotSupported("RESTART IDENTITY is not supported", hint=hint)
 
 
 def check_truncated(tables: Sequence[Table], catalog: Catalog) -> None:

@@ -35,7 +35,6 @@ from tailgate.sql.binder.writes.rules import rules_of
 from tailgate.sql.binder.writes.targets import (
     arbiter_of,
     assigned,
-    check_restart,
     check_truncated,
     columns_named,
     default_of,
@@ -370,10 +369,10 @@ class Writes:
                 if reference.table not in tables:
                     tables.append(reference.table)
         check_truncated(tables, self.catalog)
-        for table in tables:
-            check_restart(statement, table, self.catalog)
+        ids = {table.id for table in tables}
+        restarted = tuple(s for s in self.catalog.each(items.Sequence) if statement.restart and ids & {*s.depends})
         rules = tuple(rules for table in tables for rules in rules_of(table, self.catalog, adds_only=True))
-        return TruncateTables(tuple(tables), rules, tuple(table.name for table in tables[count:]))
+        return TruncateTables(tuple(tables), rules, tuple(table.name for table in tables[count:]), restarted=restarted)
 
 
 def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:

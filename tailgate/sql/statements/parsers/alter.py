@@ -11,10 +11,11 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.statements.definitions import AlterItem, Comment, CommentOnFunction, ObjectKind
+from tailgate.sql.statements.definitions import AlterItem, AlterSequence, Comment, CommentOnFunction, ObjectKind
 from tailgate.sql.statements.kafka_statements import RefreshSchema, ResumeSource
 from tailgate.sql.statements.parsers.clauses import options, relation_name
 from tailgate.sql.statements.parsers.functions import function_name
+from tailgate.sql.statements.parsers.sequences import alter_sequence
 from tailgate.sql.statements.parsers.tables.alter_table import alter_table
 from tailgate.sql.statements.tables import AlterTable
 
@@ -36,7 +37,7 @@ def kind_of(cursor: Parser) -> ObjectKind | None:
     return None if word is None else KINDS[word]
 
 
-def alter_item(cursor: Parser) -> AlterItem | AlterTable | RefreshSchema | ResumeSource | None:
+def alter_item(cursor: Parser) -> AlterItem | AlterTable | AlterSequence | RefreshSchema | ResumeSource | None:
     """Parses the rest of ALTER for a catalog item.
 
     Returns None if the statement alters something else.
@@ -50,6 +51,8 @@ def alter_item(cursor: Parser) -> AlterItem | AlterTable | RefreshSchema | Resum
     this = relation_name(cursor)
     if kind == "table" and (altered := alter_table(cursor, this, exists)) is not None:
         return altered
+    if kind == "sequence" and (sequence := alter_sequence(cursor, this, exists)) is not None:
+        return sequence
     if cursor.accept_word("rename", "to"):
         return AlterItem(kind, this, exists, rename=name(cursor).name)
     if cursor.accept_word("set", "schema"):

@@ -11,6 +11,7 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.definitions import (
     AlterItem,
     AlterSchema,
+    AlterSequence,
     CreateFunction,
     CreateIndex,
     CreateView,
@@ -117,7 +118,9 @@ def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, te
     return CreateView(this, text, materialized, columns, settings, absent, replace, temporary, clause)
 
 
-def alter(cursor: Parser) -> AlterItem | AlterTable | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
+def alter(
+    cursor: Parser,
+) -> AlterItem | AlterTable | AlterSequence | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
     """Parses ALTER."""
     start = cursor.index
     cursor.expect_word("alter")

@@ -1,11 +1,11 @@
-"""Parses CREATE SEQUENCE and the options of sequences.
+"""Parses CREATE and ALTER SEQUENCE and the options of sequences.
 
-Source: PostgreSQL 15, "CREATE SEQUENCE"; gram.y, SeqOptElem.
+Source: PostgreSQL 15, "CREATE SEQUENCE", "ALTER SEQUENCE"; gram.y, SeqOptElem.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from tailgate.lake.catalog.names import Name
@@ -14,8 +14,9 @@ from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
-from tailgate.sql.statements.definitions import CreateSequence, SequenceOptions
+from tailgate.sql.statements.definitions import AlterSequence, CreateSequence, SequenceOptions
 from tailgate.sql.statements.parsers.clauses import if_not_exists, relation_name
+from tailgate.sql.statements.tables import Identity
 
 NUMBERS = {"increment": "increment", "minvalue": "minimum", "maxvalue": "maximum", "start": "start", "cache": "cache"}
 
@@ -27,13 +28,37 @@ def create_sequence(cursor: Parser) -> CreateSequence:
     return CreateSequence(this, sequence_options(cursor), absent)
 
 
-def sequence_options(cursor: Parser) -> SequenceOptions:
-    """Parses the options of a sequence. Raises 42601 if one occurs twice."""
+def alter_sequence(cursor: Parser, sequence: Name, exists: bool) -> AlterSequence | None:
+    """Parses the options, after the name of the sequence. Returns None and consumes nothing for other forms of ALTER SEQUENCE."""
+    options = sequence_options(cursor, altering=True)
+    return None if options == SequenceOptions() else AlterSequence(sequence, options, exists)
+
+
+def generation(cursor: Parser) -> Identity:
+    """Parses ALWAYS or BY DEFAULT, after GENERATED."""
+    if cursor.accept_word("always"):
+        return "always"
+    cursor.expect_word("by", "default")
+    return "by default"
+
+
+def identity_options(cursor: Parser) -> SequenceOptions:
+    """Parses [(options)] of an identity column."""
+    if not cursor.accept("("):
+        return SequenceOptions()
+    settings = sequence_options(cursor)
+    cursor.expect(")")
+    return settings
+
+
+def sequence_options(cursor: Parser, *, altering: bool = False) -> SequenceOptions:
+    """Parses the options of a sequence; RESTART is one if `altering`. Raises 42601 if an option occurs twice."""
     result, names = SequenceOptions(), set[str]()
+    others = ("as", "cycle", "owned", *(("restart",) if altering else ()))
     while True:
         at, negated = cursor.position, cursor.at_word("no")
         word = cursor.peek().value if negated else cursor.token.value
-        if cursor.token.kind != "word" or word not in (*NUMBERS, "as", "cycle", "owned"):
+        if cursor.token.kind != "word" or word not in (*NUMBERS, *others):
             return result
         if word in names:
             raise SyntaxError_("conflicting or redundant options", position=at)
@@ -42,11 +67,14 @@ def sequence_options(cursor: Parser) -> SequenceOptions:
         if negated:
             if word not in ("minvalue", "maxvalue", "cycle"):
                 raise cursor.error(cursor.tokens[cursor.index - 1])
-            result = replace(result, cycle=False) if word == "cycle" else result
+            bounds = result.unbounded | {NUMBERS.get(word, "")}
+            result = replace(result, cycle=False) if word == "cycle" else replace(result, unbounded=bounds)
         elif word == "as":
             result = replace(result, type=resolve(type_name(cursor)))
         elif word == "cycle":
             result = replace(result, cycle=True)
+        elif word == "restart":
+            result = replace(result, restarts=True, restart=_number(cursor) if _at_number(cursor) else None)
         elif word == "owned":
             cursor.expect_word("by")
             result = replace(result, owner=_owner(cursor))
@@ -54,6 +82,21 @@ def sequence_options(cursor: Parser) -> SequenceOptions:
             cursor.any_word({"increment": "by", "start": "with"}.get(word, ""))
             number: Any = {NUMBERS[word]: _number(cursor)}
             result = replace(result, **number)
+
+
+def combined(first: SequenceOptions, second: SequenceOptions) -> SequenceOptions:
+    """Returns the options of two lists."""
+    empty, result = SequenceOptions(), first
+    for option in fields(second):
+        if (value := getattr(second, option.name)) != getattr(empty, option.name):
+            joined: Any = {option.name: value | result.unbounded if option.name == "unbounded" else value}
+            result = replace(result, **joined)
+    return result
+
+
+def _at_number(cursor: Parser) -> bool:
+    """Returns whether a number follows, and skips WITH."""
+    return cursor.accept_word("with") or cursor.token.kind == "integer" or cursor.at("-") or cursor.at("+")
 
 
 def _number(cursor: Parser) -> int:

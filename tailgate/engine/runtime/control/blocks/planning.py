@@ -23,6 +23,7 @@ from tailgate.sql.sequence_definitions import create_sequence
 from tailgate.sql.statements import (
     AlterItem,
     AlterSchema,
+    AlterSequence,
     AlterTable,
     Comment,
     CommentOnFunction,
@@ -45,13 +46,13 @@ from tailgate.sql.statements.kinds import kind_of
 from tailgate.sql.tables.indexes import create_index
 
 Dropping = Drop | DropFunction | DropSchema
-Altering = AlterItem | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
+Altering = AlterItem | AlterSequence | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
 Defining = Creation | CreateIndex | CreateSequence | AlterTable | Dropping | Altering
 
 # the statements that a transaction block may contain: they change the catalog and nothing else
 IN_BLOCKS = (
-    CreateView | CreateTable | CreateFunction | CreateIndex | CreateSequence | AlterTable | Dropping | AlterItem | AlterSchema
-    | CreateSchema | Comment | CommentOnFunction | Grant
+    CreateView | CreateTable | CreateFunction | CreateIndex | CreateSequence | AlterSequence | AlterTable | Dropping | AlterItem
+    | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant
 )  # fmt: skip
 BLOCK_KINDS = ("table", "view", "materialized view", "index", "sequence")  # of objects that a block may drop or alter
 
@@ -89,6 +90,8 @@ class Planning:
                 if (old := existing(statement.name, catalog)) is not None and statement.if_not_exists:
                     return Planned(tag, notices=(_skipping(old),))
                 return Planned(tag, Change(put=(create_sequence(statement, catalog, owner_id(creator, catalog)),)))
+            case AlterSequence():
+                return _planned(tag, *ddl.alter_sequence(statement, catalog))
             case AlterTable():
                 altered, change = ddl.alter_table(statement, catalog)
                 types = zip(altered.before.columns, altered.after.columns, strict=False)

@@ -6,23 +6,30 @@ Source: PostgreSQL 15, "ALTER TABLE"; gram.y, alter_table_cmd, RenameStmt.
 from __future__ import annotations
 
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.errors import SyntaxError_
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
+from tailgate.sql.statements.definitions import SequenceOptions
 from tailgate.sql.statements.parsers.clauses import if_not_exists, since
+from tailgate.sql.statements.parsers.sequences import combined, generation, identity_options, sequence_options
 from tailgate.sql.statements.parsers.tables.constraints import CONSTRAINTS, table_constraint
 from tailgate.sql.statements.parsers.tables.create_table import added_column
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.tables import (
     AddColumn,
     AddConstraint,
+    AddIdentity,
     AlterTable,
     DropColumn,
     DropConstraint,
+    DropIdentity,
+    Identity,
     RenameColumn,
     RenameConstraint,
     SetDefault,
+    SetIdentity,
     SetNullable,
     SetOwner,
     SetType,
@@ -110,6 +117,8 @@ def _alter(cursor: Parser, at: int) -> TableAction:
         return SetNullable(column, True)
     if cursor.accept_word("set", "not", "null"):
         return SetNullable(column, False)
+    if (identity := _identity(cursor, column)) is not None:
+        return identity
     if cursor.accept_word("type") or cursor.accept_word("set", "data", "type"):
         type = resolve(type_name(cursor))
         using = None
@@ -122,3 +131,31 @@ def _alter(cursor: Parser, at: int) -> TableAction:
         raise cursor.error()
     words = f"{cursor.token.text} {cursor.peek().text}".upper().strip()
     raise unsupported(f"ALTER TABLE … ALTER COLUMN … {words}", at)
+
+
+def _identity(cursor: Parser, column: str) -> TableAction | None:
+    """Parses an action on the sequence of an identity column. Returns None and consumes nothing for other actions."""
+    if cursor.accept_word("add", "generated"):
+        generated = generation(cursor)
+        cursor.expect_word("as", "identity")
+        return AddIdentity(column, generated, identity_options(cursor))
+    if cursor.accept_word("drop", "identity"):
+        return DropIdentity(column, cursor.accept_word("if", "exists"))
+    chosen, options = list[Identity](), SequenceOptions()
+    while True:
+        index = cursor.index
+        if cursor.accept_word("set", "generated"):
+            chosen.append(generation(cursor))
+        elif cursor.at_word("restart") or cursor.accept_word("set"):
+            added = sequence_options(cursor, altering=True)
+            if added == SequenceOptions():
+                cursor.index = index
+                break
+            options = combined(options, added)
+        else:
+            break
+    if not chosen and options == SequenceOptions():
+        return None
+    if len(chosen) > 1:
+        raise SyntaxError_("conflicting or redundant options")
+    return SetIdentity(column, chosen[0] if chosen else None, options)

@@ -14,11 +14,11 @@ from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.definitions import SequenceOptions
 from tailgate.sql.statements.parsers.clauses import if_not_exists, relation_name, since, with_options
-from tailgate.sql.statements.parsers.sequences import sequence_options
+from tailgate.sql.statements.parsers.sequences import generation, identity_options
 from tailgate.sql.statements.parsers.tables.constraints import CONSTRAINTS, column_constraint, table_constraint
 from tailgate.sql.statements.parsers.tables.create_table_as import at_query_of_table, create_table_as, on_commit
 from tailgate.sql.statements.parsers.unsupported import unsupported
-from tailgate.sql.statements.tables import Check, Constraint, CreateTable, ForeignKey, Generation, TableColumn, Unique
+from tailgate.sql.statements.tables import Check, Constraint, CreateTable, ForeignKey, Generation, Identity, TableColumn, Unique
 from tailgate.sql.statements.writes import CreateTableAs
 
 # unsupported clauses of a column: first words → name and hint of the error
@@ -123,12 +123,8 @@ def create_table(cursor: Parser, *, temporary: bool = False) -> CreateTable | Cr
 
 def added_column(cursor: Parser, table: Name) -> tuple[TableColumn, tuple[Constraint, ...]]:
     """Parses a column of ALTER TABLE … ADD COLUMN. Returns its constraints, too."""
-    at = cursor.position
     constraints = _Constraints(table)
-    column = _column(cursor, table, constraints)
-    if column.generated is not None:
-        raise unsupported("a sequence of a column that is added", at)
-    return column, constraints.all
+    return _column(cursor, table, constraints), constraints.all
 
 
 def _column(cursor: Parser, table: Name, constraints: _Constraints) -> TableColumn:
@@ -187,21 +183,14 @@ def _column(cursor: Parser, table: Name, constraints: _Constraints) -> TableColu
             return TableColumn(this, type, nullable is not False, default, at, default_at, generated, settings)
 
 
-def _identity(cursor: Parser, at: int) -> tuple[Generation, SequenceOptions]:
+def _identity(cursor: Parser, at: int) -> tuple[Identity, SequenceOptions]:
     """Parses {ALWAYS | BY DEFAULT} AS IDENTITY [(options)], after GENERATED. Raises 0A000 for a generated column."""
-    generated: Generation = "always"
-    if not cursor.accept_word("always"):
-        cursor.expect_word("by", "default")
-        generated = "by default"
+    generated = generation(cursor)
     cursor.expect_word("as")
     if cursor.at("("):
         raise unsupported("GENERATED ALWAYS AS (expression) of a column", at, "Compute the column in a view.")
     cursor.expect_word("identity")
-    if not cursor.accept("("):
-        return generated, SequenceOptions()
-    settings = sequence_options(cursor)
-    cursor.expect(")")
-    return generated, settings
+    return generated, identity_options(cursor)
 
 
 def _both(column: str, table: Name, at: int | None) -> TailgateError:

@@ -1,0 +1,57 @@
+"""TRUNCATE … RESTART IDENTITY: the rows and the sequences of the tables change together.
+
+in a block:      the changes of the sequences are definitions of the block, and the rows are pending writes
+outside a block: the statement is a block, which is committed as one entry of the log, or again after a conflict
+"""
+
+from __future__ import annotations
+
+from tailgate.gateway.execute import committing
+from tailgate.gateway.execute.blocks import commits
+from tailgate.gateway.execute.catalog_changes import caught_up
+from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.transactions import Move, State
+from tailgate.gateway.writes.plans import TruncatePlan
+from tailgate.lake.catalog import Change, Sequence
+from tailgate.lake.errors import SerializationFailure
+from tailgate.lake.uncommitted import Uncommitted
+from tailgate.sql.sequence_definitions import restarted
+
+
+async def truncate(session: Session, write: TruncatePlan) -> None:
+    """Removes the rows, and restarts the sequences."""
+    if session.transaction.in_block:
+        await _in_block(session, write)
+        return
+    await committing.commit(session)  # pending writes of an implicit transaction
+    transaction, was_implicit = session.transaction, session.transaction.state is State.IMPLICIT
+    for attempt in range(1, committing.EVALUATIONS_MAX + 1):
+        transaction.proceed()
+        await caught_up(session)
+        await session.serving.progress.wait_inbox(session.last_write)
+        session.settings.begin()
+        transaction.move(Move.BEGIN)
+        committed = False
+        try:
+            await _in_block(session, write)
+            await commits.commit(session)
+            committed = True
+            break
+        except SerializationFailure:
+            if attempt == committing.EVALUATIONS_MAX:
+                raise
+        finally:
+            transaction.move(Move.COMMIT if committed else Move.ROLLBACK)
+            session.end_block(undo=not committed)
+    if was_implicit:
+        transaction.move(Move.IMPLY)
+
+
+async def _in_block(session: Session, write: TruncatePlan) -> None:
+    """Runs the statement. The owner of a table, who alone may truncate it, is also the owner of its sequences."""
+    ids = {sequence.id for sequence in write.restarted}
+    sequences = [sequence for sequence in session.naming.durable.each(Sequence) if sequence.id in ids]
+    await committing.run(session, write, ())
+    put = tuple(restarted(session.transaction.moved_sequence(sequence)) for sequence in sequences)
+    block = session.transaction.definitions or Uncommitted()
+    await session.naming.define(block.including(Change(put=put), session.serving.progress.catalog))

@@ -1,0 +1,80 @@
+"""The sequences of serial and identity columns: created with the column, added, changed and dropped.
+
+Source: PostgreSQL 15, src/backend/commands/tablecmds.c (ATExecAddIdentity, ATExecSetIdentity, ATExecDropIdentity),
+parser/parse_utilcmd.c (generateSerialExtraStmts).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.lake.catalog import Catalog, Change, Sequence, Table
+from tailgate.lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState
+from tailgate.lake.types import Field
+from tailgate.sql.sequence_definitions import altered, with_options
+from tailgate.sql.statements.definitions import SequenceOptions
+from tailgate.sql.statements.tables import AddIdentity, Generation, SetIdentity, TableColumn
+from tailgate.sql.tables.names import free_name
+
+
+def next_value(sequence: int) -> str:
+    """Returns the default of a column with a sequence."""
+    return f"nextval('{sequence}'::regclass)"
+
+
+def column_sequence(column: TableColumn, table: Table, catalog: Catalog) -> Sequence:
+    """Returns the sequence of a serial or identity column of a table in the catalog. Raises 22023."""
+    assert column.generated is not None
+    return _sequence(column.name, Field(column.name, column.type), column.generated, column.options or SequenceOptions(), table, catalog)
+
+
+def _sequence(column: str, field: Field, generated: Generation, options: SequenceOptions, table: Table, catalog: Catalog) -> Sequence:
+    if generated != "serial" and field.type.name not in ("int2", "int4", "int8"):
+        raise InvalidParameterValue("identity column type must be smallint, integer, or bigint")
+    names = {item.name for item in catalog.items.values() if item.schema == table.schema}
+    name = free_name(table.name, column, "seq", names.__contains__)
+    sequence = with_options(name, replace(options, type=options.type or field.type), catalog)
+    return replace(sequence, depends=(table.id,), column=column, schema=table.schema, owner=table.owner)
+
+
+def add_identity(action: AddIdentity, column: Field, table: Table, catalog: Catalog) -> Change:
+    """Returns the change of ADD GENERATED … AS IDENTITY. Raises 22023, 55000."""
+    sequence = _sequence(column.name, column, action.generated, action.options, table, catalog)
+    what = f'column "{column.name}" of relation "{table.name}"'
+    if column.nullable:
+        raise ObjectNotInPrerequisiteState(f"{what} must be declared NOT NULL before identity can be added")
+    if column.name in table.identity:
+        raise ObjectNotInPrerequisiteState(f"{what} is already an identity column")
+    if column.name in table.defaults:
+        raise ObjectNotInPrerequisiteState(f"{what} already has a default value")
+    defaults = {**table.defaults, column.name: next_value(sequence.id)}
+    return Change(put=(replace(table, defaults=defaults, identity={**table.identity, column.name: action.generated}), sequence))
+
+
+def set_identity(action: SetIdentity, column: Field, table: Table, catalog: Catalog) -> Change:
+    """Returns the change of SET GENERATED and of the options of the sequence. Raises 22023, 55000."""
+    _check_identity(column, table)
+    put: list[Table | Sequence] = []
+    if action.generated is not None:
+        put.append(replace(table, identity={**table.identity, column.name: action.generated}))
+    if action.options != SequenceOptions():
+        put.append(altered(_owned(column, table, catalog), action.options))
+    return Change(put=tuple(put))
+
+
+def drop_identity(column: Field, table: Table, catalog: Catalog) -> Change:
+    """Returns the change of DROP IDENTITY. Raises 55000."""
+    _check_identity(column, table)
+    defaults = {name: text for name, text in table.defaults.items() if name != column.name}
+    identity = {name: generated for name, generated in table.identity.items() if name != column.name}
+    after = replace(table, defaults=defaults, identity=identity)
+    return Change(put=(after,), drop=(_owned(column, table, catalog).id,))
+
+
+def _check_identity(column: Field, table: Table) -> None:
+    if column.name not in table.identity:
+        raise ObjectNotInPrerequisiteState(f'column "{column.name}" of relation "{table.name}" is not an identity column')
+
+
+def _owned(column: Field, table: Table, catalog: Catalog) -> Sequence:
+    return next(s for s in catalog.each(Sequence) if s.depends == (table.id,) and s.column == column.name)
