@@ -225,12 +225,17 @@ def _readable(item: Item) -> Item:
 
 def _renumbered(item: Item, ids: Mapping[int, int]) -> Item:
     """Returns the item with the new ids of all objects that it mentions. A new materialized view is not ready: COMMIT fills it."""
+    if isinstance(item, MaterializedView) and is_local(item.id):
+        item = replace(item, ready=False)
+    return with_ids(item, ids)
+
+
+def with_ids(item: Item, ids: Mapping[int, int]) -> Item:
+    """Returns the item with new ids of the objects that it mentions, also its own."""
 
     def new(id: int) -> int:
         return ids.get(id, id)
 
-    if isinstance(item, MaterializedView) and is_local(item.id):
-        item = replace(item, ready=False)
     item = replace(item, id=new(item.id), errors=new(item.errors), depends=tuple(map(new, item.depends)), schema=new(item.schema))
     if isinstance(item, ReaderFields):
         item = replace(item, known_columns={new(id): count for id, count in known_columns(item).items()})

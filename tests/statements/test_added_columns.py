@@ -34,3 +34,21 @@ def test_views_keep_their_columns(world: World, sql: psycopg.Connection) -> None
     assert sql.execute("SELECT * FROM copies ORDER BY id").fetchall() == [(2, "bob"), (3, "bob"), (4, "cid")]
     assert sql.execute("SELECT amount FROM sums").fetchall() == [(18,)]
     assert sql.execute("SELECT note FROM orders WHERE id = 4").fetchall() == [("new",)]
+
+
+def test_a_column_with_another_type_survives_a_restart(world: World, sql: psycopg.Connection) -> None:
+    sql.execute("CREATE TABLE typed (id int PRIMARY KEY, amount text)")
+    sql.execute("INSERT INTO typed VALUES (1, '10'), (2, '20')")
+    sql.execute("CREATE VIEW ids AS SELECT id FROM typed")
+    sql.execute("ALTER TABLE typed ALTER COLUMN amount TYPE int USING amount::int + 1, ADD COLUMN n serial")
+    sql.execute("CREATE MATERIALIZED VIEW totals AS SELECT sum(amount) AS amount FROM typed")
+    sql.execute("INSERT INTO typed VALUES (3, 30)")
+    assert sql.execute("SELECT amount FROM totals").fetchall() == [(62,)]
+    world.engine.stop()
+    world.engine.start()
+    sql.execute("DELETE FROM typed WHERE id = 1")
+    assert sql.execute("SELECT * FROM typed ORDER BY id").fetchall() == [(2, 21, 2), (3, 30, 3)]
+    assert sql.execute("SELECT id FROM ids ORDER BY id").fetchall() == [(2,), (3,)]
+    assert sql.execute("SELECT amount FROM totals").fetchall() == [(51,)]
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="materialized view totals"):
+        sql.execute("ALTER TABLE typed ALTER COLUMN n TYPE bigint")

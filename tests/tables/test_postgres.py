@@ -27,6 +27,7 @@ SCRIPTS = (
     "unique",
     "foreign_keys",
     "columns",
+    "column_types",
     "blocks",
     "maintenance",
     "temporary",

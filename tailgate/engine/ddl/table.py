@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.engine.ddl.history import split_retention
-from tailgate.engine.ddl.kafka.known_columns import check_no_backfill, readers_with_width
-from tailgate.lake.catalog import Catalog, Change, Index, Sequence, Table
+from tailgate.engine.ddl.kafka.known_columns import check_no_backfill, readers_with_width, with_recorded_width
+from tailgate.lake.catalog import Catalog, Change, Index, Reader, Sequence, Table
 from tailgate.lake.errors import FeatureNotSupported, UndefinedTable
 from tailgate.sql.statements import AlterTable, CreateTable
-from tailgate.sql.tables.alterations import Alteration, alteration, table_to_alter
+from tailgate.sql.tables.alterations import Alteration, alteration
+from tailgate.sql.tables.altered_table import table_to_alter
 from tailgate.sql.tables.creation import new_table
 
 
@@ -33,5 +34,10 @@ def alter_table(statement: AlterTable, catalog: Catalog, copies: int = 0) -> tup
     if altered.after.columns == table.columns:
         return altered, altered.change
     check_no_backfill(table, catalog)
-    readers = readers_with_width(table, catalog) if len(altered.after.columns) != len(table.columns) else ()
-    return altered, replace(altered.change, put=(*altered.change.put, *readers))
+    if len(altered.after.columns) == len(table.columns):
+        return altered, altered.change
+    if altered.rewrites:
+        before = replace(table, id=altered.after.id)
+        readers = {i.id: with_recorded_width(i, before) for i in altered.change.put if isinstance(i, Reader) and before.id in i.depends}
+        return altered, replace(altered.change, put=tuple(readers.get(item.id, item) for item in altered.change.put))
+    return altered, replace(altered.change, put=(*altered.change.put, *readers_with_width(table, catalog)))

@@ -31,6 +31,7 @@ from tailgate.sql.binder.writes.targets import default_of, fields_of
 from tailgate.sql.binder.writes.writes import counted
 from tailgate.sql.plan import Column, Project
 from tailgate.sql.sequence_definitions import numbers
+from tailgate.sql.tables.alterations import Alteration
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class AlteredRows:
 
     Only the owner may alter a table, and needs no privilege on its rows, as in PostgreSQL.
 
-    `rows`: a query of the old columns, the number of copies, and the values of the new columns. `rewrites`: whether these are
-    stored. `numbered`: added columns, by position, with new sequences that give each copy of a row a value. The other fields are
+    `rows`: a query of the old columns, the number of copies, and the values of the `retyped` and the new columns. `rewrites`: whether
+    these are stored. `numbered`: added columns, by position, with new sequences that give each copy of a row a value. The other fields are
     the new rules that the rows must satisfy.
     """
 
@@ -48,6 +49,7 @@ class AlteredRows:
     altered: Table
     rows: Query
     rewrites: bool
+    retyped: tuple[int, ...] = ()
     not_null: tuple[int, ...] = ()
     checks: tuple[tuple[str, Query], ...] = ()
     keys: tuple[Key, ...] = ()
@@ -61,32 +63,37 @@ class AlteredRows:
         return tuple({t.id: t for t in (self.table, *(r.referenced for r in self.references))}.values())
 
 
-def plan(table: Table, after: Catalog, validated: frozenset[str], before: Catalog) -> AlteredRows | None:
-    """Returns the changes and checks of the rows, or None if there are none.
-
-    `after`: the catalog with the altered table. `validated`: the names of its checks and foreign keys that the rows must satisfy.
-    """
-    altered = after.expect(Table, table.id)
+def plan(alteration: Alteration, before: Catalog) -> AlteredRows | None:
+    """Returns the changes and checks of the rows, or None if there are none. `before`: the catalog before the statement."""
+    table, altered, after = alteration.before, alteration.after, before.apply(alteration.change)
     width = len(table.columns)
     added = altered.columns[width:]
     new = {s: after.expect(Sequence, s) for _, s in sequences_of(altered) if s not in before.items}
     owners = {sequence.column: sequence for sequence in new.values()}
     numbered = tuple((width + i, owners[column.name]) for i, column in enumerate(added) if column.name in owners)
     defaults = [None if column.name in owners else altered.defaults.get(column.name) for column in added]
-    not_null = tuple(i for i, c in enumerate(altered.columns) if not c.nullable and (i >= width or table.columns[i].nullable))
-    new_checks = tuple((name, query_of(forbidden, compact=False)) for name, forbidden in checks(altered) if name in validated)
+    not_null = tuple(i for i, c in enumerate(altered.columns) if not c.nullable and _is_new(i, alteration))
+    new_checks = tuple((name, query_of(forbidden, compact=False)) for name, forbidden in checks(altered) if name in alteration.validated)
     old_keys = {key.index for key in constraints.keys_of(table, before)}
-    new_keys = tuple(key for key in constraints.keys_of(altered, after) if key.index not in old_keys)
-    references = tuple(r for r in constraints.references_of(altered, after) if r.name in validated)
-    retyped = any(old.type != new.type for old, new in zip(table.columns, altered.columns, strict=False))
-    rewrites = retyped or bool(numbered) or any(default is not None for default in defaults)
+    retyped = alteration.values.keys()
+    new_keys = tuple(k for k in constraints.keys_of(altered, after) if k.index not in old_keys or retyped & {*k.columns})
+    references = tuple(r for r in constraints.references_of(altered, after) if r.name in alteration.validated)
+    rewrites = bool(retyped) or alteration.rewrites or bool(numbered) or any(default is not None for default in defaults)
     if not (rewrites or not_null or new_checks or new_keys or references):
         return None
     source, count = counted(table)
-    values = tuple(default_of(column, default) for column, default in zip(added, defaults, strict=True))
+    fields = (*(altered.columns[i] for i in retyped), *added)
+    values = (*alteration.values.values(), *(default_of(column, default) for column, default in zip(added, defaults, strict=True)))
     old = tuple(Column(i, column.type) for i, column in enumerate(table.columns))
-    rows = Project(source, (*old, count, *values), (*table.columns, Field("copies", count.type, False), *fields_of(added, [values])))
-    return AlteredRows(table, altered, calling(rows, 0, compact=False), rewrites, not_null, new_checks, new_keys, references, numbered)
+    rows = Project(source, (*old, count, *values), (*table.columns, Field("copies", count.type, False), *fields_of(fields, [values])))
+    query = calling(rows, 0, compact=False)
+    return AlteredRows(table, altered, query, rewrites, tuple(retyped), not_null, new_checks, new_keys, references, numbered)
+
+
+def _is_new(position: int, alteration: Alteration) -> bool:
+    """Returns whether values of a column may be NULL that was not NULL, or could be NULL, before."""
+    old = alteration.before.columns
+    return position >= len(old) or old[position].nullable or position in alteration.values
 
 
 def changes(plan: AlteredRows, evaluation: Evaluation, names: dict[str, str]) -> pa.Table:
@@ -102,16 +109,24 @@ def changes(plan: AlteredRows, evaluation: Evaluation, names: dict[str, str]) ->
     if plan.rows.calls and (weights > 1).any():
         hint = "Add a column of a serial type: each row gets its own value."
         raise FeatureNotSupported("adding a column with nextval to a table with equal rows is not supported", hint=hint)
-    values = fitted(rows.select(range(width + 1, rows.num_columns)), added)
+    fields = (*(altered.columns[i] for i in plan.retyped), *added)
+    values = dict(zip((*plan.retyped, *range(width, len(altered.columns))), _values(rows, width + 1, fields), strict=True))
     schema = arrow_schema(altered.columns)
-    after = pa.Table.from_arrays([*fitted(old, altered.columns[:width]).columns, *values.columns], schema=schema)
+    after = pa.Table.from_arrays([values.get(i, old.column(min(i, width - 1))) for i in range(len(altered.columns))], schema=schema)
     after, copies = _numbered(after, weights, plan.numbered)
     _check(plan, evaluation, after, copies, names)
     if not plan.rewrites:
         return weighted(after.slice(0, 0), 0)
+    if altered.id != table.id:
+        return weighted(after, copies)
     nulls = [pa.nulls(rows.num_rows, column.type.arrow) for column in added]
     before = pa.Table.from_arrays([*old.columns, *nulls], schema=schema)
     return pa.concat_tables([weighted(before, -weights), weighted(after, copies)])
+
+
+def _values(rows: pa.Table, begin: int, fields: tuple[Field, ...]) -> list[pa.ChunkedArray]:
+    """Returns the columns of rows from `begin` on, with the modifiers of these fields applied."""
+    return list(fitted(rows.select(range(begin, rows.num_columns)), fields).columns)
 
 
 def _numbered(rows: pa.Table, weights: np.ndarray, columns: tuple[tuple[int, Sequence], ...]) -> tuple[pa.Table, np.ndarray]:

@@ -138,11 +138,12 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class SetType:
-    """ALTER [COLUMN] column [SET DATA] TYPE type [USING expression]. `using`: the expression as typed, or None."""
+    """ALTER [COLUMN] column [SET DATA] TYPE type [USING expression]. `using`: the expression as typed at `position`, or None."""
 
     column: str
     type: Type
     using: str | None = None
+    position: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

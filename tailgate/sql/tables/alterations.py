@@ -6,15 +6,15 @@ ATExecAddConstraint, ATExecDropConstraint, ATExecValidateConstraint, renameatt_i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from typing_extensions import assert_never
 
 from tailgate.lake import constraints
-from tailgate.lake.catalog import Catalog, Change, Index, MaterializedView, Sequence, Table, View
-from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog import Catalog, Change, Index, Sequence, Table
+from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import (
     DependentObjectsStillExist,
     DuplicateColumn,
@@ -30,6 +30,7 @@ from tailgate.lake.errors import (
 from tailgate.lake.types import Field
 from tailgate.sql.binder.sequence_calls import with_ids
 from tailgate.sql.binder.writes.targets import default_of
+from tailgate.sql.plan import Scalar
 from tailgate.sql.sequence_definitions import numbers
 from tailgate.sql.statements import (
     AddColumn,
@@ -52,57 +53,33 @@ from tailgate.sql.statements import (
     ValidateConstraint,
 )
 from tailgate.sql.statements.tables import TableAction
-from tailgate.sql.tables.columns import dropped_column, renamed_column, retyped_column, stored_name
+from tailgate.sql.tables.columns import dropped_column, renamed_column, stored_name
 from tailgate.sql.tables.constraints import check_constraint, constraint_names, unique_index, with_foreign_keys
 from tailgate.sql.tables.definition import definition
 from tailgate.sql.tables.identity import add_identity, column_sequence, drop_identity, next_value, set_identity
+from tailgate.sql.tables.rewriting import new_value, retyped_column, rewritten, same_form
 
 Result = TypeVar("Result")
-
-# the words of an action in the error for a relation that is not a table
-WORDS: dict[type, str] = {
-    AddColumn: "ADD COLUMN", DropColumn: "DROP COLUMN", SetType: "ALTER COLUMN ... SET TYPE", SetDefault: "ALTER COLUMN ... SET DEFAULT",
-    SetNullable: "ALTER COLUMN ... SET NOT NULL", AddIdentity: "ALTER COLUMN ... ADD IDENTITY",
-    SetIdentity: "ALTER COLUMN ... SET", DropIdentity: "ALTER COLUMN ... DROP IDENTITY", AddConstraint: "ADD CONSTRAINT",
-    DropConstraint: "DROP CONSTRAINT", ValidateConstraint: "VALIDATE CONSTRAINT",
-}  # fmt: skip
-
-
-def table_to_alter(statement: AlterTable, catalog: Catalog) -> Table | None:
-    """Returns the table, or None if it does not exist and need not. Raises 3F000, 42P01, 42809, 0A000."""
-    name = statement.name
-    if statement.if_exists and catalog.find(name) is None:
-        return None
-    catalog.check_schema(Name(name.name, name.schema))
-    item = catalog.relation(Name(name.name, name.schema))  # PostgreSQL reports no position
-    action = statement.actions[0]
-    if isinstance(action, SetOwner | RenameColumn) and not isinstance(item, Table):
-        raise FeatureNotSupported(f"{'OWNER TO' if isinstance(action, SetOwner) else 'RENAME COLUMN'} of a {item.kind} is not supported")
-    if isinstance(item, View | MaterializedView):
-        words = "ALTER COLUMN ... DROP NOT NULL" if isinstance(action, SetNullable) and action.nullable else WORDS.get(type(action))
-        if words is None:
-            raise UndefinedObject(f'constraint "{getattr(action, "constraint", "")}" for table "{item.name}" does not exist')
-        raise WrongObjectType(
-            f'ALTER action {words} cannot be performed on relation "{item.name}"',
-            detail=f"This operation is not supported for {item.kind}s.",
-        )
-    if not isinstance(item, Table):
-        raise WrongObjectType(f'"{item.name}" is not a table')
-    return item
 
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
     """The result of ALTER TABLE: the table before and after it, the change of the catalog, and notices as (message, SQLSTATE).
 
-    `validated`: names of checks and foreign keys that existing rows must satisfy.
+    `validated`: names of checks and foreign keys that existing rows must satisfy. `values`: of columns with another type, by position,
+    over the columns before. If the table after it has another id, all rows are written anew.
     """
 
     before: Table
     after: Table
     change: Change
-    notices: tuple[tuple[str, str], ...]
-    validated: frozenset[str]
+    notices: tuple[tuple[str, str], ...] = ()
+    validated: frozenset[str] = frozenset()
+    values: Mapping[int, Scalar] = field(default_factory=dict)
+
+    @property
+    def rewrites(self) -> bool:
+        return self.after.id != self.before.id
 
     def numbered(self, copies: int) -> Alteration:
         """Returns the alteration after its new columns have got values of their new sequences for this number of rows."""
@@ -113,26 +90,29 @@ class Alteration:
     @property
     def changes_plans(self) -> bool:
         """Tells whether existing columns have changed, so that views may have other plans."""
-        return any(old != new for old, new in zip(self.before.columns, self.after.columns, strict=False))
+        return not self.rewrites and any(old != new for old, new in zip(self.before.columns, self.after.columns, strict=False))
 
 
 def alteration(table: Table, statement: AlterTable, catalog: Catalog) -> Alteration:
     """Returns the result of the statement. `catalog`: also has the sequences of defaults and the referenced tables."""
-    work = _Work(table, catalog)
+    work = _Work(table, catalog, table)
     for action in sorted(statement.actions, key=_pass):
         work.carry_out(action)
+    if work.rewrites or work.table.key != table.key:
+        work.rewrite()
     if work.table != table:
         work.put(replace(work.table, sql=definition(work.table)))
     after = work.catalog
     put = tuple(item for id, item in after.items.items() if catalog.items.get(id) is not item)
     dropped = tuple(id for id in catalog.items if id not in after.items)
-    return Alteration(table, work.table, Change(put=put, drop=dropped), tuple(work.notices), frozenset(work.validated))
+    change = Change(put=put, drop=dropped, put_roles=work.granted)
+    return Alteration(table, work.table, change, tuple(work.notices), frozenset(work.validated), work.values)
 
 
 def _pass(action: TableAction) -> int:
     """Returns the place of an action in PostgreSQL's order: it drops first, and adds constraints last, foreign keys after the others."""
     match action:
-        case DropColumn() | DropConstraint():
+        case DropColumn() | DropConstraint() | SetDefault(default=None):
             return 0
         case SetType():
             return 1
@@ -140,7 +120,7 @@ def _pass(action: TableAction) -> int:
             return 5
         case AddConstraint(constraint=Check()):
             return 4
-        case AddConstraint() | ValidateConstraint() | AddIdentity():
+        case AddConstraint() | ValidateConstraint() | AddIdentity() | SetDefault():
             return 3
         case _:
             return 2
@@ -152,6 +132,10 @@ class _Work:
 
     table: Table
     catalog: Catalog
+    before: Table
+    values: dict[int, Scalar] = field(default_factory=dict)
+    rewrites: bool = False
+    granted: tuple[Role, ...] = ()
     notices: list[tuple[str, str]] = field(default_factory=list)
     validated: set[str] = field(default_factory=set)
 
@@ -160,6 +144,12 @@ class _Work:
         self.catalog = self.catalog.apply(Change(put=(item,)))
         if isinstance(item, Table) and item.id == self.table.id:
             self.table = item
+
+    def rewrite(self) -> None:
+        """Gives the table another id, for a new relation with all rows."""
+        change = rewritten(self.table, self.catalog)
+        self.catalog, self.granted = self.catalog.apply(change), change.put_roles
+        self.table = self.catalog.expect(Table, change.put[0].id)
 
     def carry_out(self, action: TableAction) -> None:
         match action:
@@ -240,9 +230,13 @@ class _Work:
 
     def _set_type(self, action: SetType) -> None:
         position = self._position(action.column)
-        if action.using is not None:
-            raise FeatureNotSupported("USING of ALTER COLUMN … TYPE is not supported", hint="Add a column, and UPDATE it.")
-        self.put(retyped_column(self.table, position, action.type, self.catalog))
+        if position in self.values:
+            raise FeatureNotSupported(f'cannot alter type of column "{action.column}" twice')
+        self.values[position] = new_value(action, self.before)
+        self._apply(retyped_column(self.table, position, action, self.catalog))
+        self.rewrites |= action.using is not None or not same_form(self.before.columns[position].type, action.type)
+        self.validated |= {c.name for c in self.table.checks if position in c.columns and c.valid}
+        self.validated |= {k.name for k in self.table.foreign_keys if position in k.columns and k.valid}
 
     def _apply(self, change: Change) -> None:
         self.catalog = self.catalog.apply(change)
@@ -316,11 +310,11 @@ class _Work:
         elif any(key.name == name for key in table.foreign_keys):
             self.put(replace(table, foreign_keys=tuple(k for k in table.foreign_keys if k.name != name)))
         elif (key := next((k for k in constraints.keys_of(table, self.catalog) if k.constraint and k.name == name), None)) is not None:
-            if not key.index:
-                hint = "Create another table without it: CREATE TABLE … AS SELECT …, and rename that."
-                raise FeatureNotSupported("dropping the primary key that a table was created with is not supported", hint=hint)
             self._release_key(key, cascade=action.cascade)
-            self.catalog = self.catalog.apply(Change(drop=(key.index,)))
+            if key.index:
+                self.catalog = self.catalog.apply(Change(drop=(key.index,)))
+            else:
+                self.put(replace(self.table, key=None, constraint=None))
         elif action.if_exists:
             self.notices.append((f'constraint "{name}" of relation "{table.name}" does not exist, skipping', "00000"))
         else:

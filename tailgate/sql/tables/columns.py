@@ -1,9 +1,9 @@
-"""ALTER TABLE … DROP COLUMN, RENAME COLUMN and ALTER COLUMN … TYPE: the changed table and the items of its columns.
+"""ALTER TABLE … DROP COLUMN and RENAME COLUMN: the changed table and the items of its columns.
 
 A dropped column keeps its place in stored rows, where it has another name and no value in new rows. A renamed column keeps
 its name in the Delta table.
 
-Source: PostgreSQL 15, src/backend/commands/tablecmds.c (ATExecDropColumn, renameatt_internal, ATPrepAlterColumnType).
+Source: PostgreSQL 15, src/backend/commands/tablecmds.c (ATExecDropColumn, renameatt_internal).
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from tailgate.lake.catalog import Catalog, Change, Index, Item, Sequence, Table
 from tailgate.lake.catalog.dropping import described
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import DependentObjectsStillExist, DuplicateColumn, FeatureNotSupported, TailgateError
-from tailgate.lake.types import DROPPED, Field, Type
+from tailgate.lake.types import DROPPED, Field
 from tailgate.sql.bind import bind_query
 from tailgate.sql.definitions import apply_edits
 from tailgate.sql.lexer.tokens import tokens
-from tailgate.sql.tables.constraints import TEXTS
 
 Value = TypeVar("Value")
 
@@ -31,8 +30,6 @@ def dropped_column(table: Table, position: int, catalog: Catalog, *, cascade: bo
     """Returns the change that drops a column, and notices. Raises 2BP01, 0A000."""
     name = table.columns[position].name
     what = f"column {name} of {described(catalog, table)}"
-    if position in (table.key or ()):
-        raise FeatureNotSupported(f'dropping the column "{name}" of the primary key is not supported', hint=ANOTHER)
     if sum(not column.is_dropped for column in table.columns) == 1:
         raise FeatureNotSupported("a table without columns is not supported")
     readers = readers_of(table, position, catalog)
@@ -49,6 +46,8 @@ def dropped_column(table: Table, position: int, catalog: Catalog, *, cascade: bo
         )
     after = replace(
         table,
+        key=None if position in (table.key or ()) else table.key,
+        constraint=None if position in (table.key or ()) else table.constraint,
         columns=_with(table, position, Field(f"{DROPPED}{position + 1}........", table.columns[position].type)),
         defaults=_without(table.defaults, name),
         identity=_without(table.identity, name),
@@ -65,9 +64,6 @@ def dropped_column(table: Table, position: int, catalog: Catalog, *, cascade: bo
     indexes = [i.id for i in catalog.each(Index) if table.id in i.depends and position in (*i.positions, *i.include)]
     notices = tuple(f"drop cascades to {dependent}" for dependent in dependents)
     return Change(put=tuple(put.values()), drop=(*owned, *indexes)), notices
-
-
-ANOTHER = "Create another table without it: CREATE TABLE … AS SELECT …, and rename that."
 
 
 def renamed_column(table: Table, position: int, name: str, catalog: Catalog) -> Change:
@@ -91,23 +87,6 @@ def renamed_column(table: Table, position: int, name: str, catalog: Catalog) -> 
     )
     owned = (replace(s, column=name) for s in catalog.each(Sequence) if s.depends == (table.id,) and s.column == old)
     return Change(put=(after, *owned))
-
-
-def retyped_column(table: Table, position: int, type: Type, catalog: Catalog) -> Table:
-    """Returns the table with another type of a column, whose values have the same stored form. Raises 0A000."""
-    column = table.columns[position]
-    if column.type.name not in TEXTS or type.name not in TEXTS or column.type.is_array or type.is_array:
-        raise FeatureNotSupported(
-            f"ALTER COLUMN … TYPE from {column.type} to {type} is not supported",
-            hint="Between text and varchar it is. Otherwise, add a column, UPDATE it, and drop and rename the columns.",
-        )
-    readers = readers_of(table, position, catalog)
-    if readers:
-        raise FeatureNotSupported(
-            "cannot alter type of a column used by a view or rule",
-            detail=f'rule _RETURN on {described(catalog, readers[0])} depends on column "{column.name}"',
-        )
-    return replace(table, columns=_with(table, position, replace(column, type=type)))
 
 
 def stored_name(table: Table, name: str) -> Mapping[int, str]:

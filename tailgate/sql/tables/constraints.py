@@ -154,7 +154,7 @@ def foreign_key(key: ForeignKey, table: Table, catalog: Catalog, names: set[str]
     if len(set(references)) < len(references) or defined.referenced_key(constraint, referenced, catalog) is None:
         raise InvalidForeignKey(f'there is no unique constraint matching given keys for referenced table "{referenced.name}"')
     for mine, other in zip(columns, references, strict=True):
-        _check_types(name, table.columns[mine], referenced.columns[other])
+        check_reference_types(name, table.columns[mine], referenced.columns[other])
     return constraint
 
 
@@ -178,7 +178,7 @@ def _positions(names: Sequence[str], table: Table) -> tuple[int, ...]:
     return tuple(map(own.index, names))
 
 
-def _check_types(name: str, column: Field, referenced: Field) -> None:
+def check_reference_types(name: str, column: Field, referenced: Field) -> None:
     """Raises 42804 or 0A000 if values of the columns cannot be compared by their stored forms."""
     families = [next((f for f in (INTEGERS, TEXTS) if field.type.name in f), field.type.name) for field in (column, referenced)]
     if families[0] == families[1] and column.type.is_array == referenced.type.is_array:

@@ -28,7 +28,7 @@ from tailgate.gateway.writes.effects import Effect
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.pending import tables_below
 from tailgate.lake import errors as e
-from tailgate.lake.catalog import Catalog, Change, Sequence, Table
+from tailgate.lake.catalog import Change, Sequence, Table
 from tailgate.lake.control import NEW_TABLE, FilledTable, Part, StatementRequest, StatementResult, Write
 from tailgate.lake.log.entry import stream
 from tailgate.lake.tables.weights import net
@@ -38,7 +38,8 @@ from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.sequence_definitions import numbers
 from tailgate.sql.tables import indexes
-from tailgate.sql.tables.alterations import alteration, table_to_alter
+from tailgate.sql.tables.alterations import Alteration, alteration
+from tailgate.sql.tables.altered_table import table_to_alter
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,10 @@ async def _in_block(session: Session, bound: Bound, statement: s.CreateTableAs |
     before = session.naming.durable.items
     await define(session, bound, change.sql)
     after = session.naming.durable  # may also have tables that other transactions have committed meanwhile
-    new = next(id for id in after.items if is_local(id) and id not in before) if change.table == NEW_TABLE else change.table
-    table = after.expect(Table, new)
+    if change.table == NEW_TABLE:
+        table = next(table for table in after.each(Table) if is_local(table.id) and table.id not in before)
+    else:
+        table = after.expect(Table, change.table)
     weights = change.rows.column(WEIGHT).to_numpy()
     for sequence in after.each(Sequence):
         if sequence.id not in before and table.id in sequence.depends:  # of a column that is added
@@ -158,7 +161,8 @@ async def _altered(session: Session, text: str, statement: s.AlterTable) -> Tabl
         for message, sqlstate in altered.notices:
             session.notice(message, "NOTICE", sqlstate)
         return ALTER_TABLE
-    return await _with_rows(session, text, ALTER_TABLE, table, session.catalog.apply(altered.change), altered.validated)
+    plan = altered_rows.plan(altered, session.catalog)
+    return await _with_rows(session, text, ALTER_TABLE, NEW_TABLE if altered.rewrites else table.id, altered.after, plan)
 
 
 async def create_index(session: Session, bound: Bound, statement: s.CreateIndex, values: Values[object]) -> str:
@@ -177,17 +181,21 @@ async def _indexed(session: Session, text: str, statement: s.CreateIndex) -> Tab
             session.notice(notice.message, notice.severity, notice.sqlstate)
         return CREATE_INDEX
     table = session.catalog.expect(Table, index.depends[0])
-    return await _with_rows(session, text, CREATE_INDEX, table, session.catalog.apply(Change(put=(index,))), frozenset())
+    plan = altered_rows.plan(Alteration(table, table, Change(put=(index,))), session.catalog)
+    return await _with_rows(session, text, CREATE_INDEX, table.id, table, plan)
 
 
-async def _with_rows(session: Session, text: str, tag: str, table: Table, after: Catalog, validated: frozenset[str]) -> TableChange:
-    """Returns a change of a table with the changes of its rows, which satisfy its new constraints."""
-    schema = arrow_schema(after[table.id].columns, weight=True)
-    plan = altered_rows.plan(table, after, validated, session.catalog)
+async def _with_rows(
+    session: Session, text: str, tag: str, target: int, table: Table, plan: altered_rows.AlteredRows | None
+) -> TableChange:
+    """Returns a change of a table with the changes of its rows, which satisfy its new constraints.
+
+    `target`: the id of the table, or NEW_TABLE if its rows are written to a new relation. `table`: after the change.
+    """
     if plan is None:
-        return TableChange(text, table.id, schema.empty_table(), (table.id,), tag)
+        return TableChange(text, target, arrow_schema(table.columns, weight=True).empty_table(), (table.id,), tag)
     style, catalog, calls = session.settings.style, session.catalog, sequences.evaluator(session)
-    names = {"s": catalog.schema_of(table).name, "t": table.name}
+    names = {"s": catalog.schema_of(plan.table).name, "t": table.name}
     with session.transaction.reading(session.serving, (), implicit=False) as at:
         rows = await session.serving.queries.write(
             session.access.authorize(plan),
@@ -195,4 +203,4 @@ async def _with_rows(session: Session, text: str, tag: str, table: Table, after:
             lambda cursor: altered_rows.changes(plan, Evaluation(cursor, (), style, catalog, calls), names),
             at=at,
         )
-    return TableChange(text, table.id, rows, tuple(t.id for t in plan.relations), tag)
+    return TableChange(text, target, rows, tuple(t.id for t in plan.relations), tag)

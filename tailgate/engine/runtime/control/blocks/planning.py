@@ -94,12 +94,6 @@ class Planning:
                 return _planned(tag, *ddl.alter_sequence(statement, catalog))
             case AlterTable():
                 altered, change = ddl.alter_table(statement, catalog)
-                types = zip(altered.before.columns, altered.after.columns, strict=False)
-                if in_block and any(old.type != new.type for old, new in types):
-                    raise FeatureNotSupported(
-                        "ALTER COLUMN … TYPE in a transaction block is not supported",
-                        hint="Run ALTER TABLE outside a transaction block.",
-                    )
                 if (
                     in_block
                     and altered.changes_plans

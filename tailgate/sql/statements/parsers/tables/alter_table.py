@@ -121,12 +121,11 @@ def _alter(cursor: Parser, at: int) -> TableAction:
         return identity
     if cursor.accept_word("type") or cursor.accept_word("set", "data", "type"):
         type = resolve(type_name(cursor))
-        using = None
-        if cursor.accept_word("using"):
-            start = cursor.position
-            cursor.expression()
-            using = since(cursor, start)
-        return SetType(column, type, using)
+        if not cursor.accept_word("using"):
+            return SetType(column, type)
+        start = cursor.position
+        cursor.expression()
+        return SetType(column, type, since(cursor, start), start)
     if cursor.token.kind == "end":
         raise cursor.error()
     words = f"{cursor.token.text} {cursor.peek().text}".upper().strip()
