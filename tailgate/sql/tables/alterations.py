@@ -67,7 +67,7 @@ class Alteration:
     """The result of ALTER TABLE: the table before and after it, the change of the catalog, and notices as (message, SQLSTATE).
 
     `validated`: names of checks and foreign keys that existing rows must satisfy. `values`: of columns with another type, by position,
-    over the columns before. If the table after it has another id, all rows are written anew.
+    over the columns before. If the table after it has another id, it is a new relation with all rows.
     """
 
     before: Table
