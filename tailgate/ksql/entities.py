@@ -22,6 +22,8 @@ def entity(value: Entity) -> str:
             names = [f"{kind[:-1].title()} Name", "Kafka Topic", "Key Format", "Value Format", "Windowed"]
             rows = [[i["name"], i["topic"], i["keyFormat"], i["valueFormat"], i["isWindowed"]] for i in value[kind]]
             return table(names, rows)
+        case "type_list":
+            return table(["Type Name", "Schema"], [[name, _type(schema)] for name, schema in value["types"].items()])
         case "queries":
             names = ["Query ID", "Query Type", "Status", "Sink Name", "Sink Kafka Topic", "Query String"]
             return table(names, [_query(query) for query in value["queries"]])
@@ -49,6 +51,22 @@ def entity(value: Entity) -> str:
                 f"ID : {described['id']}\nSQL : {described['statementText']}\nStatus : {described['state']}\n\n{described['executionPlan']}"
             )
     return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _type(schema: Entity) -> str:
+    """Returns the text of a schema.
+
+    >>> _type({"type": "ARRAY", "memberSchema": {"type": "DECIMAL", "parameters": {"precision": 4, "scale": 2}}})
+    'ARRAY<DECIMAL(4, 2)>'
+    """
+    inner = ""
+    if schema.get("fields"):
+        inner = f"<{', '.join(field['name'] + ' ' + _type(field['schema']) for field in schema['fields'])}>"
+    elif schema.get("memberSchema"):
+        inner = f"<{'STRING, ' * (schema['type'] == 'MAP')}{_type(schema['memberSchema'])}>"
+    parameters = schema.get("parameters", {})
+    numbers = f"({parameters['precision']}, {parameters['scale']})" if parameters else ""
+    return f"{schema['type']}{inner}{numbers}"
 
 
 def _exists(value: Entity) -> str:

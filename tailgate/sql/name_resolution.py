@@ -40,6 +40,7 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
     relations: dict[Name, int] = {}
     functions: dict[Name, tuple[int, ...]] = {}
     endpoints: dict[Name, int] = {}
+    types: dict[Name, int] = {}
     for name in names:
         item = catalog.find(name)
         if item is not None and item.id in base.items:
@@ -49,12 +50,16 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
         endpoint = catalog.find(name, "endpoint")
         if endpoint is not None and endpoint.id in base.items:
             endpoints[name] = endpoint.id
+        type = catalog.find(name, "type")
+        if type is not None and type.id in base.items:
+            types[name] = type.id
     written = {ksqldb_name(name.name) for name in identifiers}
     queries = {id: item.id for id, item in base.queries.items() if id in written}
-    ids_of_names = {*relations.values(), *endpoints.values(), *queries.values(), *(id for ids in functions.values() for id in ids)}
+    ids = (*relations.values(), *endpoints.values(), *types.values(), *queries.values())
+    ids_of_names = {*ids, *(id for of_name in functions.values() for id in of_name)}
     path = tuple(p for p in catalog.path if not p.startswith(TEMPORARY))
     versions = {id: version(base[id]) for id in sorted(ids_of_names)}
-    return Resolution(path, relations, functions, versions, authority(base.roles, base.schemas), endpoints, queries)
+    return Resolution(path, relations, functions, versions, authority(base.roles, base.schemas), endpoints, queries, types)
 
 
 def names_in(text: str) -> Iterator[Name]:

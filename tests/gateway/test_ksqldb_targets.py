@@ -47,6 +47,9 @@ CATALOG = Catalog().apply(
         ("INSERT INTO s WITH (query_id = 'q') SELECT * FROM s", "auto", "InsertStream"),
         ("CREATE TABLE x AS SELECT a, count(*) AS n FROM s GROUP BY a", "postgresql", "CreateTableAs"),
         ("CREATE TABLE x AS SELECT a, count(*) AS n FROM plain GROUP BY a", "auto", "CreateTableAs"),
+        ("ALTER TABLE s ADD COLUMN b INT", "auto", "AlterKsqldbItem"),
+        ("ALTER TABLE t ADD COLUMN b INT", "auto", "AlterTable"),
+        ("ALTER TABLE s OWNER TO r", "auto", "AlterTable"),
         ("SELECT * FROM s", "auto", "Select"),
     ],
 )

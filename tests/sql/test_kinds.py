@@ -31,6 +31,8 @@ def test_each_statement_returns_rows_or_a_tag() -> None:
     computed = {"Begin", "Commit", "Rollback", "RollbackTo", "Discard", "Deallocate", "CloseCursor", "Empty", "CopyFrom", "CreateTableAs"}
     computed |= {
         "CreateKsqldbItem",
+        "AlterKsqldbItem",
+        "Define",
         "Drop",
         "AlterItem",
         "Pause",

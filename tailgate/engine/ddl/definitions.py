@@ -20,6 +20,7 @@ from tailgate.lake.catalog import (
     Catalog,
     Change,
     Connection,
+    CustomType,
     DeadLetters,
     Endpoint,
     Function,
@@ -82,7 +83,7 @@ def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
             return (Demand(SELECT, item.depends[0]),)
         case Alert():
             return bind_definition(item, catalog).demands if item.query else ()
-        case Source() | DeadLetters() | Table() | ViewErrors() | Index() | Sequence() | Secret() | Connection():
+        case Source() | DeadLetters() | Table() | ViewErrors() | Index() | Sequence() | Secret() | Connection() | CustomType():
             return ()
         case _:
             assert_never(item)

@@ -32,6 +32,7 @@ from tailgate.sql.statements.kinds import Place, running_at
 Result = TypeVar("Result")
 
 CHANGING = running_at(Place.CATALOG)
+KSQLDB = (s.CreateKsqldbItem, s.AlterKsqldbItem, s.CreateKsqldbType, s.DropKsqldbType, s.InsertMessage, s.InsertStream)
 ATTEMPTS_MAX = 5  # executions of a statement, if its names change between the check and the execution
 SUBSCRIPTIONS_EACH = 100  # subscriptions per role, except superusers
 MIRROR_TIMEOUT_S = 5.0  # a statement's entry is normally in this gateway's mirrors within milliseconds
@@ -168,8 +169,11 @@ async def withdrawable(session: Session, execution: Coroutine[Any, Any, Result])
 def settings_of(session: Session, statement: s.Statement | None = None) -> dict[str, str]:
     """Returns the settings and the role on which a statement's meaning depends, for the engine."""
     values = {name: session.settings[name] for name in ("timezone", "datestyle", "intervalstyle", "auto.offset.reset")}
-    # the words of INSERT do not tell that it is ksqlDB's: its table does. Without a statement, the text is Tailgate's own.
-    dialect = "ksqldb" if isinstance(statement, s.CreateKsqldbItem | s.InsertMessage | s.InsertStream) else session.settings.dialect
+    # INSERT and ALTER TABLE are ksqlDB's by their table, not by their words. Without a statement, the text is Tailgate's own.
+    is_ksqldb = isinstance(
+        statement, s.CreateKsqldbItem | s.AlterKsqldbItem | s.CreateKsqldbType | s.DropKsqldbType | s.InsertMessage | s.InsertStream
+    )
+    dialect = "ksqldb" if is_ksqldb else session.settings.dialect
     dialect = "postgresql" if statement is None else dialect
     return {**values, "tailgate.dialect": dialect, "role": session.access.role.name}
 

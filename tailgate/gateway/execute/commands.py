@@ -79,11 +79,17 @@ def discard(session: Session, bound: Bound, statement: s.Discard, values: Sequen
         session.portals.drop_all(held=True)
         session.statements.clear()
         session.settings.reset(None)
+        session.variables.clear()
     if statement.what in ("all", "sequences"):
         session.sequences.clear()
     if statement.what in ("all", "temp"):
         session.naming.drop_all()
     return f"DISCARD {statement.what.upper()}"
+
+
+def define(session: Session, bound: Bound, statement: s.Define, values: Sequence[object]) -> str:
+    session.variables.define(statement.name, statement.value)
+    return "UNDEFINE" if statement.value is None else "DEFINE"
 
 
 def deallocate(session: Session, bound: Bound, statement: s.Deallocate, values: Sequence[object]) -> str:

@@ -28,6 +28,7 @@ from tailgate.lake.readers.failed import failure
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Followed
+from tailgate.sql.ksqldb.custom_types import with_types
 from tailgate.sql.ksqldb.dialect import HTTP
 
 
@@ -89,7 +90,8 @@ def _no_changes() -> e.TailgateError:
 
 async def bind_push(session: Session, bound: Bound, statement: s.FollowKsqldb, oids: Sequence[int]) -> Bound:
     """Replaces SELECT … EMIT CHANGES by its TAIL. For the HTTP API, the rows have ksqlDB's names and types, and tombstones."""
-    followed = targets.followed(statement.statement.query, session.catalog, snapshot=session.settings["auto.offset.reset"] == "earliest")
+    query = with_types(statement.statement.query, session.catalog)
+    followed = targets.followed(query, session.catalog, snapshot=session.settings["auto.offset.reset"] == "earliest")
     result = await bind_tail(session, replace(bound, statement=followed.tail), followed.tail, oids)
     if session.settings.dialect != HTTP:
         return result
@@ -102,7 +104,7 @@ async def bind_push(session: Session, bound: Bound, statement: s.FollowKsqldb, o
 async def bind_pull(session: Session, bound: Bound, statement: s.PullKsqldb, oids: Sequence[int]) -> Bound:
     """Replaces a pull query by its SELECT. Its rows have ksqlDB's names and types."""
     scans = session.settings.find(SCAN_SETTING) != "false"
-    pull = pulled(statement.statement.query, session.catalog, scans=scans)
+    pull = pulled(with_types(statement.statement.query, session.catalog), session.catalog, scans=scans)
     result = await bind_select(session, replace(bound, statement=pull.select), pull.select, oids)
     return replace(result, columns=http_rows.declared(result.columns or (), pull.columns))
 

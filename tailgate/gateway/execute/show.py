@@ -137,6 +137,8 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
             return await asyncio.to_thread(errors, views, lake, catalog, session.serving.progress.time)
         case "tokens":
             return tokens(statement, catalog, session.access.role)
+        case "variables":
+            return _table(SINGLE["variables"], session.variables.listed())
         case "topics":
             return topics(statement, await _topic_lines(session, bound))
         case "create alert":

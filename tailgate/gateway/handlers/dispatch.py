@@ -207,6 +207,7 @@ EXECUTORS: dict[type, Executor] = {
     s.SetConstraints: Executor(constraints.set_mode),
     s.Reset: Executor(commands.reset),
     s.Discard: Executor(commands.discard),
+    s.Define: Executor(commands.define),
     s.Unlisten: Executor(commands.unlisten),
     s.Refresh: Executor(maintenance.refresh),
     s.Vacuum: Executor(maintenance.vacuum),

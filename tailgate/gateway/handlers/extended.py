@@ -58,7 +58,8 @@ def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
 
 async def _parse(session: Session, message: m.Parse) -> None:
     _check_new(session, message.statement)
-    parts = await session.gateway.texts.read(utf8(message.text), session.settings.dialect, session.client.database)
+    full = session.variables.replaced(utf8(message.text), session.settings.dialect, session.catalog)
+    parts = await session.gateway.texts.read(full, session.settings.dialect, session.client.database)
     if len(parts) > 1:
         raise e.SyntaxError_("cannot insert multiple commands into a prepared statement")
     empty: tuple[ParsedStatement, s.StatementText] = (s.Empty(), s.StatementText("", 0))

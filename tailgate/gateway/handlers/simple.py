@@ -38,7 +38,8 @@ def query(session: Session, message: m.Query) -> Awaitable[None]:
 async def _query(session: Session, raw: bytes) -> None:
     position = 0
     try:
-        parts = await session.gateway.texts.read(utf8(raw), session.settings.dialect, session.client.database)
+        full = session.variables.replaced(utf8(raw), session.settings.dialect, session.catalog)
+        parts = await session.gateway.texts.read(full, session.settings.dialect, session.client.database)
         logged = statement_log.started(session, (statement for statement, _ in parts), "statement", raw)
         if not parts:
             session.out.write(backend.EMPTY_QUERY_RESPONSE)

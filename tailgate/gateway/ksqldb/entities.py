@@ -16,9 +16,10 @@ from tailgate.gateway.catalog.relations.item_status import MaySee
 from tailgate.gateway.ksqldb.figures import Figures, Measured
 from tailgate.gateway.ksqldb.lists import query_status
 from tailgate.gateway.ksqldb.targets import key_of
-from tailgate.lake.catalog import Catalog, Item, ksqldb_of
+from tailgate.lake.catalog import Catalog, CustomType, Item, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.types import INT8, TEXT, Field
+from tailgate.sql.ksqldb.custom_types import definition
 from tailgate.sql.ksqldb.expressions import SourceName, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import key_names
@@ -72,6 +73,11 @@ def _topics(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee
     return {"@type": "kafka_topics", "topics": listed}
 
 
+def _types(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
+    custom = sorted((i for i in catalog.each(CustomType) if catalog.name_of(i).schema is None), key=lambda item: item.name)
+    return {"@type": "type_list", "types": {ksqldb_name(item.name): _schema(definition(item)) for item in custom}}
+
+
 def _description(item: Item, catalog: Catalog, measured: Measured | None, may_see: MaySee) -> Entity:
     figures = Figures(0, 0, "", "") if measured is None else measured.of(item)
     ksqldb = ksqldb_of(item)
@@ -104,6 +110,7 @@ KINDS: dict[str, Callable[[Show, Catalog, Sequence[str], MaySee], Entity]] = {
     "ksqldb tables": _tables,
     "queries": _queries,
     "topics": _topics,
+    "types": _types,
 }
 # the forms of DESCRIBE of streams and tables
 DESCRIBED = ("describe", *(f"describe {what}" for what in ("streams", "tables", "extended", "streams extended", "tables extended")))

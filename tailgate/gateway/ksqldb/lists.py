@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
-from tailgate.lake.catalog import Catalog, Item, MaterializedView, ksqldb_of
+from tailgate.lake.catalog import Catalog, CustomType, Item, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import UndefinedFunction
 from tailgate.lake.types import TEXT, Field
 from tailgate.sql.ksqldb import functions, types
+from tailgate.sql.ksqldb.custom_types import definition
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import key_names
 from tailgate.sql.ksqldb.queries.scopes import column_types, hidden_columns
@@ -29,6 +30,8 @@ COLUMNS: dict[str, tuple[Field, ...]] = {
         Field("sink_kafka_topic", TEXT),
         Field("query_string", TEXT),
     ),
+    "variables": (Field("variable_name", TEXT), Field("value", TEXT)),
+    "types": (Field("type_name", TEXT), Field("schema", TEXT)),
     "describe": (Field("field", TEXT), Field("type", TEXT)),
     "ksqldb functions": (Field("function_name", TEXT), Field("category", TEXT)),
     "describe function": (Field("variation", TEXT), Field("returns", TEXT), Field("description", TEXT)),
@@ -43,6 +46,8 @@ def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, 
         return _described(catalog.relation(name))
     if what == "ksqldb functions":
         return sorted({(name_of(row), family) for family, of_family in functions.FAMILIES.items() for row in of_family})
+    if what == "types":
+        return [(item.name, types.text(definition(item))) for item in items if isinstance(item, CustomType)]
     properties = [(item, ksqldb) for item in items if (ksqldb := ksqldb_of(item)) is not None]
     if what == "queries":
         running = [(item, ksqldb) for item, ksqldb in properties if ksqldb.query]

@@ -1,7 +1,7 @@
 """Statements of ksqlDB whose meaning depends on the catalog.
 
-INSERT is ksqlDB's if its target is a stream or table of ksqlDB, CREATE TABLE … AS if it reads one. SELECT … EMIT CHANGES is a TAIL of
-the query, whose expressions get the types of the relation's columns. `pull` has SELECT without EMIT.
+INSERT and ALTER TABLE … ADD COLUMN are ksqlDB's if their target is a stream or table of ksqlDB, CREATE TABLE … AS if it reads one.
+SELECT … EMIT CHANGES is a TAIL of the query, whose expressions get the types of the relation's columns. `pull` has SELECT without EMIT.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ def in_dialect(statement: ParsedStatement, text: str, catalog: Catalog, dialect:
     """Returns the statement, parsed again if its relations belong to ksqlDB."""
     match statement:
         case s.Insert(table=name):
+            names = [name]
+        case s.AlterTable(name=name, actions=actions) if all(isinstance(action, s.AddColumn) for action in actions):
             names = [name]
         case s.CreateTableAs(query=query):
             tables = query.tree.find_all(exp.Table)

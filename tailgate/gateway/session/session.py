@@ -4,7 +4,7 @@
     settings       SET, SHOW                       statements   prepared statements
     naming, access the catalog and the rights      portals      portals and cursors
     memory         budget                          subscriptions  positions in subscriptions
-    temporary      rows of temporary tables
+    temporary      rows of temporary tables        variables  of ksqlDB's DEFINE
     execution      the running statement           machine      the protocol's state
 
 The handlers of messages are in `gateway.handlers`, the execution of statements is in `gateway.execute`. `fail` turns every error into an
@@ -20,6 +20,7 @@ from dataclasses import replace
 from functools import partial
 
 from tailgate.gateway.control import Control
+from tailgate.gateway.ksqldb.session_variables import Variables
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol.states import Event, Machine
 from tailgate.gateway.resources.budgets import TASK_BUDGET, Charge
@@ -70,6 +71,7 @@ class Session:
         self.statements = Statements()
         self.portals = Portals(gateway.background)
         self.subscriptions = SubscriptionReaders(gateway.background)
+        self.variables = Variables()
         self._loop = asyncio.get_running_loop()
 
     @property

@@ -202,13 +202,13 @@ class Catalog:
     def find(self, name: Name | str, namespace: Namespace = "relation") -> Item | None:
         """Returns the item with this name, or None. `functions` finds functions.
 
-        A name without a schema is searched along the path. All kinds except functions and endpoints
+        A name without a schema is searched along the path. All kinds except functions, endpoints and types
         share one namespace, as relations do in PostgreSQL's pg_class.
         """
         if isinstance(name, str):
             name = Name(name)
         if self.resolution is not None:
-            ids = self.resolution.endpoints if namespace == "endpoint" else self.resolution.relations
+            ids = {"endpoint": self.resolution.endpoints, "type": self.resolution.types}.get(namespace, self.resolution.relations)
             return self.items.get(ids.get(name, 0))
         candidates = [i for i in self.items.values() if i.name == name.name and not i.replaces and i.namespace == namespace]
         places = self._places(name) if candidates else []
@@ -309,10 +309,10 @@ class Catalog:
         return item
 
     def check_new(self, name: str, schema: Schema, namespace: Namespace = "relation") -> None:
-        """Raises 42P07 or, for an endpoint, 42710 if the schema has an item with this name."""
+        """Raises 42P07 or, for an endpoint or a type, 42710 if the schema has an item with this name."""
         if self.at(name, schema, namespace) is not None:
-            if namespace == "endpoint":
-                raise DuplicateObject(f'endpoint "{name}" already exists')
+            if namespace in ("endpoint", "type"):
+                raise DuplicateObject(f'{namespace} "{name}" already exists')
             raise DuplicateTable(f'relation "{name}" already exists')
 
     def dependents(self, id: int) -> tuple[Item, ...]:

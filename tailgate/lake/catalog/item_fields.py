@@ -11,12 +11,12 @@ from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
 from tailgate.lake.types import Field
 
 # Items of different namespaces may have the same name. As PostgreSQL's pg_class, the first has everything that has no namespace itself.
-Namespace: TypeAlias = Literal["relation", "function", "endpoint"]
+Namespace: TypeAlias = Literal["relation", "function", "endpoint", "type"]
 
 
 def namespace_of(kind: str | None) -> Namespace:
     """Returns the namespace of the items of a kind, as statements name it."""
-    return "function" if kind == "function" else "endpoint" if kind == "endpoint" else "relation"
+    return "function" if kind == "function" else "endpoint" if kind == "endpoint" else "type" if kind == "type" else "relation"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """The objects of the catalog: a closed union with a class for each kind.
 
-    Item = Source | DeadLetters | Table | View | MaterializedView | ViewErrors
-         | Sink | Function | Index | Sequence | Subscription | Endpoint | Secret | Connection
+    Item = Source | Table | MaterializedView | Sink | …, with DeadLetters, ViewErrors, …
 
 Code that treats the kinds differently uses `match` with `assert_never`, so that the type checker lists every place that a new
 kind concerns. `lake.catalog.codec` reads and writes the stored form.
@@ -358,9 +357,19 @@ class Connection(ItemFields):
     settings: ConnectionSettings = field(default_factory=dict, metadata=option(always=True))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomType(ItemFields):
+    """A name for a type of ksqlDB. `definition`: the type as ksqlDB writes it."""
+
+    kind: ClassVar[Literal["type"]] = "type"
+    is_relation: ClassVar[bool] = False
+    namespace: ClassVar[Namespace] = "type"
+    definition: str
+
+
 Item: TypeAlias = (
     Source | DeadLetters | Table | View | MaterializedView | ViewErrors | Sink | Function | Index | Sequence | Subscription | Endpoint
-    | Secret | Connection | Objective | Alert
+    | Secret | Connection | Objective | Alert | CustomType
 )  # fmt: skip
 ItemType = TypeVar("ItemType", bound=Item)
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tailgate.lake.catalog.items import Endpoint, Function, Item
+from tailgate.lake.catalog.items import CustomType, Endpoint, Function, Item
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import Schema
@@ -34,9 +34,9 @@ class Resolution:
     """The objects that the names of a statement refer to.
 
     - `path`: the schemas of the session's path, in order.
-    - `relations`: id by name, for everything except functions and endpoints.
+    - `relations`: id by name, for everything except functions, endpoints and types.
     - `functions`: ids by name, in the order of the path.
-    - `endpoints`: id by name.
+    - `endpoints`, `types`: id by name.
     - `queries`: the id of the item that a persistent query of ksqlDB maintains, by the id of the query.
     - `versions`: by id, a digest of the item's definition.
     - `authority`: a digest of all roles and schemas.
@@ -49,18 +49,20 @@ class Resolution:
     authority: str = ""
     endpoints: Mapping[Name, int] = field(default_factory=dict)
     queries: Mapping[str, int] = field(default_factory=dict)
+    types: Mapping[Name, int] = field(default_factory=dict)
 
     def including(self, items: Iterable[Item], schemas: Mapping[int, Schema]) -> Resolution:
         """Returns the resolution with items added that the statement itself creates. `schemas`: all schemas by id."""
-        relations, functions, endpoints = dict(self.relations), dict(self.functions), dict(self.endpoints)
+        relations, functions, endpoints, types = dict(self.relations), dict(self.functions), dict(self.endpoints), dict(self.types)
         for item in items:
             schema = schemas[item.schema].name
             for name in (Name(item.name, schema), *((Name(item.name),) if schema in self.path else ())):
                 if isinstance(item, Function):
                     functions[name] = (*functions.get(name, ()), item.id)
                 else:
-                    (endpoints if isinstance(item, Endpoint) else relations).setdefault(name, item.id)
-        return replace(self, relations=relations, functions=functions, endpoints=endpoints)
+                    ids = endpoints if isinstance(item, Endpoint) else types if isinstance(item, CustomType) else relations
+                    ids.setdefault(name, item.id)
+        return replace(self, relations=relations, functions=functions, endpoints=endpoints, types=types)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -71,6 +73,7 @@ class Resolution:
             "authority": self.authority,
             "endpoints": [[name.schema, name.name, id] for name, id in self.endpoints.items()],
             "queries": dict(self.queries),
+            "types": [[name.schema, name.name, id] for name, id in self.types.items()],
         }
 
     @staticmethod
@@ -83,6 +86,7 @@ class Resolution:
             data["authority"],
             {Name(name, schema): id for schema, name, id in data.get("endpoints", ())},
             data.get("queries", {}),
+            {Name(name, schema): id for schema, name, id in data.get("types", ())},
         )
 
 

@@ -44,9 +44,10 @@ def _create(cursor: KsqldbCursor) -> s.CreateItem | s.CreateAs | s.CreateType | 
     cursor.expect_word("create")
     if cursor.accept_word("type"):
         absent = _if_not_exists(cursor)
+        at = cursor.position
         name = cursor.name()
         cursor.expect_word("as")
-        return s.CreateType(name, type_name(cursor), absent)
+        return s.CreateType(name, type_name(cursor), absent, at)
     if cursor.at_word("source", "connector") or cursor.at_word("sink", "connector"):
         return _create_connector(cursor)
     replace = cursor.accept_word("or", "replace")
@@ -173,8 +174,8 @@ def _select(cursor: KsqldbCursor) -> s.PushQuery:
 def _drop(cursor: KsqldbCursor) -> s.DropItem | s.DropType | s.DropConnector:
     cursor.expect_word("drop")
     if cursor.accept_word("type"):
-        exists = _if_exists(cursor)
-        return s.DropType(cursor.name(), exists)
+        exists, at = _if_exists(cursor), cursor.position
+        return s.DropType(cursor.name(), exists, at)
     if cursor.accept_word("connector"):
         exists = _if_exists(cursor)
         return s.DropConnector(cursor.name(), exists)

@@ -25,8 +25,8 @@ LISTED = {
     "queries": "",
     "topics": "",
     "functions": "",
-    "types": "Write the type in each statement.",
-    "variables": "psql has variables: \\set.",
+    "types": "",
+    "variables": "",
     "properties": "",
 }
 
@@ -44,20 +44,12 @@ def check(statement: s.KsqldbStatement) -> None:
 def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
     """Returns the name of a statement that is not executed, with a hint, or None."""
     match statement:
-        case s.CreateItem(replace=True, type=type) | s.CreateAs(replace=True, type=type):
-            return f"CREATE OR REPLACE {type.upper()}", f"DROP the {type} and create it again."
         case s.CreateConnector(direction=direction):
             return f"CREATE {direction.upper()} CONNECTOR", "Start connectors in Kafka Connect."
         case s.DropConnector():
             return "DROP CONNECTOR", "Use Kafka Connect."
         case s.DescribeItem(kind="connector"):
             return "DESCRIBE CONNECTOR", "Use Kafka Connect."
-        case s.DefineVariable(value=value):
-            return "UNDEFINE" if value is None else "DEFINE", "psql has variables: \\set."
-        case s.AddColumns(type=type):
-            return f"ALTER {type.upper()} … ADD COLUMN", f"DROP the {type} and create it again."
-        case s.CreateType() | s.DropType():
-            return "CREATE TYPE" if isinstance(statement, s.CreateType) else "DROP TYPE", "Write the type in each statement."
         case s.RunScript():
             return "RUN SCRIPT", "Use \\i in psql."
         case s.SetProperty(system=True):

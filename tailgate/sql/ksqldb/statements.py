@@ -159,6 +159,7 @@ class CreateType:
     name: str
     type: TypeName
     if_not_exists: bool = False
+    position: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,7 @@ class DropType:
 
     name: str
     if_exists: bool = False
+    position: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ NAMES = {**{name: name for name in POSTGRESQL}, "boolean": "bool", "int": "int4"
     "bytes": "bytea",
 }
 STRUCTURES = ("array", "map", "struct")
+BUILT_IN = frozenset((*POSTGRESQL, "decimal", *STRUCTURES))
 # Avro's primitive types, and its logical types that have one of ksqlDB
 OF_AVRO = {
     "boolean": BOOLEAN,

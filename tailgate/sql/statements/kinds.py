@@ -253,6 +253,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(s.SetConstraints, after("SET CONSTRAINTS", session_parser.set_constraints), SESSION, tag="SET CONSTRAINTS"),
     Kind(s.Set, {"SET": session_parser.set_}, SESSION, tag="SET"),
     Kind(s.Reset, {"RESET": session_parser.reset}, SESSION, tag="RESET"),
+    Kind(s.Define, {}, SESSION),  # with ksqlDB's grammar
     Kind(s.Discard, {"DISCARD": session_parser.discard}, SESSION),
     Kind(s.Unlisten, {"UNLISTEN": session_parser.unlisten}, SESSION, tag="UNLISTEN"),
     Kind(Prepare, {}, SESSION, tag="PREPARE"),
@@ -327,7 +328,10 @@ TABLE: tuple[Kind, ...] = (
     Kind(k.RetryDeadLetters, {"RETRY": source_commands.retry}, CATALOG, _owner),
     Kind(k.DeleteDeadLetters, {"DELETE DEAD LETTERS": source_commands.delete_dead_letters}, CATALOG, _owner),
     # ksqlDB, with its own grammar (`sql.ksqldb`)
-    Kind(ksqldb.CreateKsqldbItem, {}, CATALOG, _new),
+    Kind(ksqldb.CreateKsqldbItem, {}, CATALOG, lambda t: (CreateItem(t.name, t.statement.replace),)),
+    Kind(ksqldb.AlterKsqldbItem, {}, CATALOG, _owner),
+    Kind(ksqldb.CreateKsqldbType, {}, CATALOG, lambda t: (CreateItem(t.name, namespace="type"),), tag="CREATE TYPE"),
+    Kind(ksqldb.DropKsqldbType, {}, CATALOG, lambda t: (OwnItems((t.name,), "type"),), tag="DROP TYPE"),
     Kind(ksqldb.ControlQueries, {}, CATALOG, lambda t: (OwnQuery(t.query),)),
     Kind(ksqldb.AssertKafka, {}, CATALOG, lambda t: (BeSuperuser(),)),
     Kind(ksqldb.FollowKsqldb, {}, QUERY, rows=True),

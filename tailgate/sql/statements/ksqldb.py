@@ -11,19 +11,36 @@ from tailgate.sql.ksqldb import statements as k
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.statements.definitions import Drop
 from tailgate.sql.statements.ksqldb_statements import (
+    AlterKsqldbItem,
     AssertKafka,
     ControlQueries,
     CreateKsqldbItem,
+    CreateKsqldbType,
+    DropKsqldbType,
     FollowKsqldb,
     InsertMessage,
     InsertStream,
     PullKsqldb,
 )
 from tailgate.sql.statements.queries import Explain, QueryId, Show
-from tailgate.sql.statements.session_statements import Set
+from tailgate.sql.statements.session_statements import Define, Set
 
 Parsed: TypeAlias = (
-    CreateKsqldbItem | ControlQueries | FollowKsqldb | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Drop | Explain | Show | Set
+    CreateKsqldbItem
+    | AlterKsqldbItem
+    | CreateKsqldbType
+    | DropKsqldbType
+    | ControlQueries
+    | FollowKsqldb
+    | PullKsqldb
+    | InsertMessage
+    | InsertStream
+    | AssertKafka
+    | Drop
+    | Explain
+    | Show
+    | Set
+    | Define
 )
 
 
@@ -34,6 +51,12 @@ def parse(text: str) -> Parsed:
     match statement:
         case k.CreateItem(name=name) | k.CreateAs(name=name):
             return CreateKsqldbItem(Name(name, position=statement.position), statement, statement.if_not_exists)
+        case k.AddColumns(name=name):
+            return AlterKsqldbItem(Name(name, position=statement.position), statement)
+        case k.CreateType(name=name):
+            return CreateKsqldbType(Name(name, position=statement.position), statement)
+        case k.DropType(name=name, if_exists=exists):
+            return DropKsqldbType(Name(name, position=statement.position), exists)
         case k.InsertValues(name=name):
             return InsertMessage(Name(name, position=statement.position), statement)
         case k.InsertQuery(name=name):
@@ -48,6 +71,8 @@ def parse(text: str) -> Parsed:
             return FollowKsqldb(statement) if select.emit else PullKsqldb(statement)
         case k.DropItem(type=item_type, name=name):
             return Drop(item_type, (Name(name, position=statement.position),), statement.if_exists, delete_topic=statement.delete_topic)
+        case k.DefineVariable(name=name, value=value):
+            return Define(name, value)
         case k.SetProperty(name=name, value=value):
             return Set(name.lower(), () if value is None else (value.lower(),))
         case (

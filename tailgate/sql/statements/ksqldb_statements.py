@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tailgate.lake.catalog.names import Name
-from tailgate.sql.ksqldb.statements import AssertSchema, AssertTopic, CreateAs, CreateItem, InsertQuery, InsertValues, PushQuery
+from tailgate.sql.ksqldb.statements import (
+    AddColumns,
+    AssertSchema,
+    AssertTopic,
+    CreateAs,
+    CreateItem,
+    CreateType,
+    InsertQuery,
+    InsertValues,
+    PushQuery,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +27,30 @@ class CreateKsqldbItem:
     statement: CreateItem | CreateAs
     if_not_exists: bool = False
     reset: Literal["earliest", "latest"] = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class AlterKsqldbItem:
+    """ALTER {STREAM | TABLE} name ADD [COLUMN] …: adds columns to a declared stream or table."""
+
+    name: Name
+    statement: AddColumns
+
+
+@dataclass(frozen=True, slots=True)
+class CreateKsqldbType:
+    """CREATE TYPE [IF NOT EXISTS] name AS type."""
+
+    name: Name
+    statement: CreateType
+
+
+@dataclass(frozen=True, slots=True)
+class DropKsqldbType:
+    """DROP TYPE [IF EXISTS] name."""
+
+    name: Name
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

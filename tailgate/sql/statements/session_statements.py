@@ -91,6 +91,14 @@ class Discard:
 
 
 @dataclass(frozen=True, slots=True)
+class Define:
+    """DEFINE name = 'value', or UNDEFINE name (`value` None): a variable of ksqlDB."""
+
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Unlisten:
     """UNLISTEN {name | *}, which has no effect, because LISTEN does not exist. A `channel` of None means all."""
 

@@ -41,9 +41,12 @@ from tailgate.sql.statements.kafka_statements import (
     ValidateConnection,
 )
 from tailgate.sql.statements.ksqldb_statements import (
+    AlterKsqldbItem,
     AssertKafka,
     ControlQueries,
     CreateKsqldbItem,
+    CreateKsqldbType,
+    DropKsqldbType,
     FollowKsqldb,
     InsertMessage,
     InsertStream,
@@ -68,6 +71,7 @@ from tailgate.sql.statements.session_statements import (
     CreateRole,
     CreateToken,
     Deallocate,
+    Define,
     Discard,
     DropRole,
     DropToken,
@@ -101,11 +105,12 @@ class Prepare:
 Statement: TypeAlias = (
     CreateSource | CreateView | CreateSink | CreateTable | Drop | Select | Tail | Show | Explain | DeclareCursor | Fetch | CloseCursor
     | CopyTo | CopyFrom | Insert | Update | Delete | Truncate | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | Set | Reset
-    | Discard | Unlisten | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
+    | Define | Discard | Unlisten | Prepare | Execute | Deallocate | Empty | AlterItem | AlterSchema | Comment | CreateSchema | DropSchema
     | CreateRole | AlterRole | DropRole | Grant | GrantRole | Pause | RetryDeadLetters | Print | CreateFunction | DropFunction
     | CommentOnFunction | CreateTableAs | AlterTable | AlterSequence | SetConstraints
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
-    | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | ControlQueries | FollowKsqldb
+    | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | AlterKsqldbItem | ControlQueries | FollowKsqldb
+    | CreateKsqldbType | DropKsqldbType
     | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
 )  # fmt: skip

@@ -3,6 +3,7 @@
 A declared stream or table is a source, a derived table a materialized view with a sink (ADR 0011).
 """
 
+from tailgate.engine.ddl.ksqldb.custom_types import create_type, drop_type
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
 from tailgate.engine.ddl.ksqldb.inserts import inserting_sink, inserting_view
 from tailgate.engine.ddl.ksqldb.items import SinkTopic, declared_source, derived_sink, derived_view, topic_of, topic_of_sink
@@ -10,6 +11,7 @@ from tailgate.engine.ddl.ksqldb.messages import message_of
 from tailgate.engine.ddl.ksqldb.own_topics import check_unused
 from tailgate.engine.ddl.ksqldb.partitions import check_partitions
 from tailgate.engine.ddl.ksqldb.queries import controlled, paused, query_view, stopped
+from tailgate.engine.ddl.ksqldb.upgrades import upgraded, upgraded_view, with_columns
 
 __all__ = [
     "Endpoints",
@@ -17,9 +19,11 @@ __all__ = [
     "check_partitions",
     "check_unused",
     "controlled",
+    "create_type",
     "declared_source",
     "derived_sink",
     "derived_view",
+    "drop_type",
     "inserting_sink",
     "inserting_view",
     "message_of",
@@ -28,4 +32,7 @@ __all__ = [
     "stopped",
     "topic_of",
     "topic_of_sink",
+    "upgraded",
+    "upgraded_view",
+    "with_columns",
 ]

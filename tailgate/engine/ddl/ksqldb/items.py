@@ -9,7 +9,7 @@ The texts are in PostgreSQL's dialect: they are the definitions of the items. `K
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
@@ -80,9 +80,17 @@ def declared_source(
 
 
 def derived_view(
-    statement: CreateAs, text: str, catalog: Catalog, reset: Literal["earliest", "latest"], endpoints: Endpoints
+    statement: CreateAs,
+    text: str,
+    catalog: Catalog,
+    reset: Literal["earliest", "latest"],
+    endpoints: Endpoints,
+    first: Sequence[str] = (),
 ) -> MaterializedView:
-    """Returns the view of CREATE {STREAM | TABLE} … AS; `text` is the statement as typed."""
+    """Returns the view of CREATE {STREAM | TABLE} … AS; `text` is the statement as typed.
+
+    `first`: the names of the columns that come first, in their order; of a stream that is replaced, all that it has.
+    """
     endpoints.brokers()
     source = catalog.relation(Name(statement.query.source.name, position=statement.query.source.position))
     origin = ksqldb_of(source)
@@ -108,12 +116,16 @@ def derived_view(
         number=number,
         reset=reset,
     )
-    return replace(view_of(statement.name, translation, catalog), ksqldb=ksqldb)
+    return replace(view_of(statement.name, translation, catalog, first), ksqldb=ksqldb)
 
 
-def view_of(name: str, translation: Translation, catalog: Catalog) -> MaterializedView:
-    """Returns the view of a persistent query, without its properties."""
-    sql = f"CREATE MATERIALIZED VIEW {quoted(name)} WITH (on_error = 'skip') AS {translation.text}"
+def view_of(name: str, translation: Translation, catalog: Catalog, first: Sequence[str] = ()) -> MaterializedView:
+    """Returns the view of a persistent query, without its properties. `first`: as of `derived_view`."""
+    query = translation.text
+    if first:
+        others = [column for column, _ in translation.columns if column not in first]
+        query = f"SELECT {', '.join(map(quoted, (*first, *others)))} FROM ({query}) AS upgraded"
+    sql = f"CREATE MATERIALIZED VIEW {quoted(name)} WITH (on_error = 'skip') AS {query}"
     with _without_position():
         view = create_view(_parsed(sql, CreateView), sql, catalog)
     assert isinstance(view, MaterializedView)

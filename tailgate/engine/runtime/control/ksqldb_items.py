@@ -19,7 +19,7 @@ from tailgate.lake.catalog import Catalog, Change, Item, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.readers import holds
-from tailgate.sql.ksqldb.statements import CreateItem, InsertValues
+from tailgate.sql.ksqldb.statements import AddColumns, CreateAs, CreateItem, InsertValues
 from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertStream
 
 NO_ACCESS: Mapping[str, str] = {}
@@ -58,6 +58,18 @@ class KsqldbItems:
         after = catalog.apply(Change(put=(view, errors)))
         partitions = self._partitions(catalog.relation(Name(query.source.name))) or 1
         return view, errors, ddl.derived_sink(statement.statement, view, after, partitions, self._endpoints)
+
+    def upgraded(self, statement: CreateKsqldbItem, text: str, catalog: Catalog, old: Item) -> tuple[Item, ...]:
+        """Returns the items that CREATE OR REPLACE of an item that exists changes."""
+        if isinstance(statement.statement, CreateAs):
+            return ddl.upgraded_view(statement.statement, text, old, catalog, self._endpoints)
+        with self._topic(statement.statement):
+            return ddl.upgraded(statement.statement, text, old, catalog, self._schemas, self._endpoints)
+
+    def with_columns(self, statement: AddColumns, catalog: Catalog) -> tuple[Item, ...]:
+        """Returns the items that ALTER … ADD COLUMN changes."""
+        item, extended, text = ddl.with_columns(statement, catalog)
+        return ddl.upgraded(extended, text, item, catalog, self._schemas, self._endpoints)
 
     def inserting(self, statement: InsertStream, text: str, catalog: Catalog) -> tuple[Item, ...]:
         """Returns the items of INSERT INTO … SELECT."""

@@ -14,6 +14,7 @@ from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Source
 from tailgate.lake.catalog.secrets import settings
+from tailgate.sql.ksqldb.statements import AddColumns
 from tailgate.sql.statements import (
     CreateAlert,
     CreateConnection,
@@ -59,6 +60,14 @@ class NewItems:
         if old is not None and isinstance(statement, CreateView) and statement.replace:
             return ddl.replace_view(statement, text, catalog, old)
         return tuple(replace(item, owner=owner) for item in self._created(statement, text, catalog))
+
+    def upgraded(self, statement: CreateKsqldbItem, text: str, catalog: Catalog, old: Item) -> tuple[Item, ...]:
+        """Returns the items that CREATE OR REPLACE of a stream or table that exists changes."""
+        return self._ksqldb.upgraded(statement, text, catalog, old)
+
+    def with_columns(self, statement: AddColumns, catalog: Catalog) -> tuple[Item, ...]:
+        """Returns the items that ALTER {STREAM | TABLE} … ADD COLUMN changes."""
+        return self._ksqldb.with_columns(statement, catalog)
 
     def _created(self, statement: Creation, text: str, catalog: Catalog) -> tuple[Item, ...]:
         """Returns new items without owners."""

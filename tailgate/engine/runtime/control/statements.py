@@ -8,7 +8,7 @@ filled; this does not block other statements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from tailgate.engine.plan.explain import explain
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.blocks.installing import install_filled
-from tailgate.engine.runtime.control.blocks.planning import Altering, Dropping, Planning, owner_id
+from tailgate.engine.runtime.control.blocks.planning import Altering, Dropping, Planning, TypeStatement, owner_id
 from tailgate.engine.runtime.control.control import Client, notice
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.control.ksqldb_queries import KsqldbQueries
@@ -37,9 +37,11 @@ from tailgate.lake.control import FilledTable, Write
 from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import WEIGHT, arrow_schema
+from tailgate.sql.ksqldb.custom_types import with_types
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
 from tailgate.sql.ksqldb.statements import AssertTopic
 from tailgate.sql.statements import (
+    AlterKsqldbItem,
     AlterSecret,
     AlterSequence,
     AlterTable,
@@ -79,9 +81,11 @@ from tailgate.sql.tables.indexes import create_index
 
 NO_ENDPOINTS = Endpoints()
 
+WITH_TYPES = (CreateKsqldbItem, AlterKsqldbItem, InsertMessage, InsertStream)  # statements that may name custom types
+
 Answer = dict[str, Any]
 Acceptance = Callable[[Write], AbstractContextManager[int]]  # `engine.runtime.ticks.writes.Writes.accepted`
-Changing = CreateIndex | CreateSequence | Dropping | Altering
+Changing = CreateIndex | CreateSequence | TypeStatement | Dropping | Altering
 
 
 class Statements:
@@ -106,6 +110,8 @@ class Statements:
         has changed since.
         """
         statement, names = parse(text, _dialect(settings)), resolution
+        if isinstance(statement, WITH_TYPES):
+            statement = with_types(statement, self._engine.catalog.with_resolution(names))
         match statement:
             case CreateKsqldbItem() | InsertStream():
                 reset: Literal["earliest", "latest"] = "earliest" if settings.get("auto.offset.reset") == "earliest" else "latest"
@@ -119,6 +125,8 @@ class Statements:
             case ControlQueries():
                 self._queries.control(statement, owner_id(settings.get("role"), self._engine.catalog), names, client)
                 return self._answer(statement.action.upper())
+            case AlterKsqldbItem():
+                return self._create(statement, text, settings.get("role"), names, client)
             case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction() | CreateSubscription():
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateSecret() | CreateConnection() | CreateObjective() | CreateAlert():
@@ -155,12 +163,15 @@ class Statements:
 
     # ---- changing the catalog ---------------------------------------------------------------------
 
-    def _create(self, statement: Creation, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
+    def _create(self, statement: Creation | AlterKsqldbItem, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Creates the items of a statement and waits for their fills."""
         with turn(self._installation, client):
             planned = self.planning.plan(statement, text, self._engine.catalog.with_resolution(names), creator)
             if planned.change == Change():
                 return self._answer(planned.tag, *planned.notices)
+            if planned.changes_plans:
+                again = self._installation.planned_anew(planned.change, check=lambda: check_canceled(client))
+                return self._answer(planned.tag, *_filled_again(again))
             with self._ksqldb.topics_of(planned.change):
                 installed = install_filled(self._installation, planned.change, client)
         return {**installed.answer(planned.tag, client), "notices": [*planned.notices, *installed.notices]}
@@ -224,10 +235,7 @@ class Statements:
         with turn(self._installation, client):
             change, all_notices = ddl.refresh_schema(statement, self._engine.catalog.with_resolution(names), self._registry)
             again = self._installation.planned_anew(change) if change != Change() else ()
-        return {
-            **self._answer("ALTER SOURCE"),
-            "notices": [*all_notices, *(notice(f'{i.kind} "{i.name}" is filled again') for i in again)],
-        }
+        return self._answer("ALTER SOURCE", *all_notices, *_filled_again(again))
 
     def _change(self, statement: Changing, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Runs a statement that creates an index, a sequence, a schema or a role, or drops or alters objects."""
@@ -235,7 +243,7 @@ class Statements:
             catalog = self._engine.catalog.with_resolution(names)
             topics = self._ksqldb.dropped_topics(statement, catalog) if isinstance(statement, Drop) else []
             planned = self.planning.plan(statement, text, catalog, creator)
-            if isinstance(statement, AlterSequence | CreateSequence) and planned.change != Change():
+            if isinstance(statement, AlterSequence | CreateSequence | TypeStatement) and planned.change != Change():
                 self._engine.change(planned.change)
             elif planned.change != Change():
                 self._installation.install(planned.change)
@@ -282,6 +290,11 @@ def _copies(rows: bytes) -> int:
     """Returns the number of rows, each as often as its weight says, after a change of a table."""
     weights = pa.ipc.open_stream(rows).read_all().column(WEIGHT).to_numpy()
     return int(weights[weights > 0].sum())
+
+
+def _filled_again(views: Iterable[Item]) -> list[dict[str, Any]]:
+    """Returns a notice for each view whose plan has changed."""
+    return [notice(f'{i.kind} "{i.name}" is filled again') for i in views]
 
 
 def _dialect(settings: Mapping[str, str]) -> Dialect:

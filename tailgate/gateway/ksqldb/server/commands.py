@@ -17,6 +17,7 @@ from tailgate.gateway.ksqldb.server.http import limits
 from tailgate.gateway.ksqldb.server.http.errors import Document
 from tailgate.sql.ksqldb import statements as k
 from tailgate.sql.ksqldb.names import ksqldb_name, quoted
+from tailgate.sql.ksqldb.types import in_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,9 @@ def command_of(statement: k.KsqldbStatement) -> Command | None:
             id = "ALL" if query is None else ksqldb_name(query)
             state = {"terminate": "terminated", "pause": "paused", "resume": "resumed"}[action]
             return Command(f"{action}/{id}/execute", f"Query {state}.")
-        case k.CreateType(name=name):
-            return Command(f"type/{ksqldb_name(name)}/create", f"Registered custom type with name '{ksqldb_name(name)}'")
+        case k.CreateType(name=name, type=type_name):
+            message = f"Registered custom type with name '{ksqldb_name(name)}' and SQL type {in_schema(type_name)}"
+            return Command(f"type/{ksqldb_name(name)}/create", message)
         case k.DropType(name=name):
             return Command(f"type/{ksqldb_name(name)}/drop", f"Dropped type '{ksqldb_name(name)}'")
         case k.CreateConnector(name=name):

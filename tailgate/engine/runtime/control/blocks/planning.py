@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tailgate.engine import ddl
+from tailgate.engine.ddl.ksqldb import create_type, drop_type
 from tailgate.engine.plan.views.replacements import readers
 from tailgate.engine.runtime.control.control import notice
 from tailgate.engine.runtime.control.new_items import Creation, NewItems, existing
@@ -22,6 +23,7 @@ from tailgate.lake.uncommitted import is_local
 from tailgate.sql.sequence_definitions import create_sequence
 from tailgate.sql.statements import (
     AlterItem,
+    AlterKsqldbItem,
     AlterSchema,
     AlterSequence,
     AlterTable,
@@ -30,12 +32,14 @@ from tailgate.sql.statements import (
     CreateFunction,
     CreateIndex,
     CreateKsqldbItem,
+    CreateKsqldbType,
     CreateSchema,
     CreateSequence,
     CreateTable,
     CreateView,
     Drop,
     DropFunction,
+    DropKsqldbType,
     DropSchema,
     Grant,
     InsertStream,
@@ -47,7 +51,8 @@ from tailgate.sql.tables.indexes import create_index
 
 Dropping = Drop | DropFunction | DropSchema
 Altering = AlterItem | AlterSequence | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
-Defining = Creation | CreateIndex | CreateSequence | AlterTable | Dropping | Altering
+TypeStatement = CreateKsqldbType | DropKsqldbType
+Defining = Creation | AlterKsqldbItem | TypeStatement | CreateIndex | CreateSequence | AlterTable | Dropping | Altering
 
 # the statements that a transaction block may contain: they change the catalog and nothing else
 IN_BLOCKS = (
@@ -59,11 +64,12 @@ BLOCK_KINDS = ("table", "view", "materialized view", "index", "sequence")  # of 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The change of a statement. `tag`: its command tag."""
+    """The change of a statement. `tag`: its command tag. `changes_plans`: views that read the items may have to be filled again."""
 
     tag: str
     change: Change = field(default_factory=Change)
     notices: tuple[dict[str, Any], ...] = ()
+    changes_plans: bool = False
 
     @property
     def views(self) -> tuple[Item, ...]:
@@ -104,6 +110,13 @@ class Planning:
                         hint="Run ALTER TABLE outside a transaction block.",
                     )
                 return Planned(tag, change, tuple(notice(message, sqlstate) for message, sqlstate in altered.notices))
+            case AlterKsqldbItem(statement=added):
+                change = Change(put=self._new_items.with_columns(added, catalog))
+                return Planned(f"ALTER {added.type.upper()}", change, changes_plans=True)
+            case CreateKsqldbType():
+                return _planned(tag, *create_type(statement, text, catalog, owner_id(creator, catalog)))
+            case DropKsqldbType():
+                return _planned(tag, *drop_type(statement, catalog))
             case Drop(kind=kind):
                 return _planned(f"DROP {kind.upper()}", *ddl.drop(statement, catalog))
             case DropFunction():
@@ -135,6 +148,10 @@ class Planning:
         old = None if isinstance(statement, CreateFunction) else existing(statement.name, catalog)
         if old is not None and not isinstance(statement, CreateFunction | InsertStream) and statement.if_not_exists:
             return Planned(tag, notices=(_skipping(old),))
+        if old is not None and isinstance(statement, CreateKsqldbItem) and statement.statement.replace:
+            items = self._new_items.upgraded(statement, text, catalog, old)
+            ddl.check_definitions(items, catalog)
+            return Planned(tag, Change(put=items), changes_plans=True)
         items = self._new_items.of(statement, text, catalog, owner, old)
         ddl.check_definitions(items, catalog)
         return Planned(tag, Change(put=items))

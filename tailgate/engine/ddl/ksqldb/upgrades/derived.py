@@ -1,0 +1,124 @@
+"""CREATE OR REPLACE {STREAM | TABLE} … AS: the query continues with another projection or filter.
+
+    rows and messages that exist    stay as they are, with NULL in columns that are added at the end
+    records that arrive later       are processed by the new query
+
+The operators of a query, its joins and aggregates, stay the same: their state belongs to them. A table may only get its own query again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tailgate.engine.ddl.kafka.known_columns import check_no_backfill, readers_with_width, with_recorded_width
+from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
+from tailgate.engine.ddl.ksqldb.items import derived_view
+from tailgate.engine.ddl.ksqldb.upgrades.checks import check_same_topic, check_schema, check_type
+from tailgate.engine.ddl.replace import check_ready
+from tailgate.engine.ddl.view import check_running
+from tailgate.engine.plan.rules.change import stateful
+from tailgate.engine.plan.views.digest import digest
+from tailgate.engine.plan.views.replacements import readers
+from tailgate.engine.plan.views.streams import Streams, joins_in_order
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, ViewErrors, ksqldb_of
+from tailgate.lake.catalog.formats import KsqldbItem
+from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
+from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.statements import CreateAs
+
+
+def upgraded_view(statement: CreateAs, text: str, old: Item, catalog: Catalog, endpoints: Endpoints) -> tuple[Item, ...]:
+    """Returns the items that CREATE OR REPLACE … AS changes: the view, its sink and the items that read it.
+
+    `text`: the statement as typed. Raises 42P07, 42809, 42P16, 55000 or 0A000 if the query cannot be replaced by the statement's.
+    """
+    view, ksqldb = _replaced(statement, old)
+    companions = [item for item in catalog.dependents(view.id) if isinstance(item, ViewErrors) or (isinstance(item, Sink) and item.of_view)]
+    check_ready([view], catalog)
+    check_running(view)
+    check_no_backfill(view, catalog)
+    without = catalog.apply(Change(drop=(view.id, *(item.id for item in companions))))
+    new = derived_view(statement, text, without, ksqldb.reset, endpoints)
+    check_same_topic(view, ksqldb, ksqldb_of(new))
+    added = check_schema(view, new, statement.position)
+    if added and ksqldb.type == "stream":
+        new = derived_view(statement, text, without, ksqldb.reset, endpoints, [column.name for column in view.columns])
+    assert new.ksqldb is not None
+    changed = replace(
+        view,
+        columns=new.columns,
+        depends=new.depends,
+        sql=new.sql,
+        query=new.query,
+        known_columns=new.known_columns,
+        ksqldb=replace(new.ksqldb, query=ksqldb.query, number=ksqldb.number),
+    )
+    _check_query(view, changed, catalog, statement.position)
+    put: list[Item] = [changed]
+    for item in companions:
+        if isinstance(item, Sink):
+            put.append(with_recorded_width(replace(item, known_columns={}), changed))
+        else:
+            put.append(replace(item, sql=new.sql))
+    ids = {item.id for item in put}
+    return (*put, *(item for item in readers_with_width(view, catalog) if added and item.id not in ids))
+
+
+def _replaced(statement: CreateAs, old: Item) -> tuple[MaterializedView, KsqldbItem]:
+    """Returns the derived item that the statement names, with its properties. Raises 42809, 42P07 or 0A000."""
+    ksqldb = ksqldb_of(old)
+    if ksqldb is None or ksqldb.into:
+        raise WrongObjectType(f'"{old.name}" is not a {statement.type} of ksqlDB', position=statement.position)
+    check_type(statement.type, old, ksqldb, statement.position)
+    if not isinstance(old, MaterializedView):
+        raise FeatureNotSupported(
+            f"CREATE OR REPLACE … AS of a declared {ksqldb.type} is not supported",
+            hint=f"Use CREATE OR REPLACE {ksqldb.type.upper()} with columns.",
+            position=statement.position,
+        )
+    return old, ksqldb
+
+
+def _check_query(old: MaterializedView, new: MaterializedView, catalog: Catalog, position: int) -> None:
+    """Raises 0A000 unless the new query reads the same topics with the same operators."""
+    if old.depends != new.depends:
+        before, after = (_topics(item.depends, catalog) for item in (old, new))
+        kind = "StreamSource" if all(_is_stream(catalog[id]) for id in old.depends) else "TableSource"
+        raise FeatureNotSupported(
+            f"Query is not upgradeable. Plan step of type {kind} must have matching topicName. Values differ: {before} vs. {after}",
+            position=position,
+        )
+    if (old.query, old.columns) == (new.query, new.columns):
+        return
+    assert new.ksqldb is not None
+    after_change = catalog.apply(Change(put=(new,)))
+    of_old, of_new = Streams(catalog)(old), Streams(after_change)(new)
+    if new.ksqldb.type == "table" or [digest(o, old, catalog) for o in stateful(of_old)] != [
+        digest(o, new, after_change) for o in stateful(of_new)
+    ]:
+        raise FeatureNotSupported(
+            f"Query is not upgradeable. {ksqldb_name(old.name)} has state that belongs to its query"
+            if new.ksqldb.type == "stream"
+            else f"CREATE OR REPLACE of a table with another query is not supported: {ksqldb_name(old.name)}",
+            hint=f"DROP {new.ksqldb.type.upper()} {ksqldb_name(old.name)}, and create it again.",
+            position=position,
+        )
+    for above in readers([old.id], catalog):
+        if isinstance(above, MaterializedView) and joins_in_order(above, catalog):
+            raise FeatureNotSupported(
+                f'CREATE OR REPLACE of a stream below "{above.name}", which joins streams in their order, is not supported',
+                hint="Drop that first.",
+                position=position,
+            )
+
+
+def _is_stream(item: Item) -> bool:
+    ksqldb = ksqldb_of(item)
+    return ksqldb is not None and ksqldb.type == "stream"
+
+
+def _topics(ids: Sequence[int], catalog: Catalog) -> str:
+    """Returns the topics of relations; for one of PostgreSQL's dialect, its name."""
+    items = [catalog[id] for id in ids]
+    return ", ".join(i.topic if isinstance(i, Source) else k.topic if (k := ksqldb_of(i)) is not None else i.name for i in items)

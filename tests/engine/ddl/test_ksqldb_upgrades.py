@@ -1,0 +1,182 @@
+"""CREATE OR REPLACE of streams and tables of ksqlDB, and ALTER … ADD COLUMN."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailgate.engine.ddl.ksqldb import upgraded, upgraded_view, with_columns
+from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Source
+from tailgate.lake.catalog.codec import decode_item, encode_item
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.definitions import bind_definition
+from tailgate.sql.ksqldb.queries.scopes import column_types, hidden_columns
+from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
+from tailgate.sql.statements import AlterKsqldbItem, CreateKsqldbItem, parse
+from tests.engine.ddl.test_ksqldb import ENDPOINTS, READINGS, Schemas, declared, derived
+
+TABLE = "CREATE TABLE areas (name VARCHAR, area VARCHAR PRIMARY KEY) WITH (kafka_topic = 'a', value_format = 'delimited')"
+HIGH = "CREATE STREAM high AS SELECT sensor, reading FROM readings WHERE reading > 1 EMIT CHANGES"
+
+
+def replaced(text: str, catalog: Catalog) -> Catalog:
+    """Returns the catalog after CREATE OR REPLACE or ALTER of an item that exists."""
+    parsed = parse(text, "ksqldb")
+    if isinstance(parsed, AlterKsqldbItem):
+        item, extended, shown = with_columns(parsed.statement, catalog)
+        put = upgraded(extended, shown, item, catalog, Schemas(), ENDPOINTS)  # type: ignore[arg-type]
+        return catalog.apply(Change(put=put))
+    assert isinstance(parsed, CreateKsqldbItem)
+    old, statement = catalog.relation(parsed.name), parsed.statement
+    if isinstance(statement, CreateItem):
+        put = upgraded(statement, text, old, catalog, Schemas(), ENDPOINTS)  # type: ignore[arg-type]
+    else:
+        assert isinstance(statement, CreateAs)
+        put = upgraded_view(statement, text, old, catalog, ENDPOINTS)
+    return catalog.apply(Change(put=put))
+
+
+def columns(name: str, catalog: Catalog) -> list[str]:
+    item = catalog.relation(name)
+    return [f"{c.name} {c.type}" for c in item.columns if c.name not in hidden_columns(item)]
+
+
+def test_a_declared_stream_gets_columns_at_the_end() -> None:
+    catalog = declared(READINGS)
+    view, _, catalog = derived("CREATE STREAM copy AS SELECT * FROM readings EMIT CHANGES", catalog)
+    source = catalog.relation("readings")
+    text = (
+        "CREATE OR REPLACE STREAM readings (sensor VARCHAR KEY, area VARCHAR, reading INT, tags ARRAY<INT>)"
+        " WITH (kafka_topic = 'r', value_format = 'json')"
+    )
+    catalog = replaced(text, catalog)
+    new = catalog.relation("readings")
+    assert isinstance(new, Source) and new.ksqldb is not None
+    assert (new.id, new.channel, new.ksqldb.statement) == (source.id, source.channel if isinstance(source, Source) else "", text)
+    assert columns("readings", catalog) == ["sensor text", "area text", "reading integer", "tags jsonb"]
+    assert new.columns[: len(source.columns)] == source.columns
+    assert column_types(new)["tags"].name == "array"
+    assert decode_item(encode_item(new)) == new
+    assert bind_definition(catalog[view.id], catalog).columns == view.columns
+    catalog = replaced("ALTER STREAM readings ADD COLUMN more DOUBLE, ADD last DATE", catalog)
+    assert columns("readings", catalog)[3:] == ["tags jsonb", "more double precision", "last date"]
+    again = catalog.relation("readings")
+    assert isinstance(again, Source) and again.ksqldb is not None
+    assert again.ksqldb.statement == (
+        "CREATE STREAM READINGS (SENSOR VARCHAR KEY, AREA VARCHAR, READING INT, TAGS ARRAY<INT>, MORE DOUBLE, LAST DATE)"
+        " WITH (KAFKA_TOPIC='r', VALUE_FORMAT='json');"
+    )
+    assert replaced(again.ksqldb.statement.replace("CREATE", "CREATE OR REPLACE"), catalog).relation("readings").columns == again.columns
+
+
+def test_a_declared_table_gets_columns() -> None:
+    catalog = replaced("ALTER TABLE areas ADD COLUMN size DECIMAL(4, 2)", declared(TABLE))
+    assert (columns("areas", catalog), catalog.relation("areas").key) == (["name text", "area text", "size numeric(4,2)"], (1,))
+    catalog = replaced("ALTER TABLE areas ADD COLUMN m MAP<VARCHAR, INT>", declared(TABLE.replace("delimited", "json")))
+    assert columns("areas", catalog)[-1] == "m jsonb"
+
+
+def test_columns_of_the_registry_are_kept() -> None:
+    catalog = declared("CREATE STREAM calls WITH (kafka_topic = 'calls', value_format = 'avro')")
+    before = columns("calls", catalog)
+    assert columns("calls", replaced("ALTER STREAM calls ADD COLUMN n INT", catalog)) == [*before, "n integer"]
+
+
+def test_a_derived_stream_continues_with_another_query() -> None:
+    view, sink, catalog = derived(HIGH, declared(READINGS))
+    above, _, catalog = derived("CREATE STREAM above AS SELECT * FROM high EMIT CHANGES", catalog)
+    catalog = replaced("CREATE OR REPLACE STREAM high AS SELECT sensor, reading, area FROM readings WHERE reading > 2", catalog)
+    new = catalog[view.id]
+    assert isinstance(new, MaterializedView) and new.ksqldb is not None and view.ksqldb is not None
+    assert (new.ksqldb.query, new.ksqldb.number) == (view.ksqldb.query, view.ksqldb.number)
+    assert new.columns[: len(view.columns)] == view.columns
+    assert columns("high", catalog) == ["sensor text", "reading integer", "area text"]
+    assert catalog.expect(Sink, sink.id).known_columns == {view.id: len(new.columns)}
+    assert bind_definition(catalog[above.id], catalog).columns == above.columns
+    assert bind_definition(new, catalog).columns == new.columns
+    again, _, _ = derived("CREATE STREAM second AS SELECT * FROM high EMIT CHANGES", catalog)
+    assert [c.name for c in again.columns][:3] == ["sensor", "reading", "area"]
+    catalog = replaced("CREATE OR REPLACE STREAM high AS SELECT sensor, reading, area FROM readings", catalog)
+    assert "> 2" not in catalog[view.id].query
+
+
+def test_a_derived_table_keeps_its_query() -> None:
+    text = "CREATE OR REPLACE TABLE n AS SELECT sensor, COUNT(*) AS n FROM readings GROUP BY sensor"
+    view, _, catalog = derived(text, declared(READINGS))
+    catalog = replaced(text + " EMIT CHANGES", catalog)
+    new = catalog[view.id]
+    assert isinstance(new, MaterializedView) and new.ksqldb is not None
+    assert new.ksqldb.statement == text + " EMIT CHANGES"
+
+
+BEFORE = "`SENSOR` STRING KEY, `AREA` STRING, `READING` INTEGER"
+AFTER, OLD = "`SENSOR` STRING KEY, `READING` INTEGER, `AREA` STRING", "`AREA` STRING, `READING` INTEGER"
+UPGRADE = "Cannot upgrade data source: DataSource '`READINGS`' has"
+CHANGED = "changed, missing or reordered"
+FORMATS = "(key format KAFKA, value format JSON)"
+COLUMNS = "CREATE OR REPLACE STREAM readings (sensor VARCHAR KEY, area VARCHAR, reading INT"
+WITH = "WITH (kafka_topic = 'r', value_format = 'json')"
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlstate", "message"),
+    [
+        (
+            f"CREATE OR REPLACE STREAM readings (sensor VARCHAR KEY, reading INT, area VARCHAR) {WITH}",
+            "42P16",
+            f"{UPGRADE} schema = {BEFORE} which is not upgradeable to {AFTER}. (The following columns are {CHANGED}: [{OLD}])",
+        ),
+        (
+            f"{COLUMNS}, k INT KEY) WITH (kafka_topic = 'r', format = 'json')",
+            "42P16",
+            "not upgradeable",
+        ),
+        (
+            f"{COLUMNS}) WITH (kafka_topic = 'x', value_format = 'json')",
+            "42P16",
+            f"{UPGRADE} topic = r {FORMATS} which is not upgradeable to x {FORMATS}",
+        ),
+        (
+            f"{COLUMNS}, at BIGINT) WITH (kafka_topic = 'r', value_format = 'json', timestamp = 'at')",
+            "42P16",
+            f"{UPGRADE} timestamp or header columns = none which is not upgradeable to `AT`",
+        ),
+        (
+            "CREATE OR REPLACE TABLE readings (sensor VARCHAR PRIMARY KEY, n INT) WITH (kafka_topic = 'r', value_format = 'json')",
+            "42P07",
+            "Cannot add table 'READINGS': A stream with the same name already exists",
+        ),
+        (f"CREATE OR REPLACE SOURCE STREAM readings (sensor VARCHAR KEY, n INT) {WITH}", "0A000", "is not supported on source streams."),
+        (f"CREATE OR REPLACE STREAM high (sensor VARCHAR KEY, n INT) {WITH}", "0A000", "maintained by a query"),
+        ("CREATE OR REPLACE STREAM readings AS SELECT * FROM high", "0A000", "of a declared stream"),
+        ("CREATE OR REPLACE STREAM high AS SELECT sensor, area FROM readings", "42P16", "missing or reordered: [`READING` INTEGER]"),
+        ("CREATE OR REPLACE STREAM high AS SELECT sensor, reading FROM others", "0A000", "Values differ: r vs. o"),
+        (
+            "CREATE OR REPLACE STREAM high WITH (value_format = 'avro') AS SELECT sensor, reading FROM readings",
+            "42P16",
+            "value format AVRO",
+        ),
+        ("CREATE OR REPLACE TABLE high AS SELECT sensor, COUNT(*) FROM readings GROUP BY sensor", "42P07", "A stream with the same name"),
+        ("CREATE OR REPLACE TABLE n AS SELECT sensor, SUM(reading) AS n FROM readings GROUP BY sensor", "42P16", "`N` BIGINT"),
+        (
+            "CREATE OR REPLACE TABLE n AS SELECT sensor, COUNT(*) AS n FROM readings WHERE reading > 1 GROUP BY sensor",
+            "0A000",
+            "of a table",
+        ),
+        ("ALTER STREAM nothing ADD COLUMN n INT", "42P01", "Source NOTHING does not exist."),
+        ("ALTER TABLE readings ADD COLUMN n INT", "42809", "data source type is STREAM, but statement was ALTER TABLE"),
+        ("ALTER STREAM high ADD COLUMN n INT", "0A000", "ALTER command is not supported for CREATE ... AS"),
+        ("ALTER STREAM fixed ADD COLUMN n INT", "0A000", "Cannot alter stream 'FIXED': ALTER operations"),
+        ("ALTER STREAM readings ADD COLUMN area INT", "42P16", "Cannot add column `AREA` to schema."),
+        ("ALTER STREAM readings ADD COLUMN k INT KEY", "42P16", "ALTER cannot add the key or header column K"),
+    ],
+)
+def test_wrong_upgrades(text: str, sqlstate: str, message: str) -> None:
+    catalog = declared(
+        "CREATE STREAM others (sensor VARCHAR KEY, reading INT) WITH (kafka_topic = 'o', value_format = 'json')", declared(READINGS)
+    )
+    catalog = declared(f"CREATE SOURCE STREAM fixed (n INT) {WITH}", catalog)
+    _, _, catalog = derived(HIGH, catalog)
+    _, _, catalog = derived("CREATE TABLE n AS SELECT sensor, COUNT(*) AS n FROM readings GROUP BY sensor EMIT CHANGES", catalog)
+    with pytest.raises(TailgateError) as error:
+        replaced(text, catalog)
+    assert (error.value.sqlstate, message in error.value.message or error.value.message) == (sqlstate, True)

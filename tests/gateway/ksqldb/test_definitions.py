@@ -1,0 +1,118 @@
+"""Custom types, CREATE OR REPLACE and ALTER … ADD COLUMN over both protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.gateway.ksqldb.world import Api, KsqldbWorld
+
+
+@pytest.fixture
+def connection(world: KsqldbWorld) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        yield connection
+
+
+def rows(connection: psycopg.Connection[Any], text: str) -> list[tuple[Any, ...]]:
+    return connection.execute(text.encode()).fetchall()
+
+
+def test_types_are_replaced_by_their_definitions(connection: psycopg.Connection[Any], api: Api) -> None:
+    connection.execute("CREATE TYPE street AS STRUCT<name VARCHAR, number INT>")
+    connection.execute("CREATE TYPE `Address` AS STRUCT<street STREET, codes ARRAY<DECIMAL(4, 2)>>")
+    shown = "STRUCT<STREET STRUCT<NAME VARCHAR, NUMBER INT>, CODES ARRAY<DECIMAL(4, 2)>>"
+    assert rows(connection, "SHOW TYPES") == [("Address", shown), ("street", "STRUCT<NAME VARCHAR, NUMBER INT>")]
+    (listed,) = api.ksql("LIST TYPES;")
+    assert listed["@type"] == "type_list"
+    number = {"name": "NUMBER", "schema": {"type": "INTEGER", "fields": None, "memberSchema": None}}
+    assert listed["types"]["STREET"]["fields"][1] == number
+    connection.execute("CREATE STREAM people (id VARCHAR KEY, home `Address`) WITH (kafka_topic = 'p', value_format = 'json')")
+    described = rows(connection, "DESCRIBE people")
+    assert described[1] == ("home", shown.replace("VARCHAR", "VARCHAR(STRING)").replace("NUMBER INT", "NUMBER INTEGER"))
+    connection.execute("CREATE STREAM streets AS SELECT id, CAST(home->street AS street) AS s FROM people EMIT CHANGES")
+    connection.execute("INSERT INTO people VALUES ('a', STRUCT(street := STRUCT(name := 'x', number := 1), codes := ARRAY[1.5]))")
+    assert rows(connection, "SELECT relname FROM pg_class WHERE relname IN ('street', 'people') ORDER BY 1") == [("people",)]
+    connection.execute("DROP TYPE street")
+    connection.execute("DROP TYPE IF EXISTS street")
+    assert rows(connection, "DESCRIBE streets")[1] == ("s", "STRUCT<NAME VARCHAR(STRING), NUMBER INTEGER>")
+    (entity,) = api.ksql("CREATE TYPE IF NOT EXISTS code AS DECIMAL(4, 2);")
+    assert entity["commandStatus"]["message"] == "Registered custom type with name 'CODE' and SQL type DECIMAL(4, 2)"
+    (entity,) = api.ksql("CREATE TYPE IF NOT EXISTS code AS INT;")
+    assert entity["warnings"] == [{"message": "CODE is already registered with type DECIMAL(4, 2)"}]
+    assert api.ksql("DROP TYPE code;")[0]["commandStatus"]["message"] == "Dropped type 'CODE'"
+    for text in ("DROP STREAM streets", "DROP STREAM people", "DROP TYPE `Address`"):
+        connection.execute(text.encode())
+    assert rows(connection, "SHOW TYPES") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlstate", "message"),
+    [
+        ("CREATE TYPE known AS INT", "42710", "Cannot register custom type 'KNOWN' since it is already registered with type: BIGINT"),
+        ("CREATE TYPE int AS BIGINT", "42710", 'type "INT" already exists'),
+        ("CREATE TYPE a AS nothing", "42704", 'type "NOTHING" does not exist'),
+        ("CREATE TYPE a AS MAP<INT, INT>", "0A000", "MAP<INTEGER, INTEGER> is not supported"),
+        ("DROP TYPE nothing", "42704", "Type NOTHING does not exist."),
+        ("CREATE STREAM x (a nothing) WITH (kafka_topic = 'p', value_format = 'json')", "42704", 'type "NOTHING" does not exist'),
+        ("DROP TYPE known CASCADE", "0A000", "TYPE"),
+    ],
+)
+def test_wrong_types(connection: psycopg.Connection[Any], text: str, sqlstate: str, message: str) -> None:
+    connection.execute("CREATE TYPE known AS BIGINT")
+    try:
+        with pytest.raises(psycopg.Error) as error:
+            connection.execute(text.encode())
+    finally:
+        connection.execute("DROP TYPE known")
+    assert (error.value.sqlstate, message in (error.value.diag.message_primary or "")) == (sqlstate, True), error.value
+
+
+def test_replaced_and_altered_items(connection: psycopg.Connection[Any], api: Api) -> None:
+    text = "CREATE OR REPLACE STREAM s (a VARCHAR KEY, b INT) WITH (kafka_topic = 's', value_format = 'json')"
+    assert connection.execute(text.encode()).statusmessage == "CREATE STREAM"
+    assert connection.execute("ALTER STREAM s ADD COLUMN c DOUBLE").statusmessage == "ALTER STREAM"
+    (entity,) = api.ksql("ALTER STREAM s ADD COLUMN d ARRAY<INT>;")
+    assert entity["commandStatus"] == {"status": "SUCCESS", "message": "Stream altered"}
+    assert [name for name, _ in rows(connection, "DESCRIBE s")] == ["a", "b", "c", "d"]
+    connection.execute("CREATE OR REPLACE STREAM f AS SELECT a, b FROM s WHERE b > 1")
+    (before,) = (query for query, *_ in rows(connection, "SHOW QUERIES") if "_F_" in query)
+    connection.execute("CREATE OR REPLACE STREAM f AS SELECT a, b, c FROM s EMIT CHANGES")
+    assert [query for query, *_ in rows(connection, "SHOW QUERIES") if "_F_" in query] == [before]
+    assert [name for name, _ in rows(connection, "DESCRIBE f")] == ["a", "b", "c"]
+    connection.execute("CREATE TABLE k (a VARCHAR PRIMARY KEY, b INT) WITH (kafka_topic = 'k', value_format = 'json')")
+    assert connection.execute("ALTER TABLE k ADD COLUMN c INT").statusmessage == "ALTER TABLE"
+    for drop in ("DROP STREAM f", "DROP STREAM s", "DROP TABLE k"):
+        connection.execute(drop.encode())
+
+
+def test_variables_of_a_session(connection: psycopg.Connection[Any], world: KsqldbWorld) -> None:
+    connection.execute("DEFINE format = 'json'")
+    connection.execute(
+        "DEFINE Name = 'v_one'; CREATE STREAM ${name} (a VARCHAR KEY, b INT) WITH (kafka_topic = '${name}', format = '${format}')"
+    )
+    assert rows(connection, "SHOW VARIABLES") == [("format", "json"), ("name", "v_one")]
+    assert ("v_one", "v_one", "JSON", "JSON") in rows(connection, "SHOW STREAMS")
+    before = len(world.engine._statements.ksqldb.messages)
+    connection.execute("INSERT INTO ${name} VALUES ('a', 1)")
+    connection.execute("INSERT INTO v_one VALUES ('${format}', 2)")
+    connection.execute("INSERT INTO v_one VALUES ('$${format}', 3)", prepare=True)
+    keys = [key for _, key, _ in world.engine._statements.ksqldb.messages[before:]]
+    assert keys == [b'"a"', b'"json"', b'"${format}"']
+    assert rows(connection, "SELECT '${format}'") == [("${format}",)]
+    connection.execute("INSERT INTO t VALUES (77, '${format}', 1)")
+    assert rows(connection, "SELECT name FROM t WHERE id = 77") == [("${format}",)]
+    connection.execute("DELETE FROM t WHERE id = 77")
+    assert connection.execute("UNDEFINE NAME").statusmessage == "UNDEFINE"
+    with pytest.raises(psycopg.errors.UndefinedObject, match='variable "name" is not defined'):
+        connection.execute("DROP STREAM ${name}")
+    with psycopg.connect(world.dsn, autocommit=True) as other:
+        assert rows(other, "SHOW VARIABLES") == []
+    connection.execute("DROP STREAM v_one")
+    connection.execute("DISCARD ALL")
+    assert rows(connection, "SHOW VARIABLES") == []
+    with pytest.raises(psycopg.errors.ProgramLimitExceeded):
+        connection.execute(f"DEFINE a = '{'x' * ((1 << 20) + 1)}'")
