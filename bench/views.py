@@ -64,7 +64,7 @@ def ticks_ms(lake: Lake, seconds: float) -> list[float]:
         for n in range(n + 1, newest.n + 1):  # noqa: B020  # continues after the last entry
             header = lake.log.header(n)
             if header.kind == "tick":
-                durations.append((lake.log.folder / str(n)).stat().st_ctime * 1000 - header.time)
+                durations.append((lake.path / "log" / str(n)).stat().st_ctime * 1000 - header.time)
     return sorted(durations)
 
 

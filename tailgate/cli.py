@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tailgate.gateway.console import command as console
 from tailgate.gateway.http import command as http
 from tailgate.gateway.ksqldb.server import command as ksqldb
+from tailgate.operations import data_folder
 
 if TYPE_CHECKING:
     from tailgate.embedded.supervisor import Supervisor
@@ -104,7 +105,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     up = _command(commands, "up", "engine, gateway, sinks and watch over one data folder", _up)
-    _data(up)
+    data_folder.add(up)
     _listen(up)
     up.add_argument("--kafka", metavar="ADDRESS|embedded", help="a Kafka for statements to name, or one of our own on a free port")
     up.add_argument("--schema-registry", metavar="URL|embedded", help="a schema registry, or one of our own on a free port")
@@ -120,7 +121,7 @@ def parser() -> argparse.ArgumentParser:
     _metrics(up, "metrics and health checks of the supervisor; the next ports: engine, sinks, gateways, watch, second engine and sinks")
 
     demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
-    demo.add_argument("--data", type=Path, help="keep everything in this folder (otherwise a temporary one)")
+    demo.add_argument("--data", type=data_folder.folder, help="keep everything in this folder (otherwise a temporary one)")
     _listen(demo)
     _parallelism(demo)
     demo.add_argument("--for", dest="seconds", type=float, metavar="SECONDS", help="run for so long instead of until Ctrl-C")
@@ -128,7 +129,7 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument("--check", action="store_true", help="at the end compare view and sink with a recompute of the topics")
 
     engine = _command(commands, "engine", "the engine alone: one for each lake", _engine)
-    _data(engine)
+    data_folder.add(engine)
     _secrets(engine)
     _scratch(engine)
     _parallelism(engine)
@@ -144,7 +145,7 @@ def parser() -> argparse.ArgumentParser:
         begins.add_argument(f"--{name}", action="store_true", help=text)
 
     gateway = _command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
-    _data(gateway)
+    data_folder.add(gateway)
     _listen(gateway)
     _memory(gateway)
     _metrics(gateway)
@@ -156,33 +157,33 @@ def parser() -> argparse.ArgumentParser:
     ksqldb.add_options(_command(commands, "ksqldb", "ksqlDB's HTTP API in front of a gateway", ksqldb.run))
 
     sinks = _command(commands, "sinks", "the sinks alone: one process for each lake", _sinks)
-    _data(sinks)
+    data_folder.add(sinks)
     _secrets(sinks)
     _metrics(sinks)
     sinks.add_argument("--stand-by", action="store_true", help="wait until the running process ends or hangs, and continue in its place")
 
     watch = _command(commands, "watch", "alerts: finds failures of the other processes, and notifies webhooks", watching.watch)
-    _data(watch)
+    data_folder.add(watch)
     _secrets(watch)
     watching.add_options(watch)
     _metrics(watch)
 
     verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _operation("verify"))
-    _data(verify)
+    data_folder.add(verify)
     backups.add_backup_options(_command(commands, "backup", "copy a lake, also while it is in use, into a folder", backups.backup))
     backups.add_restore_options(_command(commands, "restore", "create a data folder from a backup", backups.restore))
     _log_commands(commands)
     status = _command(commands, "status", "the processes, their lag, and problems with hints", _operation("print_status"))
-    _data(status)
+    data_folder.add(status)
     status.add_argument("--json", action="store_true", help="one JSON object")
     live_view = _command(commands, "top", "the status again and again, with rates", live.run)
-    _data(live_view)
+    data_folder.add(live_view)
     live.add_options(live_view)
     report = _command(commands, "bundle", "collect what a bug report needs, without data", lambda options: bundle.run(options, parser()))
-    _data(report)
+    data_folder.add(report)
     bundle.add_options(report)
     doctor = _command(commands, "doctor", "check Java, limits, disk, ports, brokers and certificates", _operation("check_environment"))
-    _data(doctor)
+    data_folder.add(doctor)
     add_doctor_options(doctor, LISTEN)
     config = _command(commands, "config", "the settings of a command, and where each comes from", _config)
     config.add_argument("--json", action="store_true", help="a JSON object per setting")
@@ -199,7 +200,7 @@ def _log_commands(commands: Any) -> None:
     show = _command(words, "show", "one entry: offsets, changed relations, change of the catalog", _operation("log_show"))
     show.add_argument("n", type=int, help="number of the entry")
     for command in (ls, show):
-        _data(command)
+        data_folder.add(command)
         command.add_argument("--json", action="store_true", help="a JSON object per entry")
 
 
@@ -209,10 +210,6 @@ def _command(commands: Any, name: str, help: str, run: Callable[[argparse.Namesp
     command.set_defaults(run=run, command=name)
     command.add_argument("--config", type=Path, metavar="FILE", help="the configuration file (./tailgate.toml if it exists)")
     return command
-
-
-def _data(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--data", type=Path, default=Path("tailgate-data"), help="the data folder, the lake (./tailgate-data)")
 
 
 def _secrets(command: argparse.ArgumentParser) -> None:

@@ -16,11 +16,14 @@ from typing import Any
 
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState
-from tailgate.lake.host import files
+from tailgate.lake.host import scratch
 from tailgate.lake.log.catalog_copies import CatalogCopies
 from tailgate.lake.log.log import Log
+from tailgate.lake.store import Store
+from tailgate.lake.store.folder import FolderStore
 
 FORMAT = 1
+FILE = "lake.json"
 FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "readers", "writers")
 
 
@@ -29,8 +32,9 @@ class Lake:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
+        self.store: Store = FolderStore(self.path)
         try:
-            data = json.loads((self.path / "lake.json").read_bytes())
+            data = json.loads(self.store.get(FILE).to_pybytes())
         except FileNotFoundError:
             raise ObjectNotInPrerequisiteState(f"there is no lake in {self.path}", hint="An engine makes it: tailgate up.") from None
         if data["format"] != FORMAT:
@@ -39,8 +43,8 @@ class Lake:
                 hint="It was made by another version of Tailgate; use that one.",
             )
         self.id: str = data["id"]
-        self.log = Log(self.path / "log", self.path / "segments")
-        self.catalog_copies = CatalogCopies(self.path / "catalog", self.log)
+        self.log = Log(self.store)
+        self.catalog_copies = CatalogCopies(self.store, self.log)
         self._catalog: tuple[int, Catalog] = (0, Catalog())
         self.lock = threading.Lock()
         self.cache: dict[str, Any] = {}  # caches of the modules that read tables, by module name
@@ -49,18 +53,25 @@ class Lake:
     def create(path: str | os.PathLike[str]) -> Lake:
         """Creates a lake, or opens an existing one. If two processes create it at once, both get the same lake."""
         folder = Path(path).absolute()
-        if not (folder / "lake.json").exists():
-            files.make_folder(folder)
-            folder.chmod(files.PRIVATE_FOLDER)
-            for name in FOLDERS:
-                (folder / name).mkdir(exist_ok=True, mode=files.PRIVATE_FOLDER)  # durable with lake.json
+        if not Lake.exists(folder):
+            store = FolderStore.made(folder, FOLDERS)
             content = json.dumps({"id": uuid.uuid4().hex, "format": FORMAT}).encode() + b"\n"
-            files.create(folder / "lake.json", [content], folder / f".lake.json.{os.getpid()}.{uuid.uuid4().hex}")
+            store.create(FILE, [content])
         return Lake(folder)
+
+    @staticmethod
+    def exists(path: str | os.PathLike[str]) -> bool:
+        """Returns whether there is a lake in a folder."""
+        return FolderStore(Path(path).absolute()).exists(FILE)
 
     @staticmethod
     def open(path: str | os.PathLike[str], *, create: bool = False) -> Lake:
         return Lake.create(path) if create else Lake(path)
+
+    @property
+    def scratch(self) -> Path:
+        """Returns the folder of this machine for the working files of processes that use the lake."""
+        return self.path / scratch.ROOT
 
     def catalog(self) -> Catalog:
         """Returns the catalog at the newest entry."""

@@ -8,76 +8,72 @@ The owner writes a .json file and removes it when it ends. If the owner has cras
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import secrets
 import socket
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
 from tailgate.lake.host.processes import Process
+from tailgate.lake.store import documents
 
 FOLDER = "gateways"
 SECRET_BYTES = 32
+_SUFFIX, _SECRET = ".json", f"{FOLDER}/secret"
 
 log = logging.getLogger("tailgate.lake")
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A gateway. `pid`: its process. `port`: on loopback. `listens`: addresses and ports for clients."""
+    """A gateway. `pid`: its process. `port`: on loopback. `name`: of its announcement. `listens`: addresses and ports for clients."""
 
     pid: int
     port: int
     token: str
-    path: Path
+    name: str
     listens: frozenset[tuple[str, int]] = frozenset()
 
 
-def announce(lake: Lake, name: str, port: int, token: str, listens: Iterable[tuple[str, int]] = ()) -> Path:
-    """Announces a gateway and returns the file to remove at its end. `name` distinguishes gateways of one process."""
-    folder = lake.path / FOLDER
-    folder.mkdir(mode=0o700, exist_ok=True)
-    path = folder / f"{name}.json"
+def announce(lake: Lake, name: str, port: int, token: str, listens: Iterable[tuple[str, int]] = ()) -> str:
+    """Announces a gateway. Returns the name for `withdraw` at its end. `name` distinguishes gateways of one process."""
+    place = f"{FOLDER}/{name}{_SUFFIX}"
     content = {**asdict(Process.of(os.getpid())), "host": socket.gethostname(), "port": port, "token": token, "listens": sorted(listens)}
-    files.replace(path, json.dumps(content).encode())
-    return path
+    documents.write(lake.store, place, content)
+    return place
+
+
+def withdraw(lake: Lake, name: str) -> None:
+    """Ends the announcement of a gateway."""
+    lake.store.discard([name])
 
 
 def secret(lake: Lake) -> bytes:
-    """Returns the secret of the lake's gateways. If the folder is not writable, returns one for this process alone."""
-    folder = lake.path / FOLDER
-    path = folder / "secret"
+    """Returns the secret of the lake's gateways. If the lake is not writable, returns one for this process alone."""
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if not path.exists():
-            files.create(path, [secrets.token_bytes(SECRET_BYTES)], folder / f".secret.{os.getpid()}.{secrets.token_hex(4)}")
-        return path.read_bytes()
+        if not lake.store.exists(_SECRET):
+            lake.store.create(_SECRET, [secrets.token_bytes(SECRET_BYTES)])
+        return bytes(lake.store.get(_SECRET))
     except OSError as error:
         log.warning("the secret of the lake's gateways cannot be kept: %s", error)
         return secrets.token_bytes(SECRET_BYTES)
 
 
-def announced(lake: Lake, but: Path | None = None) -> list[Peer]:
-    """Returns all running gateways of this machine, except the one announced in `but`."""
+def announced(lake: Lake, but: str | None = None) -> list[Peer]:
+    """Returns all running gateways of this machine, except the one announced under the name `but`."""
     gateways: list[Peer] = []
     here = socket.gethostname()
-    for path in sorted((lake.path / FOLDER).glob("*.json")):
-        if path == but:
-            continue
-        try:
-            announcement = json.loads(path.read_bytes())
-        except FileNotFoundError:
+    for name in (f"{FOLDER}/{file}" for file in lake.store.names(FOLDER) if file.endswith(_SUFFIX)):
+        announcement = None if name == but else documents.read(lake.store, name)
+        if announcement is None:
             continue
         if announcement.get("host", here) != here:
             continue
         if not Process(announcement["pid"], announcement.get("started", 0), announcement.get("boot", "")).lives():
-            path.unlink(missing_ok=True)
+            withdraw(lake, name)
             continue
         listens = frozenset((host, port) for host, port in announcement.get("listens", ()))
-        gateways.append(Peer(announcement["pid"], announcement["port"], announcement["token"], path, listens))
+        gateways.append(Peer(announcement["pid"], announcement["port"], announcement["token"], name, listens))
     return gateways

@@ -7,10 +7,12 @@ import contextlib
 from datetime import datetime, timezone
 from pathlib import Path
 
+from tailgate.operations import data_folder
+
 
 def add_backup_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `tailgate backup`."""
-    parser.add_argument("--data", type=Path, default=Path("tailgate-data"), help="the data folder, the lake (./tailgate-data)")
+    data_folder.add(parser)
     parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder of the backups")
 
 
@@ -18,7 +20,7 @@ def add_restore_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `tailgate restore`."""
     parser.add_argument("--from", dest="source", type=Path, required=True, metavar="FOLDER", help="the folder of the backups")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--data", type=Path, metavar="FOLDER", help="the data folder to create")
+    what.add_argument("--data", type=data_folder.folder, metavar="FOLDER", help="the data folder to create")
     what.add_argument("--list", action="store_true", help="print the backups instead, oldest first")
     parser.add_argument("--at", type=_time, metavar="TIME", help="the newest backup at or before this time, or of this name")
 

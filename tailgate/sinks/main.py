@@ -24,9 +24,9 @@ from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.catalog.secrets import Vault, secrets_of, settings
 from tailgate.lake.errors import Gone, TailgateError
 from tailgate.lake.folder import Lake
-from tailgate.lake.host.stand_by import Lease, StandBy
 from tailgate.lake.readers import sinks_process
 from tailgate.lake.readers.sinks_process import SinksProcess
+from tailgate.lake.store.stand_by import Lease, StandBy
 from tailgate.operations.definitions import SINKS
 from tailgate.operations.endpoint import Address, opened
 from tailgate.sinks import metrics, status
@@ -236,10 +236,10 @@ def run(lake_path: str | Path, vault: Vault | None = None, metrics_address: Addr
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
-    while not (Path(lake_path) / "lake.json").exists():
+    while not Lake.exists(lake_path):
         time.sleep(LAKE_WAIT.total_seconds())
     try:
-        lake = Lake(Path(lake_path))
+        lake = Lake(lake_path)
         place = _awaited(lake) if stand_by else None
         process = SinksProcess(lake)
         if place is not None:

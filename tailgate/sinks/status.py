@@ -17,13 +17,11 @@ Only the sink's process writes it. Where it differs from Kafka, Kafka is right.
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
 from tailgate.lake.readers import holds
 
 Status: TypeAlias = Literal["running", "retrying", "stopped"]
@@ -55,8 +53,8 @@ NO_FIGURES = Figures()
 
 def sinks(lake: Lake) -> list[int]:
     """Returns the ids of all sinks that have a copy, including dropped ones."""
-    names = (path.name for path in (lake.path / "readers").iterdir())
-    return [int(name.removeprefix(PREFIX)) for name in names if name.startswith(PREFIX) and name.removeprefix(PREFIX).isdecimal()]
+    ids = (reader.removeprefix(PREFIX) for reader in holds.readers(lake, PREFIX))
+    return [int(id) for id in ids if id.isdecimal()]
 
 
 class Copy:
@@ -65,14 +63,9 @@ class Copy:
     def __init__(self, lake: Lake, sink: int) -> None:
         self._lake = lake
         self._name = holds.sink(sink)
-        self._path = lake.path / "readers" / self._name
 
     def _read(self) -> dict[str, Any]:
-        try:
-            data = json.loads(self._path.read_bytes())
-        except FileNotFoundError:
-            return {}
-        return data if isinstance(data, dict) else {}
+        return holds.read(self._lake, self._name) or {}
 
     def begin(self) -> tuple[int, int] | None:
         """Returns the entry and time of CREATE SINK, or None if they are not recorded."""
@@ -109,4 +102,4 @@ class Copy:
         return holds.stopped(self._lake, self._name)
 
     def _write(self, data: dict[str, Any]) -> None:
-        files.replace(self._path, json.dumps({**data, "at": time.time_ns() // 1_000_000}).encode())
+        holds.write(self._lake, self._name, {**data, "at": time.time_ns() // 1_000_000})

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tailgate.lake.host import files
+from tailgate.lake.host import disk
 
 
 class PowerLoss(BaseException):
@@ -57,11 +57,11 @@ class Disk:
     @contextmanager
     def recording(self) -> Iterator[Disk]:
         """Records the lake's file operations until the block ends."""
-        files.hook = self._operation
+        disk.hook = self._operation
         try:
             yield self
         finally:
-            files.hook = None
+            disk.hook = None
 
     def fail_at(self, number: int, after: bool, fault: Fault) -> None:
         """Makes the operation `number`, counted from now, raise: before it runs, or after."""

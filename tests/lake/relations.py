@@ -11,6 +11,7 @@ import decimal
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from tailgate.lake.catalog import Change, Item, MaterializedView
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Header
 from tailgate.lake.readers import reading
+from tailgate.lake.tables.stored_relations import table_name
 from tailgate.lake.types import (
     BOOL,
     BYTEA,
@@ -56,6 +58,11 @@ ALL_TYPES = (
 
 _texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=4)
 _moments = st.datetimes(datetime.datetime(1, 1, 2), datetime.datetime(9999, 12, 30))
+
+
+def table_path(lake: Lake, relation: int | str) -> Path:
+    """Returns the folder of a relation's Delta table."""
+    return lake.path / table_name(relation)
 
 
 def _integers(bits: int) -> st.SearchStrategy[int]:

@@ -111,7 +111,7 @@ def test_a_reader_far_behind_finds_the_newest(lake: Lake) -> None:
     for _ in range(5):
         writer.append()
     for n in range(1, 5):
-        (lake.log.folder / str(n)).unlink()
+        (lake.path / "log" / str(n)).unlink()
     newest = reader.log.newest()
     assert newest is not None
     assert newest.n == 6
@@ -140,13 +140,13 @@ def test_a_large_section_is_a_separate_file(lake: Lake, tmp_path: Path) -> None:
     assert header.relations[0].file == f"3.{writer.epoch}.{BAG.id}.arrow"
     assert counted(lake.log.read(3).changes(BAG.id)) == counted(table)
     assert snapshot(lake, BAG) == counted(table)
-    orphan = lake.log.folder / f"9.{writer.epoch}.{BAG.id}.arrow"
+    orphan = lake.path / "log" / f"9.{writer.epoch}.{BAG.id}.arrow"
     orphan.write_bytes(b"")
     writer.close()
     writer = open_epoch(lake)
     sweep(writer)
     assert not orphan.exists()
-    assert (lake.log.folder / header.relations[0].file).exists()
+    assert (lake.path / "log" / header.relations[0].file).exists()
 
 
 def test_changes_without_weights_or_rows_are_no_section(lake: Lake) -> None:

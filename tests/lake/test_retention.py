@@ -12,8 +12,9 @@ import pytest
 
 from tailgate.lake.catalog import Subscription
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.host import disk
 from tailgate.lake.log import ages, segments
+from tailgate.lake.log.log import name
 from tailgate.lake.readers import holds, reading, subscriptions
 from tailgate.lake.tables import checkpoints
 from tailgate.lake.tables.checkpoints import Checkpoint
@@ -110,7 +111,7 @@ def test_an_interrupted_sweep_is_repeated(lake: Lake, monkeypatch: pytest.Monkey
     writer, follower = begin(lake)
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 3_600_000)
     history = ticks(writer, follower, 10)
-    lake.log.segments.roll(1, [lake.log.folder / str(n) for n in (1, 2, 3)], writer.folder)
+    lake.log.segments.roll(1, [name(n) for n in (1, 2, 3)], writer.store)
     history.check(Lake(lake.path), BAG)
     sweep(writer)
     assert lake.log.numbers()[0] > 3
@@ -220,7 +221,7 @@ def test_entries_stay_until_the_catalog_has_a_copy(lake: Lake, monkeypatch: pyte
         return action()
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "hook", full)
+        patch.setattr(disk, "hook", full)
         for i in range(3):
             add(writer, item(16410 + i, COLUMNS, None))
             ticks(writer, follower, 6)

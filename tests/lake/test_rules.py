@@ -18,9 +18,12 @@ from deltalake import CommitProperties
 
 from tailgate.lake.folder import Lake  # fmt: skip
 from tailgate.lake.host import files
-from tailgate.lake.log import fencing, log, segments
+from tailgate.lake.log import segments
 from tailgate.lake.readers import holds, reading
+from tailgate.lake.store import fencing
+from tailgate.lake.store.folder import FolderStore
 from tailgate.lake.tables import delta, merging
+from tailgate.lake.tables.stored_relations import table_name
 from tailgate.lake.writer import engines, log_writer, retention
 from tailgate.lake.writer.engines import Announcement
 from tailgate.lake.writer.log_writer import open_epoch
@@ -62,7 +65,7 @@ def _replacing(path: Path, parts: Any, temporary: Path, *, linked: Any = lambda:
 
 def _unfenced_replacing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(files, "create", _replacing)
-    patch.setattr(fencing.WriterFolder, "revoke_others", lambda self: None)
+    patch.setattr(fencing.FolderWriter, "fence_others", lambda self: None)
 
 
 def _on_top(table: Any, *arguments: Any, apply: Any = merging.apply) -> Any:
@@ -78,10 +81,9 @@ def _visible_first(path: Path, parts: Any, temporary: Path, *, linked: Any = lam
     return True
 
 
-def _same_folder(self: Any) -> Path:
+def _same_folder(self: Any) -> None:
     self.path = self._parent / "same"
     self.path.mkdir(exist_ok=True)
-    return self.path  # type: ignore[no-any-return]
 
 
 def _no_transaction(epoch: int, application: str | None = None, n: int = 0) -> Any:
@@ -89,7 +91,7 @@ def _no_transaction(epoch: int, application: str | None = None, n: int = 0) -> A
 
 
 def _at_head(lake: Lake, stored: Any, version: int, *, read: Any = reading.read_table) -> pa.Table:
-    return read(lake, stored, reading.DeltaTable(str(reading.table_path(lake, stored.id))).version())
+    return read(lake, stored, delta.table(lake.store, table_name(stored.id)).version())
 
 
 def _newest_only(lake: Lake, at: int | None, *, base: Any = reading.base) -> Any:
@@ -109,10 +111,10 @@ def _all_noted(self: Any, newest: Any, versions: Any, *, bring: Any = Follower._
 RULES: dict[Callable[[Lake], None], Break] = {
     check_w1: _unfenced_replacing,
     check_w2: patched(files, "create", _visible_first),
-    check_w2_reader: patched(log, "sync_folder", lambda folder: None),
+    check_w2_reader: patched(FolderStore, "sync", lambda self, names: None),
     check_w3: patched(files, "create", _replacing),
-    check_w3_temporary: patched(fencing.WriterFolder, "renew", _same_folder),
-    check_w3_rolled: patched(fencing.WriterFolder, "revoke_others", lambda self: None),
+    check_w3_temporary: patched(fencing.FolderWriter, "renew", _same_folder),
+    check_w3_rolled: patched(fencing.FolderWriter, "fence_others", lambda self: None),
     check_w4: patched(fcntl, "flock", lambda descriptor, operation: None),
     check_w4_age: patched(engines, "ALIVE_S", 0.0),
     check_w5: patched(delta, "commit", _no_transaction),
@@ -127,7 +129,7 @@ RULES: dict[Callable[[Lake], None], Break] = {
     check_r2: patched(reading, "base", _newest_only),
     check_r3: patched(reading, "since", lambda lake: 0),
     check_r4: patched(segments.Segments, "find", lambda self, n: None),
-    check_r5: patched(log_writer, "carried", lambda header, *, carried=log.carried: log_writer.replace(carried(header), time=0)),
+    check_r5: patched(log_writer, "carried", lambda header, *, carried=log_writer.carried: log_writer.replace(carried(header), time=0)),
 }
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from tailgate.lake.errors import Replaced
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import stand_by as host
-from tailgate.lake.host.stand_by import Lease
+from tailgate.lake.store import stand_by as leases
+from tailgate.lake.store.stand_by import Lease
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.lake.writer.stand_by import stand_by, standing_by
 
@@ -20,8 +20,8 @@ from tailgate.lake.writer.stand_by import stand_by, standing_by
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """Returns a new lake, whose leases expire after 0.6 s."""
-    monkeypatch.setattr(host, "RENEWED_S", 0.02)
-    monkeypatch.setattr(host, "LOOK_S", 0.1)
+    monkeypatch.setattr(leases, "RENEWED_S", 0.02)
+    monkeypatch.setattr(leases, "LOOK_S", 0.1)
     return Lake.create(tmp_path / "lake")
 
 

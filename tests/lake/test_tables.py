@@ -27,12 +27,12 @@ from tailgate.lake.log import ages
 from tailgate.lake.readers import reading
 from tailgate.lake.readers.sizes import about
 from tailgate.lake.tables import checkpoints, merging
-from tailgate.lake.tables.stored_relations import relations, table_path
+from tailgate.lake.tables.stored_relations import relations
 from tailgate.lake.types import DATE, DROPPED, INT8, TEXT, Field
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
-from tests.lake.relations import ALL_TYPES, History, add, changes, counted, item, snapshot, sweep, text, values
+from tests.lake.relations import ALL_TYPES, History, add, changes, counted, item, snapshot, sweep, table_path, text, values
 
 EVERY = tuple(Field(f"c{i}", t) for i, t in enumerate(ALL_TYPES))
 KEYED, BAG = item(16384, EVERY, (0, 2)), item(16385, EVERY, None)

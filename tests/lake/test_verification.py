@@ -12,11 +12,11 @@ from tailgate.cli import main
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers.verification import findings
 from tailgate.lake.tables import delta
-from tailgate.lake.tables.stored_relations import COUNT, table_path
+from tailgate.lake.tables.stored_relations import COUNT, table_name
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
 from tests.lake.life import BAG, KEYED, STEPS, Life, short_history
-from tests.lake.relations import History, add, changes
+from tests.lake.relations import History, add, changes, table_path
 
 
 def problems(lake: Lake) -> list[str]:
@@ -56,7 +56,7 @@ def test_random_histories(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_missing_entry(written: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     newest = written.log.newest()
     assert newest is not None
-    path = written.log.folder / str(newest.n)
+    path = written.path / "log" / str(newest.n)
     path.write_bytes(path.read_bytes().split(b"\n")[0] + b"\n")
     assert "cannot be read" in problems(written)[0]
     assert main(["verify", "--data", str(written.path)]) == 1
@@ -73,7 +73,7 @@ def test_a_missing_file_of_a_table(written: Lake) -> None:
 def test_a_table_with_another_row(written: Lake) -> None:
     """Replaces the newest version of a table by one with a further row, as a wrong merge would."""
     path = table_path(written, BAG.id)
-    newest = max(delta.commits(path))
+    newest = max(delta.commits(written.store, table_name(BAG.id)))
     (path / "_delta_log" / f"{newest:020}.json").unlink()
     write_deltalake(str(path), pa.table({"a": pa.array([9], pa.int64()), "b": ["z"], COUNT: pa.array([1], pa.int64())}), mode="append")
     assert any("rows differ between the table at version" in problem for problem in problems(written))

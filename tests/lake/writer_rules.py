@@ -19,7 +19,8 @@ from tailgate.lake.errors import ObjectNotInPrerequisiteState, Replaced
 from tailgate.lake.folder import Lake  # fmt: skip
 from tailgate.lake.host import crash, files
 from tailgate.lake.readers import holds, reading
-from tailgate.lake.tables import checkpoints, merging
+from tailgate.lake.tables import checkpoints, delta, merging
+from tailgate.lake.tables.stored_relations import table_name
 from tailgate.lake.writer import engines, retention
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.lake.writer.rounds import Follower
@@ -31,7 +32,7 @@ def check_w1(lake: Lake) -> None:
     """Checks that an entry's number is used once: the second writer stops, and the entry stays."""
     first = open_epoch(lake)
     second = open_epoch(Lake(lake.path), take_over=True)
-    place = lake.log.folder / str(second.newest.n)
+    place = lake.path / "log" / str(second.newest.n)
     content = place.read_bytes()
     with contextlib.suppress(Replaced):
         write(first)
@@ -120,7 +121,7 @@ def check_w3_temporary(lake: Lake) -> None:
         new = open_epoch(Lake(lake.path), take_over=True)
         write(new)
     assert len({p.parent for p in sources}) == 2
-    assert not old.folder.path.exists()
+    assert len(list((lake.path / "writers").iterdir())) == 1
 
 
 def check_w3_rolled(lake: Lake) -> None:
@@ -138,7 +139,7 @@ def check_w3_rolled(lake: Lake) -> None:
             history.entries += write(new).entries
             follower.round()
         sweep(new)
-        assert not (lake.log.folder / str(old.newest.n + 1)).exists()
+        assert not (lake.path / "log" / str(old.newest.n + 1)).exists()
         for _ in range(2):
             with contextlib.suppress(Replaced):
                 write(old)
@@ -265,7 +266,7 @@ def check_w5_conflict(lake: Lake) -> None:
     history.check(Lake(lake.path), KEYED, BAG)
     for relation in (KEYED, BAG):
         stored = reading.relations(lake.catalog())[relation.id]
-        head = reading.DeltaTable(str(reading.table_path(lake, relation.id))).version()
+        head = delta.table(lake.store, table_name(relation.id)).version()
         assert counted(reading.read_table(lake, stored, head)) == history.at(relation.id, old.newest.time)
 
 

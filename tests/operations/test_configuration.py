@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tailgate import cli
-from tailgate.lake.errors import InvalidParameterValue
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.operations import configuration
 from tailgate.operations.configuration import Value
 
@@ -49,6 +49,18 @@ def test_flags_come_before_variables_the_file_and_defaults(folder: Path) -> None
     variables = {"TAILGATE_LISTEN": "127.0.0.1:3"}
     assert values("gateway", **variables)["listen"] == Value("listen", "127.0.0.1:3", "TAILGATE_LISTEN")
     assert values("gateway --listen 127.0.0.1:4", **variables)["listen"] == Value("listen", "127.0.0.1:4", "flag")
+
+
+@pytest.mark.parametrize(
+    "command", ["up", "demo", "engine", "gateway", "sinks", "watch", "status", "doctor", "backup --to b", "restore --from b"]
+)
+def test_a_bucket_is_refused_by_name(command: str) -> None:
+    with pytest.raises(FeatureNotSupported, match=r'a lake in "s3://bucket/lake" is not supported') as error:
+        values(f"{command} --data s3://bucket/lake")
+    assert error.value.hint
+    if not command.startswith("restore"):  # it requires --data or --list as flags
+        with pytest.raises(FeatureNotSupported):
+            values(command, TAILGATE_DATA="s3://bucket/lake")
 
 
 def test_values_have_the_types_of_their_options(folder: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake.host import files
+from tailgate.lake.host import disk
 from tailgate.sinks import worker
 from tests.sinks.feed import FIRST_SINK, Feed, copy, events, until
 from tests.sinks.running import Running, reached
@@ -53,11 +53,11 @@ def failing(fails: Callable[[int], bool], *, after: bool) -> Iterator[list[str]]
             maybe_fail()
         return result
 
-    files.hook = operation
+    disk.hook = operation
     try:
         yield failed
     finally:
-        files.hook = None
+        disk.hook = None
 
 
 def life(folder: Path, kafka: Kafka, registry: Registry, fails: Callable[[int], bool], *, after: bool) -> list[str]:

@@ -18,9 +18,10 @@ from deltalake import DeltaTable
 from tailgate.examples.shop.recompute import Topics, plain
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.folder import Lake
-from tailgate.lake.tables.stored_relations import COUNT, table_path
+from tailgate.lake.tables.stored_relations import COUNT
 from tests.cdc.cases import difference
 from tests.cdc.folding import Misfit, fold, spelt
+from tests.lake.relations import table_path
 
 ARRIVES_S = 300.0  # until the last write has arrived everywhere; seconds on an idle machine
 

@@ -39,7 +39,7 @@ from tailgate.engine.runtime.ticks.writes import Writes
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
-from tailgate.lake.host.stand_by import Lease, StandBy
+from tailgate.lake.store.stand_by import Lease, StandBy
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.operations.definitions import ENGINE
 from tailgate.operations.endpoint import Address, opened

@@ -1,4 +1,4 @@
-"""An engine that stands by: its JVM runs and is warm, and it waits for its turn (`lake.host.stand_by`).
+"""An engine that stands by: its JVM runs and is warm, and it waits for its turn (`lake.store.stand_by`).
 
     JVM, Spark, a small engine ──► "ready standing by" ──► engine.lock is free, or the lease has expired ──► a new epoch
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import logging
+import shutil
 
 from pyspark.sql import SparkSession
 
@@ -17,8 +18,7 @@ from tailgate.engine.runtime.warm_up import small_engine
 from tailgate.lake import control
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
-from tailgate.lake.host.stand_by import StandBy
+from tailgate.lake.store.stand_by import StandBy
 from tailgate.lake.writer.engines import announced
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.lake.writer.stand_by import stand_by
@@ -34,7 +34,7 @@ def awaited(lake: Lake, session: SparkSession, jvm: Jvm, *, hand_over: bool) -> 
     folder = jvm.scratch / "small-lake"
     with small_engine(session, folder):
         pass
-    files.discard_folder(folder)
+    shutil.rmtree(folder, ignore_errors=True)
     print("ready standing by", flush=True)
     if hand_over:
         _ask(lake)

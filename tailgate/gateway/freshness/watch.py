@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import json
 import logging
 import socket
 import threading
 import time
-from pathlib import Path
 
 from tailgate.gateway.freshness.lags import Lags
 from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.lake import control
+from tailgate.lake.folder import Lake
+from tailgate.lake.writer.engines import announced
 from tailgate.operations.watch.history import relations
 
 log = logging.getLogger("tailgate.gateway")
@@ -31,9 +31,9 @@ RETRY_S = 1.0  # after a failed request
 class Watch:
     """The freshness lags of a gateway's relations, followed by a thread from `start` to `stop`."""
 
-    def __init__(self, lake_path: Path, mirrors: Mirrors) -> None:
+    def __init__(self, lake: Lake, mirrors: Mirrors) -> None:
         self.lags = Lags(lambda: mirrors.figures.newest)
-        self._engine_json, self._mirrors = lake_path / "engine.json", mirrors
+        self._lake, self._mirrors = lake, mirrors
         self._connection: http.client.HTTPConnection | None = None
         self._token = ""
         self._peaks: dict[int, int] = {}  # by input, since the histories were extended
@@ -72,9 +72,11 @@ class Watch:
     def _ask(self) -> None:
         """Asks the engine for its inputs and newest ticks. Waits until they change, at most control.FRESHNESS_HOLD_S."""
         if self._connection is None:
-            announcement = json.loads(self._engine_json.read_text())
-            host, _, port = announcement["address"].rpartition(":")
-            self._token = announcement["token"]
+            engine = announced(self._lake)
+            if engine is None:
+                raise ValueError("no engine runs")
+            host, _, port = engine.address.rpartition(":")
+            self._token = engine.token
             self._connection = http.client.HTTPConnection(host, int(port), timeout=ANSWER_S)
         after = max(self.lags.n, self._mirrors.figures.began)
         self._connection.request("GET", control.freshness_path(after, self.lags.version), headers=control.headers(self._token))

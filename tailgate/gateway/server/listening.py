@@ -15,7 +15,6 @@ import asyncio
 import contextlib
 import errno
 import socket
-from pathlib import Path
 from typing import cast
 
 from tailgate.lake import peers
@@ -77,9 +76,9 @@ async def _listening(lake: Lake, family: int, address: tuple[str, int], backlog:
         await asyncio.sleep(TAKEN_POLL_S)
 
 
-def _siblings(lake: Lake, address: tuple[str, int]) -> set[Path]:
-    """Returns the announcement files of the lake's running gateways that listen on exactly this address."""
-    return {peer.path for peer in peers.announced(lake) if address[:2] in peer.listens}
+def _siblings(lake: Lake, address: tuple[str, int]) -> set[str]:
+    """Returns the announcements of the lake's running gateways that listen on exactly this address."""
+    return {peer.name for peer in peers.announced(lake) if address[:2] in peer.listens}
 
 
 def _bound(family: int, address: tuple[str, int], backlog: int, *, shared: bool) -> socket.socket | None:

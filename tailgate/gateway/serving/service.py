@@ -19,7 +19,7 @@ from tailgate.gateway.serving.queries import Queries
 from tailgate.gateway.serving.system_queries import SystemQueries
 from tailgate.gateway.workers.pool import Workers
 from tailgate.lake.folder import Lake
-from tailgate.lake.host.scratch import GATEWAY, ROOT, scratch
+from tailgate.lake.host.scratch import GATEWAY, scratch
 from tailgate.sql.render.duckdb_functions import install
 
 
@@ -36,11 +36,11 @@ class Serving:
         self.budget = Budget("the gateway", self.memory.clients)
         self.workers = Workers(self.memory.process)
         self._closing = contextlib.ExitStack()
-        folder = self._closing.enter_context(scratch(lake.path / ROOT, GATEWAY)).path
+        folder = self._closing.enter_context(scratch(lake.scratch, GATEWAY)).path
         self._sandbox = open_sandbox(install, memory_limit=self.memory.duckdb, scratch=folder)
         entries = Entries(lake, self.budget)
         self.mirrors = Mirrors(lake, self._sandbox, entries)
-        self.freshness = Watch(lake.path, self.mirrors)
+        self.freshness = Watch(lake, self.mirrors)
         self.progress = Progress(lake, self.mirrors)
         self.binder = Binder(self.progress, self.workers, self.budget)
         self.queries = Queries(lake, self._sandbox, self.mirrors, self.progress)

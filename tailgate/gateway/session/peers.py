@@ -21,7 +21,6 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 from tailgate.gateway.resources.background import Background
@@ -66,7 +65,7 @@ class Peers:
         self._statements = statements
         self._token = secrets.token_urlsafe(24)
         self._server: asyncio.Server | None = None
-        self._file: Path | None = None
+        self._name: str | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cancels = 0  # in flight
         self.alert_rows: AlertRows = _no_alerts
@@ -77,14 +76,14 @@ class Peers:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=REQUEST_BYTES_MAX)
         port = self._server.sockets[0].getsockname()[1]
         try:
-            self._file = peers.announce(self._lake, str(port), port, self._token, addresses)
+            self._name = peers.announce(self._lake, str(port), port, self._token, addresses)
         except OSError as error:
             log.warning("other gateways cannot be told of this one: %s", error)
 
     def stop(self) -> None:
         """Stops the server and withdraws the announcement."""
-        if self._file is not None:
-            self._file.unlink(missing_ok=True)
+        if self._name is not None:
+            peers.withdraw(self._lake, self._name)
         if self._server is not None:
             self._server.close()
 
@@ -139,7 +138,7 @@ class Peers:
 
     async def _ask(self, request: dict[str, Any], of: int | None = None) -> list[dict[str, Any]]:
         """Sends a request to all other gateways, or to those whose process ids have the high half `of`. Returns their responses."""
-        gateways = await asyncio.to_thread(peers.announced, self._lake, self._file)
+        gateways = await asyncio.to_thread(peers.announced, self._lake, self._name)
         gateways = [p for p in gateways if of is None or p.pid & 0x7FFF == of]
         answers = await asyncio.gather(*(self._one(peer, request) for peer in gateways))
         return [a for a in answers if a is not None]

@@ -1,4 +1,4 @@
-"""The lake's file operations. Everything that changes the disk passes through `operation`, where tests observe it or make it fail.
+"""The lake's file operations.
 
     create    a complete file, if its name is free        temporary file ─► fsync ─► link ─► fsync of the folder
     replace   a complete file in place of another one     temporary file ─► fsync ─► rename ─► fsync of the folder
@@ -7,7 +7,7 @@
 
 A file is durable when its content and its name survive a power loss: content after fsync of the file, a
 name after fsync of the folder. A link fails if its name is taken, even for two writers at once; W1 of
-the architecture depends on that. An object store has the conditional put for the same purpose.
+the architecture depends on that.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
 
 from tailgate.lake.errors import Uncertain
-
-T = TypeVar("T")
+from tailgate.lake.host.disk import operation
 
 log = logging.getLogger("tailgate.files")
 
@@ -34,16 +32,6 @@ PRIVATE_FOLDER = 0o700
 SYNC_THREADS = 8  # concurrent fsyncs share the commits of the file system's journal
 REMOVE_ATTEMPTS = 100  # of a folder in which another process still creates files,
 REMOVE_PAUSE_S = 0.01  # with this pause between two attempts
-
-Hook: TypeAlias = Callable[[str, Path, Callable[[], Any]], Any]
-
-hook: Hook | None = None
-"""Called for each operation, if set: (name, path, action). Names: open, write, fsync, link, rename, unlink, mkdir, rmdir, commit."""
-
-
-def operation(name: str, path: Path, action: Callable[[], T]) -> T:
-    """Runs an action that changes the disk, and returns its result."""
-    return action() if hook is None else hook(name, path, action)
 
 
 # ---- single operations -------------------------------------------------------------------------------------------------------

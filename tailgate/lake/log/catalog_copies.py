@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import logging
-from pathlib import Path
+from collections.abc import Iterable
 
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
 from tailgate.lake.errors import Uncertain
-from tailgate.lake.host import files
-from tailgate.lake.log.fencing import Revoked, WriterFolder
 from tailgate.lake.log.log import Log
+from tailgate.lake.store import FencedWriter, Revoked, Store
+
+FOLDER = "catalog"
 
 logger = logging.getLogger("tailgate.catalogs")
 
@@ -24,20 +25,20 @@ logger = logging.getLogger("tailgate.catalogs")
 class CatalogCopies:
     """The copies of the catalog in one lake. `log`: the log whose entries change the catalog."""
 
-    def __init__(self, folder: Path, log: Log) -> None:
-        self.folder = folder
+    def __init__(self, store: Store, log: Log) -> None:
+        self._store = store
         self._log = log
 
     def versions(self) -> list[int]:
         """Returns the entries with a copy of the catalog, oldest first."""
-        return files.numbered(self.folder)
+        return self._store.numbers(FOLDER)
 
     def read(self, version: int) -> Catalog:
         """Returns the catalog after the entry `version`."""
         if version == 0:
             return Catalog()
         try:
-            return decode_catalog(json.loads((self.folder / str(version)).read_bytes()))
+            return decode_catalog(json.loads(self._store.get(_name(version)).to_pybytes()))
         except FileNotFoundError:
             pass
         header = self._log.header(version)
@@ -45,13 +46,22 @@ class CatalogCopies:
         before = self._log.header(version - 1).catalog_version if version > 1 else 0
         return self.read(before).apply(header.catalog)
 
-    def write(self, version: int, catalog: Catalog, folder: WriterFolder) -> bool:
+    def write(self, version: int, catalog: Catalog, writer: FencedWriter) -> bool:
         """Writes the copy for an entry of the log. Returns whether the copy exists now; a failure is logged."""
-        path = self.folder / str(version)
-        if version == 0 or path.exists():
+        name = _name(version)
+        if version == 0 or self._store.exists(name):
             return True
         try:
-            folder.create(path, [json.dumps(encode_catalog(catalog), separators=(",", ":")).encode()])
+            writer.create(name, [json.dumps(encode_catalog(catalog), separators=(",", ":")).encode()])
         except (OSError, Revoked, Uncertain) as error:
             logger.warning("could not write the copy of the catalog of entry %d: %s", version, error)
-        return path.exists()
+        return self._store.exists(name)
+
+    def discard(self, versions: Iterable[int]) -> None:
+        """Removes copies. The other ones are durable before."""
+        self._store.sync([FOLDER])
+        self._store.discard(map(_name, versions))
+
+
+def _name(version: int) -> str:
+    return f"{FOLDER}/{version}"

@@ -3,7 +3,7 @@
     one line of JSON, padded with blanks for alignment ─ section ─ section ─ …
 
 A section is an Arrow IPC stream of one relation's changes, with `__weight` as the last column. Large
-sections are separate files in the same folder, which the entry names. Every entry has the fields
+sections are separate objects in the same folder, which the entry names. Every entry has the fields
 about the engine (offsets, inbox, clock, state, checkpoint, batch, extra), so the newest entry alone
 is enough to resume. Fields that this version does not know are kept in `extra`.
 """
@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,9 +20,12 @@ import pyarrow as pa
 from tailgate.lake.catalog import Change
 from tailgate.lake.catalog.codec import decode_change, encode_change
 from tailgate.lake.errors import FeatureNotSupported, Gone
+from tailgate.lake.store import Store
 from tailgate.lake.types import WEIGHT
 
+LOG = "log"  # the folder of the entries
 FORMAT = 1
+HEAD_BYTES = 4096  # contain the header of most entries
 ALIGNMENT = 64  # bytes: Arrow's recommendation for buffers, so that a mapped entry is read in place
 
 GONE = "the changes to be read are no longer kept"
@@ -34,7 +36,7 @@ KINDS = ("tick", "catalog", "epoch")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The location of one relation's changes: `length` bytes at `offset` after the header, or the file with that name in log/."""
+    """The location of one relation's changes: `length` bytes at `offset` after the header, or the object with that name in log/."""
 
     relation: int
     rows: int
@@ -104,6 +106,16 @@ def encode_header(header: Header) -> bytes:
     return line + b" " * (-(len(line) + 1) % ALIGNMENT) + b"\n"
 
 
+def first_line(raw: bytes | memoryview | pa.Buffer) -> bytes:
+    """Returns the bytes of an object up to the end of its first line, or all of them."""
+    size = HEAD_BYTES
+    while True:
+        line, end, _ = bytes(raw[:size]).partition(b"\n")
+        if end or size >= len(raw):
+            return line + end
+        size *= 8
+
+
 def decode_header(line: bytes | memoryview) -> Header:
     """Returns the header from the first line of an entry. Raises 0A000 for an unknown format."""
     data = json.loads(bytes(line))
@@ -138,12 +150,12 @@ def decode_header(line: bytes | memoryview) -> Header:
 class Entry:
     """An entry that was read. Its changes are read only when needed.
 
-    `body` returns the bytes after the header. `beside` is the folder of sections in separate files.
+    `body` returns the bytes after the header. `store` has the sections in separate objects.
     """
 
     header: Header
     body: Callable[[], pa.Buffer]
-    beside: Path
+    store: Store
 
     def changes(self, relation: int) -> pa.Table | None:
         """Returns the net changes of a relation, with `__weight` last; None if it did not change."""
@@ -151,11 +163,10 @@ class Entry:
         return None if section is None else self.read(section)
 
     def read(self, section: Section) -> pa.Table:
-        """Returns the changes of a section. Raises `Gone` if its file was removed."""
+        """Returns the changes of a section. Raises `Gone` if its object was removed."""
         if section.file is not None:
             try:
-                with pa.memory_map(str(self.beside / section.file)) as file:
-                    return pa.ipc.open_stream(file.read_buffer()).read_all()
+                return pa.ipc.open_stream(self.store.get(f"{LOG}/{section.file}")).read_all()
             except FileNotFoundError:
                 raise Gone(GONE, hint=START_AGAIN) from None
         return pa.ipc.open_stream(self.body().slice(section.offset, section.length)).read_all()

@@ -1,32 +1,29 @@
 """Reading the log: the newest entry, the entries after a given one, and waiting for the next.
 
-    newest() ── n+1 exists? ── no ──► n exists? ── yes ──► n is the newest              two file look-ups, no listing
+    newest() ── n+1 exists? ── no ──► n exists? ── yes ──► n is the newest              two look-ups, no listing
                     │                     └─ no, it was rolled ──► list the folder
                     └─ yes ──► sync the folder ──► n+1 is durable, look for n+2
 
-Readers see an entry only when it is durable (W2). The writer creates the name first and syncs the
-folder later, so a reader that finds a new name syncs the folder itself. Entries are always complete,
-because only complete files get a name. An entry is searched in log/ and then in segments/: it is
+Readers see an entry only when it is durable (W2). In a folder, the writer creates the name first and syncs
+the folder later, so a reader that finds a new name syncs the folder itself. Entries are always complete,
+because only complete objects get a name. An entry is searched in log/ and then in segments/: it is
 copied to a segment before it is removed from log/.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 
 from tailgate.lake.errors import Gone
-from tailgate.lake.host import files
-from tailgate.lake.host.files import sync_folder
-from tailgate.lake.log.entry import GONE, START_AGAIN, Entry, Header, decode_header
+from tailgate.lake.log.entry import GONE, HEAD_BYTES, LOG, START_AGAIN, Entry, Header, decode_header, first_line
 from tailgate.lake.log.segments import Segments
+from tailgate.lake.store import Store
 
 POLL_S = 0.01  # just after an entry: ticks follow each other at 100-200 ms, and this is the maximum delay
 POLL_IDLE_S = 0.05  # after a second without entries; 20 polls a second take 0.1 % of a core
@@ -36,9 +33,9 @@ IDLE_AFTER_S = 1.0
 class Log:
     """The log of one lake, safe for use by many threads. An instance remembers the newest entry that it has seen."""
 
-    def __init__(self, folder: Path, segments: Path) -> None:
-        self.folder = folder
-        self.segments = Segments(segments)
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.segments = Segments(store)
         self._came = threading.Condition()
         self._newest: Header | None = None
         self._durable = 0  # the newest entry whose name is known to be durable
@@ -54,7 +51,7 @@ class Log:
 
     @property
     def seen(self) -> Header | None:
-        """Returns the newest entry that this process has seen, without a look at the folder."""
+        """Returns the newest entry that this process has seen, without a look at the store."""
         return self._newest
 
     def announce(self, header: Header) -> Header:
@@ -84,20 +81,24 @@ class Log:
     def _later(self, announced: Header | None) -> Header | None:
         """Returns the newest entry if it is later than `announced`, else None."""
         n = announced.n if announced else 0
-        if os.path.exists(self._path(n + 1)):
-            while os.path.exists(self._path(n + 1)):
+        if self._store.exists(name(n + 1)):
+            while self._store.exists(name(n + 1)):
                 n += 1
-        elif announced is None or not os.path.exists(self._path(n)):  # the newest entry is never rolled, so n is not the newest
+        elif announced is None or not self._store.exists(name(n)):  # the newest entry is never rolled, so n is not the newest
             n = max(self.numbers(), default=0)
         if n <= (announced.n if announced else 0):
             return None
         if n > self._durable:
-            sync_folder(self.folder)
+            self._store.sync([LOG])
         return self.header(n)
+
+    def size(self) -> int:
+        """Returns the bytes of the objects in log/."""
+        return sum(self._store.size(f"{LOG}/{file}") for file in self._store.names(LOG))
 
     def numbers(self) -> list[int]:
         """Returns the numbers of the entries in log/, in order."""
-        return files.numbered(self.folder)
+        return self._store.numbers(LOG)
 
     def first(self) -> int:
         """Returns the number of the oldest readable entry; 0 if there is none.
@@ -125,7 +126,7 @@ class Log:
         """Returns entry n. Raises `Gone` if it was removed or does not exist yet."""
         for _ in range(2):  # the second attempt finds an entry that moved into a segment during the first
             with contextlib.suppress(FileNotFoundError):
-                return self._from_file(n)
+                return self._from_object(n)
             with contextlib.suppress(FileNotFoundError):
                 if (raw := self.segments.find(n)) is not None:
                     return self._from_buffer(raw)
@@ -134,8 +135,7 @@ class Log:
     def header(self, n: int) -> Header:
         """Returns the header of entry n. Raises `Gone` as `read` does."""
         try:
-            with open(self._path(n), "rb") as file:
-                return decode_header(file.readline())
+            return decode_header(self._line(n))
         except FileNotFoundError:
             return self.read(n).header
 
@@ -185,28 +185,30 @@ class Log:
                 high = middle
         return last
 
-    def _path(self, n: int) -> str:
-        return f"{self.folder}/{n}"
+    def _line(self, n: int) -> bytes:
+        """Returns the first line of the object of entry n."""
+        head = self._store.get_range(name(n), 0, HEAD_BYTES)
+        return first_line(head if b"\n" in head else self._store.get(name(n)))
 
-    def _from_file(self, n: int) -> Entry:
-        path = self._path(n)
-        with open(path, "rb") as file:
-            line = file.readline()
+    def _from_object(self, n: int) -> Entry:
+        line = self._line(n)
 
         def body() -> pa.Buffer:
             try:
-                with pa.memory_map(path) as file:
-                    return file.read_buffer().slice(len(line))
+                return self._store.get(name(n)).slice(len(line))
             except FileNotFoundError:  # the entry has moved into a segment
                 return self.read(n).body()
 
-        return Entry(decode_header(line), body, self.folder)
+        return Entry(decode_header(line), body, self._store)
 
     def _from_buffer(self, raw: pa.Buffer) -> Entry:
-        line, _, _ = bytes(raw[: 1 << 16]).partition(b"\n")
-        if len(line) == 1 << 16:
-            line, _, _ = bytes(raw).partition(b"\n")
-        return Entry(decode_header(line), lambda: raw.slice(len(line) + 1), self.folder)
+        line = first_line(raw)
+        return Entry(decode_header(line), lambda: raw.slice(len(line)), self._store)
+
+
+def name(n: int) -> str:
+    """Returns the name of entry n in the store."""
+    return f"{LOG}/{n}"
 
 
 def carried(header: Header | None) -> Header:

@@ -3,23 +3,22 @@
     segments/<first>-<last>     one line of JSON (first, last, offset of each entry), then the unchanged entries
 
 A segment is complete before its name exists, and its entries are removed from log/ later. So a reader
-that does not find an entry in log/ finds it here. Sections in separate files stay in log/.
+that does not find an entry in log/ finds it here. Sections in separate objects stay in log/.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
-from tailgate.lake.log.entry import ALIGNMENT
-from tailgate.lake.log.fencing import WriterFolder
+from tailgate.lake.log.entry import ALIGNMENT, first_line
+from tailgate.lake.store import FencedWriter, Store
 
+FOLDER = "segments"
 ENTRIES = 1_000  # per segment: three minutes of ticks, and an index of some 15 KB
 
 _NAME = re.compile(r"([0-9]+)-([0-9]+)$")
@@ -34,19 +33,20 @@ class Range:
 
     @property
     def name(self) -> str:
-        return f"{self.first}-{self.last}"
+        """Returns its name in the store."""
+        return f"{FOLDER}/{self.first}-{self.last}"
 
 
 class Segments:
-    """The segments of one log. The last one that was read stays memory-mapped."""
+    """The segments of one log. The last one that was read stays in memory, or mapped into it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._open: tuple[Range, list[int], pa.Buffer] | None = None
 
     def ranges(self) -> list[Range]:
         """Returns all segments, oldest first."""
-        matches = (_NAME.match(name) for name in os.listdir(self.folder))
+        matches = (_NAME.match(name) for name in self._store.names(FOLDER))
         return sorted(Range(int(m[1]), int(m[2])) for m in matches if m)
 
     def find(self, n: int) -> pa.Buffer | None:
@@ -56,33 +56,32 @@ class Segments:
             segment = next((r for r in self.ranges() if r.first <= n <= r.last), None)
             if segment is None:
                 return None
-            opened = self._open = self._map(segment)
+            opened = self._open = self._read(segment)
         segment, starts, raw = opened
         i = n - segment.first
         return raw.slice(starts[i], starts[i + 1] - starts[i])
 
-    def _map(self, segment: Range) -> tuple[Range, list[int], pa.Buffer]:
-        with pa.memory_map(str(self.folder / segment.name)) as file:
-            raw = file.read_buffer()
-        with open(self.folder / segment.name, "rb") as plain:
-            line = plain.readline()
+    def _read(self, segment: Range) -> tuple[Range, list[int], pa.Buffer]:
+        raw = self._store.get(segment.name)
+        line = first_line(raw)
         return segment, json.loads(line)["starts"], raw.slice(len(line))
 
-    def roll(self, first: int, paths: Sequence[Path], folder: WriterFolder) -> Range:
-        """Writes the segment of entries `first`, first+1, … from their files. May be repeated."""
-        segment = Range(first, first + len(paths) - 1)
+    def roll(self, first: int, names: Sequence[str], writer: FencedWriter) -> Range:
+        """Writes the segment of entries `first`, first+1, … from their objects. May be repeated."""
+        segment = Range(first, first + len(names) - 1)
         starts = [0]
-        for path in paths:
-            size = path.stat().st_size
+        for name in names:
+            size = self._store.size(name)
             starts.append(starts[-1] + size + -size % ALIGNMENT)
         line = json.dumps({"first": segment.first, "last": segment.last, "starts": starts}, separators=(",", ":")).encode()
         line += b" " * (-(len(line) + 1) % ALIGNMENT) + b"\n"
 
-        def parts() -> Iterator[bytes]:
+        def parts() -> Iterator[bytes | memoryview]:
             yield line
-            for path in paths:
-                raw = path.read_bytes()
-                yield raw + b"\0" * (-len(raw) % ALIGNMENT)
+            for name in names:
+                raw = memoryview(self._store.get(name))
+                yield raw
+                yield b"\0" * (-len(raw) % ALIGNMENT)
 
-        folder.create(self.folder / segment.name, parts())
+        writer.create(segment.name, parts())
         return segment

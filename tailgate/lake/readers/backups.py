@@ -36,7 +36,7 @@ from pathlib import Path
 
 from tailgate.lake.errors import IoError, ObjectInUse, ObjectNotInPrerequisiteState, UndefinedObject
 from tailgate.lake.folder import FOLDERS, Lake
-from tailgate.lake.host import files, scratch
+from tailgate.lake.host import disk, files, scratch
 from tailgate.lake.log.entry import Header
 from tailgate.lake.readers import holds
 from tailgate.lake.tables import checkpoints, delta
@@ -82,7 +82,7 @@ def back_up(lake: Lake, target: Path) -> Copied:
     """
     target = target.absolute()
     files.make_folder(target)
-    with _locked(target), scratch.scratch(lake.path / scratch.ROOT, scratch.BACKUP) as folder:
+    with _locked(target), scratch.scratch(lake.scratch, scratch.BACKUP) as folder:
         existing = backups(target)
         previous = existing[-1].path if existing else None
         if previous is not None and (other := _lake_id(previous)) != lake.id:
@@ -204,7 +204,7 @@ def _copy(source: Path, target: Path, previous: Path | None) -> tuple[int, int]:
             file, copy = Path(path, name), place / name
             count += 1
             if previous is None or not _link_same(previous / copy.relative_to(target), file, copy):
-                files.operation("write", copy, partial(shutil.copy2, file, copy))
+                disk.operation("write", copy, partial(shutil.copy2, file, copy))
                 size += copy.stat().st_size
                 written.append(copy)
         written.append(place)

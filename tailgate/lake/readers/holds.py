@@ -7,17 +7,17 @@ readers/<id>.stopped    {"n": …, "reason": …}: written by the engine when a 
 
 from __future__ import annotations
 
-import json
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.log.entry import LOG
+from tailgate.lake.store import documents
 
 AGE_MAX_MS = 7 * 24 * 3_600_000  # age of the oldest entry that a reader may hold
 BYTES_MAX = 20 << 30
+FOLDER = "readers"
 _STOPPED = ".stopped"
 
 
@@ -35,30 +35,32 @@ def hold(lake: Lake, reader: str, n: int, since: int | None = None) -> None:
     """Holds the entries after n, and the rows at times from `since` on. Only the reader's owner calls this."""
     assert reader and "/" not in reader and not reader.startswith(".") and not reader.endswith(_STOPPED), reader
     content = {"n": n} if since is None else {"n": n, "since": since}
-    files.replace(lake.path / "readers" / reader, json.dumps(content).encode() + b"\n")
+    write(lake, reader, content)
 
 
 def release(lake: Lake, reader: str) -> None:
     """Removes the hold of a dropped reader, and its stop."""
-    for name in (reader, reader + _STOPPED):
-        files.discard(lake.path / "readers" / name)
+    lake.store.discard(name(file) for file in (reader, reader + _STOPPED))
 
 
 def start(lake: Lake, reader: str) -> None:
     """Allows a stopped reader to continue, after its owner has handled the gap."""
-    files.remove(lake.path / "readers" / (reader + _STOPPED))
+    lake.store.remove(name(reader + _STOPPED))
 
 
 def holds(lake: Lake) -> list[Hold]:
     """Returns all holds, including those of stopped readers."""
     result: list[Hold] = []
-    for name in sorted(os.listdir(lake.path / "readers")):
-        if name.startswith(".") or name.endswith(_STOPPED):
-            continue
-        content = read(lake, name)
+    for reader in readers(lake):
+        content = read(lake, reader)
         if content is not None:  # None if it has just been released
-            result.append(Hold(name, content["n"], content.get("since"), _reason(lake, name, content["n"])))
+            result.append(Hold(reader, content["n"], content.get("since"), _reason(lake, reader, content["n"])))
     return result
+
+
+def readers(lake: Lake, prefix: str = "") -> list[str]:
+    """Returns the names of all readers with a hold that begin with `prefix`."""
+    return [file for file in lake.store.names(FOLDER) if file.startswith(prefix) and not file.endswith(_STOPPED)]
 
 
 def stopped(lake: Lake, reader: str) -> str | None:
@@ -69,8 +71,7 @@ def stopped(lake: Lake, reader: str) -> str | None:
 
 def stop(lake: Lake, reader: str, n: int, reason: str) -> None:
     """Stops a reader at entry n, so that entries it has not read may be removed."""
-    content = {"n": n, "reason": reason}
-    files.replace(lake.path / "readers" / (reader + _STOPPED), json.dumps(content).encode() + b"\n")
+    write(lake, reader + _STOPPED, {"n": n, "reason": reason})
 
 
 def _reason(lake: Lake, reader: str, n: int) -> str | None:
@@ -94,15 +95,22 @@ def held(lake: Lake, at: Hold, age_max_ms: int) -> float:
 
 def size_after(lake: Lake, n: int) -> int:
     """Returns the bytes of the entries after n, rounded up to whole segments."""
-    segments = [lake.log.segments.folder / r.name for r in lake.log.segments.ranges() if r.last > n]
-    entries = [p for p in map(Path, os.scandir(lake.log.folder)) if p.name.split(".")[0].isdecimal() and int(p.name.split(".")[0]) > n]
-    return sum(p.stat().st_size for p in [*segments, *entries])
+    segments = [r.name for r in lake.log.segments.ranges() if r.last > n]
+    numbers = {file: file.split(".")[0] for file in lake.store.names(LOG)}  # of entries and of their sections in separate objects
+    entries = [f"{LOG}/{file}" for file, number in numbers.items() if number.isdecimal() and int(number) > n]
+    return sum(map(lake.store.size, [*segments, *entries]))
 
 
-def read(lake: Lake, name: str) -> dict[str, Any] | None:
-    """Returns the content of a reader's file, or None if there is none."""
-    try:
-        content = json.loads((lake.path / "readers" / name).read_bytes())
-    except FileNotFoundError:
-        return None
-    return content if isinstance(content, dict) else None
+def read(lake: Lake, reader: str) -> dict[str, Any] | None:
+    """Returns the content of a reader's object, or None if there is none."""
+    return documents.read(lake.store, name(reader))
+
+
+def write(lake: Lake, reader: str, content: Mapping[str, Any]) -> None:
+    """Writes the content of a reader's object. Only the reader's owner calls this."""
+    documents.write(lake.store, name(reader), content)
+
+
+def name(reader: str) -> str:
+    """Returns the name of a reader's object in the store."""
+    return f"{FOLDER}/{reader}"

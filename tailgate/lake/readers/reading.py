@@ -13,7 +13,6 @@ import os
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyarrow.dataset import dataset
 
@@ -23,9 +22,9 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Entry, Header
 from tailgate.lake.readers import holds
 from tailgate.lake.readers.failed import error_change, failure, owner
-from tailgate.lake.tables import checkpoints
+from tailgate.lake.tables import checkpoints, delta
 from tailgate.lake.tables.checkpoints import Checkpoint
-from tailgate.lake.tables.stored_relations import COUNT, Stored, begun, relations, table_path
+from tailgate.lake.tables.stored_relations import COUNT, Stored, begun, relations, table_name
 from tailgate.lake.tables.weights import formed, negated, positive, total
 from tailgate.lake.types import WEIGHT
 
@@ -143,7 +142,7 @@ def table_at(checkpoint: Checkpoint | None, relation: int) -> tuple[int | None, 
 
 def read_table(lake: Lake, stored: Stored, version: int) -> pa.Table:
     """Returns the rows of a table at a version, with `__weight`."""
-    table = DeltaTable(str(table_path(lake, stored.id)), version=version)
+    table = delta.table(lake.store, table_name(stored.id), version)
     # Read the files directly: with their statistics, `to_pyarrow_table` fails on dates before year 1 or after 9999.
     schema, files = pa.schema(table.schema().to_arrow()), table.file_uris()
     rows = dataset(files, schema=schema, format="parquet").to_table() if files else schema.empty_table()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers.reading import table_at
-from tailgate.lake.tables import checkpoints
-from tailgate.lake.tables.stored_relations import begun, table_path
+from tailgate.lake.tables import checkpoints, delta
+from tailgate.lake.tables.stored_relations import begun, table_name
 
 
 def about(lake: Lake, relation: int) -> int:
@@ -22,7 +21,7 @@ def about(lake: Lake, relation: int) -> int:
     version, position = table_at(checkpoints.newest(lake), relation)
     rows = 0
     if version is not None:
-        files = pa.table(DeltaTable(str(table_path(lake, relation)), version=version).get_add_actions(flatten=True))
+        files = pa.table(delta.table(lake.store, table_name(relation), version).get_add_actions(flatten=True))
         rows = sum(n or 0 for n in files["num_records"].to_pylist())
     for entry in lake.log.after(position, newest.n):
         if relation in begun(entry.header.catalog):

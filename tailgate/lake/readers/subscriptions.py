@@ -5,27 +5,23 @@
     "since": the position's time                     the lake's `since` does not pass it
     retention exceeded, or 20 GiB ──► .stopped       by the engine; acknowledging a readable time starts it again
 
-The file is replaced as a whole under a lock, so several gateways may write it, and a crash leaves
+The object is replaced if it is unchanged, so several gateways may acknowledge, and a crash leaves
 either the old or the new position.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from tailgate.lake.catalog import Catalog, Subscription
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import crash, files
+from tailgate.lake.host import crash
 from tailgate.lake.readers import holds
+from tailgate.lake.store import documents
 
 RETENTION_MS = 24 * 3_600_000  # default of the time for which unacknowledged changes are kept
 _PREFIX = "subscription-"
-_LOCK = ".subscriptions.lock"  # names that begin with a dot are not readers
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +45,13 @@ def reader(id: int) -> str:
 
 def begin(lake: Lake, item: Subscription, n: int, time: int) -> None:
     """Writes the first position of a new subscription, before the subscription becomes visible."""
-    _write(lake, item.id, Place(n, time, item.snapshot))
+    holds.write(lake, reader(item.id), _content(Place(n, time, item.snapshot)))
 
 
 def place(lake: Lake, id: int) -> Place | None:
     """Returns the position of a subscription, or None if it was dropped."""
-    try:
-        data = json.loads((lake.path / "readers" / reader(id)).read_bytes())
-    except FileNotFoundError:
-        return None
-    return Place(data["n"], data["time"], data["snapshot"], holds.stopped(lake, reader(id)))
+    content = holds.read(lake, reader(id))
+    return None if content is None else _place(lake, id, content)
 
 
 def acknowledge(lake: Lake, id: int, upto: int) -> Place | None:
@@ -66,18 +59,19 @@ def acknowledge(lake: Lake, id: int, upto: int) -> Place | None:
 
     A later position stays as it is. Returns None if the subscription was dropped.
     """
-    with _locked(lake):
-        current = place(lake, id)
+    while True:
+        content, version = documents.read_version(lake.store, holds.name(reader(id)))
+        current = None if content is None else _place(lake, id, content)
         if current is None or upto < current.time or (upto == current.time and not current.snapshot):
             return current
         header = lake.log.find(upto)
         crash.point("subscription.acknowledge")
         new = Place(max(current.n, header.n if header else 0), upto, False)
-        _write(lake, id, new)
-        crash.point("subscription.acknowledged")
-        if current.stopped is not None:
-            holds.start(lake, reader(id))
-        return new
+        if documents.replace(lake.store, holds.name(reader(id)), _content(new), version):
+            crash.point("subscription.acknowledged")
+            if current.stopped is not None:
+                holds.start(lake, reader(id))
+            return new
 
 
 def places(lake: Lake, catalog: Catalog) -> dict[int, Place]:
@@ -93,7 +87,7 @@ def retentions(catalog: Catalog) -> dict[str, int]:
 
 def release_dropped(lake: Lake) -> None:
     """Removes the positions of dropped subscriptions. An id not below `next_id` belongs to a subscription that is being created."""
-    names = [name for name in os.listdir(lake.path / "readers") if name.startswith(_PREFIX) and name.removeprefix(_PREFIX).isdecimal()]
+    names = [name for name in holds.readers(lake, _PREFIX) if name.removeprefix(_PREFIX).isdecimal()]
     catalog = lake.catalog()
     for name in names:
         id = int(name.removeprefix(_PREFIX))
@@ -102,17 +96,9 @@ def release_dropped(lake: Lake) -> None:
             holds.release(lake, name)
 
 
-def _write(lake: Lake, id: int, at: Place) -> None:
-    data = {"n": at.n, "time": at.time, "snapshot": at.snapshot, "since": at.time}
-    files.replace(lake.path / "readers" / reader(id), json.dumps(data).encode() + b"\n")
+def _place(lake: Lake, id: int, content: dict[str, Any]) -> Place:
+    return Place(content["n"], content["time"], content["snapshot"], holds.stopped(lake, reader(id)))
 
 
-@contextmanager
-def _locked(lake: Lake) -> Iterator[None]:
-    """Allows one acknowledgement at a time, among all processes."""
-    descriptor = os.open(lake.path / "readers" / _LOCK, os.O_RDWR | os.O_CREAT, files.PRIVATE)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def _content(at: Place) -> dict[str, Any]:
+    return {"n": at.n, "time": at.time, "snapshot": at.snapshot, "since": at.time}

@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -25,13 +24,14 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.store import Store
 from tailgate.lake.tables import delta
-from tailgate.lake.tables.stored_relations import table_path
+from tailgate.lake.tables.stored_relations import table_name
 
 log = logging.getLogger("tailgate.checkpoints")
 
 NAME = "checkpoints"
+TABLE = table_name(NAME)
 
 SCHEMA = pa.schema(
     [
@@ -73,7 +73,7 @@ def listed(lake: Lake) -> list[Checkpoint]:
     with lake.lock:
         cached: tuple[DeltaTable, int, list[Checkpoint]] | None = lake.cache.get(NAME)
         if cached is None:
-            found_table = opened(table_path(lake, NAME))
+            found_table = opened(lake.store)
             if found_table is None:
                 return []
             table = found_table
@@ -90,11 +90,11 @@ def listed(lake: Lake) -> list[Checkpoint]:
         return checkpoints
 
 
-def opened(path: Path) -> DeltaTable | None:
+def opened(store: Store) -> DeltaTable | None:
     """Returns the list at its newest intact version; None if there is none."""
-    for version in reversed(delta.commits(path)):
+    for version in reversed(delta.commits(store, TABLE)):
         try:
-            table = DeltaTable(str(path), version=version)
+            table = delta.table(store, TABLE, version)
             if _intact(table):
                 return table
         except Exception:  # noqa: BLE001  # delta-rs and its Parquet parser raise exceptions of any class
@@ -142,18 +142,15 @@ def thinned(all: list[Checkpoint], age: int, since: int) -> list[Checkpoint]:
 
 def create(lake: Lake) -> DeltaTable:
     """Returns the list, and creates it if it does not exist."""
-    path = table_path(lake, NAME)
-    table = opened(path)
+    table = opened(lake.store)
     if table is not None:
         return table
-    return DeltaTable.create(str(path), SCHEMA, mode="ignore", name=NAME, configuration=delta.CONFIGURATION)
+    return DeltaTable.create(lake.store.location(TABLE), SCHEMA, mode="ignore", name=NAME, configuration=delta.CONFIGURATION)
 
 
 def sync(lake: Lake) -> None:
     """Makes the current list durable, with all commits that it is read from."""
-    path = table_path(lake, NAME)
-    if delta.is_table(path):
-        files.sync_all(delta.all_files(path))
+    lake.store.sync(delta.everything(lake.store, TABLE) if delta.is_table(lake.store, TABLE) else ())
 
 
 def write(lake: Lake, table: DeltaTable, all: list[Checkpoint], epoch: int) -> None:
@@ -184,4 +181,4 @@ def write(lake: Lake, table: DeltaTable, all: list[Checkpoint], epoch: int) -> N
             post_commithook_properties=delta.NO_HOOKS,
         ),
     )
-    files.sync_all(delta.files_of(table_path(lake, NAME), before, table.version()))
+    lake.store.sync(delta.written_by(lake.store, TABLE, before, table.version()))

@@ -4,14 +4,13 @@
     durability  a round syncs the files of its commits before it lists their versions (`lake.tables.checkpoints`)
     recovery    after a power loss each table returns to its version in the newest listed checkpoint; the log has the rest
 
-delta-rs does not sync its files. Its commits are atomic for other processes, but a power loss
+A table is named by its folder in the store. delta-rs does not sync its files. Its commits are atomic for other processes, but a power loss
 may truncate or remove any file of a commit that was not synced.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -24,7 +23,8 @@ from deltalake.exceptions import DeltaError
 from pyarrow import parquet
 
 from tailgate.lake.errors import Replaced
-from tailgate.lake.host import files
+from tailgate.lake.host import disk
+from tailgate.lake.store import Store
 
 T = TypeVar("T")
 
@@ -44,6 +44,11 @@ NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_log
 _COMMIT = re.compile(r"([0-9]{20})\.json$")
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\..*parquet$")
 _VERSIONED = re.compile(r"([0-9]{20})\.")
+
+
+def table(store: Store, name: str, version: int | None = None) -> DeltaTable:
+    """Opens a table at a version, by default the newest."""
+    return DeltaTable(store.location(name), version=version)
 
 
 def commit(epoch: int, application: str | None = None, n: int = 0) -> CommitProperties:
@@ -66,105 +71,100 @@ def check_epoch(table: DeltaTable, epoch: int) -> None:
 
 def committing(table: DeltaTable, action: Callable[[], T]) -> T:
     """Runs an action that commits, as a file operation in which tests can inject failures."""
-    return files.operation("commit", Path(table.table_uri), action)
+    return disk.operation("commit", Path(table.table_uri), action)
 
 
 # ---- contents of commits -----------------------------------------------------------------------------------------------------
 
 
-def is_table(path: Path) -> bool:
-    return bool(commits(path))
+def is_table(store: Store, name: str) -> bool:
+    return bool(commits(store, name))
 
 
-def commits(path: Path) -> list[int]:
+def commits(store: Store, name: str) -> list[int]:
     """Returns the versions whose commits are in a table's log, oldest first; an empty list if there is no table."""
-    try:
-        return _versions(_COMMIT, os.listdir(path / LOG))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    return _versions(_COMMIT, store.names(f"{name}/{LOG}"))
 
 
-def delta_checkpoints(path: Path) -> list[int]:
+def delta_checkpoints(store: Store, name: str) -> list[int]:
     """Returns the versions that have a Delta checkpoint, oldest first."""
-    return _versions(_CHECKPOINT, os.listdir(path / LOG))
+    return _versions(_CHECKPOINT, store.names(f"{name}/{LOG}"))
 
 
-def versioned(path: Path) -> Iterator[tuple[int, Path]]:
-    """Yields each file of a table's log that belongs to a version, with that version."""
-    for name in sorted(os.listdir(path / LOG)):
-        if match := _VERSIONED.match(name):
-            yield int(match[1]), path / LOG / name
+def versioned(store: Store, name: str) -> Iterator[tuple[int, str]]:
+    """Yields the name of each object of a table's log that belongs to a version, with that version."""
+    for file in store.names(f"{name}/{LOG}"):
+        if match := _VERSIONED.match(file):
+            yield int(match[1]), f"{name}/{LOG}/{file}"
 
 
 def _versions(pattern: re.Pattern[str], names: Iterable[str]) -> list[int]:
     return sorted(int(match[1]) for match in map(pattern.match, names) if match)
 
 
-def _log_file(path: Path, version: int) -> Path:
-    return path / LOG / f"{version:020}.json"
+def _commit_name(name: str, version: int) -> str:
+    return f"{name}/{LOG}/{version:020}.json"
 
 
-def _actions(path: Path, version: int, kind: str) -> Iterator[dict[str, Any]]:
-    for line in _log_file(path, version).read_bytes().splitlines():
+def _actions(store: Store, name: str, version: int, kind: str) -> Iterator[dict[str, Any]]:
+    for line in store.get(_commit_name(name, version)).to_pybytes().splitlines():
         if line and (action := json.loads(line).get(kind)) is not None:
             yield action
 
 
-def files_of(path: Path, after: int, upto: int) -> list[Path]:
-    """Returns the files that commits (after, upto] wrote, and the folders that contain them."""
-    return _files(path, range(after + 1, upto + 1)) if upto > after else []
+def written_by(store: Store, name: str, after: int, upto: int) -> list[str]:
+    """Returns the objects that commits (after, upto] wrote, and the folders that contain them."""
+    return _written(store, name, range(after + 1, upto + 1)) if upto > after else []
 
 
-def _files(path: Path, versions: Iterable[int]) -> list[Path]:
-    paths = [path, path / LOG, path.parent]
+def _written(store: Store, name: str, versions: Iterable[int]) -> list[str]:
+    names = [name, f"{name}/{LOG}", name.rpartition("/")[0]]
     for version in versions:
-        paths += [_log_file(path, version), *(path / unquote(add["path"]) for add in _actions(path, version, "add"))]
-    return [file for file in paths if file.exists()]  # files that a later commit removed may be deleted already
+        names += [_commit_name(name, version), *(f"{name}/{unquote(add['path'])}" for add in _actions(store, name, version, "add"))]
+    return list(filter(store.exists, names))  # objects that a later commit removed may be deleted already
 
 
-def all_files(path: Path) -> list[Path]:
-    """Returns the files of the newest version of a table, and the folders that contain them."""
-    log_files = [path / LOG / name for name in os.listdir(path / LOG)]
-    return sorted({*log_files, *_files(path, commits(path))})
+def everything(store: Store, name: str) -> list[str]:
+    """Returns the objects of the newest version of a table, and the folders that contain them."""
+    log_files = [f"{name}/{LOG}/{file}" for file in store.names(f"{name}/{LOG}")]
+    return sorted({*log_files, *_written(store, name, commits(store, name))})
 
 
-def removed_by(path: Path, after: int, upto: int) -> set[str]:
-    """Returns the names of the data files that commits (after, upto] removed from the table."""
-    return {unquote(action["path"]) for version in range(after + 1, upto + 1) for action in _actions(path, version, "remove")}
+def removed_by(store: Store, name: str, after: int, upto: int) -> set[str]:
+    """Returns the data files that commits (after, upto] removed from the table."""
+    return {unquote(action["path"]) for version in range(after + 1, upto + 1) for action in _actions(store, name, version, "remove")}
 
 
 # ---- recovery ----------------------------------------------------------------------------------------------------------------
 
 
-def roll_back(path: Path, version: int) -> None:
-    """Makes a version the newest one. It must be durable; files of later versions may be missing or truncated.
+def roll_back(store: Store, name: str, version: int) -> None:
+    """Makes a version the newest one. It must be durable; objects of later versions may be missing or truncated.
 
     Delta's own checkpoints may be truncated too, and are kept only if they are needed. A checkpoint that
     replaces removed commits is durable (`lake.writer.maintenance`).
     """
-    base = _base(path, version)
-    for other, file in versioned(path):
-        if other > version or (other != base and not _COMMIT.match(file.name)):
-            files.discard(file)
-    files.discard(path / LOG / "_last_checkpoint")  # a hint that may be out of date and is not durable
-    files.sync_folder(path / LOG)
+    base = _base(store, name, version)
+    going = [file for other, file in versioned(store, name) if other > version or (other != base and not _COMMIT.search(file))]
+    store.discard([*going, f"{name}/{LOG}/_last_checkpoint"])  # the last one is a hint that may be out of date and is not durable
+    store.sync([f"{name}/{LOG}"])
 
 
-def _base(path: Path, version: int) -> int:
+def _base(store: Store, name: str, version: int) -> int:
     """Returns the version of the Delta checkpoint from which `version` can be read; -1 if all its commits are in the log."""
-    versions = set(commits(path))
-    for base in (-1, *delta_checkpoints(path)):
-        if base <= version and versions.issuperset(range(base + 1, version + 1)) and _whole(path, base):
+    versions = set(commits(store, name))
+    for base in (-1, *delta_checkpoints(store, name)):
+        if base <= version and versions.issuperset(range(base + 1, version + 1)) and _whole(store, name, base):
             return base
-    raise DeltaError(f"version {version} of the table in {path} cannot be read")
+    raise DeltaError(f"version {version} of {name} cannot be read")
 
 
-def _whole(path: Path, checkpoint: int) -> bool:
-    """Returns whether all files of a Delta checkpoint are complete. The footer is the last part of a Parquet file."""
+def _whole(store: Store, name: str, checkpoint: int) -> bool:
+    """Returns whether all objects of a Delta checkpoint are complete. The footer is the last part of a Parquet file."""
     try:
-        for version, file in versioned(path):
-            if version == checkpoint and file.suffix == ".parquet":
-                parquet.read_metadata(file)
+        for version, file in versioned(store, name):
+            if version == checkpoint and file.endswith(".parquet"):
+                parquet.read_metadata(pa.BufferReader(store.get(file)))
     except (OSError, pa.ArrowException):
         return False
     return True

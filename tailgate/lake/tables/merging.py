@@ -18,7 +18,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, WriterProperties, wr
 from deltalake.exceptions import DeltaError
 from deltalake.table import TableMerger
 
-from tailgate.lake.host import files
+from tailgate.lake.host import disk
 from tailgate.lake.tables.delta import CONFIGURATION, NO_HOOKS, committing
 from tailgate.lake.tables.stored_relations import COUNT, Stored
 from tailgate.lake.tables.weights import keys_only_in, negative, net, positive
@@ -46,7 +46,7 @@ def create(path: str, stored: Stored, commit: CommitProperties) -> DeltaTable:
     def create() -> DeltaTable:
         return DeltaTable.create(path, stored.table, mode="ignore", name=stored.name, configuration=configuration, commit_properties=commit)
 
-    return files.operation("commit", Path(path), create)
+    return disk.operation("commit", Path(path), create)
 
 
 def widen(table: DeltaTable, stored: Stored, commit: CommitProperties) -> None:

@@ -11,14 +11,13 @@ writes a protocol that Spark refuses.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pyarrow as pa
 
 from tailgate.lake.catalog import ERRORS, Catalog, Change, Item, Table
-from tailgate.lake.folder import Lake
 from tailgate.lake.types import Field, arrow_schema
 
+FOLDER = "tables"
 COUNT = "__count"
 
 
@@ -73,6 +72,6 @@ def begun(change: Change | None) -> frozenset[int]:
     return frozenset(id for item in items if not item.ready for id in (item.id, item.errors) if id)
 
 
-def table_path(lake: Lake, relation: int | str) -> Path:
-    """Returns the folder of a relation's Delta table."""
-    return lake.path / "tables" / str(relation)
+def table_name(relation: int | str) -> str:
+    """Returns the name of a relation's Delta table, a folder of the store."""
+    return f"{FOLDER}/{relation}"

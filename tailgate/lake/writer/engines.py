@@ -7,7 +7,6 @@ outlives its Python driver by about a second, so the next engine on the machine 
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import socket
 import time
@@ -16,11 +15,10 @@ from dataclasses import asdict, dataclass
 from tailgate.lake import control
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
-from tailgate.lake.host.locks import Lock, NoLocks
 from tailgate.lake.host.processes import Process
+from tailgate.lake.store import Lock, NoLocks, documents
 
-LOCK, ANNOUNCEMENT = "engine.lock", "engine.json"  # files of the data folder
+LOCK, ANNOUNCEMENT = "engine.lock", "engine.json"  # in the store
 ALIVE_S = 12.0  # without locks, an engine that appends nothing for this long has ended: an idle one appends every 10 s
 GONE_TIMEOUT_S = 30.0  # an earlier JVM normally ends after about 1 s
 GONE_POLL_S = 0.05
@@ -28,7 +26,7 @@ GONE_POLL_S = 0.05
 
 def locked(lake: Lake, take_over: bool) -> Lock:
     """Returns the lock on engine.lock. Raises 55000 if another engine runs, unless this one takes over."""
-    lock = Lock(lake.path / LOCK)
+    lock = lake.store.lock(LOCK)
     try:
         free = lock.take()
     except NoLocks:
@@ -52,7 +50,7 @@ def refuse_if_alive(lake: Lake) -> None:
 def _refused(lake: Lake) -> TailgateError:
     running = announced(lake)
     return ObjectNotInPrerequisiteState(
-        f"another engine runs on the lake in {lake.path}",
+        f"another engine runs on the lake in {lake.store.location('')}",
         detail=f"It is process {running.process.pid} on {running.host}, in epoch {running.epoch}." if running else None,
         hint="Stop it first, or replace it with --take-over.",
     )
@@ -68,7 +66,7 @@ class Announcement:
     host: str
     process: Process
     jvm: Process | None
-    lease: bool = True  # whether the engine renews the file's modification time (`stand_by`); earlier versions do not
+    lease: bool = True  # whether the engine renews its lease (`stand_by`); earlier versions do not
 
     @staticmethod
     def mine(epoch: int, address: str, token: str, jvm: int | None) -> Announcement:
@@ -77,16 +75,18 @@ class Announcement:
 
     def write(self, lake: Lake) -> None:
         """Writes engine.json, unless a later epoch has written it."""
-        current = announced(lake)
-        if current is None or current.epoch <= self.epoch:
-            files.replace(lake.path / ANNOUNCEMENT, json.dumps(asdict(self)).encode() + b"\n")
+        while True:
+            data, version = documents.read_version(lake.store, ANNOUNCEMENT)
+            if data is not None and data["epoch"] > self.epoch:
+                return
+            if documents.replace(lake.store, ANNOUNCEMENT, asdict(self), version):
+                return
 
 
 def announced(lake: Lake) -> Announcement | None:
     """Returns the engine that is running or crashed; None if the last one ended normally."""
-    try:
-        data = json.loads((lake.path / ANNOUNCEMENT).read_bytes())
-    except FileNotFoundError:
+    data = documents.read(lake.store, ANNOUNCEMENT)
+    if data is None:
         return None
     jvm = None if data["jvm"] is None else Process(**data["jvm"])
     process = Process(**data["process"])
@@ -96,7 +96,7 @@ def announced(lake: Lake) -> Announcement | None:
 def renew(lake: Lake, announcement: Announcement) -> None:
     """Renews the lease of the engine of this announcement, unless another one is announced."""
     if announced(lake) == announcement:
-        os.utime(lake.path / ANNOUNCEMENT)
+        lake.store.renew(ANNOUNCEMENT)
 
 
 def ask(engine: Announcement, path: str, timeout_s: float) -> control.Answer:
@@ -118,7 +118,7 @@ def forget(lake: Lake, epoch: int) -> None:
     """Removes the announcement of this epoch."""
     current = announced(lake)
     if current is not None and current.epoch == epoch:
-        files.discard(lake.path / ANNOUNCEMENT)
+        lake.store.discard([ANNOUNCEMENT])
 
 
 def wait_until_gone(announcement: Announcement, *, insist: bool) -> None:

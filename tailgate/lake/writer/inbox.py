@@ -1,7 +1,7 @@
 """The inbox: input of ticks that does not come from Kafka. Its numbered entries are durable before they are acknowledged.
 
-    write(records) ──► inbox/<epoch>/.<n> ──fsync──► link <n> ──fsync the folder──► [epoch still current?] ──► n
-                                                       └── failed ──► <n> is removed, or the engine ends
+    write(records) ──► inbox/<epoch>/<n> is created and durable ──► [epoch still current?] ──► n
+                           └── failed ──► <n> is removed, or the engine ends
     a tick reads (last, n] ──► the log's entry has `inbox: n` ──► remove(upto n)
 
 Numbers are never reset during the life of a lake. The log's newest entry has the number of the last
@@ -10,7 +10,8 @@ to one write. A write that fails leaves no entry, so the next write uses the sam
 cannot be removed, the engine ends (`Uncertain`) before it accepts another write.
 
 Every epoch has a folder. An engine that was paused and replaced can write only to its old folder,
-which is no longer read. A new epoch takes over the unread entries atomically, by renaming its folder.
+which is no longer read. A new epoch takes over the unread entries of the previous one: inbox/<epoch>/state
+says whether it has all of them. A folder that is not complete is ignored, or filled again.
 
 An entry with rows that are committed together with a change of the catalog begins with a record of the channel UNCOMMITTED. It is
 committed by the entry of the log alone. If that does not follow, `empty` or the next epoch makes it an entry without records.
@@ -26,12 +27,16 @@ import struct
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+
+import pyarrow as pa
 
 from tailgate.lake.errors import IoError, Replaced, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import crash, files
+from tailgate.lake.host import crash
+from tailgate.lake.store import Store
 
+FOLDER = "inbox"
+STATE, TAKING, COMPLETE = "state", b"taking over\n", b"complete\n"  # the object in each folder, and its contents
 TABLE = "$table/"  # prefix of the channels of tables; the table's id follows
 WRITE_ID = "write"  # the header with the id of a write, of its first record
 UNCOMMITTED = f"{TABLE}0"  # the channel of the first record of an entry that is committed with a change of the catalog
@@ -83,9 +88,9 @@ class Stored:
         return bytes(self.headers[8 + len(WRITE_ID) :]).decode()
 
 
-def records(data: bytes) -> Iterator[Stored]:
+def records(data: bytes | pa.Buffer) -> Iterator[Stored]:
     """Yields the records of an entry."""
-    view, at = memoryview(data), 0
+    view, at = memoryview(data).cast("B"), 0
 
     def next_value() -> memoryview | None:
         nonlocal at
@@ -103,12 +108,11 @@ def records(data: bytes) -> Iterator[Stored]:
         yield Stored(bytes(channel).decode(), key, value, next_value())
 
 
-def is_uncommitted(entry: Path) -> bool:
+def is_uncommitted(store: Store, entry: str) -> bool:
     """Returns whether an entry that no tick has read belongs to a change of the catalog, which was not committed."""
     channel = UNCOMMITTED.encode()
     head = struct.pack(">i", len(channel)) + channel
-    with entry.open("rb") as file:
-        return file.read(len(head)) == head
+    return store.get_range(entry, 0, len(head)) == head
 
 
 class Inbox:
@@ -120,15 +124,22 @@ class Inbox:
     def __init__(self, lake: Lake, epoch: int, consumed: int) -> None:
         self._lake = lake
         self.epoch, self.consumed = epoch, consumed
-        self.folder = lake.path / "inbox" / str(epoch)
+        self._store = lake.store
         self._lock = threading.Lock()
         self._failure: TailgateError | None = None
-        if not self.folder.is_dir():
-            _take_over(self.folder, consumed)
-        self.newest = max([consumed, *files.numbered(self.folder)])
-        for old in _epochs(self.folder.parent):
+        epochs = self._store.numbers(FOLDER)
+        if not _is_complete(self._store, epoch):
+            before = [old for old in epochs if old < epoch and _is_complete(self._store, old)]
+            _take_over(self._store, before[-1] if before else None, epoch, consumed)
+        self.newest = max([consumed, *self._store.numbers(_folder(epoch))])
+        for old in epochs:
             if old < epoch:
-                files.discard_folder(self.folder.parent / str(old))
+                self._store.discard_folder(_folder(old))
+
+    @property
+    def location(self) -> str:
+        """Returns where the JVM finds the entries."""
+        return self._lake.store.location(_folder(self.epoch))
 
     def write(self, entry: Iterable[Record]) -> int:
         """Adds an entry durably, and returns its number.
@@ -141,18 +152,18 @@ class Inbox:
             if self._failure is not None:
                 raise self._failure
             number = self.newest + 1
-            path = self.folder / str(number)
+            name = self._name(number)
             crash.point("inbox.entry")
             try:
-                if not files.create(path, parts, self.folder / f".{number}", linked=lambda: crash.point("inbox.link")):
+                if not self._store.create(name, parts, visible=lambda: crash.point("inbox.link")):
                     self._failure = Uncertain("the inbox has an entry that this engine did not write")
                     raise self._failure
             except Uncertain as error:
-                raise self._take_back(path, error) from error
+                raise self._take_back(name, error) from error
             try:
                 newest = self._lake.log.newest()
             except OSError as error:
-                raise self._take_back(path, Uncertain(f"could not read the log: {error.strerror}")) from error
+                raise self._take_back(name, Uncertain(f"could not read the log: {error.strerror}")) from error
             if newest is not None and newest.epoch != self.epoch:
                 self._failure = Replaced("another engine writes the log of this lake")  # it may have taken over the entry
                 raise self._failure
@@ -162,13 +173,13 @@ class Inbox:
 
     def empty(self, number: int) -> None:
         """Removes the records of an entry that is not committed."""
-        files.replace(self.folder / str(number), b"")
+        self._store.put(self._name(number), b"")
 
-    def _take_back(self, path: Path, error: TailgateError) -> TailgateError:
+    def _take_back(self, name: str, error: TailgateError) -> TailgateError:
         """Removes an unacknowledged entry and returns the error for its write. If the removal fails, all later writes fail too."""
         if self._failure is None:
             try:
-                files.remove(path)
+                self._store.remove(name)
             except OSError:
                 self._failure = error
             else:
@@ -178,33 +189,38 @@ class Inbox:
     def read(self, after: int, upto: int) -> Iterator[Stored]:
         """Yields the records of entries (after, upto]. Raises FileNotFoundError for one that was removed after its tick."""
         for number in range(after + 1, upto + 1):
-            yield from records((self.folder / str(number)).read_bytes())
+            yield from records(self._store.get(self._name(number)))
 
     def remove(self, after: int, upto: int) -> None:
         """Removes entries (after, upto], which the log has passed."""
-        for number in range(after + 1, upto + 1):
-            files.discard(self.folder / str(number))
+        self._store.discard(map(self._name, range(after + 1, upto + 1)))
+
+    def _name(self, number: int) -> str:
+        return f"{_folder(self.epoch)}/{number}"
 
 
-def _epochs(folder: Path) -> list[int]:
-    return [n for n in files.numbered(folder) if (folder / str(n)).is_dir()]
+def _folder(epoch: int) -> str:
+    return f"{FOLDER}/{epoch}"
 
 
-def _take_over(folder: Path, consumed: int) -> None:
-    """Creates an epoch's folder with the entries after `consumed` of the previous epoch. The final rename makes this atomic."""
-    folder.parent.mkdir(exist_ok=True, mode=files.PRIVATE_FOLDER)
-    new_folder = folder.with_name(f".{folder.name}")
-    files.discard_folder(new_folder)
-    new_folder.mkdir(mode=files.PRIVATE_FOLDER)
-    for old in _epochs(folder.parent)[-1:]:
-        for number in files.numbered(folder.parent / str(old)):
-            if number > consumed:
-                entry = folder.parent / str(old) / str(number)
-                if is_uncommitted(entry):
-                    files.replace(new_folder / str(number), b"")
-                else:
-                    files.link(entry, new_folder / str(number))
-    files.sync_folder(new_folder)
+def _is_complete(store: Store, epoch: int) -> bool:
+    """Returns whether an epoch has taken over all entries of the previous one. Earlier versions wrote no state."""
+    folder = _folder(epoch)
+    names = store.names(folder)
+    return bool(names) and (STATE not in names or store.get(f"{folder}/{STATE}").to_pybytes() == COMPLETE)
+
+
+def _take_over(store: Store, before: int | None, epoch: int, consumed: int) -> None:
+    """Fills an epoch's folder with the entries after `consumed` of an earlier epoch, if there is one."""
+    folder = _folder(epoch)
+    store.put(f"{folder}/{STATE}", TAKING)
+    for number in () if before is None else store.numbers(_folder(before)):
+        if number > consumed:
+            entry, target = f"{FOLDER}/{before}/{number}", f"{folder}/{number}"
+            if is_uncommitted(store, entry):
+                store.put(target, b"")
+            else:
+                store.copy(entry, target)
+    store.sync([folder])
     crash.point("inbox.taken")
-    files.rename(new_folder, folder)
-    files.sync_folder(folder.parent)
+    store.put(f"{folder}/{STATE}", COMPLETE)

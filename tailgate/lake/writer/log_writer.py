@@ -1,20 +1,19 @@
-"""Writing the log: one engine at a time, one file per entry.
+"""Writing the log: one engine at a time, one object per entry.
 
     open_epoch ──► lock (W4) ──► epoch entry (W3) ──► the earlier JVM has ended ──► Writer
-    append     ──► writers/<id>/n ──► sync ──► link to log/n, if free (W1) ──► sync of the folder (W2) ──► announced
+    append     ──► created as log/n, if free (W1), complete and durable (W2) ──► announced
 
-The link is the commit. A failure before it changes nothing, and the same entry may be appended again.
-After it only the sync of the folder can fail. Then the writer accepts no more entries (`Uncertain`),
+The creation is the commit. A failure before it changes nothing, and the same entry may be appended again.
+After it only the name's durability can fail. Then the writer accepts no more entries (`Uncertain`),
 the process ends, and the next start reads the committed entries from the log.
 
 A writer that was paused and replaced cannot append any more, even if its entries' names have become
-free (`lake.log.fencing`). It gets `Replaced`.
+free (`lake.store.fencing`). It gets `Replaced`.
 """
 
 from __future__ import annotations
 
 import logging
-import shutil
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -27,12 +26,11 @@ import pyarrow as pa
 from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.errors import Replaced, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import crash, files
-from tailgate.lake.host.locks import Lock
+from tailgate.lake.host import crash
 from tailgate.lake.log.ages import Ages
-from tailgate.lake.log.entry import ALIGNMENT, KINDS, Header, Section, encode_header, rows, stream
-from tailgate.lake.log.fencing import Revoked, WriterFolder
-from tailgate.lake.log.log import carried
+from tailgate.lake.log.entry import ALIGNMENT, KINDS, LOG, Header, Section, encode_header, rows, stream
+from tailgate.lake.log.log import carried, name
+from tailgate.lake.store import FencedWriter, Lock, Revoked
 from tailgate.lake.writer.engines import Announcement, announced, forget, locked, renew, wait_until_gone
 
 Changes: TypeAlias = (
@@ -68,27 +66,27 @@ def open_epoch(lake: Lake, take_over: bool = False) -> Writer:
 
 def _begin(lake: Lake, lock: Lock) -> Writer:
     """Writes the first entry of an epoch (W3). If two engines begin at once, one finds the name taken and uses the next."""
-    folder = WriterFolder(lake.path)
+    store = lake.store.writer()
     while True:
         newest = carried(lake.log.newest())
         header = replace(newest, n=newest.n + 1, time=max(now(), newest.time + 1), epoch=newest.epoch + 1, kind="epoch")
         try:
-            if _create(lake, header, [], folder):
+            if _create(header, [], store):
                 break
         except Revoked:
-            folder.renew()
-    folder.revoke_others()
-    return Writer(lake, lock, lake.log.announce(header), folder)
+            store.renew()
+    store.fence_others()
+    return Writer(lake, lock, lake.log.announce(header), store)
 
 
 class Writer:
     """The writer of the log. `newest` is the newest entry, its own or the one before its first. One thread at a time appends."""
 
-    def __init__(self, lake: Lake, lock: Lock, newest: Header, folder: WriterFolder) -> None:
+    def __init__(self, lake: Lake, lock: Lock, newest: Header, store: FencedWriter) -> None:
         self.lake = lake
         self.newest = newest
         self.epoch = newest.epoch
-        self.folder = folder
+        self.store = store
         self.catalog: Catalog = lake.catalog_at(newest.n)
         self._lock = lock
         self._appending = threading.RLock()
@@ -156,14 +154,14 @@ class Writer:
         try:
             while True:
                 try:
-                    if _create(self.lake, header, parts, self.folder):
+                    if _create(header, parts, self.store):
                         return
                     raise Replaced(REPLACED)
                 except Revoked:
-                    self.folder.renew()
+                    self.store.renew()
                     self.check()
         except (Replaced, Uncertain) as error:
-            self._failure = error  # permanent: a new folder alone does not prove that this writer is the newest
+            self._failure = error  # permanent: a renewal alone does not prove that this writer is the newest
             raise
 
     def check(self) -> None:
@@ -175,7 +173,7 @@ class Writer:
     def keep_catalog(self) -> bool:
         """Writes the copy of the catalog if it is missing. Returns whether it exists."""
         with self._appending:
-            return self.lake.catalog_copies.write(self.newest.catalog_version, self.catalog, self.folder)
+            return self.lake.catalog_copies.write(self.newest.catalog_version, self.catalog, self.store)
 
     def _sections(self, n: int, changes: Sequence[tuple[int, Changes]]) -> tuple[tuple[Section, ...], list[bytes | memoryview]]:
         """Returns the location of each section, and the bytes of those inside the entry."""
@@ -200,20 +198,13 @@ class Writer:
         return tuple(sections), parts
 
     def _adopt(self, n: int, relation: int, path: Path) -> Section | None:
-        """Links or copies a file into the log's folder, as a section of entry n. Returns None if it has no rows."""
+        """Takes a file into the store, as a section of entry n. Returns None if it has no rows."""
         with pa.memory_map(str(path)) as file:
             count = rows(file)
         if count == 0:
             return None
-        name = f"{n}.{self.epoch}.{relation}.arrow"
-        target = self.lake.log.folder / name
-        files.discard(target)  # left by an earlier attempt to append this entry
-        try:
-            files.link(path, target)
-        except OSError:  # the file is on another file system
-            shutil.copyfile(path, target)
-        files.sync_all([target, target.parent])  # the name must be durable before the entry that uses it
-        return Section(relation, count, 0, target.stat().st_size, name)
+        file = f"{n}.{self.epoch}.{relation}.arrow"
+        return Section(relation, count, 0, self.lake.store.adopt(path, f"{LOG}/{file}"), file)
 
     def announce(self, *, address: str, token: str, jvm: int | None = None) -> None:
         """Announces where gateways find the engine's control, and the processes that later engines wait for."""
@@ -234,12 +225,12 @@ class Writer:
     def close(self) -> None:
         """Ends the epoch at a tick boundary, so that the next engine need not wait."""
         forget(self.lake, self.epoch)
-        self.folder.close()
+        self.store.close()
         self._lock.release()
 
 
-def _create(lake: Lake, header: Header, parts: Sequence[bytes | memoryview], folder: WriterFolder) -> bool:
-    """Creates the entry's file, complete and durable (W1, W2). Returns False if the name is taken."""
+def _create(header: Header, parts: Sequence[bytes | memoryview], store: FencedWriter) -> bool:
+    """Creates the entry's object, complete and durable (W1, W2). Returns False if the name is taken."""
 
     def content() -> Iterator[bytes | memoryview]:
         yield encode_header(header)
@@ -247,4 +238,4 @@ def _create(lake: Lake, header: Header, parts: Sequence[bytes | memoryview], fol
         yield from parts
         crash.point("entry.link")
 
-    return folder.create(lake.log.folder / str(header.n), content(), linked=lambda: crash.point("entry.linked"))
+    return store.create(name(header.n), content(), visible=lambda: crash.point("entry.linked"))

@@ -20,17 +20,14 @@ leftovers. No later version needs either kind.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from deltalake import DeltaTable
 
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
 from tailgate.lake.tables import checkpoints, delta
 from tailgate.lake.tables.merging import FILE_BYTES
-from tailgate.lake.tables.stored_relations import relations, table_path
+from tailgate.lake.tables.stored_relations import FOLDER, relations, table_name
 from tailgate.lake.writer import sweep_state
 
 COMMITS_MAX = 50  # commits without a Delta checkpoint; a merge takes 9 ms after 10 commits and 33 ms after 100 (measured)
@@ -52,8 +49,8 @@ class Tender:
 
     def tend(self) -> None:
         """Maintains the next table and the busiest one. At the begin of each turn, removes the tables of dropped relations."""
-        names = sorted(os.listdir(self.lake.path / "tables"))  # before the catalog is read, so that it has their relations
-        names = [n for n in names if delta.is_table(table_path(self.lake, n))]
+        names = self.lake.store.names(FOLDER)  # before the catalog is read, so that it has their relations
+        names = [n for n in names if delta.is_table(self.lake.store, table_name(n))]
         following = [n for n in names if n > self._state.table] or self._without_dropped(names)
         for name in dict.fromkeys([*following[:1], *self._busiest(names)]):
             self.tend_one(name)
@@ -73,18 +70,18 @@ class Tender:
         """Removes tables of dropped relations once no checkpoint names them. Returns the names of the other tables."""
         referenced = set(relations(self.lake.catalog())).union(*(c.versions for c in checkpoints.listed(self.lake)))
         dropped = [n for n in names if n.isdecimal() and int(n) not in referenced]
-        for path in self._due(self.lake.path / "tables", [table_path(self.lake, n) for n in dropped]):
-            files.discard_folder(path)
+        for table in self._due(FOLDER, map(table_name, dropped)):
+            self.lake.store.discard_folder(table)
         return [n for n in names if n not in dropped]
 
     def tend_one(self, name: str) -> None:
         """Maintains one table: compacts files, writes a Delta checkpoint, removes old files and logs."""
-        path = table_path(self.lake, name)
-        table = DeltaTable(str(path))
+        path = table_name(name)
+        table = delta.table(self.lake.store, path)
         delta.check_epoch(table, self.epoch)
         if name != checkpoints.NAME:
             compact(table, self.epoch)
-        if table.version() - max(delta.delta_checkpoints(path), default=-1) >= COMMITS_MAX:
+        if table.version() - max(delta.delta_checkpoints(self.lake.store, path), default=-1) >= COMMITS_MAX:
             delta.committing(table, table.create_checkpoint)
         lists = [] if name == checkpoints.NAME else checkpoints.listed(self.lake)
         listed = {c.versions[int(name)] for c in lists if int(name) in c.versions}
@@ -94,14 +91,14 @@ class Tender:
             self._clean_log(path, min(versions))
         self._state.maintained[name] = table.version()
 
-    def _vacuum(self, name: str, path: Path, table: DeltaTable, versions: set[int]) -> None:
+    def _vacuum(self, name: str, path: str, table: DeltaTable, versions: set[int]) -> None:
         """Removes data files that no kept version uses."""
         version = table.version()
         if name in self._removed:
             before, removed = self._removed[name]
-            removed |= delta.removed_by(path, before, version)
+            removed |= delta.removed_by(self.lake.store, path, before, version)
         elif (table.transaction_version(delta.EPOCH) or 0) == self.epoch:
-            removed = {p.name for p in path.iterdir() if p.suffix == ".parquet"}
+            removed = {file for file in self.lake.store.names(path) if file.endswith(".parquet")}
         else:
             return
         self._removed[name] = (version, removed)
@@ -109,26 +106,26 @@ class Tender:
         files_by_version = {v: files_by_version[v] if v in files_by_version else self._files_at(path, table, v) for v in versions}
         self._files[name] = files_by_version
         needed = frozenset[str]().union(*files_by_version.values())
-        for file in self._due(path, [path / f for f in removed - needed]):
-            files.discard(file)
-            removed.discard(file.name)
+        due = self._due(path, (f"{path}/{file}" for file in removed - needed))
+        self.lake.store.discard(due)
+        removed -= {file.rpartition("/")[2] for file in due}
 
-    def _files_at(self, path: Path, table: DeltaTable, version: int) -> frozenset[str]:
-        at = table if version == table.version() else DeltaTable(str(path), version=version)
+    def _files_at(self, path: str, table: DeltaTable, version: int) -> frozenset[str]:
+        at = table if version == table.version() else delta.table(self.lake.store, path, version)
         return frozenset(uri.rpartition("/")[2] for uri in at.file_uris())
 
-    def _clean_log(self, path: Path, oldest: int) -> None:
-        """Removes log files that no version from `oldest` on needs: those before Delta's newest checkpoint at or before `oldest`."""
-        begin = max((v for v in delta.delta_checkpoints(path) if v <= oldest), default=0)
-        due = self._due(path / delta.LOG, [file for version, file in delta.versioned(path) if version < begin])
+    def _clean_log(self, path: str, oldest: int) -> None:
+        """Removes from Delta's log what no version from `oldest` on needs: all before the newest checkpoint at or before `oldest`."""
+        store, log = self.lake.store, f"{path}/{delta.LOG}"
+        begin = max((v for v in delta.delta_checkpoints(store, path) if v <= oldest), default=0)
+        due = self._due(log, (file for version, file in delta.versioned(store, path) if version < begin))
         if due:
-            files.sync_all([path / delta.LOG, *(file for version, file in delta.versioned(path) if version == begin)])
-        for file in due:
-            files.discard(file)
+            store.sync([log, *(file for version, file in delta.versioned(store, path) if version == begin)])
+        store.discard(due)
 
-    def _due(self, folder: Path, unneeded: Iterable[Path]) -> list[Path]:
-        """Returns those of a folder's unneeded files that have been unneeded for GRACE_S seconds."""
-        return self._state.due(self.lake, folder, list(unneeded), 1000 * GRACE_S)
+    def _due(self, folder: str, unneeded: Iterable[str]) -> list[str]:
+        """Returns those of a folder's unneeded objects that have been unneeded for GRACE_S seconds."""
+        return self._state.due(self.lake, folder, unneeded, 1000 * GRACE_S)
 
 
 def tend(lake: Lake, epoch: int) -> None:

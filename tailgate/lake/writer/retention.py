@@ -11,16 +11,17 @@ thread that also runs the rounds.
 
 An engine that was paused during a sweep and replaced may continue at any later time. This is
 harmless: the files that it chose to remove are never needed again. It creates names only in its own
-folder (`lake.log.fencing`).
+folder (`lake.store.fencing`).
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.log import segments
+from tailgate.lake.log.entry import LOG
+from tailgate.lake.log.log import name
 from tailgate.lake.log.segments import ENTRIES
 from tailgate.lake.readers import holds, subscriptions
 from tailgate.lake.readers.reading import since_wanted
@@ -60,29 +61,24 @@ def roll(writer: Writer) -> None:
     for _ in range(SEGMENTS_MAX):
         rolled = max((r.last for r in log.segments.ranges()), default=0)
         numbers = log.numbers()
-        _free(writer, [log.folder / str(n) for n in numbers if n <= rolled or n < first])  # left by an interrupted sweep
+        _free(writer, [name(n) for n in numbers if n <= rolled or n < first])  # left by an interrupted sweep
         numbers = [n for n in numbers if n > rolled and n >= first]
         if len(numbers) < 2 * ENTRIES:
             return
-        block = [log.folder / str(n) for n in numbers[:ENTRIES]]
-        log.segments.roll(numbers[0], block, writer.folder)
+        block = [name(n) for n in numbers[:ENTRIES]]
+        log.segments.roll(numbers[0], block, writer.store)
         _free(writer, block)
 
 
-def _free(writer: Writer, paths: list[Path]) -> None:
+def _free(writer: Writer, names: list[str]) -> None:
     """Removes entries and segments that are copied to a segment or no longer needed.
 
-    Their names become free, so the folders of other writers are removed first (W1). The segments are
-    made durable before, and the removal is made durable after, because files that only these entries
-    need are removed next.
+    The segments are made durable before. The removal is durable afterwards, because files that only
+    these entries need are removed next.
     """
-    if paths:
-        folders = [writer.lake.log.segments.folder, writer.lake.log.folder]
-        writer.folder.revoke_others()
-        files.sync_all(folders)
-        for path in paths:
-            files.discard(path)
-        files.sync_all(folders)
+    if names:
+        writer.lake.store.sync([segments.FOLDER])
+        writer.store.free(names)
 
 
 def removable(lake: Lake) -> int:
@@ -102,33 +98,37 @@ def removable(lake: Lake) -> int:
 
 
 def remove_entries(writer: Writer, upto: int) -> None:
-    """Removes entries up to `upto` in whole segments, and section files that no entry names any more."""
+    """Removes entries up to `upto` in whole segments, and sections in separate objects that no entry names any more."""
     lake, log = writer.lake, writer.lake.log
     ranges = log.segments.ranges()
-    going = [log.segments.folder / r.name for r in ranges if r.last <= upto]
+    going = [r.name for r in ranges if r.last <= upto]
     first = max((r.last for r in ranges if r.last <= upto), default=0) + 1
     if len(going) == len(ranges):
-        going += [log.folder / str(n) for n in log.numbers() if n <= upto]
+        going += [name(n) for n in log.numbers() if n <= upto]
         first = upto + 1
     if going:
         version = log.header(first).catalog_version
-        if not lake.catalog_copies.write(version, lake.catalog_at(first), writer.folder):
+        if not lake.catalog_copies.write(version, lake.catalog_at(first), writer.store):
             return  # without the copy, the entries are needed to compute it
         _free(writer, going)
     _remove_sections(writer)
 
 
 def _remove_sections(writer: Writer) -> None:
-    """Removes section files that no entry names."""
+    """Removes sections in separate objects that no entry names."""
     log = writer.lake.log
     first, newest = log.first(), writer.newest
-    for path in log.folder.glob("*.arrow"):
-        number, epoch = map(int, path.name.split(".")[:2])
+    unnamed = []
+    for file in writer.lake.store.names(LOG):
+        if not file.endswith(".arrow"):
+            continue
+        number, epoch = map(int, file.split(".")[:2])
         if epoch > writer.epoch or (epoch == writer.epoch and number > newest.n):
             continue  # belongs to an entry that is being appended
-        referenced = first <= number <= newest.n and path.name in (s.file for s in log.header(number).relations)
+        referenced = first <= number <= newest.n and file in (s.file for s in log.header(number).relations)
         if not referenced:
-            files.discard(path)
+            unnamed.append(f"{LOG}/{file}")
+    writer.lake.store.discard(unnamed)
 
 
 def stop_readers(lake: Lake) -> None:
@@ -154,6 +154,4 @@ def remove_catalogs(lake: Lake) -> None:
     versions = lake.catalog_copies.versions()
     going = [version for version in versions if version < needed]
     if going and needed in versions:
-        files.sync_folder(lake.path / "catalog")
-        for version in going:
-            files.discard(lake.path / "catalog" / str(version))
+        lake.catalog_copies.discard(going)

@@ -1,7 +1,7 @@
 """Rounds: they bring the Delta tables to the newest entry of the log.
 
     newest entry n ──► net changes of each relation since its last transaction ──► one commit per table, two at a time
-                   ──► sync of the files of these commits
+                   ──► sync of the objects of these commits
                    ──► tables/checkpoints: n and every table's version, synced too
 
 A round may be interrupted anywhere. A table's transaction records up to which entry it holds its
@@ -25,12 +25,12 @@ from deltalake import DeltaTable
 
 from tailgate.lake.errors import Replaced
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import crash, files, processes
+from tailgate.lake.host import crash, processes
 from tailgate.lake.log.entry import Entry, Header
 from tailgate.lake.readers.reading import read_table, since_wanted
 from tailgate.lake.tables import checkpoints, delta, merging
 from tailgate.lake.tables.checkpoints import Checkpoint
-from tailgate.lake.tables.stored_relations import Stored, begun, relations, table_path
+from tailgate.lake.tables.stored_relations import FOLDER, Stored, begun, relations, table_name
 from tailgate.lake.tables.weights import formed, total
 
 THREADS = 2  # delta-rs releases Python's lock, and a commit mostly waits for the disk
@@ -133,12 +133,12 @@ class Follower:
 
     def _open(self, stored: Stored, n: int, last: Checkpoint | None) -> Table:
         """Returns a table in the state that an earlier round left, or creates an empty one."""
-        path = table_path(self.lake, stored.id)
+        name = table_name(stored.id)
         begin = last.n if last else 0  # a relation that the newest checkpoint does not list was created after it
-        if not delta.is_table(path):
-            new_table = merging.create(str(path), stored, delta.commit(self.epoch, str(stored.id), begin))
+        if not delta.is_table(self.lake.store, name):
+            new_table = merging.create(self.lake.store.location(name), stored, delta.commit(self.epoch, str(stored.id), begin))
             return Table(new_table, 0, begin, 0, -1)
-        table = DeltaTable(str(path))
+        table = delta.table(self.lake.store, name)
         delta.check_epoch(table, self.epoch)
         position = table.transaction_version(str(stored.id)) or 0
         listed = -1 if last is None else last.versions.get(stored.id, -1)
@@ -197,7 +197,8 @@ class Follower:
     def _sync(self, stored_relations: dict[int, Stored]) -> None:
         """Makes the versions durable that the next checkpoint lists."""
         behind = [(id, table) for id, table in self._tables.items() if id in stored_relations and table.version > table.synced]
-        files.sync_all(f for id, table in behind for f in delta.files_of(table_path(self.lake, id), table.synced, table.version))
+        store = self.lake.store
+        store.sync(file for id, table in behind for file in delta.written_by(store, table_name(id), table.synced, table.version))
         for _, table in behind:
             table.synced = table.version
 
@@ -225,28 +226,24 @@ class Superseded(Exception):
 
 def recover(lake: Lake) -> None:
     """Rolls the tables back to their durable versions if the machine has restarted since they were written."""
-    boot = lake.path / BOOT
-    try:
-        if boot.read_text() == processes.boot() != "":
-            return
-    except FileNotFoundError:
-        pass
-    path = table_path(lake, checkpoints.NAME)
-    newest = checkpoints.opened(path)
+    store, boot = lake.store, processes.boot().encode()
+    if store.exists(BOOT) and bytes(store.get(BOOT)) == boot != b"":
+        return
+    newest = checkpoints.opened(store)
     if newest is not None:
-        delta.roll_back(path, newest.version())
-    elif path.exists():
-        files.discard_folder(path)
+        delta.roll_back(store, checkpoints.TABLE, newest.version())
+    else:
+        store.discard_folder(checkpoints.TABLE)
     versions: dict[int, int] = {}
     for checkpoint in checkpoints.decoded(newest) if newest is not None else ():
         versions |= checkpoint.versions
-    for id in files.numbered(lake.path / "tables"):
+    for id in store.numbers(FOLDER):
         if id in versions:
-            delta.roll_back(table_path(lake, id), versions[id])
+            delta.roll_back(store, table_name(id), versions[id])
         else:  # created after the newest checkpoint; the log has all its rows
-            files.discard_folder(table_path(lake, id))
+            store.discard_folder(table_name(id))
     lake.cache.pop(checkpoints.NAME, None)
-    files.replace(boot, processes.boot().encode())
+    store.put(BOOT, boot)
 
 
 def sections(headers: Iterable[Header], behind: Mapping[int, int]) -> dict[int, list[int]]:

@@ -1,4 +1,4 @@
-"""The state of sweeps and of the tables' maintenance: sweep.json in the lake's folder. A later engine continues with it.
+"""The state of sweeps and of the tables' maintenance: sweep.json in the store. A later engine continues with it.
 
 All times are ages of entries (`lake.log.ages`), which continue when an engine is replaced or killed.
 Files are therefore removed even if no engine runs for the whole waiting time. If sweep.json is lost
@@ -7,12 +7,11 @@ or old, files are removed later. This is safe, because a file that is not needed
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.store import documents
 
 NAME = "sweep.json"
 
@@ -20,7 +19,7 @@ NAME = "sweep.json"
 @dataclass
 class SweepState:
     """`age`: of the last sweep. `table`: the last table that was maintained in turn. `maintained`: by table, the version at its last
-    maintenance. `unneeded`: when each file, by its path below the lake, was first seen as unneeded.
+    maintenance. `unneeded`: when each object was first seen as unneeded, by name.
     """
 
     age: int = 0
@@ -30,17 +29,15 @@ class SweepState:
 
     def save(self, lake: Lake) -> None:
         """Writes the state durably."""
-        files.replace(lake.path / NAME, json.dumps(asdict(self)).encode())
+        documents.write(lake.store, NAME, asdict(self))
 
-    def due(self, lake: Lake, folder: Path, unneeded: list[Path], grace_ms: float) -> list[Path]:
-        """Returns those of a folder's unneeded files that were first seen as unneeded at least `grace_ms` ago."""
+    def due(self, lake: Lake, folder: str, unneeded: Iterable[str], grace_ms: float) -> list[str]:
+        """Returns those of a folder's unneeded objects that were first seen as unneeded at least `grace_ms` ago."""
         now = age(lake)
-        place = _relative(lake, folder)
-        paths = {_relative(lake, path): path for path in unneeded}
-        first_seen = {name: self.unneeded.get(name, now) for name in paths}
-        others = {name: at for name, at in self.unneeded.items() if name.rpartition("/")[0] != place}
+        first_seen = {name: self.unneeded.get(name, now) for name in unneeded}
+        others = {name: at for name, at in self.unneeded.items() if name.rpartition("/")[0] != folder}
         self.unneeded = others | first_seen
-        return sorted(paths[name] for name, at in first_seen.items() if now - at >= grace_ms)
+        return sorted(name for name, at in first_seen.items() if now - at >= grace_ms)
 
 
 def of(lake: Lake) -> SweepState:
@@ -59,10 +56,6 @@ def age(lake: Lake) -> int:
 
 def _loaded(lake: Lake) -> SweepState:
     try:
-        return SweepState(**json.loads((lake.path / NAME).read_bytes()))
-    except (FileNotFoundError, ValueError, TypeError):
+        return SweepState(**(documents.read(lake.store, NAME) or {}))
+    except (ValueError, TypeError):
         return SweepState()
-
-
-def _relative(lake: Lake, path: Path) -> str:
-    return path.relative_to(lake.path).as_posix()

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from tailgate.lake.catalog import Catalog, Item, MaterializedView, Source, Table, View
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.host import disk, files
 from tailgate.operations.sketch import STEP_S, Sketch
 from tailgate.operations.watch.notifications import FOLDER
 
@@ -114,7 +114,7 @@ class Recorder:
             with path.open("ab") as file:
                 file.write(line)
 
-        files.operation("write", path, append)
+        disk.operation("write", path, append)
 
     def _current(self) -> Path | None:
         numbers = files.numbered(self._folder)

@@ -23,7 +23,7 @@ import pytest
 from tailgate.engine.runtime.ticks import inputs, tick_runner
 from tailgate.lake.errors import CrashShutdown, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.host import disk
 from tests.engine.runtime.inside import Inside
 from tests.lake.life import short_history
 
@@ -47,11 +47,11 @@ class Fault:
         self.failed: tuple[str, Path] | None = None
 
     def __enter__(self) -> Fault:
-        files.hook = self._operation
+        disk.hook = self._operation
         return self
 
     def __exit__(self, *_: object) -> None:
-        files.hook = None
+        disk.hook = None
 
     def _operation(self, name: str, path: Path, action: Callable[[], Any]) -> Any:
         if not self._after:

@@ -21,10 +21,10 @@ from deltalake import DeltaTable
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake.folder import Lake
-from tailgate.lake.tables.stored_relations import table_path
 from tailgate.sinks.main import Sinks
 from testing.engine_process import EngineProcess, rows, until
 from tests.engine.ddl.topics import Registered, Topic, field
+from tests.lake.relations import table_path
 from tests.tables.world import Served
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]

@@ -9,7 +9,7 @@ from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.entry_stream import EntryStream
 from tailgate.gateway.mirrors import wake
 from tailgate.gateway.mirrors.wake import Wake
-from tailgate.lake.host import files
+from tailgate.lake.host import disk
 from tests.gateway.serving.model_lake import ModelLake, serving
 
 WORKS_S = 5.0
@@ -83,7 +83,9 @@ def test_announced_entries_are_not_synced_again(model: ModelLake, monkeypatch: p
     while not waiting.answering:
         waiting.wait()
     synced: list[str] = []
-    monkeypatch.setattr(files, "hook", lambda name, path, action: (synced.append(name) if path == reader.log.folder else None, action())[1])
+    monkeypatch.setattr(
+        disk, "hook", lambda name, path, action: (synced.append(name) if path == reader.path / "log" else None, action())[1]
+    )
     thread = threading.Thread(target=lambda: model.tick({}))
     thread.start()
     waiting.wait()

@@ -13,7 +13,7 @@ import pytest
 
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.host import disk
 from tailgate.operations.watch import delivery, notifications, payloads
 from tailgate.operations.watch.alerts import Condition, Event, Notification
 from tailgate.operations.watch.delivery import Deliverer, Webhook
@@ -81,7 +81,7 @@ def test_a_failure_of_the_disk_leaves_no_gap(lake: Lake, writer: Writer, monkeyp
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "hook", full)
+        patch.setattr(disk, "hook", full)
         with pytest.raises(OSError, match="No space"):
             writer.append(FIRED)
     assert writer.append(FIRED).n == 1

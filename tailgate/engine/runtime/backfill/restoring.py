@@ -13,7 +13,6 @@ from tailgate.engine.plan.views.recovery import recovery_graph
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.engine.runtime.ticks.engine_log import STATE
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.host import files
 from tailgate.lake.log.entry import stream
 from tailgate.lake.readers import reading
 
@@ -28,8 +27,9 @@ def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
     The caller names both in the log's next entry. No tick may run meanwhile.
     """
     folder = f"{AFTER}{engine.newest.n}"
-    path = engine.lake.path / STATE / folder
-    files.discard_folder(path)  # left by an attempt that failed before its entry
+    name = f"{STATE}/{folder}"
+    engine.lake.store.discard_folder(name)  # left by an attempt that failed before its entry
+    path = engine.lake.store.location(name)
     part, channels = recovery_graph(graph, catalog)
     circuit = engine.circuits.build(part)
     ids = ""
@@ -38,13 +38,13 @@ def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
         for at in range(0, rows.num_rows, PIECE_ROWS):
             record = (None, bytearray(stream(rows.slice(at, PIECE_ROWS))), channel, 0, 0, datetime.now(timezone.utc), 0)
             batch = engine.session.createDataFrame([record], BATCH)
-            ids = circuit.tick(batch._jdf, str(path), engine.newest.time, ids, engine.parallelism).stateIds()
+            ids = circuit.tick(batch._jdf, path, engine.newest.time, ids, engine.parallelism).stateIds()
     return folder, ids
 
 
 def remove_lost(engine: Engine, folder: str) -> None:
     """Removes all state older than that folder. An entry must already name the folder."""
     n = int(folder.removeprefix(AFTER))
-    for old in (engine.lake.path / STATE).glob("*"):
-        if not old.name.startswith(AFTER) or int(old.name.removeprefix(AFTER)) < n:
-            files.discard_folder(old)
+    for old in engine.lake.store.names(STATE):
+        if not old.startswith(AFTER) or int(old.removeprefix(AFTER)) < n:
+            engine.lake.store.discard_folder(f"{STATE}/{old}")

@@ -130,8 +130,8 @@ class KsqldbItems:
         failures = []
         for topic in topics:
             deadline = monotonic() + ENDED_S
-            paths = [self._engine.lake.path / "readers" / holds.sink(id) for id in topic.sinks]
-            while any(path.exists() for path in paths) and monotonic() < deadline:
+            copies = {holds.sink(id) for id in topic.sinks}
+            while copies.intersection(holds.readers(self._engine.lake)) and monotonic() < deadline:
                 sleep(ENDED_LOOK_S)
             try:
                 producing.delete_topic(topic.brokers, topic.name, topic.access)

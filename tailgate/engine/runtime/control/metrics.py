@@ -50,7 +50,7 @@ class Samples:
         self.operators = dict(engine.figures().nodes)
         newest = engine.newest.n
         self.held = {hold.reader: max(0, newest - hold.n) for hold in holds(engine.lake) if hold.stopped is None}
-        self.log_bytes = sum(path.stat().st_size for path in (engine.lake.path / "log").iterdir())
+        self.log_bytes = engine.lake.log.size()
 
 
 class Sampler(threading.Thread):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from typing import Any
@@ -118,7 +117,7 @@ class Status:
     def _sink(self, item: Sink) -> Answer:
         """Returns the status of a sink that the sinks process has recorded."""
         try:
-            data = json.loads((self._engine.lake.path / "readers" / holds.sink(item.id)).read_bytes())
+            data = holds.read(self._engine.lake, holds.sink(item.id)) or {}
         except (OSError, ValueError):
             data = {}
         figures = {

@@ -31,7 +31,7 @@ from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.catalog.secrets import Vault, settings
 from tailgate.lake.errors import Replaced, Uncertain
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import crash, files
+from tailgate.lake.host import crash
 from tailgate.lake.log.entry import Header
 from tailgate.lake.writer.inbox import TABLE, UNCOMMITTED, Inbox, Record
 from tailgate.lake.writer.log_writer import Writer
@@ -71,7 +71,7 @@ class Engine(EngineLog):
         self.inbox = Inbox(lake, writer.epoch, self.newest.inbox)
         jvm: Any = session._jvm
         self._source = jvm.tailgate.sources.InboxSource  # reads the inbox
-        self._source.advance(str(self.inbox.folder), self.inbox.newest)
+        self._source.advance(self.inbox.location, self.inbox.newest)
         self.circuits = Circuits(session)
         self.health = SourceHealth(self, self.vault)
         self.inputs = Inputs(self, self.health, session, self.vault, partial(self.circuits.access, opened=self.opened))
@@ -79,9 +79,8 @@ class Engine(EngineLog):
 
     def run(self) -> None:
         """Runs ticks until `stop`. Raises the error that ends the engine."""
-        files.discard_folder(self.lake.path / "checkpoint")  # written by earlier versions
-        for path in (self.lake.path / STATE).rglob(".*.tmp"):  # an engine was killed while it wrote one; a snapshot has hundreds of MB
-            files.discard(path)
+        self.lake.store.discard_folder("checkpoint")  # written by earlier versions
+        self.lake.store.discard_unfinished(STATE)  # an engine was killed while it wrote a snapshot, which has hundreds of MB
         self.runner.run()
 
     # ---- the circuit -----------------------------------------------------------------------------
@@ -107,7 +106,7 @@ class Engine(EngineLog):
             self.graph, self.runner.circuit, self.health.sources = graph, circuit, sources
             running = {o.node for o in graph.operators}
             self.runner.sums = {key: sum for key, sum in self.runner.sums.items() if key[0] in running}
-            self._source.tables(str(self.inbox.folder), [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
+            self._source.tables(self.inbox.location, [s.channel for s in graph.sources if s.channel.startswith(TABLE)])
             self.inputs.update(() if entry is None else entry.restart)
 
         with self.boundary:
@@ -181,7 +180,7 @@ class Engine(EngineLog):
             raise
         with self.committed_change():
             durable(number)
-            self._source.advance(str(self.inbox.folder), number)
+            self._source.advance(self.inbox.location, number)
         return number
 
     # ---- sources and statistics ------------------------------------------------------------------

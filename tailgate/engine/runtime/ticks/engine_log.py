@@ -28,7 +28,7 @@ from tailgate.lake.writer.log_writer import Writer
 
 Changes = Sequence[tuple[int, bytes | memoryview | pa.Table]]
 
-STATE = "state"  # folder of the lake that holds Spark's state
+STATE = "state"  # folder of the store that holds Spark's state
 
 
 class EngineLog:
@@ -105,9 +105,14 @@ class EngineLog:
             return self.newest
 
     @property
+    def state_folder(self) -> str:
+        """Returns the name of the folder of the current state in the store."""
+        return f"{STATE}/{self.newest.extra.get('state', '')}".rstrip("/")
+
+    @property
     def state_path(self) -> str:
-        """Returns the folder of the current state."""
-        return str(self.lake.path / STATE / self.newest.extra.get("state", ""))
+        """Returns the location of the current state, for Spark."""
+        return self.lake.store.location(self.state_folder)
 
     # ---- the end ---------------------------------------------------------------------------------
 

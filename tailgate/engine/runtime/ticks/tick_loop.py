@@ -58,14 +58,14 @@ class Ends:
 class TickLoop:
     """A connection to a `tailgate.circuit.TickLoop`. One thread calls `wait`, `tick` and `committed`.
 
-    `inbox` is the folder of the inbox, `consumed` its last entry that the log contains.
+    `inbox` is the location of the inbox, `consumed` its last entry that the log contains.
     """
 
-    def __init__(self, session: SparkSession, inbox: Path, consumed: int) -> None:
+    def __init__(self, session: SparkSession, inbox: str, consumed: int) -> None:
         jvm: Any = session._jvm
         with tempfile.TemporaryDirectory(prefix="tailgate-") as folder:
             path = str(Path(folder) / "ticks")
-            self._java = jvm.tailgate.circuit.TickLoop(session._jsparkSession, path, str(inbox), consumed, CLOCK_MS, TICK_INTERVAL_MS)
+            self._java = jvm.tailgate.circuit.TickLoop(session._jsparkSession, path, inbox, consumed, CLOCK_MS, TICK_INTERVAL_MS)
             self._socket = socket.socket(socket.AF_UNIX)
             self._socket.connect(path)
         self._circuit: Any = None

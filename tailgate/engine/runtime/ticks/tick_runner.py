@@ -11,6 +11,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from tailgate.engine.runtime.ticks.tick_loop import Ends, LoopEnded, TickLoop
 from tailgate.engine.runtime.ticks.tick_result import Ticked
 from tailgate.engine.runtime.ticks.writes import written
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.host import crash, files
+from tailgate.lake.host import crash
 from tailgate.lake.writer.inbox import Inbox
 
 log = logging.getLogger("tailgate.engine")
@@ -82,7 +83,7 @@ class TickRunner:
         with self._log.boundary:
             self._log.writer.check()
             self._discard_results()
-            loop = TickLoop(self._session, self._inbox.folder, self._log.newest.inbox)
+            loop = TickLoop(self._session, self._inbox.location, self._log.newest.inbox)
         self._log.on_end(loop.wake)
         self.loop = loop
         self._inputs.start(loop)
@@ -174,10 +175,11 @@ class TickRunner:
                 log.warning("%s: %s", reader.name, warning)
         for _, data in changes:
             if isinstance(data, Path):
-                files.discard(data)  # the log has its own link to this file
+                with suppress(OSError):
+                    data.unlink()  # the log has its own link to this file, or a copy
         if result.due != self._due:
             self._due = result.due
-            self._source.due(str(self._inbox.folder), result.due)
+            self._source.due(self._inbox.location, result.due)
         self._inbox.remove(before, ends.inbox)
         for name, count in result.counters.items():
             node, what = name.split(".")
@@ -262,4 +264,4 @@ class TickRunner:
 
     def _discard_results(self) -> None:
         """Removes files with changes that failed ticks have left."""
-        files.discard_folder(Path(self._log.state_path) / RESULTS)
+        self._log.lake.store.discard_folder(f"{self._log.state_folder}/{RESULTS}")

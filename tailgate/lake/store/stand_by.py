@@ -1,6 +1,6 @@
 """A process that stands by: it waits until it may replace the running process of the same kind (W4).
 
-    running process ── every RENEWED_S ──► lease: the modification time of its announcement
+    running process ── every RENEWED_S ──► lease: `Store.renew` of its announcement
     standing by     ── its place, one at a time ──► until the lock is free, or the lease has expired
 
 A process that ends, also by SIGKILL, frees its lock at once. One that is stopped or hangs keeps it, and
@@ -14,9 +14,8 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Hashable
-from pathlib import Path
 
-from tailgate.lake.host.locks import Lock, NoLocks
+from tailgate.lake.store.interface import Lock, NoLocks, Store
 
 RENEWED_S = 1.0  # between two renewals of the lease
 LOOK_S = 0.5  # between two looks at it
@@ -46,20 +45,21 @@ class Lease:
 class StandBy:
     """The place of the process that stands by. `close` leaves it.
 
-    `place` and `lock`: files; the running process holds the lock on the latter. `lease`: returns a value
+    `place` and `lock`: names; the running process holds the lock on the latter. `lease`: returns a value
     that differs after each renewal, or None if no running process has a lease.
     """
 
-    def __init__(self, place: Path, lock: Path, lease: Callable[[], Hashable]) -> None:
+    def __init__(self, store: Store, place: str, lock: str, lease: Callable[[], Hashable]) -> None:
         """Waits while another process stands by."""
-        self._place, self._lock, self._lease = Lock(place), lock, lease
+        self._store, self._lock, self._lease = store, lock, lease
+        self._place = store.lock(place)
         with contextlib.suppress(NoLocks):
             self._place.wait()
 
     def wait(self) -> bool:
         """Waits until the process may start. Returns whether it must take over from one that holds the lock."""
         free = threading.Event()
-        threading.Thread(target=_wait_for_lock, args=(self._lock, free), name="lock", daemon=True).start()
+        threading.Thread(target=_wait_for_lock, args=(self._store.lock(self._lock), free), name="lock", daemon=True).start()
         before, unchanged = self._lease(), 0
         while unchanged < EXPIRED_LOOKS:
             if free.wait(LOOK_S):
@@ -74,9 +74,8 @@ class StandBy:
         self._place.release()
 
 
-def _wait_for_lock(path: Path, free: threading.Event) -> None:
+def _wait_for_lock(lock: Lock, free: threading.Event) -> None:
     """Waits until no process holds the lock, then sets `free`."""
-    lock = Lock(path)
     with contextlib.suppress(NoLocks):  # then only the lease counts
         lock.wait()
         lock.release()

@@ -1,0 +1,39 @@
+"""Small objects that contain one JSON object each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from tailgate.lake.store.interface import Store
+
+Document: TypeAlias = dict[str, Any]
+
+
+def read(store: Store, name: str) -> Document | None:
+    """Returns a document, or None if it does not exist."""
+    return read_version(store, name)[0]
+
+
+def read_version(store: Store, name: str) -> tuple[Document | None, str | None]:
+    """Returns a document and its version, for `replace`. Both are None if it does not exist."""
+    try:
+        content, version = store.get_version(name)
+    except FileNotFoundError:
+        return None, None
+    return json.loads(content), version
+
+
+def write(store: Store, name: str, document: Mapping[str, Any]) -> None:
+    """Creates or replaces a document that has one writer."""
+    store.put(name, _encoded(document))
+
+
+def replace(store: Store, name: str, document: Mapping[str, Any], version: str | None) -> bool:
+    """Replaces a document, or creates it if `version` is None. Returns False if another process was faster."""
+    return store.replace(name, _encoded(document), version)
+
+
+def _encoded(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document).encode() + b"\n"

@@ -1,0 +1,208 @@
+"""The interface of a lake's storage (`lake.store`), and that nothing else opens files of a lake."""
+
+from __future__ import annotations
+
+import ast
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailgate.lake.errors import Uncertain
+from tailgate.lake.host import disk
+from tailgate.lake.store import Revoked, Store, documents
+from tailgate.lake.store.folder import MAPPED_BYTES, FolderStore
+
+AT_ONCE = 32  # processes or threads that write one name
+SOURCE = Path(__file__).parents[2] / "tailgate"
+
+# modules that may use the folder of a lake, and why
+USES_OF_THE_FOLDER = {
+    "lake/readers/backups.py": "copies a folder with hard links",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return FolderStore.made(tmp_path / "lake", ["log"])
+
+
+def test_one_of_many_creates_a_name(store: Store) -> None:
+    for n in range(5):
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            created = list(threads.map(lambda i, n=n: store.create(f"log/{n}", [b"%d" % i]), range(AT_ONCE)))
+        assert sum(created) == 1
+        assert store.get(f"log/{n}").to_pybytes() == b"%d" % created.index(True)
+
+
+def test_one_of_many_replaces_a_version(store: Store) -> None:
+    """Each increments a number until it has succeeded; no increment is lost."""
+    documents.write(store, "readers/a", {"n": 0})
+
+    def increment(_: int) -> None:
+        while True:
+            document, version = documents.read_version(store, "readers/a")
+            assert document is not None
+            if documents.replace(store, "readers/a", {"n": document["n"] + 1}, version):
+                return
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(increment, range(AT_ONCE)))
+    assert documents.read(store, "readers/a") == {"n": AT_ONCE}
+
+
+def test_one_of_many_creates_with_replace(store: Store) -> None:
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        replaced = list(threads.map(lambda i: store.replace("a", b"%d" % i, None), range(AT_ONCE)))
+    assert sum(replaced) == 1
+    content, version = store.get_version("a")
+    assert content == b"%d" % replaced.index(True)
+    assert not store.replace("a", b"other", None)
+    assert not store.replace("a", b"other", "another version")
+    assert not store.replace("missing", b"other", version)
+    assert store.replace("a", b"next", version)
+    assert store.get("a").to_pybytes() == b"next"
+
+
+@pytest.mark.parametrize("size", [0, 1, MAPPED_BYTES, MAPPED_BYTES + 1, 300_000])
+def test_contents(store: Store, size: int) -> None:
+    content = bytes(range(256)) * (size // 256 + 1)
+    store.put("folder/below/name", content[:size])
+    assert store.get("folder/below/name").to_pybytes() == content[:size]
+    assert store.get_range("folder/below/name", 3, 7) == content[:size][3:10]
+    assert store.get_range("folder/below/name", size, 7) == b""
+    assert store.size("folder/below/name") == size
+
+
+def test_a_content_that_was_read_does_not_change(store: Store) -> None:
+    before = b"x" * 100_000
+    store.put("a", before)
+    content = store.get("a")
+    store.put("a", b"y" * 100_000)
+    assert content.to_pybytes() == before
+    store.discard(["a"])
+    assert content.to_pybytes() == before
+
+
+def test_missing_objects(store: Store, tmp_path: Path) -> None:
+    readers: list[Callable[[], Any]] = [
+        lambda: store.get("log/1"),
+        lambda: store.get_range("log/1", 0, 1),
+        lambda: store.get_version("log/1"),
+        lambda: store.size("log/1"),
+        lambda: store.renewed("log/1"),
+        lambda: store.copy("log/1", "log/2"),
+    ]
+    for read in readers:
+        with pytest.raises(FileNotFoundError):
+            read()
+    assert not store.exists("log/1")
+    assert documents.read(store, "log/1") is None
+    assert documents.read_version(store, "log/1") == (None, None)
+    assert store.names("missing") == store.numbers("missing") == []
+    store.remove("log/1")
+    store.discard(["log/1", "missing/1"])
+    store.discard_folder("missing")
+    assert not store.locked("a.lock")
+
+
+def test_names(store: Store) -> None:
+    for name in ("log/9", "log/10", "log/10.1.arrow", "log/below/7", "log/007", "other/1"):
+        store.put(name, b"")
+    assert store.names("log") == sorted(["9", "10", "10.1.arrow", "below", "007"])
+    assert store.numbers("log") == [9, 10]
+    store.replace("log/9", b"locked", store.get_version("log/9")[1])
+    assert store.numbers("log") == [9, 10]
+    store.discard_folder("log/below")
+    store.discard(["log/10", "log/007"])
+    store.remove("log/9")
+    assert store.names("log") == ["10.1.arrow"]
+
+
+def test_copies_and_files(store: Store, tmp_path: Path) -> None:
+    store.put("a", b"one")
+    store.put("b/1", b"two")
+    store.copy("a", "b/1")
+    store.put("a", b"three")
+    assert store.get("b/1").to_pybytes() == b"one"
+    file = tmp_path / "spilled"
+    file.write_bytes(b"x" * 1000)
+    assert store.adopt(file, "b/1") == 1000
+    file.unlink()
+    assert store.get("b/1").to_pybytes() == b"x" * 1000
+
+
+def test_a_fenced_writer_creates_nothing(store: Store) -> None:
+    first, second = store.writer(), store.writer()
+    assert first.create("log/1", [b"first"])
+    assert not second.create("log/1", [b"second"])
+    second.fence_others()
+    with pytest.raises(Revoked):
+        first.create("log/2", [b"first"])
+    assert not store.exists("log/2")
+    second.free(["log/1"])
+    assert not store.exists("log/1")
+    first.renew()
+    assert first.create("log/2", [b"first"])
+    first.close()
+    second.close()
+
+
+def test_freeing_fences(store: Store) -> None:
+    """A writer that was paused cannot create a name that another one has freed."""
+    paused, other = store.writer(), store.writer()
+    other.create("log/1", [b""])
+    other.free(["log/1"])
+    with pytest.raises(Revoked):
+        paused.create("log/1", [b"late"])
+
+
+def test_a_name_that_is_not_durable(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    exists: list[bool] = []
+
+    def fail(name: str, path: Path, action: Callable[[], Any]) -> Any:
+        if name == "fsync" and path.name == "log":
+            raise OSError(5, "Input/output error")
+        return action()
+
+    monkeypatch.setattr(disk, "hook", fail)
+    with pytest.raises(Uncertain):
+        store.create("log/1", [b"a"], visible=lambda: exists.append(store.exists("log/1")))
+    assert exists == [True]
+
+
+def test_leases_and_locks(store: Store) -> None:
+    store.put("a.json", b"{}")
+    before = store.renewed("a.json")
+    assert store.renewed("a.json") == before
+    store.renew("a.json")
+    assert store.renewed("a.json") != before
+    lock, other = store.lock("a.lock"), store.lock("a.lock")
+    assert lock.take()
+    assert not other.take()
+    assert store.locked("a.lock")
+    event = threading.Event()
+    waiting = threading.Thread(target=lambda: (other.wait(), event.set()), daemon=True)
+    waiting.start()
+    assert not event.wait(0.1)
+    lock.release()
+    assert event.wait(5)
+    other.release()
+    assert not store.locked("a.lock")
+
+
+def test_only_the_store_uses_the_folder_of_a_lake() -> None:
+    """No module of lake, engine, gateway and sinks uses `lake.path`, except those listed.
+
+    `make lint` forbids the import of `lake.host.files`.
+    """
+    uses = set()
+    for package in ("lake", "engine", "gateway", "sinks"):
+        for path in (SOURCE / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Attribute) and node.attr == "path" and ast.unparse(node.value).split(".")[-1] in ("lake", "_lake"):
+                    uses.add(str(path.relative_to(SOURCE)))
+    assert uses == set(USES_OF_THE_FOLDER)
