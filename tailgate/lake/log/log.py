@@ -13,6 +13,7 @@ copied to a segment before it is removed from log/.
 from __future__ import annotations
 
 import contextlib
+import errno
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -86,6 +87,8 @@ class Log:
                 n += 1
         elif announced is None or not self._store.exists(name(n)):  # the newest entry is never rolled, so n is not the newest
             n = max(self.numbers(), default=0)
+            if announced is not None and n == 0:
+                raise FileNotFoundError(errno.ENOENT, "the entries of the log are missing", LOG)
         if n <= (announced.n if announced else 0):
             return None
         if n > self._durable:

@@ -151,7 +151,7 @@ class FolderStore:
         return FolderWriter(self.path)
 
     def lock(self, name: str) -> locks.Lock:
-        return locks.Lock(self.path / name)
+        return locks.Lock(self._path(name))
 
     def locked(self, name: str) -> bool:
         return locks.held(self.path / name)

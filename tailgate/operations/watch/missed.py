@@ -5,19 +5,19 @@ watch/seen    {"at": ms, "n": entry, "epoch": engine's epoch}: the last observat
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tailgate.lake.errors import Gone
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.store import documents
 from tailgate.operations.watch.alerts import WARNING, Condition
 from tailgate.operations.watch.notifications import FOLDER
 from tailgate.operations.watch.observation import Observation
 from tailgate.operations.watch.payloads import moment
 
+NAME = f"{FOLDER}/seen"
 ALERT = "watch_was_stopped"
 SEEN_S = 5.0
 OUTAGE_MS = 30_000  # a shorter stop is a restart, which the alerts survive
@@ -36,17 +36,13 @@ class Seen:
 
 def seen(lake: Lake) -> Seen | None:
     """Returns the last observation of an earlier process, or None before the first."""
-    try:
-        data = json.loads((lake.path / FOLDER / "seen").read_bytes())
-    except FileNotFoundError:
-        return None
-    return Seen(data["at"], data["n"], data["epoch"])
+    data = documents.read(lake.store, NAME)
+    return None if data is None else Seen(data["at"], data["n"], data["epoch"])
 
 
 def record(lake: Lake, at: Observation) -> None:
     """Records an observation."""
-    content = {"at": at.now, "n": at.n, "epoch": at.engine.epoch}
-    files.replace(lake.path / FOLDER / "seen", json.dumps(content).encode())
+    documents.write(lake.store, NAME, {"at": at.now, "n": at.n, "epoch": at.engine.epoch})
 
 
 def outage(lake: Lake, last: Seen | None, now: int | None = None) -> Condition | None:

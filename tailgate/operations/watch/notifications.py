@@ -1,37 +1,36 @@
-"""The notifications of a lake: one file each, named by its id. `tailgate watch` writes them; gateways read them.
+"""The notifications of a lake: one object each, named by its id. `tailgate watch` writes them; gateways read them.
 
     watch/notifications/<n>    a notification as JSON
     watch/lock                 held by the process that writes them
     watch/targets/<name>       the id of the last notification that a target has received
 
-A notification exists as soon as its file has its name, as an entry of the log does (W1): a second writer finds the name taken. So ids
+A notification exists as soon as its object has its name, as an entry of the log does (W1): a second writer finds the name taken. So ids
 have no gaps, whatever is killed.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import time
 from collections.abc import Iterable
-from pathlib import Path
+from contextlib import suppress
 
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.store import NoLocks, documents
 from tailgate.operations.watch.alerts import Event, Notification, alerts
 
 FOLDER = "watch"
+NOTIFICATIONS, TARGETS, LOCK = f"{FOLDER}/notifications", f"{FOLDER}/targets", f"{FOLDER}/lock"
 KEPT_MS = 7 * 24 * 3_600_000
-KEPT_MAX = 10_000  # notifications; a file has about 300 bytes
+KEPT_MAX = 10_000  # notifications; one has about 300 bytes
 
 
 class Notifications:
     """The notifications of a lake, for reading."""
 
     def __init__(self, lake: Lake) -> None:
-        self.folder = lake.path / FOLDER / "notifications"
+        self._store = lake.store
         self._read: dict[int, Notification] = {}  # those that `all` has returned; they never change
 
     def all(self) -> list[Notification]:
@@ -43,17 +42,12 @@ class Notifications:
 
     def get(self, n: int) -> Notification | None:
         """Returns a notification, or None if it does not exist."""
-        try:
-            return Notification.from_json(json.loads((self.folder / str(n)).read_bytes()))
-        except FileNotFoundError:
-            return None
+        document = documents.read(self._store, _name(n))
+        return None if document is None else Notification.from_json(document)
 
     def numbers(self) -> list[int]:
         """Returns the ids that are kept, in order."""
-        try:
-            return files.numbered(self.folder)
-        except FileNotFoundError:
-            return []
+        return self._store.numbers(NOTIFICATIONS)
 
 
 class Writer:
@@ -61,15 +55,10 @@ class Writer:
 
     def __init__(self, lake: Lake) -> None:
         self.read = Notifications(lake)
-        files.make_folder(self.read.folder)
-        self._lock = os.open(lake.path / FOLDER / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, files.PRIVATE)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock)
-            raise _another(lake.path) from None
-        except OSError:  # a file system without locks: the names of the files exclude a second writer
-            pass
+        self._lock = lake.store.lock(LOCK)
+        with suppress(NoLocks):  # then the names of the notifications exclude a second writer
+            if not self._lock.take():
+                raise _another(lake)
         self._lake = lake
         numbers = self.read.numbers()
         self.newest = numbers[-1] if numbers else 0
@@ -78,10 +67,8 @@ class Writer:
         """Makes an event durable as the next notification. Raises OSError if it cannot be written, 55000 if another process writes."""
         n, now = self.newest + 1, time.time_ns() // 1_000_000
         notification = Notification(n, now, event.kind, event.condition, event.since or now, silenced)
-        path = self.read.folder / str(n)
-        content = json.dumps(notification.to_json()).encode()
-        if not files.create(path, [content], path.with_name(f".{n}.{os.getpid()}")):
-            raise _another(self._lake.path)
+        if not self._lake.store.create(_name(n), [json.dumps(notification.to_json()).encode()]):
+            raise _another(self._lake)
         self.newest = n
         return notification
 
@@ -90,44 +77,39 @@ class Writer:
         history = self.read.all()
         needed = {alert.first for alert in alerts(history) if alert.resolved_at is None} | {self.newest}
         oldest = time.time_ns() // 1_000_000 - KEPT_MS
-        for notification in history:
-            old = notification.at < oldest or notification.n <= self.newest - KEPT_MAX
-            if old and notification.n not in needed:
-                files.discard(self.read.folder / str(notification.n))
+        old = (n.n for n in history if n.at < oldest or n.n <= self.newest - KEPT_MAX)
+        self._lake.store.discard(_name(n) for n in old if n not in needed)
 
     def close(self) -> None:
         """Lets another process write."""
-        os.close(self._lock)
+        self._lock.release()
 
 
 def position(lake: Lake, target: str) -> int | None:
     """Returns the id of the last notification that a target has received, or None if there is none."""
-    try:
-        return int(json.loads((lake.path / FOLDER / "targets" / target).read_bytes())["n"])
-    except FileNotFoundError:
-        return None
+    document = documents.read(lake.store, f"{TARGETS}/{target}")
+    return None if document is None else int(document["n"])
 
 
 def set_position(lake: Lake, target: str, n: int) -> None:
     """Records that a target has received a notification and all before it."""
-    path = lake.path / FOLDER / "targets" / target
-    if not path.parent.exists():
-        files.make_folder(path.parent)
-    files.replace(path, json.dumps({"n": n}).encode())
+    documents.write(lake.store, f"{TARGETS}/{target}", {"n": n})
 
 
 def forget_targets(lake: Lake, existing: Iterable[str]) -> None:
     """Removes the positions of targets that do not exist any more."""
-    folder, names = lake.path / FOLDER / "targets", set(existing)
-    for path in folder.iterdir() if folder.exists() else ():
-        if path.name not in names and not path.name.startswith("."):
-            files.discard(path)
+    for target in set(lake.store.names(TARGETS)).difference(existing):
+        forget_target(lake, target)
 
 
 def forget_target(lake: Lake, target: str) -> None:
     """Removes the position of a target."""
-    files.discard(lake.path / FOLDER / "targets" / target)
+    lake.store.discard([f"{TARGETS}/{target}"])
 
 
-def _another(path: Path) -> ObjectNotInPrerequisiteState:
-    return ObjectNotInPrerequisiteState(f"another tailgate watch runs on the lake in {path}", hint="Stop it first.")
+def _name(n: int) -> str:
+    return f"{NOTIFICATIONS}/{n}"
+
+
+def _another(lake: Lake) -> ObjectNotInPrerequisiteState:
+    return ObjectNotInPrerequisiteState(f"another tailgate watch runs on the lake in {lake.store.location('')}", hint="Stop it first.")

@@ -11,21 +11,20 @@ which `tailgate watch` did not run are neither.
 
 from __future__ import annotations
 
-import json
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
-from typing import Any
 
 from tailgate.lake.catalog import Catalog, Objective
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.store import documents
 from tailgate.operations.sketch import STEP_S, Sketch
 from tailgate.operations.watch.alerts import PAGE, Condition
 from tailgate.operations.watch.history import HOUR_STEPS, Step
 from tailgate.operations.watch.notifications import FOLDER
 
+NAME = f"{FOLDER}/objectives"
 ALERT = "objective_violated"
 MET, VIOLATED = "met", "violated"
 GOOD, BAD, MISSING = "g", "b", "-"
@@ -95,7 +94,6 @@ class Objectives:
 
     def __init__(self, lake: Lake, recent: Iterable[tuple[int, Step]] = ()) -> None:
         self._lake = lake
-        files.make_folder(lake.path / FOLDER)
         self._states = states(lake)
         self._steps: deque[tuple[int, Step]] = deque(recent, maxlen=HOUR_STEPS)
 
@@ -112,8 +110,7 @@ class Objectives:
         dropped = self._states.keys() - existing
         self._states = {id: state for id, state in self._states.items() if id in existing}
         if dropped or (recorded and items):
-            content = json.dumps({str(id): asdict(state) for id, state in self._states.items()})
-            files.replace(self._lake.path / FOLDER / "objectives", content.encode())
+            documents.write(self._lake.store, NAME, {str(id): asdict(state) for id, state in self._states.items()})
 
     def violated(self, catalog: Catalog) -> dict[int, Condition]:
         """Returns the conditions of the objectives that are violated, by id."""
@@ -147,11 +144,7 @@ def verdict(item: Objective, lags: Sketch) -> Verdict:
 
 def states(lake: Lake) -> dict[int, State]:
     """Returns the states of all objectives that have been judged, by id."""
-    try:
-        data: Mapping[str, Any] = json.loads((lake.path / FOLDER / "objectives").read_bytes())
-    except FileNotFoundError:
-        return {}
-    return {int(id): State(**fields) for id, fields in data.items()}
+    return {int(id): State(**fields) for id, fields in (documents.read(lake.store, NAME) or {}).items()}
 
 
 def _condition(item: Objective, catalog: Catalog, state: State) -> Condition:

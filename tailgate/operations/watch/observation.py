@@ -143,7 +143,7 @@ def _engine(lake: Lake) -> Engine:
 
 
 def _gateways(lake: Lake, step: int) -> tuple[Gateway, ...] | None:
-    if not (lake.path / peers.FOLDER).exists():
+    if not lake.store.names(peers.FOLDER):
         return None
     return tuple(Gateway(peer.pid, ask_gateway(peer, {"do": "freshness", "after": step})) for peer in peers.announced(lake))
 

@@ -1,42 +1,32 @@
 """Silences: until when notifications of alerts are not sent.
 
-watch/silences    {alert: ms since the epoch}, written by gateways under watch/silences.lock
+watch/silences    {alert: ms since the epoch}, replaced by gateways if it is unchanged
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 import time
 from collections.abc import Mapping
 
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import files
+from tailgate.lake.store import documents
 from tailgate.operations.watch.notifications import FOLDER
+
+NAME = f"{FOLDER}/silences"
 
 
 def silence(lake: Lake, alert: str, until: int) -> None:
     """Silences an alert until a time, in ms since the epoch. A time in the past ends the silence. Several processes may call this."""
-    folder = lake.path / FOLDER
-    files.make_folder(folder)
-    lock = os.open(folder / "silences.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, files.PRIVATE)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        now = time.time_ns() // 1_000_000
-        content = {name: end for name, end in {**read(lake), alert: until}.items() if end > now}
-        files.replace(folder / "silences", json.dumps(content).encode())
-    finally:
-        os.close(lock)
+    now, replaced = time.time_ns() // 1_000_000, False
+    while not replaced:
+        before, version = documents.read_version(lake.store, NAME)
+        after = {name: end for name, end in {**(before or {}), alert: until}.items() if end > now}
+        replaced = documents.replace(lake.store, NAME, after, version)
 
 
 def read(lake: Lake) -> Mapping[str, int]:
     """Returns the end of the silence of each alert, also of silences that have ended."""
-    try:
-        content: Mapping[str, int] = json.loads((lake.path / FOLDER / "silences").read_bytes())
-    except FileNotFoundError:
-        return {}
-    return content
+    return documents.read(lake.store, NAME) or {}
 
 
 def silenced(lake: Lake) -> frozenset[str]:

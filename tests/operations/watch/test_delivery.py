@@ -17,7 +17,7 @@ from tailgate.lake.host import disk
 from tailgate.operations.watch import delivery, notifications, payloads
 from tailgate.operations.watch.alerts import Condition, Event, Notification
 from tailgate.operations.watch.delivery import Deliverer, Webhook
-from tailgate.operations.watch.notifications import KEPT_MS, Notifications, Writer
+from tailgate.operations.watch.notifications import KEPT_MS, NOTIFICATIONS, Notifications, Writer
 from testing.engine_process import until
 from tests.operations.watch.receiver import Receiver
 
@@ -113,7 +113,7 @@ def test_old_notifications_are_removed_but_not_those_of_active_alerts(lake: Lake
     other = Condition("view_failing", "totals", "page", "view totals is failing")
     for event in (Event("fired", other), FIRED, Event("resolved", STALLED, 1), FIRED, Event("resolved", STALLED, 1)):
         old = writer.append(event).to_json() | {"at": time.time_ns() // 1_000_000 - KEPT_MS - 1}
-        (writer.read.folder / str(writer.newest)).write_text(json.dumps(old))
+        lake.store.put(f"{NOTIFICATIONS}/{writer.newest}", json.dumps(old).encode())
     writer.remove_old()
     assert writer.read.numbers() == [1, 5]
     assert writer.append(FIRED).n == 6
