@@ -21,10 +21,11 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tailgate.engine import command as engine_limits
 from tailgate.gateway.console import command as console
 from tailgate.gateway.http import command as http
 from tailgate.gateway.ksqldb.server import command as ksqldb
@@ -34,15 +35,18 @@ if TYPE_CHECKING:
     from tailgate.embedded.supervisor import Supervisor
     from tailgate.lake.errors import TailgateError
     from tailgate.operations.endpoint import Address
+    from tailgate.operations.settings.process import ProcessSettings
 
 LISTEN = "127.0.0.1:6875"
+PROCESSES = ("engine", "gateway", "sinks", "watch")  # SIGHUP makes them read their settings again
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 after SIGTERM or Ctrl-C, 1 after a reported error, 2 for invalid arguments."""
     from tailgate.lake.errors import TailgateError
-    from tailgate.operations import configuration, logs
+    from tailgate.operations import logs
+    from tailgate.operations.settings import configuration
 
     try:
         options = configuration.parse(parser(), arguments, os.environ)
@@ -51,6 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.config is not None:
         os.environ[configuration.variable("config")] = str(options.config.resolve())  # for child processes
     logs.configure(getattr(options, "log", "text"), options.command)
+    if options.command in PROCESSES:
+        options.settings = process_settings(options, arguments, os.environ)
     try:
         return int(options.run(options))
     except KeyboardInterrupt:
@@ -64,6 +70,23 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"tailgate: {e}", file=sys.stderr)
             return 1
         raise
+
+
+def process_settings(options: argparse.Namespace, arguments: list[str] | None, environment: Mapping[str, str]) -> ProcessSettings:
+    """Returns the settings of this process, which SIGHUP reads again."""
+    from tailgate.operations import logs
+    from tailgate.operations.settings import configuration
+    from tailgate.operations.settings.process import ProcessSettings
+
+    settings = ProcessSettings(
+        options.command,
+        options.values,
+        lambda: configuration.parse(parser(), arguments, environment).values,
+        {command.name: command for command in configuration.commands(parser())},
+    )
+    settings.on_change("log", lambda form: logs.change(form, options.command))
+    settings.listen()
+    return settings
 
 
 def _report(error: TailgateError, code: int) -> int:
@@ -115,6 +138,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--ksqldb", metavar="HOST:PORT", help="answer ksqlDB's HTTP API there, with TLS over HTTPS (ksqlDB has port 8088)")
     up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
     _scratch(up)
+    engine_limits.add_options(up)
     _memory(up)
     _parallelism(up)
     watching.add_options(up)
@@ -133,6 +157,7 @@ def parser() -> argparse.ArgumentParser:
     _secrets(engine)
     _scratch(engine)
     _parallelism(engine)
+    engine_limits.add_options(engine)
     engine.add_argument("--kafka", metavar="ADDRESS", help="the Kafka of ksqlDB's statements, which do not name one")
     engine.add_argument("--schema-registry", metavar="URL", help="the schema registry of ksqlDB's statements")
     _metrics(engine)
@@ -306,9 +331,11 @@ def _listening(options: argparse.Namespace) -> tuple[str, ...]:
 
 def _up(options: argparse.Namespace) -> int:
     from tailgate.embedded.supervisor import Plan, Supervisor
+    from tailgate.operations.settings.configuration import for_children
     from tailgate.operations.watch import command as watching
 
     _check_listen(options)
+    passed = for_children(options)
     plan = Plan(
         options.data,
         options.listen,
@@ -316,20 +343,21 @@ def _up(options: argparse.Namespace) -> int:
         options.schema_registry,
         options.gateways,
         options.parallelism,
-        _listening(options),
+        _listening(passed),
         _path_options(options, "--secret-key-file", "--secrets-dir"),
         presto=options.presto,
         ksqldb=options.ksqldb,
         ksqldb_options=ksqldb.checked_arguments(options),
-        engine=_path_options(options, "--scratch"),
+        engine=(*_path_options(options, "--scratch"), *engine_limits.arguments(passed)),
         stand_by=options.stand_by,
         metrics=_metrics_address(options),
-        log=options.log,
-        watch=watching.arguments(options),
+        log=passed.log,
+        watch=watching.arguments(passed),
     )
     supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: _stop_early(supervisor))
+    signal.signal(signal.SIGHUP, lambda *_: supervisor.pass_on(signal.SIGHUP))
     with supervisor:
         print(supervisor.ready_line, flush=True)
         supervisor.wait()
@@ -345,9 +373,11 @@ def _stop_early(supervisor: Supervisor) -> None:
 
 def _demo(options: argparse.Namespace) -> int:
     from tailgate.examples.shop.demo import run
+    from tailgate.operations.settings.configuration import for_children
 
     _check_listen(options)
-    return run(options.data, options.listen, options.rate, options.seconds, options.check, options.parallelism, _listening(options))
+    listening = _listening(for_children(options))
+    return run(options.data, options.listen, options.rate, options.seconds, options.check, options.parallelism, listening)
 
 
 def _engine(options: argparse.Namespace) -> int:
@@ -355,15 +385,16 @@ def _engine(options: argparse.Namespace) -> int:
     from tailgate.lake.host.scratch import ROOT
 
     at = _metrics_address(options)
-    with launched(options.scratch or options.data / ROOT) as jvm:
+    with launched(options.scratch or options.data / ROOT, engine_limits.limits(options)) as jvm:
         from tailgate.engine.ddl.ksqldb import Endpoints
-        from tailgate.engine.runtime.main import Begin, Options, run
+        from tailgate.engine.runtime.main import Begin, HeldHistory, Options, run
         from tailgate.lake.catalog.secrets import Vault
 
         vault = Vault(options.secret_key_file, options.secrets_dir)
         endpoints = Endpoints(options.kafka or "", options.schema_registry or "")
         begin = Begin.of(options.take_over, options.hand_over, options.stand_by)
-        engine_options = Options(options.data, options.parallelism, begin, vault, endpoints, at)
+        held = HeldHistory(options.history, options.held_log)
+        engine_options = Options(options.data, options.parallelism, begin, vault, endpoints, at, options.settings, held)
         return run(engine_options, jvm)
 
 
@@ -382,9 +413,8 @@ def _gateway(options: argparse.Namespace) -> int:
         http_options = HttpOptions.at(options.http, options.http_origin, options.http_rate, logs=options.http_log)
     at = _metrics_address(options)
     at_console = console.address(options)
-    return run(
-        Options(options.data, host.strip("[]"), int(port), options.insecure, tls, http_options, memory, at, at_console, tuple(options.set))
-    )
+    address = options.data, host.strip("[]"), int(port)
+    return run(Options(*address, options.insecure, tls, http_options, memory, at, at_console, tuple(options.set), options.settings))
 
 
 def _presto(options: argparse.Namespace) -> int:
@@ -397,7 +427,8 @@ def _sinks(options: argparse.Namespace) -> int:
     from tailgate.lake.catalog.secrets import Vault
     from tailgate.sinks.main import run
 
-    return run(options.data, Vault(options.secret_key_file, options.secrets_dir), _metrics_address(options), stand_by=options.stand_by)
+    vault = Vault(options.secret_key_file, options.secrets_dir)
+    return run(options.data, vault, _metrics_address(options), stand_by=options.stand_by, settings=options.settings)
 
 
 def _config(options: argparse.Namespace) -> int:

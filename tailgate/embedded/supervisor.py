@@ -13,6 +13,8 @@ if that fails, the next start kills them (embedded.claim).
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import threading
 import time
@@ -37,6 +39,7 @@ STEADY_S = 60.0  # a child that has run for this long is restarted after the fir
 ENGINE_READY = timedelta(seconds=120)  # 6-10 s measured; a large state takes longer
 READY = timedelta(seconds=60)  # of the other children: 0.5 to 3 s measured
 EVERYWHERE = ("", "0.0.0.0", "::", "[::]")  # hosts to which no client can connect
+SIGNALED = ("engine", "stand-by", "sinks", "gateway", "watch")  # the children that handle SIGHUP
 WATCH_S = 0.5  # interval between checks of the children; long, so that an idle machine stays idle
 
 # The ports of the processes' metrics, after that of the supervisor.
@@ -68,12 +71,12 @@ class Plan:
     stand_by: bool = False  # whether a second engine and a second sinks process stand by
     metrics: Address | None = None  # of the supervisor; engine, sinks, each gateway, the watch, second engine and sinks have the next ports
     watch: tuple[str, ...] = ()  # more arguments for the watch
-    log: str = "text"  # the form of the logs of engine, sinks and gateways
+    log: str | None = None  # the form of the logs of engine, sinks and gateways, unless they have it from elsewhere
 
     def operations(self, number: int) -> tuple[str, ...]:
         """Returns the options for the log and the metrics of a child."""
         metrics = () if self.metrics is None else ("--metrics", str(self.metrics.plus(number)))
-        return (*metrics, "--log", self.log)
+        return metrics if self.log is None else (*metrics, "--log", self.log)
 
 
 @dataclass
@@ -153,6 +156,14 @@ class Supervisor:
     def stop(self) -> None:
         """Ends `wait`. May be called from a signal handler."""
         self._stop.set()
+
+    def pass_on(self, number: int) -> None:
+        """Sends a signal to the children that run a command of ours and are ready. It would end others, such as a JVM."""
+        for part in self._parts:
+            child = part.child
+            if part.name.startswith(SIGNALED) and child is not None and child.announced() and child.running():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child.pid, number)
 
     def wait(self) -> None:
         """Keeps the children running until `stop` is called."""

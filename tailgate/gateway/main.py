@@ -28,6 +28,7 @@ from tailgate.gateway.workers.searches import Searches
 from tailgate.lake.folder import Lake
 from tailgate.operations.definitions import GATEWAY
 from tailgate.operations.endpoint import Address, opened
+from tailgate.operations.settings.process import ProcessSettings
 from tailgate.sql.compute.regexp import search
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class Options:
     memory: Memory | None = None  # the memory limit; None for `memory.default()`
     metrics: Address | None = None  # where metrics and health checks are served
     console: tuple[str, int] | None = None  # where the console is served
-    settings: tuple[str, ...] = ()  # NAME=VALUE: the values of settings with which sessions begin
+    defaults: tuple[str, ...] = ()  # NAME=VALUE: the values of settings with which sessions begin
+    settings: ProcessSettings | None = None  # of this process, which SIGHUP reads again
 
 
 def run(options: Options) -> int:
@@ -70,7 +72,7 @@ def run(options: Options) -> int:
 
 
 async def _serve(options: Options) -> None:
-    defaults = checked_defaults(options.settings)
+    defaults = checked_defaults(options.defaults)
     tls = Tls(options.tls) if options.tls is not None else None
     lake = Lake(options.data)
     memory = options.memory or default()
@@ -83,7 +85,7 @@ async def _serve(options: Options) -> None:
     await asyncio.to_thread(pool.TEMPLATE.start)  # before the first long statement needs it
     await asyncio.to_thread(warm)
     search.external_search = Searches(memory.process)
-    gateway = Gateway(lake, serving, tls, insecure=options.insecure, defaults=defaults)
+    gateway = Gateway(lake, serving, tls, insecure=options.insecure, defaults=defaults, settings=options.settings)
     server = Server(gateway)
     web = _web_servers(options, gateway, server)
     pressure = asyncio.ensure_future(Pressure(serving).watch())
@@ -104,6 +106,8 @@ async def _serve(options: Options) -> None:
             endpoint.health.started(partial(metrics.unready, gateway))
         for host, port in addresses:
             print(f"ready postgresql=postgresql://{host}:{port}/tailgate", flush=True)
+        if options.settings is not None:
+            options.settings.publish(options.data)
         gc.collect()
         gc.freeze()  # long-lived objects: the garbage collector skips them, which shortens its pauses
         await stop.wait()
@@ -113,6 +117,8 @@ async def _serve(options: Options) -> None:
             await each.stop()
         await server.stop()
         await serving.stop()
+        if options.settings is not None:
+            options.settings.withdraw()
 
 
 def _web_servers(options: Options, gateway: Gateway, server: Server) -> list[HttpServer | ConsoleServer]:

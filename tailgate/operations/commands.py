@@ -9,8 +9,9 @@ import sys
 
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers.verification import findings
-from tailgate.operations import configuration, doctor, status
+from tailgate.operations import doctor, status
 from tailgate.operations.log_entries import entry, newest
+from tailgate.operations.settings import configuration
 
 
 def config(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:

@@ -35,10 +35,27 @@ ROOT = Path(__file__).parents[2]
 
 def configure(form: Form, process: str) -> None:
     """Writes the log of this process to standard error, unless logging is configured already, as in tests."""
-    handler = Counted(sys.stderr) if form == "json" else logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter(process) if form == "json" else logging.Formatter(TEXT))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.basicConfig(level=logging.WARNING, handlers=[_handler(form, process)])
     logging.getLogger("tailgate").setLevel(logging.INFO)
+
+
+def change(form: Form, process: str) -> None:
+    """Changes the form of the log, if `configure` has configured it."""
+    root = logging.getLogger()
+    for handler in [handler for handler in root.handlers if isinstance(handler.formatter, JsonFormatter | TextFormatter)]:
+        root.addHandler(_handler(form, process))
+        root.removeHandler(handler)
+        handler.close()
+
+
+def _handler(form: Form, process: str) -> logging.Handler:
+    handler = Counted(sys.stderr) if form == "json" else logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter(process) if form == "json" else TextFormatter(TEXT))
+    return handler
+
+
+class TextFormatter(logging.Formatter):
+    """Writes an event as text."""
 
 
 class JsonFormatter(logging.Formatter):

@@ -29,6 +29,7 @@ from tailgate.lake.readers.sinks_process import SinksProcess
 from tailgate.lake.store.stand_by import Lease, StandBy
 from tailgate.operations.definitions import SINKS
 from tailgate.operations.endpoint import Address, opened
+from tailgate.operations.settings.process import ProcessSettings
 from tailgate.sinks import metrics, status
 from tailgate.sinks.failures import Replaced
 from tailgate.sinks.follower import Follower
@@ -218,10 +219,17 @@ def _ready(catalog: Catalog) -> dict[int, Sink]:
     return {i.id: i for i in items.values() if isinstance(i, Sink) and i.ready and items[i.depends[0]].ready}
 
 
-def run(lake_path: str | Path, vault: Vault | None = None, metrics_address: Address | None = None, *, stand_by: bool = False) -> int:
+def run(
+    lake_path: str | Path,
+    vault: Vault | None = None,
+    metrics_address: Address | None = None,
+    *,
+    stand_by: bool = False,
+    settings: ProcessSettings | None = None,
+) -> int:
     """Runs the sinks of a lake until SIGTERM or SIGINT, and returns the exit code.
 
-    `stand_by`: waits first, until the process that runs them ends or hangs.
+    `stand_by`: waits first, until the process that runs them ends or hangs. `settings`: of this process, published for gateways.
     """
     if vault is not None:
         vault.check()
@@ -254,9 +262,13 @@ def run(lake_path: str | Path, vault: Vault | None = None, metrics_address: Addr
         if endpoint is not None:
             metrics.connect(endpoint.metrics, sinks[0])
             endpoint.health.started(partial(metrics.unready, sinks[0]))
+        if settings is not None:
+            settings.publish(lake.path)
         sinks[0].follow(lambda: print(f"ready sinks={lake_path}", flush=True))
         lease.end()
         process.end()
+        if settings is not None:
+            settings.withdraw()
     except TailgateError as error:
         print(f"tailgate sinks: {error.sqlstate}: {error.message}", file=sys.stderr, flush=True)
         return 1

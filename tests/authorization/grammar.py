@@ -202,6 +202,7 @@ class Grammar(Expressions):
             (3, lambda: f"CREATE OBJECTIVE {self.of('', 'IF NOT EXISTS ')}{objective} ON {self.name()} (FRESHNESS p95 '5 s')"),
             (2, lambda: f"CREATE ALERT {alert} AS {self.within(self.query)}"),
             (1, lambda: f"CREATE ALERT {alert} ON {objective} {url}"),
+            (1, lambda: f"ALTER SYSTEM {self.of('RESET ALL', 'SET work_mem = 1', 'RESET watch.webhook')}"),
             (1, lambda: f"SILENCE {alert} UNTIL {self.of('now()', chr(39) + '2100-01-01' + chr(39))}"),
             (1, lambda: f"DROP {self.of('OBJECTIVE', 'ALERT')} IF EXISTS {self.of(objective, alert, self.name())}"),
             (1, lambda: self.of("SHOW OBJECTIVES", "SHOW ALERTS", "SELECT * FROM tailgate.alerts", "SELECT * FROM tailgate.objectives")),

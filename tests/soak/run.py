@@ -124,7 +124,7 @@ class Run(Report):
             self._at(BACK_AT, 0.0, "the clock goes a day back", lambda: clock.move(0.0))
         (self.small / "tmp").mkdir()
         os.environ["TMPDIR"] = str(self.small / "tmp")
-        os.environ["TAILGATE_RETAIN_HISTORY_MS"] = str(round(max(HISTORY_MIN_S, HISTORY * self.options.seconds) * 1000))
+        os.environ["TAILGATE_HISTORY"] = f"{round(max(HISTORY_MIN_S, HISTORY * self.options.seconds))}s"
 
     def _possible(self, what: str, missing: str | None) -> bool:
         if missing is not None:

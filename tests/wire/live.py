@@ -14,6 +14,7 @@ from tailgate.gateway.security.tls import Files, Tls
 from tailgate.gateway.server.server import Server
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.gateway import Gateway
+from tailgate.operations.settings.process import ProcessSettings
 from tests.gateway.serving.model_lake import ModelLake, Row
 
 ROWS: list[Row] = [(0, "name 0", 0.0), (1, "name 1", 1.5), (2, "", 3.0), (3, None, 4.5)]
@@ -22,8 +23,8 @@ ROWS: list[Row] = [(0, "name 0", 0.0), (1, "name 1", 1.5), (2, "", 3.0), (3, Non
 class Live:
     """A gateway with a materialized view `v` (id, name, amount; key id) that first holds ROWS."""
 
-    def __init__(self, path: Path, tls: Files | None = None) -> None:
-        self.tls = tls
+    def __init__(self, path: Path, tls: Files | None = None, settings: ProcessSettings | None = None) -> None:
+        self.tls, self.settings = tls, settings
         self.model = ModelLake(path)
         self.v = self.model.create("v")
         self.model.tick({self.v.id: [(row, 1) for row in ROWS]})
@@ -46,7 +47,7 @@ class Live:
     async def _serve(self) -> None:
         self.serving = Serving(self.model.lake)
         await self.serving.start()
-        self.gateway = Gateway(self.model.lake, self.serving, Tls(self.tls) if self.tls else None)
+        self.gateway = Gateway(self.model.lake, self.serving, Tls(self.tls) if self.tls else None, settings=self.settings)
         self.server = Server(self.gateway)
         ((_, self.port),) = await self.server.listen("127.0.0.1", 0)
         self._stop = asyncio.Event()

@@ -9,6 +9,7 @@ import logging
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -39,10 +40,12 @@ from tailgate.engine.runtime.ticks.writes import Writes
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
+from tailgate.lake.readers import holds, reading
 from tailgate.lake.store.stand_by import Lease, StandBy
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.operations.definitions import ENGINE
 from tailgate.operations.endpoint import Address, opened
+from tailgate.operations.settings.process import ProcessSettings
 
 log = logging.getLogger("tailgate.engine")
 
@@ -65,6 +68,18 @@ class Begin(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class HeldHistory:
+    """The limits of the log: how long past states are readable, and how much of it a sink or subscription may hold."""
+
+    history_s: int
+    log_mb: int
+
+    def apply(self, lake: Lake) -> None:
+        reading.retain_history(self.history_s * 1000)
+        holds.limit_bytes(lake, self.log_mb << 20)
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """The options of `tailgate engine`."""
 
@@ -74,6 +89,8 @@ class Options:
     vault: Vault = field(default_factory=Vault)
     endpoints: Endpoints = field(default_factory=Endpoints)
     metrics: Address | None = None  # where metrics and health checks are served
+    settings: ProcessSettings | None = None  # of this process, published for gateways
+    held: HeldHistory = field(default_factory=lambda: HeldHistory(3600, 20 << 10))
 
 
 def run(options: Options, jvm: Jvm) -> int:
@@ -123,6 +140,7 @@ def run(options: Options, jvm: Jvm) -> int:
     if endpoint is not None:
         metrics.connect(endpoint.metrics, installation, follow, spark.jvm_pid(session))
         endpoint.health.started(partial(metrics.unready, engine))
+    withdraw = _settings(options, lake)
     print(f"ready control=http://{control.address}", flush=True)
     try:
         engine.run()
@@ -131,7 +149,20 @@ def run(options: Options, jvm: Jvm) -> int:
         lease.end()
         control.stop()
         writer.close()
+        withdraw()
     return 0
+
+
+def _settings(options: Options, lake: Lake) -> Callable[[], None]:
+    """Applies the limits of the log, also when they change. Returns the function that ends this."""
+    options.held.apply(lake)
+    settings = options.settings
+    if settings is None:
+        return lambda: None
+    settings.on_change("history", lambda history_s: reading.retain_history(history_s * 1000))
+    settings.on_change("held-log", lambda log_mb: holds.limit_bytes(lake, log_mb << 20))
+    settings.publish(options.data)
+    return settings.withdraw
 
 
 def _begun(options: Options, lake: Lake, jvm: Jvm) -> tuple[SparkSession, Writer, StandBy | None]:

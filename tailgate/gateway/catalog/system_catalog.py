@@ -102,10 +102,13 @@ class SystemCatalog:
         """
         plan = query.plan
         activity = session.sessions() if ACTIVITY in plan.relations else None
+        settings = session.settings_rows() if "pg_settings" in plan.relations else None
         listings = {relation: _listing(relation, session, catalog, status or {}) for relation in plan.listed}
         with self._connection_for(session, catalog, job) as connection:
             if activity is not None:
                 database.fill(connection, f"pg.{ACTIVITY}", activity)
+            if settings is not None:
+                database.fill(connection, database.SETTINGS, settings)
             for relation, listing in listings.items():
                 database.fill(connection, relation, listing)
             result = self._execute(connection, plan.sql, plan.used, values)

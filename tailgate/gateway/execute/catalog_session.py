@@ -15,6 +15,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Item
 from tailgate.lake.catalog.roles import Role
+from tailgate.lake.errors import InsufficientPrivilege
 from tailgate.operations.watch import history
 
 EXPORT_TIMEOUT_S = 10.0  # limits the wait for a snapshot: an event loop that is shutting down never takes one
@@ -49,6 +50,17 @@ class CatalogSession:
         """Returns the rows of pg_stat_activity, including those of other gateways."""
         gateway = self._session.gateway
         return [*gateway.sessions.rows(self._requester, self.process), *gateway.peers.sessions(self._requester)]
+
+    def settings_rows(self) -> list[dict[str, Any]]:
+        """Returns Tailgate's own settings of sessions, and for superusers those of processes."""
+        rows = self.settings.own_rows()
+        return [*rows, *self._session.gateway.processes.rows()] if self.role.superuser else rows
+
+    def reload_settings(self) -> bool:
+        """Makes all processes of this machine read their settings again: pg_reload_conf()."""
+        if not self.role.superuser:
+            raise InsufficientPrivilege("permission denied for function pg_reload_conf")
+        return self._session.gateway.processes.reload()
 
     def internal_errors(self) -> list[dict[str, Any]]:
         """Returns the internal errors of all gateways of the lake on this machine."""

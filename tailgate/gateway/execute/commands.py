@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from tailgate.gateway.session.session import Session
@@ -70,6 +71,24 @@ def _import(session: Session, name: str) -> None:
 def reset(session: Session, bound: Bound, statement: s.Reset, values: Sequence[object]) -> str:
     session.settings.reset(statement.name)
     return "RESET"
+
+
+async def alter_system(session: Session, bound: Bound, statement: s.AlterSystem, values: Sequence[object]) -> str:
+    """Executes ALTER SYSTEM. Processes apply the change after pg_reload_conf() or SIGHUP."""
+    session.access.check_superuser("execute ALTER SYSTEM")
+    if session.transaction.in_block:
+        raise e.ActiveSqlTransaction("ALTER SYSTEM cannot run inside a transaction block")
+    processes, name = session.gateway.processes, statement.name
+    if name is None:
+        await asyncio.to_thread(processes.reset_all)
+        return "ALTER SYSTEM"
+    value = None
+    if statement.values:
+        setting = None if processes.owns(name) else find(name)
+        names = setting is not None and setting.kind == "path"
+        value = list_of(statement.values) if names else ", ".join(statement.values)
+    await asyncio.to_thread(processes.alter, name, value)
+    return "ALTER SYSTEM"
 
 
 def discard(session: Session, bound: Bound, statement: s.Discard, values: Sequence[object]) -> str:

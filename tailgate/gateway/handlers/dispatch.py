@@ -191,6 +191,7 @@ EXECUTORS: dict[type, Executor] = {
     s.FetchSubscription: Executor(subscriptions.fetch, subscriptions.bind_fetch),
     s.Acknowledge: Executor(subscriptions.acknowledge, subscriptions.bind_acknowledge),
     s.Silence: Executor(silences.run),
+    s.AlterSystem: Executor(commands.alter_system),
     s.Show: Executor(show.run, show.bind),
     s.Explain: Executor(explain.run, explain.bind),
     s.Print: Executor(show.run_print, show.bind_print),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tailgate.lake.errors import InvalidParameterValue
+from tailgate.operations.settings.quantities import Rate
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -13,7 +14,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
     )
-    command.add_argument("--http-rate", type=float, metavar="N", help="requests per second of one role (5000)")
+    command.add_argument("--http-rate", type=Rate(), metavar="N", help="requests per second of one role (5000)")
     command.add_argument("--http-log", action="store_true", help="log each request")
 
 
@@ -21,15 +22,14 @@ def check(options: argparse.Namespace) -> None:
     """Raises 22023 for invalid values."""
     if options.http is not None and not options.http.rpartition(":")[2].isdigit():
         raise InvalidParameterValue(f"--http {options.http} is not HOST:PORT")
-    if options.http_rate is not None and options.http_rate <= 0:
-        raise InvalidParameterValue("--http-rate must be greater than 0")
 
 
 def arguments(options: argparse.Namespace) -> tuple[str, ...]:
     """Returns the options as arguments for a child gateway."""
     words: tuple[str, ...] = ()
     if options.http is not None:
-        words += ("--http", options.http, *(word for origin in options.http_origin for word in ("--http-origin", origin)))
+        words += ("--http", options.http)
+    words += tuple(word for origin in options.http_origin for word in ("--http-origin", origin))
     if options.http_rate is not None:
         words += ("--http-rate", str(options.http_rate))
-    return (*words, *("--http-log",) * options.http_log)
+    return (*words, *("--http-log",) * bool(options.http_log))

@@ -37,7 +37,7 @@ class RequestStatistics:
     """Counts the requests of a gateway, and logs them if `logs`."""
 
     def __init__(self, gateway: Gateway, *, logs: bool = False) -> None:
-        self._gateway, self._logs = gateway, logs
+        self._gateway, self.logs = gateway, logs
 
     def ended(self, handled: Handled, response: Response) -> None:
         """Counts a request whose response is known. That of a stream begins now."""
@@ -48,7 +48,7 @@ class RequestStatistics:
         statistics.requests.add(name, str(response.status))
         if role is not None and endpoint is not None:
             statistics.ended(Call(role.id, "endpoint", f"ENDPOINT {name}".encode(), seconds, handled.sqlstate, handled.rows))
-        if self._logs:
+        if self.logs:
             user, path = "-" if role is None else role.name, "-" if endpoint is None else endpoint.path
             size = "stream" if response.stream is not None else f"{len(response.body)} bytes"
             client = handled.peer.host or "-"

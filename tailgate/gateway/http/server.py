@@ -49,6 +49,8 @@ class HttpServer:
         self._gateway, self._options = gateway, options
         self._sockets: list[socket.socket] = []
         self._service = HttpService(gateway, options.origins, options.rate, logs=options.logs)
+        if gateway.settings is not None:
+            self._service.follow(gateway.settings)
         self._connections: set[HttpConnection] = set()
         self._servers: list[asyncio.Server] = []
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from tailgate.gateway.http import openapi
 from tailgate.gateway.http.bound_endpoints import BoundEndpoint, BoundEndpoints, Call
-from tailgate.gateway.http.callers import Rates, Tokens, role_of
+from tailgate.gateway.http.callers import REQUESTS_PER_S, Rates, Tokens, role_of
 from tailgate.gateway.http.events import EVENTS, end, object_events, wants_events
 from tailgate.gateway.http.messages import HttpError, Request, Response, error_response, status_of
 from tailgate.gateway.http.reading import EndpointReader, Page, Range
@@ -43,6 +43,7 @@ from tailgate.lake.errors import (
     UndefinedObject,
     of,
 )
+from tailgate.operations.settings.process import ProcessSettings
 from tailgate.sql.authorization import Authorized, authorize
 
 REQUEST_S_MAX = 30.0  # evaluation of one request
@@ -66,6 +67,12 @@ class HttpService:
         self._tokens = Tokens()
         self._rates = Rates() if rate is None else Rates(rate)
         self._routes: tuple[Catalog | None, Routes] = (None, Routes(()))
+
+    def follow(self, settings: ProcessSettings) -> None:
+        """Takes new values of the settings that can change while the service runs."""
+        settings.on_change("http-origin", lambda origins: setattr(self, "_origins", frozenset(origins)))
+        settings.on_change("http-rate", lambda rate: setattr(self._rates, "limit", rate or REQUESTS_PER_S))
+        settings.on_change("http-log", lambda logs: setattr(self._statistics, "logs", logs))
 
     async def answer(self, request: Request, peer: Peer) -> Response:
         """Returns the response to a request; every error becomes one."""

@@ -21,13 +21,15 @@ from tailgate.gateway.session.registry import Sessions
 from tailgate.gateway.session.statements.parsing import StatementCache
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.session.statements.statistics import StatementStatistics
-from tailgate.gateway.settings.settings import NO_DEFAULTS
+from tailgate.gateway.settings.processes import Processes
+from tailgate.gateway.settings.settings import NO_DEFAULTS, checked_defaults
 from tailgate.gateway.writes.insert_groups import InsertGroups
 from tailgate.gateway.writes.sequence_ranges import Ranges
 from tailgate.lake import peers
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.folder import Lake
 from tailgate.lake.host.internal_errors import InternalErrors
+from tailgate.operations.settings.process import ProcessSettings
 from tailgate.operations.watch.notifications import Notifications
 from tailgate.sql.lexer.literal_masking import mask_literals
 
@@ -39,12 +41,23 @@ class Gateway:
     """The state that all sessions of a process share.
 
     `insecure`: clients on other machines are trusted like local ones. `defaults`: the values of settings with which sessions begin.
+    `settings`: of this process, None in tests.
     """
 
     def __init__(
-        self, lake: Lake, serving: Serving, tls: Tls | None = None, *, insecure: bool = False, defaults: Mapping[str, str] = NO_DEFAULTS
+        self,
+        lake: Lake,
+        serving: Serving,
+        tls: Tls | None = None,
+        *,
+        insecure: bool = False,
+        defaults: Mapping[str, str] = NO_DEFAULTS,
+        settings: ProcessSettings | None = None,
     ) -> None:
-        self.defaults = defaults
+        self.defaults, self.settings = defaults, settings
+        self.processes = Processes(lake.path, settings)
+        if settings is not None:
+            settings.on_change("set", lambda words: setattr(self, "defaults", checked_defaults(words)))
         self.lake, self.serving, self.tls, self.insecure = lake, serving, tls, insecure
         self.memory, self.budget = serving.memory, serving.budget
         self.control = Control(lake)

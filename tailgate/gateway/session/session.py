@@ -58,6 +58,7 @@ class Session:
         self.machine = Machine()
         self.client = Client()
         self.settings = Settings(gateway.defaults)
+        self.settings.processes = gateway.processes
         self.memory = SessionMemory(gateway.memory.session, gateway.budget)
         self.temporary = TemporaryTables(self.memory)
         self.transaction = Transaction(self.temporary)

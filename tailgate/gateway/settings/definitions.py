@@ -5,11 +5,13 @@ Source: PostgreSQL 15, chapter 20, "Server Configuration".
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tailgate.lake.errors import (
     UndefinedObject,
 )
+from tailgate.operations.settings.configuration import nearest
 from tailgate.sql.ksqldb.dialect import DIALECTS
 
 # An existing minor version of PostgreSQL 15: drivers choose their statements by it, and some fail to parse a suffix.
@@ -34,6 +36,11 @@ class Setting:
     fixed: bool = False
     superuser: bool = False
     about: str = ""
+
+    @property
+    def own(self) -> bool:
+        """Returns whether PostgreSQL lacks the setting."""
+        return self.name.startswith(("tailgate.", "real_time_", "auto."))
 
 
 _DAY_MS = str(2**31 - 1)
@@ -145,5 +152,14 @@ def find(name: str) -> Setting | None:
     word = ALIASES.get(word, word)
     setting = TABLE.get(word)
     if setting is None and "." not in word:
-        raise UndefinedObject(f'unrecognized configuration parameter "{name}"')
+        raise UndefinedObject(f'unrecognized configuration parameter "{name}"', hint=near(word, TABLE))
     return setting
+
+
+def near(name: str, names: Iterable[str]) -> str | None:
+    """Returns a hint with the name that is most similar to an unknown one, or None if none is similar.
+
+    >>> near("statement_timout", TABLE)
+    'Perhaps you meant "statement_timeout".'
+    """
+    return nearest(name, [TABLE[each].name if each in TABLE else each for each in names])

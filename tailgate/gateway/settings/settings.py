@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
 from tailgate.gateway.resources.budgets import Charge
 from tailgate.gateway.settings.checks import CHECKS, UNITS_MS, short
-from tailgate.gateway.settings.definitions import TABLE, Setting, find
+from tailgate.gateway.settings.definitions import TABLE, Setting, find, near
+from tailgate.gateway.settings.processes import Processes, own_row
 from tailgate.lake.errors import (
     CantChangeRuntimeParam,
     InsufficientPrivilege,
@@ -23,6 +24,7 @@ from tailgate.lake.errors import (
     ProgramLimitExceeded,
     UndefinedObject,
 )
+from tailgate.operations.settings.process import Setting as ProcessSetting
 from tailgate.sql.ksqldb.dialect import HTTP, Dialect
 from tailgate.values.codec.style import Style
 
@@ -77,6 +79,7 @@ class Settings:
         self.charged: Charge | None = None
         self._marked: Mark | None = None
         self.style = Style()
+        self.processes: Processes | None = None  # for the settings of processes, which sessions cannot change
         self.superuser: Callable[[], bool] = lambda: True  # whether the current role is a superuser
         self.logs = False  # log_statement or log_min_duration_statement is on
         self.log_duration_ms = -1
@@ -99,11 +102,22 @@ class Settings:
 
     def get(self, name: str) -> tuple[str, str]:
         """Returns the name in PostgreSQL's spelling and the value. Raises 42704 if there is no such setting."""
+        if (process := self._process(name)) is not None:
+            return process.name, process.shown
         setting = find(name)
         key = setting.name.lower() if setting else name.lower()
         if key not in self._values:
-            raise UndefinedObject(f'unrecognized configuration parameter "{name}"')
+            raise UndefinedObject(f'unrecognized configuration parameter "{name}"', hint=near(name, TABLE))
         return (setting.name if setting else key), self._values[key]
+
+    def _process(self, name: str) -> ProcessSetting | None:
+        """Returns the setting of a process, or None for a name of another form. Raises 42704 if there is none, 42501 for ordinary roles."""
+        if self.processes is None or not self.processes.owns(name.lower()):
+            return None
+        setting = self.processes.find(name.lower())
+        if not self.superuser():
+            raise InsufficientPrivilege(f'must be superuser or have privileges of pg_read_all_settings to examine "{setting.name}"')
+        return setting
 
     def __getitem__(self, key: str) -> str:
         return self._values[key]
@@ -115,6 +129,9 @@ class Settings:
     def set(self, name: str, value: str, *, local: bool = False) -> str:
         """Sets a value and returns it in the format of SHOW. `local`: until the end of the block."""
         self._marked = None
+        if (process := self._process(name)) is not None:
+            how = "now" if process.changeable else "without restarting the server"
+            raise CantChangeRuntimeParam(f'parameter "{process.name}" cannot be changed {how}')
         setting = find(name)
         key = setting.name.lower() if setting else name.lower()
         if setting is not None:
@@ -198,9 +215,16 @@ class Settings:
             self._put(f"transaction_{mode}", self._values[f"default_transaction_{mode}"])
 
     def all(self) -> Iterator[tuple[str, str, str]]:
-        """Yields (name, value, description) of each setting, for SHOW ALL."""
+        """Yields (name, value, description) of each setting, for SHOW ALL. Only superusers see those of processes."""
         for key, row in sorted(TABLE.items()):
             yield row.name, self._values[key], row.about
+        if self.processes is not None and self.superuser():
+            for setting in self.processes.all():
+                yield setting.name, setting.shown, setting.about
+
+    def own_rows(self) -> list[dict[str, Any]]:
+        """Returns the settings of sessions that PostgreSQL lacks, as rows of pg_settings."""
+        return [own_row(row, self._values[key]) for key, row in sorted(TABLE.items()) if row.own]
 
     def unreported(self) -> list[tuple[str, str]]:
         """Returns the settings that clients are informed about (ParameterStatus) and that have changed since the last call."""

@@ -1,6 +1,7 @@
 """Holds: what sinks and subscriptions still have to read. The owner of a reader writes readers/<id>.
 
 readers/<id>            {"n": …, "since": …}: the entries after n are needed, and rows at times from `since` on, if present
+holds.json              {"bytes_max": …}: how many bytes of the log a reader may hold, written by the engine
 readers/<id>.stopped    {"n": …, "reason": …}: written by the engine when a reader held more than allowed. A reader at entry n
                         or before may not continue. A later one had moved on before the engine noticed, and continues.
 """
@@ -16,8 +17,9 @@ from tailgate.lake.log.entry import LOG
 from tailgate.lake.store import documents
 
 AGE_MAX_MS = 7 * 24 * 3_600_000  # age of the oldest entry that a reader may hold
-BYTES_MAX = 20 << 30
+BYTES_MAX = 20 << 30  # of the log, unless `limit_bytes` sets another limit
 FOLDER = "readers"
+_LIMIT = "holds.json"
 _STOPPED = ".stopped"
 
 
@@ -46,6 +48,17 @@ def release(lake: Lake, reader: str) -> None:
 def start(lake: Lake, reader: str) -> None:
     """Allows a stopped reader to continue, after its owner has handled the gap."""
     lake.store.remove(name(reader + _STOPPED))
+
+
+def limit_bytes(lake: Lake, size: int) -> None:
+    """Sets how many bytes of the log a reader may hold. Only the engine calls this."""
+    documents.write(lake.store, _LIMIT, {"bytes_max": size})
+
+
+def bytes_max(lake: Lake) -> int:
+    """Returns how many bytes of the log a reader may hold."""
+    document = documents.read(lake.store, _LIMIT)
+    return BYTES_MAX if document is None else int(document["bytes_max"])
 
 
 def holds(lake: Lake) -> list[Hold]:
@@ -90,7 +103,7 @@ def held(lake: Lake, at: Hold, age_max_ms: int) -> float:
     if newest is None or next_ > newest.n:
         return 0.0
     age = newest.age - lake.log.header(next_).age
-    return max(age / min(age_max_ms, AGE_MAX_MS), size_after(lake, at.n) / BYTES_MAX)
+    return max(age / min(age_max_ms, AGE_MAX_MS), size_after(lake, at.n) / bytes_max(lake))
 
 
 def size_after(lake: Lake, n: int) -> int:

@@ -9,7 +9,6 @@ checkpoint. It raises `Gone` if the time can no longer be read.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
@@ -28,9 +27,15 @@ from tailgate.lake.tables.stored_relations import COUNT, Stored, begun, relation
 from tailgate.lake.tables.weights import formed, negated, positive, total
 from tailgate.lake.types import WEIGHT
 
-RETAIN_HISTORY_MS = int(os.environ.get("TAILGATE_RETAIN_HISTORY_MS", 3_600_000))  # age of `since` if no relation asks for more
+RETAIN_HISTORY_MS = 3_600_000  # age of `since` if no relation asks for more; see `retain_history`
 
 ATTEMPTS = 3
+
+
+def retain_history(ms: int) -> None:
+    """Sets how long past states stay readable in this process, the engine."""
+    global RETAIN_HISTORY_MS
+    RETAIN_HISTORY_MS = ms
 
 
 def since_wanted(lake: Lake) -> int:

@@ -144,7 +144,7 @@ def stop_readers(lake: Lake) -> None:
         age = newest.age - lake.log.header(next_).age
         if age > min(retentions.get(hold.reader, holds.AGE_MAX_MS), holds.AGE_MAX_MS):
             holds.stop(lake, hold.reader, hold.n, f"it has read nothing for {timedelta(seconds=age // 1000)}")
-        elif (held := holds.size_after(lake, hold.n)) > holds.BYTES_MAX:
+        elif (held := holds.size_after(lake, hold.n)) > holds.bytes_max(lake):
             holds.stop(lake, hold.reader, hold.n, f"it holds back {held >> 30} GiB of the log")
 
 

@@ -26,8 +26,9 @@ from typing import Any
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import InvalidParameterValue
 from tailgate.lake.folder import Lake
-from tailgate.operations import configuration, log_entries, status
+from tailgate.operations import log_entries, status
 from tailgate.operations.labels import label
+from tailgate.operations.settings import configuration
 
 ENTRIES = 200  # of the log
 LOG_BYTES = 1 << 20  # of the end of each file in `logs`

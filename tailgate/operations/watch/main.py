@@ -8,8 +8,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tailgate.lake.catalog import Alert
 from tailgate.lake.catalog.secrets import Vault
@@ -18,6 +20,7 @@ from tailgate.lake.folder import Lake
 from tailgate.operations.definitions import WATCH
 from tailgate.operations.endpoint import Address, Endpoint, opened
 from tailgate.operations.metrics import labeled
+from tailgate.operations.settings.process import ProcessSettings
 from tailgate.operations.watch import checks, missed, objectives, payloads, silences
 from tailgate.operations.watch.alert_items import AlertItems, targets
 from tailgate.operations.watch.alerts import Checked, Event, Notification, alerts
@@ -47,16 +50,17 @@ class Options:
     metrics: Address | None = None
     vault: Vault = field(default_factory=Vault)
     programs: bool = False  # NOTIFY COMMAND may execute programs of the vault's folder
+    settings: ProcessSettings | None = None  # of this process, which SIGHUP reads again
 
 
 class Watcher:
-    """Observes a lake until `stop()`. `targets`: of the alerts without their own. `vault`: for the secrets of webhooks.
+    """Observes a lake until `stop()`. `targets`: of the alerts without their own; may be replaced. `vault`: for the secrets of webhooks.
 
     `programs`: the folder of the programs of NOTIFY COMMAND, None if they are not allowed.
     """
 
     def __init__(self, lake: Lake, targets: Sequence[Target], vault: Vault | None = None, programs: Path | None = None) -> None:
-        self._lake, self._targets, self._vault, self._programs = lake, targets, vault or Vault(), programs
+        self._lake, self.targets, self._vault, self._programs = lake, targets, vault or Vault(), programs
         self._stopping = threading.Event()
         self._observer, self._memory = Observer(lake), checks.Memory()
         self._writer = Writer(lake)
@@ -118,7 +122,7 @@ class Watcher:
             self._append(self._states.events(list(self._checked(at)), at.at_s, silenced), at.at_s, silenced)
             receiving = {active.condition.webhooks_of for active in self._states.active.values()} - {0}
             self._deliverers.update(
-                [*self._targets, *targets(at.catalog, self._lake.id, self._vault, self._programs)], self.newest, receiving
+                [*self.targets, *targets(at.catalog, self._lake.id, self._vault, self._programs)], self.newest, receiving
             )
             self._record(at)
             if now_s - self._seen_at >= missed.SEEN_S:
@@ -194,9 +198,6 @@ def _secret(path: Path) -> str:
 
 def run(options: Options) -> int:
     """Runs `tailgate watch` until SIGTERM or SIGINT, and returns the exit code."""
-    for url in options.webhooks:
-        if not url.startswith(("http://", "https://")):
-            raise InvalidParameterValue(f"--webhook {url} is not a URL of http or https")
     options.vault.check()
     secret = None if options.secret_file is None else _secret(options.secret_file)
     endpoint = opened(options.metrics, WATCH)
@@ -217,7 +218,24 @@ def run(options: Options) -> int:
     watchers.append(Watcher(lake, _targets(options, secret, lake), options.vault, options.vault.folder if options.programs else None))
     if endpoint is not None:
         _connect(endpoint, watchers[0])
+    if options.settings is not None:
+        _follow(options.settings, options, watchers[0], secret, lake)
     print(f"ready watch={options.data}", flush=True)
     if not stopping.is_set():
         watchers[0].run()
+    if options.settings is not None:
+        options.settings.withdraw()
     return 0
+
+
+def _follow(settings: ProcessSettings, options: Options, watcher: Watcher, secret: str | None, lake: Lake) -> None:
+    """Replaces the targets of the watcher when the settings change."""
+    at: dict[str, Any] = {"webhook": options.webhooks, "webhook-format": options.form}
+
+    def change(name: str, value: Any) -> None:
+        at[name] = value
+        watcher.targets = _targets(replace(options, webhooks=tuple(at["webhook"]), form=at["webhook-format"]), secret, lake)
+
+    for name in at:
+        settings.on_change(name, partial(change, name))
+    settings.publish(options.data)

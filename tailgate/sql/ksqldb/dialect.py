@@ -88,8 +88,10 @@ def _known(cursor: Cursor) -> bool:
         return cursor.peek().value in (*LISTED, "all", "source", "sink", "connector")
     if cursor.at_word("set"):
         return cursor.peek().kind == "string"
+    if cursor.at_word("alter", "system"):
+        return cursor.peek(2).kind == "string"
     if cursor.at_word("drop") or cursor.at_word("alter"):
-        return cursor.peek().value in ("stream", "table", "type", "connector", "system")
+        return cursor.peek().value in ("stream", "table", "type", "connector")
     if cursor.at_word("create"):
         return _creates(cursor, ("stream", "table", "type"))
     if cursor.at_word("explain"):
@@ -108,8 +110,10 @@ def _marked(cursor: Cursor, row: Sequence[Token]) -> bool:
         case "drop" | "alter":
             if second.kind == "word" and second.value == "type":
                 return _drops_type(cursor)
+            if cursor.at_word("alter", "system"):
+                return cursor.peek(2).kind == "string"
             deletes = any(a.value == "delete" and b.value == "topic" for a, b in pairwise(row))
-            return second.kind == "word" and (second.value in ("stream", "connector", "system") or (deletes and second.value == "table"))
+            return second.kind == "word" and (second.value in ("stream", "connector") or (deletes and second.value == "table"))
         case "show":
             return second.value in SHOWN or cursor.at_word("show", "all", "topics") or cursor.peek(2).value == "connectors"
         case "set":

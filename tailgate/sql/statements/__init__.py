@@ -91,6 +91,7 @@ from tailgate.sql.statements.queries import (
 )
 from tailgate.sql.statements.session_statements import (
     AlterRole,
+    AlterSystem,
     Begin,
     Commit,
     CreateRole,
@@ -173,6 +174,7 @@ __all__ = [
     "AlterSchema",
     "AlterSecret",
     "AlterSequence",
+    "AlterSystem",
     "AlterTable",
     "AssertKafka",
     "Assignment",

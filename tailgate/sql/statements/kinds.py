@@ -254,6 +254,13 @@ TABLE: tuple[Kind, ...] = (
     Kind(s.Set, {"SET": session_parser.set_}, SESSION, tag="SET"),
     Kind(s.Reset, {"RESET": session_parser.reset}, SESSION, tag="RESET"),
     Kind(s.Define, {}, SESSION),  # with ksqlDB's grammar
+    Kind(
+        s.AlterSystem,
+        after("ALTER SYSTEM", session_parser.alter_system),
+        SESSION,
+        lambda t: (BeSuperuser("execute ALTER SYSTEM"),),
+        tag="ALTER SYSTEM",
+    ),
     Kind(s.Discard, {"DISCARD": session_parser.discard}, SESSION),
     Kind(s.Unlisten, {"UNLISTEN": session_parser.unlisten}, SESSION, tag="UNLISTEN"),
     Kind(Prepare, {}, SESSION, tag="PREPARE"),

@@ -77,6 +77,17 @@ class Set:
 
 
 @dataclass(frozen=True, slots=True)
+class AlterSystem:
+    """ALTER SYSTEM SET name {= | TO} value, …, ALTER SYSTEM RESET name, or RESET ALL.
+
+    `name`: None for ALL. `values`: () for RESET and DEFAULT.
+    """
+
+    name: str | None
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reset:
     """RESET {name | ALL}. A `name` of None means ALL."""
 

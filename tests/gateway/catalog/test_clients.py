@@ -89,6 +89,7 @@ class Oracle:
         self.ours = SystemCatalog(lambda prepare: open_sandbox(prepare).connection)
         settings = Settings()
         self.session = SimpleNamespace(
+            settings_rows=list,
             database="catalogs",
             user="postgres",
             process=connection.info.backend_pid,

@@ -172,7 +172,6 @@ def test_an_outage_is_reported_once(system: System) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--webhook", "ftp://x/y"], "--webhook ftp://x/y is not a URL of http or https"),
         (["--webhook-secret-file", os.devnull], f"--webhook-secret-file {os.devnull} is empty"),
         (["--webhook-secret-file", "/nowhere"], "--webhook-secret-file /nowhere cannot be read"),
     ],
@@ -180,3 +179,9 @@ def test_an_outage_is_reported_once(system: System) -> None:
 def test_options(words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["watch", "--data", str(tmp_path), *words]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_a_webhook_is_a_url_of_http(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["watch", "--webhook", "ftp://x/y"])
+    assert "argument --webhook: ftp://x/y is not a URL of http or https" in capsys.readouterr().err

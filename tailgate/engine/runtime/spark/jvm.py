@@ -19,12 +19,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from tailgate.lake.host.scratch import scratch
 
-DRIVER_MEMORY = "2g"  # heap size; Arrow and RocksDB allocate outside the heap
 JARS = Path(__file__).parents[3] / "jars"  # from `make setup`, or part of an installed wheel
 CLASSES = JARS / "classes.jsa"  # written by engine.runtime.classes
 LOGGING = Path(__file__).parent / "log4j2.properties"
@@ -72,6 +72,19 @@ MODULES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a JVM.
+
+    `heap_mb`: the heap; Arrow and RocksDB allocate outside of it. `state_mb`: RocksDB's block cache and write buffers, of all state
+    stores together. `tick_rows`: records of a reader of Kafka in one tick.
+    """
+
+    heap_mb: int = 2048
+    state_mb: int = 256
+    tick_rows: int = 50_000
+
+
 class JvmFailed(RuntimeError):
     """Raised when the JVM ends or does not start in time."""
 
@@ -83,15 +96,16 @@ class Jvm:
     file descriptors that the JVM inherits. TAILGATE_JAVA_OPTIONS adds options of the JVM.
     """
 
-    def __init__(self, scratch: Path, held: tuple[int, ...] = ()) -> None:
+    def __init__(self, scratch: Path, held: tuple[int, ...] = (), limits: Limits | None = None) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self.scratch = scratch
+        self.limits = limits or Limits()
         self._said = scratch / "gateway"
         self._said.unlink(missing_ok=True)
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         environment = {**os.environ, "SPARK_HOME": str(_pyspark()), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._said)}
         self.process = subprocess.Popen(
-            [_java(), *_options(scratch), SERVER],
+            [_java(), *_options(scratch, self.limits), SERVER],
             stdin=subprocess.PIPE,
             env=environment,
             pass_fds=held,
@@ -129,14 +143,14 @@ class Jvm:
 
 
 @contextmanager
-def launched(root: Path) -> Iterator[Jvm]:
+def launched(root: Path, limits: Limits | None = None) -> Iterator[Jvm]:
     """Yields a JVM and its scratch folder below `root`; both end with the block.
 
     Lowers the scheduling priority of this process, its threads and the JVM.
     """
     os.nice(NICE)
     with scratch(root) as own:
-        jvm = Jvm(own.path, (own.descriptor,))
+        jvm = Jvm(own.path, (own.descriptor,), limits)
         try:
             yield jvm
         finally:
@@ -173,13 +187,14 @@ def _java() -> str:
     return program
 
 
-def _options(scratch: Path) -> list[str]:
+def _options(scratch: Path, limits: Limits) -> list[str]:
     """Returns the command-line options of the JVM."""
     theirs = _pyspark() / "jars"
     # Our jar comes first: DurableFiles is needed before Spark loads jars, and no jar is copied.
     more = os.environ.get("SPARK_DIST_CLASSPATH")
     path = ":".join(map(str, (*jars(), *sorted(theirs.glob("slf4j-api-*.jar")), theirs / "*", *([more] if more else []))))
-    options = ["-cp", path, f"-Xmx{DRIVER_MEMORY}", "-XX:+UseSerialGC", *COMPILER, f"-Djava.io.tmpdir={scratch}"]
+    options = ["-cp", path, f"-Xmx{limits.heap_mb}m", "-XX:+UseSerialGC", *COMPILER, f"-Djava.io.tmpdir={scratch}"]
+    options.append(f"-Dtailgate.tick.rows={limits.tick_rows}")
     options.append(f"-Dlog4j2.configurationFile={LOGGING}")
     # without the last two options, the JVM warns about an archive that does not fit
     if CLASSES.exists():

@@ -10,14 +10,13 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from tailgate.engine.runtime.spark.jvm import Jvm, attached
+from tailgate.engine.runtime.spark.jvm import Jvm, Limits, attached
 
-# RocksDB's block cache and write buffers, of all state stores of this process together
-STATE_CACHE_MB = 256
 TEN_YEARS_MS = 10 * 365 * 86_400_000
 ENDING_MS = 2000  # longest shutdown of the JVM
 
 STREAMING = "spark.sql.streaming"
+STATE_MEMORY = f"{STREAMING}.stateStore.rocksdb.maxMemoryUsageMB"
 SPARK = "org.apache.spark.sql.execution.streaming"
 SETTINGS: dict[str, str] = {
     "spark.ui.enabled": "false",
@@ -46,7 +45,6 @@ SETTINGS: dict[str, str] = {
     # otherwise every put is also a get
     f"{STREAMING}.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     f"{STREAMING}.stateStore.rocksdb.boundedMemoryUsage": "true",
-    f"{STREAMING}.stateStore.rocksdb.maxMemoryUsageMB": str(STATE_CACHE_MB),
     f"{STREAMING}.kafka.useDeprecatedOffsetFetching": "false",
     # compressed streams and archives have their own; saves two more files per file
     f"{STREAMING}.checkpoint.fileChecksum.enabled": "false",
@@ -65,7 +63,9 @@ def start(scratch: Path, parallelism: int, jvm: Jvm | None = None) -> SparkSessi
 
     `scratch` is a folder for temporary files.
     """
-    settings = {**SETTINGS, "spark.local.dir": str(scratch), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
+    limits = Limits() if jvm is None else jvm.limits
+    folders = {"spark.local.dir": str(scratch), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
+    settings = {**SETTINGS, **folders, STATE_MEMORY: str(limits.state_mb)}
     builder = SparkSession.builder.master(f"local[{max(2, parallelism)}]").appName("tailgate")
     for name, value in settings.items():
         builder = builder.config(name, value)

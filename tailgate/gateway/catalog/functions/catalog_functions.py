@@ -92,6 +92,7 @@ class Functions(FunctionGroup):
             ("pg_cancel_backend(int) bool", lambda p: s._session.signal(p, terminate=False)),
             ("pg_terminate_backend(int) bool", lambda p: s._session.signal(p, terminate=True)),
             ("pg_terminate_backend(int, int) bool", lambda p, _: s._session.signal(p, terminate=True)),
+            ("pg_reload_conf() bool", lambda: s._session.reload_settings()),
             ("current_setting(text) text", s.current_setting),
             ("current_setting(text, bool) text", s.current_setting),
             ("set_config(text, text, bool) text", lambda name, value, local: s._session.settings.set(name, value, local=local)),

@@ -47,6 +47,12 @@ class Session(Protocol):
     def sessions(self) -> list[dict[str, Any]]:
         """Returns the rows of pg_stat_activity."""
 
+    def settings_rows(self) -> list[dict[str, Any]]:
+        """Returns the rows of pg_settings that PostgreSQL lacks."""
+
+    def reload_settings(self) -> bool:
+        """Makes all processes read their settings again. Raises 42501 if the role is not a superuser."""
+
     def internal_errors(self) -> list[dict[str, Any]]:
         """Returns the internal errors of all gateways (`lake.host.internal_errors`)."""
 

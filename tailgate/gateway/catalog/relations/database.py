@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
@@ -37,6 +38,8 @@ DUCKDB = {
 
 SCHEMAS = {"pg_catalog": "pg", "information_schema": "information", item_status.SCHEMA: item_status.SCHEMA}  # PostgreSQL's name → DuckDB's
 
+
+SETTINGS = "pg.tailgate_settings"  # rows of pg_settings that PostgreSQL lacks, filled for each query that reads it
 
 # Columns whose value tells items' rows (oid >= FIRST_ID) from PostgreSQL's; by default the first.
 OIDS = {"pg_depend": ["objid"], "pg_auth_members": ["roleid", "member"]}
@@ -77,8 +80,8 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
     )
     for relation, columns in relations().items():
         if relation not in views:
-            listed = ", ".join(f'"{name}" {duckdb_type(type)}' for name, type in columns.items())
-            connection.execute(f"CREATE TABLE {table_name(relation)} ({listed})")
+            _create(connection, table_name(relation), columns)
+    _create(connection, SETTINGS, relations()["pg_catalog.pg_settings"])
     with resources.as_file(HERE / "postgres15.zip") as path, zipfile.ZipFile(path) as file:
         for name in file.namelist():
             relation, rows = name.removesuffix(".arrow"), pa.ipc.open_stream(file.read(name)).read_all()
@@ -91,6 +94,11 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
     for relation, text in views.items():
         names = ", ".join(f'"{column}"' for column in relations()[relation])
         connection.execute(f"CREATE VIEW {table_name(relation)} ({names}) AS {text}")
+
+
+def _create(connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str]) -> None:
+    listed = ", ".join(f'"{name}" {duckdb_type(type)}' for name, type in columns.items())
+    connection.execute(f"CREATE TABLE {table} ({listed})")
 
 
 def view_texts() -> dict[str, str]:

@@ -5,6 +5,8 @@
 SELECT name, CASE WHEN unit IS NULL THEN coalesce(pg_current_setting_2(name, true), setting) ELSE setting END, unit, category, short_desc,
        extra_desc, context, vartype, source, min_val, max_val, enumvals, boot_val, reset_val, NULL, CAST(NULL AS INTEGER), pending_restart
 FROM pg.fixed_pg_settings
+UNION ALL
+SELECT * FROM pg.tailgate_settings
 
 -- view pg_catalog.pg_roles
 SELECT CASE WHEN oid = 10 THEN pg_operator_0() ELSE rolname END, * EXCLUDE (rolname) FROM pg.fixed_pg_roles

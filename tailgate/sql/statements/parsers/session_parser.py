@@ -141,6 +141,17 @@ def set_(cursor: Parser) -> v.Set:
     return v.Set(key, tuple(values), local)
 
 
+def alter_system(cursor: Parser) -> v.AlterSystem:
+    """Parses ALTER SYSTEM {SET name {= | TO} {value, … | DEFAULT} | RESET {name | ALL}}, after ALTER SYSTEM."""
+    if cursor.accept_word("reset"):
+        return v.AlterSystem(None if cursor.accept_word("all") else setting_name(cursor))
+    cursor.expect_word("set")
+    name = setting_name(cursor)
+    if not cursor.accept("=") and not cursor.accept_word("to"):
+        raise cursor.error()
+    return v.AlterSystem(name, () if cursor.accept_word("default") else tuple(cursor.listed(_value)))
+
+
 def _value(cursor: Parser) -> str:
     """Parses a value of SET. Returns it as text."""
     if cursor.at("+") or cursor.at("-"):

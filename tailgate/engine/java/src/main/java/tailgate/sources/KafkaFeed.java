@@ -38,7 +38,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, RecordAges {
   private static final ObjectMapper JSON = new ObjectMapper();
   // limits of a tick: 0.5 s of work, so that a source that catches up delays others little
-  private static final int TICK_RECORDS_MAX = 50_000;
+  static final int TICK_RECORDS_MAX = Integer.getInteger("tailgate.tick.rows", 50_000);  // engine.runtime.spark.jvm
   private static final long TICK_BYTES_MAX = 32L << 20;
   // limits of the queue, after which nothing is polled: two ticks, so that the next one need not wait
   private static final int QUEUE_RECORDS_MAX = 2 * TICK_RECORDS_MAX;

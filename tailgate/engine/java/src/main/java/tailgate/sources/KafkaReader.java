@@ -13,7 +13,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 public final class KafkaReader {
   // limit of a tick with whole transactions: 0.5 s of work
-  private static final long ROWS_PER_TICK = 50_000;
   // longest wait for a broker; its sources are then stalled, and ticks of the others continue
   private static final String ANSWER_MS = "3000";
   // of Spark's consumer: the default makes every tick at a low rate 500 ms longer
@@ -52,7 +51,7 @@ public final class KafkaReader {
 
   private MicroBatchStream sparkStream(String inbox) {
     Map<String, String> options = new HashMap<>(Map.of("kafka.bootstrap.servers", brokers, "subscribe", String.join(",", topics),
-        "maxOffsetsPerTrigger", Long.toString(ROWS_PER_TICK), "failOnDataLoss", "true", "includeHeaders", "true", "fetchOffset.numRetries", "1"));
+        "maxOffsetsPerTrigger", Integer.toString(KafkaFeed.TICK_RECORDS_MAX), "failOnDataLoss", "true", "includeHeaders", "true", "fetchOffset.numRetries", "1"));
     consumer().forEach((setting, value) -> options.put("kafka." + setting, value.toString()));
     CaseInsensitiveStringMap all = new CaseInsensitiveStringMap(options);
     KafkaSourceProvider kafka = new KafkaSourceProvider();

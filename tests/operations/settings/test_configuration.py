@@ -12,10 +12,10 @@ import pytest
 
 from tailgate import cli
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
-from tailgate.operations import configuration
-from tailgate.operations.configuration import Value
+from tailgate.operations.settings import configuration
+from tailgate.operations.settings.configuration import Value
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
 FILE = """log = "json"
 listen = "127.0.0.1:1"
 

@@ -1,11 +1,12 @@
-"""The settings of a command: flags, then variables of the environment, then a file, then defaults.
+"""The settings of a command: flags, then variables of the environment, then ALTER SYSTEM, then a file, then defaults.
 
-    tailgate gateway --memory 2GB   >   TAILGATE_MEMORY=2GB   >   tailgate.toml   >   the default
-                                                                  [gateway]           each option of the command is a setting
-                                                                  memory = "2GB"
+    tailgate gateway --memory 2GB   >   TAILGATE_MEMORY=2GB   >   <data>/tailgate.auto.toml   >   tailgate.toml   >   the default
+                                                                  written by ALTER SYSTEM         [gateway]
+                                                                                                  memory = "2GB"
 
-The options of the command line define the settings, so they have one name, one type and one check. In the file, a key before the first
-table holds for all commands that have this option; a key in the table of a command holds for it, and takes precedence.
+The options of the command line define the settings, so they have one name, one type and one check. In a file, a key before the first
+table holds for all commands that have this option; a key in the table of a command holds for it, and takes precedence. The lists of
+`set` are joined: each of their elements is a setting.
 """
 
 from __future__ import annotations
@@ -15,19 +16,25 @@ import difflib
 import importlib
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tailgate.lake.errors import InvalidParameterValue
+from tailgate.operations.settings.quantities import InvalidValue, Quantity
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 FILE = "tailgate.toml"  # in the current folder, unless --config or TAILGATE_CONFIG names another
+SYSTEM_FILE = "tailgate.auto.toml"  # in the data folder, written by ALTER SYSTEM (`settings.system`)
 PREFIX = "TAILGATE_"
 # Options of a single call. They are not settings: a value that stays, such as a take-over at each start, would do harm.
 NOT_SETTINGS = frozenset({"help", "config", "json", "count", "check", "for", "take-over", "hand-over", "to", "from", "list", "at", "logs"})
+# The settings that SIGHUP changes in a process that runs.
+CHANGEABLE = frozenset({"set", "log", "http-rate", "http-origin", "http-log", "webhook", "webhook-format", "held-log", "history"})
+SUPERVISORS = frozenset({"up", "demo"})  # their child processes apply the changes
+JOINED = "set"
 TRUE, FALSE = ("true", "on", "yes", "1"), ("false", "off", "no", "0")
 SIMILAR = 0.6  # how similar a name must be to be in a hint
 VERY_SIMILAR = 0.8  # the same for variables, which may belong to other programs
@@ -38,11 +45,16 @@ DEFAULT, FLAG = "default", "flag"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The value of a setting, and where it comes from: a flag, a variable, a line of a file, or the default."""
+    """The value of a setting, and where it comes from: a flag, a variable, a line of a file, or the default.
+
+    `inherited`: a child process gets the same value from the same place.
+    """
 
     name: str
     value: Any
     origin: str
+    inherited: bool = field(default=False, compare=False)
+    quantity: Quantity | None = field(default=None, compare=False)
 
     @property
     def shown(self) -> Any:
@@ -51,6 +63,8 @@ class Value:
         >>> Value("schema-registry", "http://ann:x@host:8081", "flag").shown
         'http://ann:********@host:8081'
         """
+        if self.quantity is not None and self.value is not None:
+            return self.quantity.shown(self.value)
         match self.value:
             case None | bool() | int() | float():
                 return self.value
@@ -97,12 +111,35 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None, envi
     options = parser.parse_args(arguments)
     by_name = {command.name: command for command in commands(parser)}
     file = _file(getattr(options, "config", None), environment, by_name)
+    files = () if file is None else (file,)
+    settings = by_name[options.command].settings
+    if "data" in settings:
+        data = _value(options, "data", settings["data"], environment, files, defaults[id(settings["data"])]).value
+        system = system_file(data, by_name)
+        files = files if system is None else (system, *files)
     options.values = []
-    for name, action in by_name[options.command].settings.items():
-        value = _value(options, name, action, environment, file, defaults[id(action)])
-        setattr(options, action.dest, value.value)
-        options.values.append(value)
+    for name, action in settings.items():
+        value = _value(options, name, action, environment, files, defaults[id(action)])
+        options.values.append(replace(value, quantity=action.type) if isinstance(action.type, Quantity) else value)
+    for value in options.values:
+        setattr(options, settings[value.name].dest, value.value)
     return options
+
+
+def system_file(data: Path | None, by_name: Mapping[str, Command]) -> Configuration | None:
+    """Returns the file of ALTER SYSTEM in a data folder, or None if there is none. Raises 22023 as for the configuration file."""
+    if data is None or not (data / SYSTEM_FILE).is_file():
+        return None
+    file = read(data / SYSTEM_FILE)
+    _check(file, by_name)
+    return file
+
+
+def for_children(options: argparse.Namespace) -> argparse.Namespace:
+    """Returns the options of a supervisor without those that its child processes read themselves, so that SIGHUP can change them."""
+    inherited = [value.name.replace("-", "_") for value in options.values if value.inherited]
+    absent: dict[str, Any] = {name: [] if isinstance(getattr(options, name), list) else None for name in inherited}
+    return argparse.Namespace(**{**vars(options), **absent})
 
 
 def unknown(environment: Mapping[str, str], parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
@@ -128,22 +165,36 @@ def _value(
     name: str,
     action: argparse.Action,
     environment: Mapping[str, str],
-    file: Configuration | None,
+    files: Sequence[Configuration],
     default: Any,
 ) -> Value:
+    values = list(_values(options, name, action, environment, files))
+    if not values:
+        return Value(name, default, DEFAULT, inherited=True)
+    if options.command in SUPERVISORS:  # child processes join what they inherit
+        values = [value for value in values if not value.inherited] or values
+    if name == JOINED and len(values) > 1:
+        elements = [element for value in reversed(values) for element in value.value]
+        return Value(name, elements, ", ".join(value.origin for value in values))
+    return values[0]
+
+
+def _values(
+    options: argparse.Namespace, name: str, action: argparse.Action, environment: Mapping[str, str], files: Sequence[Configuration]
+) -> Iterator[Value]:
+    """Yields the values of all places that have the setting, the one that takes precedence first."""
     if hasattr(options, action.dest):
-        return Value(name, getattr(options, action.dest), FLAG)
+        yield Value(name, getattr(options, action.dest), FLAG)
     if (text := environment.get(variable(name))) is not None:
-        return Value(name, _converted(action, text, variable(name)), variable(name))
-    for table in () if file is None else (options.command, ""):
-        assert file is not None
-        if name in file.tables.get(table, {}):
+        yield Value(name, converted(action, text, variable(name)), variable(name), inherited=True)
+    for file in files:
+        table = next((table for table in (options.command, "") if name in file.tables.get(table, {})), None)
+        if table is not None:
             position = file.position(table, name)
-            return Value(name, _converted(action, file.tables[table][name], position), position)
-    return Value(name, default, DEFAULT)
+            yield Value(name, converted(action, file.tables[table][name], position), position, inherited=not table)
 
 
-def _converted(action: argparse.Action, value: Any, origin: str) -> Any:
+def converted(action: argparse.Action, value: Any, origin: str) -> Any:
     """Returns the value of an option from text, or from a value of TOML. Raises 22023."""
     if action.nargs == 0:  # a flag without a value
         word = str(value).lower()
@@ -162,8 +213,9 @@ def _scalar(action: argparse.Action, value: Any, origin: str) -> Any:
     convert: Any = action.type or str
     try:
         converted = convert(str(value))
-    except ValueError:
-        raise InvalidParameterValue(f'{origin}: invalid value for {_option(action)}: "{value}"') from None
+    except ValueError as error:
+        detail = str(error) if isinstance(error, InvalidValue) else None
+        raise InvalidParameterValue(f'{origin}: invalid value for {_option(action)}: "{value}"', detail=detail) from None
     if action.choices is not None and converted not in action.choices:
         raise InvalidParameterValue(
             f'{origin}: invalid value for {_option(action)}: "{value}"', hint=f"Available values: {', '.join(map(str, action.choices))}."
@@ -218,17 +270,19 @@ def _check(file: Configuration, by_name: Mapping[str, Command]) -> None:
     everywhere = {name for command in by_name.values() for name in command.settings}
     for table, keys in file.tables.items():
         if table and table not in by_name:
-            raise InvalidParameterValue(f'{file.position(table, "")}: there is no command "{table}"', hint=_nearest(table, by_name))
+            raise InvalidParameterValue(f'{file.position(table, "")}: there is no command "{table}"', hint=nearest(table, by_name))
         names = by_name[table].settings.keys() if table else everywhere
         for key in keys:
             if key not in names:
                 what = f'"{key}" is not a setting of tailgate {table}' if table else f'unrecognized configuration parameter "{key}"'
-                raise InvalidParameterValue(f"{file.position(table, key)}: {what}", hint=_nearest(key, names))
+                raise InvalidParameterValue(f"{file.position(table, key)}: {what}", hint=nearest(key, names))
 
 
-def _nearest(name: str, names: Any) -> str | None:
-    near = difflib.get_close_matches(name.replace("_", "-"), list(names), 1, SIMILAR)
-    return f'Perhaps you meant "{near[0]}".' if near else None
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Returns a hint with the most similar name, or None. Hyphens and underscores are equal."""
+    by_form = {each.replace("_", "-").lower(): each for each in names}
+    near = difflib.get_close_matches(name.replace("_", "-").lower(), by_form, 1, SIMILAR)
+    return f'Perhaps you meant "{by_form[near[0]]}".' if near else None
 
 
 def _parsers(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:

@@ -1,0 +1,227 @@
+"""The settings of a running process: they are published for gateways, and read again after SIGHUP.
+
+start    ──► <data>/processes/<command>.<pid>.json: values and origins, for pg_settings ──► removed at the end
+SIGHUP   ──► the flags, variables and files are read again ──► settings that can change: applied
+└──► others: logged, and "pending restart"
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.host import files
+from tailgate.lake.host.processes import Process
+from tailgate.operations.settings.configuration import CHANGEABLE, Command, Value
+from tailgate.operations.settings.quantities import Quantity, Rate
+
+FOLDER = "processes"
+Kind = Literal["bool", "integer", "real", "enum", "string"]
+
+log = logging.getLogger("tailgate.settings")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of a process, as pg_settings has it. `name`: with the command, as in SQL: `gateway.http_rate`.
+
+    `unit`, `low` and `high`: of a quantity, else empty.
+    """
+
+    name: str
+    value: str
+    kind: Kind
+    about: str
+    choices: tuple[str, ...]
+    default: str
+    origin: str
+    changeable: bool
+    pending: bool  # the configuration has another value, which a restart applies
+    unit: str = ""
+    low: str = ""
+    high: str = ""
+    shown: str = ""  # the value as SHOW has it, with its unit
+
+    def row(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class ProcessSettings:
+    """The settings of this process. `read` parses its flags, variables and files again; `commands` has those of all processes."""
+
+    def __init__(self, command: str, values: Sequence[Value], read: Callable[[], Sequence[Value]], commands: Mapping[str, Command]) -> None:
+        self.command, self.commands = command, commands
+        self._values = {value.name: value for value in values}
+        self._pending: frozenset[str] = frozenset()
+        self._read = read
+        self._applying: dict[str, Callable[[Any], None]] = {}
+        self._path: Path | None = None
+        self._lock = threading.Lock()  # one reload at a time
+
+    def on_change(self, name: str, apply: Callable[[Any], None]) -> None:
+        """Sets the function that applies a new value of a setting. It runs on a thread of its own."""
+        assert name in CHANGEABLE, name
+        self._applying[name] = apply
+
+    def listen(self) -> None:
+        """Reads the settings again whenever this process receives SIGHUP. Only the main thread may call this."""
+        signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=self.reload, name="settings", daemon=True).start())
+
+    def reload(self) -> None:
+        """Reads the settings again, and applies those that can change. If the configuration has an error, logs it and keeps all values."""
+        with self._lock:
+            try:
+                values = self._read()
+            except TailgateError as error:
+                log.error("the settings were not changed: %s", error)
+                return
+            pending = set()
+            for value in values:
+                old = self._values[value.name]
+                if value.value == old.value or self._apply(value):
+                    self._values[value.name] = value
+                else:
+                    pending.add(value.name)
+                    if value.name not in self._pending:
+                        log.warning('parameter "%s" cannot be changed without restarting the process', self._sql_name(value.name))
+            self._pending = frozenset(pending)
+            if self._path is not None:
+                self._write(self._path)
+            log.info("the settings were read again")
+
+    def _apply(self, value: Value) -> bool:
+        """Applies a changed value. Returns False if the process must be restarted for it."""
+        apply = self._applying.get(value.name)
+        if apply is None:
+            return False
+        try:
+            apply(value.value)
+        except TailgateError as error:
+            log.error('parameter "%s" was not changed: %s', self._sql_name(value.name), error)
+            return False
+        log.info('parameter "%s" changed to "%s"', self._sql_name(value.name), _text(value.shown))
+        return True
+
+    def rows(self) -> list[Setting]:
+        """Returns the settings, in the order of the options."""
+        settings = self.commands[self.command].settings
+        return [self._setting(settings[name], value) for name, value in self._values.items()]
+
+    def _setting(self, action: argparse.Action, value: Value) -> Setting:
+        default = _text(Value(value.name, action.default, "").shown)
+        name, choices = self._sql_name(value.name), tuple(map(str, action.choices or ()))
+        changeable, pending = value.name in self._applying, value.name in self._pending
+        text, quantity = _text(value.shown), action.type
+        setting = Setting(name, text, kind(action), action.help or "", choices, default, value.origin, changeable, pending, shown=text)
+        if not isinstance(quantity, Quantity):
+            return setting
+        low, high, number = str(quantity.low), str(quantity.high), str(value.value)
+        return replace(setting, value=number, default=str(action.default), unit=quantity.unit, low=low, high=high)
+
+    def _sql_name(self, name: str) -> str:
+        return sql_name(self.command, name)
+
+    # --- other processes
+
+    def publish(self, data: Path) -> None:
+        """Writes the settings into the data folder, and removes those of processes that have ended."""
+        folder = data / FOLDER
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            published(data)
+            self._path = folder / f"{self.command}.{os.getpid()}.json"
+            self._write(self._path)
+        except OSError as error:
+            log.warning("the settings of this process are not published: %s", error)
+
+    def withdraw(self) -> None:
+        """Removes the published settings, at the end of the process."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+            self._path = None
+
+    def _write(self, path: Path) -> None:
+        process = {**asdict(Process.of(os.getpid())), "host": socket.gethostname(), "command": self.command}
+        files.replace(path, json.dumps({**process, "settings": [row.row() for row in self.rows()]}).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A process of this machine that has published its settings."""
+
+    command: str
+    pid: int
+    settings: tuple[Setting, ...]
+
+    def reload(self) -> bool:
+        """Sends SIGHUP. Returns False if this process may not, or the other one has ended."""
+        try:
+            os.kill(self.pid, signal.SIGHUP)
+        except OSError:
+            return False
+        return True
+
+
+def published(data: Path) -> list[Published]:
+    """Returns the running processes of this machine that have published their settings. Removes the files of those that have ended."""
+    result: list[Published] = []
+    here = socket.gethostname()
+    for path in sorted((data / FOLDER).glob("*.json")):
+        try:
+            content = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            continue
+        if content["host"] != here:
+            continue
+        if not Process(content["pid"], content["started"], content["boot"]).lives():
+            path.unlink(missing_ok=True)
+            continue
+        settings = tuple(Setting(**{**row, "choices": tuple(row["choices"])}) for row in content["settings"])
+        result.append(Published(content["command"], content["pid"], settings))
+    return result
+
+
+def sql_name(command: str, name: str) -> str:
+    """Returns the name of a setting in SQL.
+
+    >>> sql_name("gateway", "http-rate")
+    'gateway.http_rate'
+    """
+    return f"{command}.{name.replace('-', '_')}"
+
+
+def kind(action: argparse.Action) -> Kind:
+    """Returns the type of a setting, as pg_settings has it."""
+    if action.nargs == 0:
+        return "bool"
+    if action.choices is not None:
+        return "enum"
+    if action.type is int or isinstance(action.type, Quantity):
+        return "integer"
+    return "real" if action.type is float or isinstance(action.type, Rate) else "string"
+
+
+def _text(value: Any) -> str:
+    """Returns a value as SHOW prints it.
+
+    >>> _text(True), _text(["a", "b"]), _text(None)
+    ('on', 'a, b', '')
+    """
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "on" if value else "off"
+        case list():
+            return ", ".join(map(str, value))
+    return str(value)
