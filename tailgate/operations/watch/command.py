@@ -28,7 +28,7 @@ def arguments(options: argparse.Namespace) -> tuple[str, ...]:
     """Returns these options as arguments for a child process."""
     words = tuple(word for url in options.webhook for word in ("--webhook", url))
     words += () if options.webhook_format is None else ("--webhook-format", options.webhook_format)
-    words += ("--alert-commands",) * options.alert_commands
+    words += ("--alert-commands",) * bool(options.alert_commands)
     file = options.webhook_secret_file
     return words if file is None else (*words, "--webhook-secret-file", str(file.resolve()))
 

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from tailgate import cli
+from tailgate.engine import command as engine
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.operations.settings import configuration
 from tailgate.operations.settings.configuration import Value
+from tailgate.operations.watch import command as watch
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
 FILE = """log = "json"
@@ -147,3 +149,15 @@ def test_commands_run_with_the_settings(folder: Path, capsys: pytest.CaptureFixt
     (folder / "tailgate.toml").write_text('[ls]\ndata = "nowhere"')
     assert cli.main(["log", "ls"]) == 1
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_child_processes_read_for_themselves_what_up_has_from_elsewhere(folder: Path) -> None:
+    (folder / "tailgate.toml").write_text('http-log = true\nset = ["work_mem=1MB"]\n[up]\nheap = "3GB"\n')
+    options = configuration.parse(cli.parser(), ["up", "--webhook", "http://a", "--set", "jit=off"], {"TAILGATE_HTTP_RATE": "3"})
+    passed = configuration.for_children(options)
+    assert cli._listening(passed) == ("--set", "jit=off")
+    assert engine.arguments(passed) == ("--heap", "3072")
+    assert watch.arguments(passed) == ("--webhook", "http://a")
+    assert passed.log is None
+    gateway = values("gateway --set jit=off", TAILGATE_SET="work_mem=2MB")["set"]
+    assert (gateway.value, gateway.origin) == (["work_mem=1MB", "work_mem=2MB", "jit=off"], "flag, TAILGATE_SET, tailgate.toml:2")

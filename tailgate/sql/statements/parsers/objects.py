@@ -181,6 +181,8 @@ def show(cursor: Parser) -> Show:
     """Parses SHOW."""
     cursor.expect_word("show")
     at = cursor.position
+    if cursor.at(".", 1):
+        return Show("setting", setting=setting_name(cursor))
     if cursor.any_word("full", "extended"):
         pass
     what = "materialized views" if cursor.accept_word("materialized", "views") else cursor.any_word(*LISTS)
