@@ -107,7 +107,7 @@ async def _serve(options: Options) -> None:
         for host, port in addresses:
             print(f"ready postgresql=postgresql://{host}:{port}/tailgate", flush=True)
         if options.settings is not None:
-            options.settings.publish(options.data)
+            options.settings.publish(lake.store)
         gc.collect()
         gc.freeze()  # long-lived objects: the garbage collector skips them, which shortens its pauses
         await stop.wait()

@@ -263,7 +263,7 @@ def run(
             metrics.connect(endpoint.metrics, sinks[0])
             endpoint.health.started(partial(metrics.unready, sinks[0]))
         if settings is not None:
-            settings.publish(lake.path)
+            settings.publish(lake.store)
         sinks[0].follow(lambda: print(f"ready sinks={lake_path}", flush=True))
         lease.end()
         process.end()

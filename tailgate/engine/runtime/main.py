@@ -161,7 +161,7 @@ def _settings(options: Options, lake: Lake) -> Callable[[], None]:
         return lambda: None
     settings.on_change("history", lambda history_s: reading.retain_history(history_s * 1000))
     settings.on_change("held-log", lambda log_mb: holds.limit_bytes(lake, log_mb << 20))
-    settings.publish(options.data)
+    settings.publish(lake.store)
     return settings.withdraw
 
 

@@ -55,7 +55,7 @@ class Gateway:
         settings: ProcessSettings | None = None,
     ) -> None:
         self.defaults, self.settings = defaults, settings
-        self.processes = Processes(lake.path, settings)
+        self.processes = Processes(lake.store, settings)
         if settings is not None:
             settings.on_change("set", lambda words: setattr(self, "defaults", checked_defaults(words)))
         self.lake, self.serving, self.tls, self.insecure = lake, serving, tls, insecure

@@ -7,13 +7,13 @@ engine, sinks, watch: published ──┴─► gateway.http_rate, engine.heap, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tailgate.gateway.settings.checks import CHECKS, short
 from tailgate.gateway.settings.definitions import TABLE, find, near
 from tailgate.gateway.settings.definitions import Setting as SessionSetting
 from tailgate.lake.errors import CantChangeRuntimeParam, UndefinedObject
+from tailgate.lake.store import Store
 from tailgate.operations.settings import system
 from tailgate.operations.settings.configuration import DEFAULT, FLAG, PREFIX, Command
 from tailgate.operations.settings.process import ProcessSettings, Published, Setting, published
@@ -24,8 +24,8 @@ NO_COMMANDS: Mapping[str, Command] = {}
 class Processes:
     """The settings of the processes of a lake. `own`: of this gateway, None in tests."""
 
-    def __init__(self, data: Path, own: ProcessSettings | None = None) -> None:
-        self._data, self._own = data, own
+    def __init__(self, store: Store, own: ProcessSettings | None = None) -> None:
+        self._store, self._own = store, own
 
     @property
     def _commands(self) -> Mapping[str, Command]:
@@ -55,11 +55,11 @@ class Processes:
 
     def reload(self) -> bool:
         """Makes all processes of this machine read their settings again: pg_reload_conf(). Returns whether all were signaled."""
-        return False not in [process.reload() for process in published(self._data)]
+        return False not in [process.reload() for process in published(self._store)]
 
     def _others(self) -> list[Published]:
         own = None if self._own is None else self._own.command
-        return [process for process in published(self._data) if process.command != own]
+        return [process for process in published(self._store) if process.command != own]
 
     # --- ALTER SYSTEM
 
@@ -67,7 +67,7 @@ class Processes:
         """Executes ALTER SYSTEM SET, or RESET if `value` is None. Raises 42704, 22023, and 55P02 for a setting that cannot be changed."""
         option = system.option(self._commands, name)
         if option is not None:
-            system.change(self._data, self._commands, *option, value)
+            system.change(self._store, self._commands, *option, value)
             return
         setting = find(name)
         if setting is None:
@@ -75,11 +75,11 @@ class Processes:
         if setting.fixed:
             raise CantChangeRuntimeParam(f'parameter "{setting.name}" cannot be changed')
         checked = None if value is None else CHECKS[setting.kind](setting, short(setting.name, value))
-        system.change_session_setting(self._data, setting.name, checked)
+        system.change_session_setting(self._store, setting.name, checked)
 
     def reset_all(self) -> None:
         """Executes ALTER SYSTEM RESET ALL."""
-        system.clear(self._data)
+        system.clear(self._store)
 
 
 def _row(setting: Setting) -> dict[str, Any]:

@@ -237,10 +237,16 @@ def read(path: Path) -> Configuration:
     """Reads a configuration file. Raises 22023 with the position of an error of its syntax."""
     try:
         text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InvalidParameterValue(f"configuration file {path} cannot be read: {reason}") from None
+    return parsed(text, path)
+
+
+def parsed(text: str, path: Path) -> Configuration:
+    """Parses the text of a configuration file. Raises 22023 with the position of an error of its syntax."""
+    try:
+        content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidParameterValue(f"{path}: {error}") from None
     tables: dict[str, dict[str, Any]] = {"": {}}

@@ -8,7 +8,6 @@ SIGHUP   ──► the flags, variables and files are read again ──► setti
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import signal
@@ -16,12 +15,11 @@ import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.host import files
 from tailgate.lake.host.processes import Process
+from tailgate.lake.store import Store, documents
 from tailgate.operations.settings.configuration import CHANGEABLE, Command, Value
 from tailgate.operations.settings.quantities import Quantity, Rate
 
@@ -56,6 +54,14 @@ class Setting:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The object in which a process publishes its settings."""
+
+    store: Store
+    name: str
+
+
 class ProcessSettings:
     """The settings of this process. `read` parses its flags, variables and files again; `commands` has those of all processes."""
 
@@ -65,7 +71,7 @@ class ProcessSettings:
         self._pending: frozenset[str] = frozenset()
         self._read = read
         self._applying: dict[str, Callable[[Any], None]] = {}
-        self._path: Path | None = None
+        self._published: Place | None = None
         self._lock = threading.Lock()  # one reload at a time
 
     def on_change(self, name: str, apply: Callable[[Any], None]) -> None:
@@ -95,8 +101,8 @@ class ProcessSettings:
                     if value.name not in self._pending:
                         log.warning('parameter "%s" cannot be changed without restarting the process', self._sql_name(value.name))
             self._pending = frozenset(pending)
-            if self._path is not None:
-                self._write(self._path)
+            if self._published is not None:
+                self._write(self._published)
             log.info("the settings were read again")
 
     def _apply(self, value: Value) -> bool:
@@ -133,26 +139,24 @@ class ProcessSettings:
 
     # --- other processes
 
-    def publish(self, data: Path) -> None:
-        """Writes the settings into the data folder, and removes those of processes that have ended."""
-        folder = data / FOLDER
-        try:
-            folder.mkdir(mode=0o700, exist_ok=True)
-            published(data)
-            self._path = folder / f"{self.command}.{os.getpid()}.json"
-            self._write(self._path)
-        except OSError as error:
-            log.warning("the settings of this process are not published: %s", error)
+    def publish(self, store: Store) -> None:
+        """Writes the settings into the lake, and removes those of processes that have ended."""
+        published(store)
+        self._published = Place(store, f"{FOLDER}/{self.command}.{os.getpid()}.json")
+        self._write(self._published)
 
     def withdraw(self) -> None:
         """Removes the published settings, at the end of the process."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
-            self._path = None
+        if self._published is not None:
+            self._published.store.discard([self._published.name])
+            self._published = None
 
-    def _write(self, path: Path) -> None:
+    def _write(self, place: Place) -> None:
         process = {**asdict(Process.of(os.getpid())), "host": socket.gethostname(), "command": self.command}
-        files.replace(path, json.dumps({**process, "settings": [row.row() for row in self.rows()]}).encode())
+        try:
+            documents.write(place.store, place.name, {**process, "settings": [row.row() for row in self.rows()]})
+        except OSError as error:
+            log.warning("the settings of this process are not published: %s", error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,19 +176,16 @@ class Published:
         return True
 
 
-def published(data: Path) -> list[Published]:
+def published(store: Store) -> list[Published]:
     """Returns the running processes of this machine that have published their settings. Removes the files of those that have ended."""
     result: list[Published] = []
     here = socket.gethostname()
-    for path in sorted((data / FOLDER).glob("*.json")):
-        try:
-            content = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            continue
-        if content["host"] != here:
+    for name in (f"{FOLDER}/{file}" for file in store.names(FOLDER) if file.endswith(".json")):
+        content = documents.read(store, name)
+        if content is None or content["host"] != here:
             continue
         if not Process(content["pid"], content["started"], content["boot"]).lives():
-            path.unlink(missing_ok=True)
+            store.discard([name])
             continue
         settings = tuple(Setting(**{**row, "choices": tuple(row["choices"])}) for row in content["settings"])
         result.append(Published(content["command"], content["pid"], settings))

@@ -5,17 +5,14 @@ Processes read it when they start and after SIGHUP (`settings.process`). It take
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tailgate.lake.errors import CantChangeRuntimeParam, UndefinedObject
-from tailgate.lake.host import files
-from tailgate.operations.settings.configuration import CHANGEABLE, JOINED, SYSTEM_FILE, Command, converted, nearest, read
+from tailgate.lake.store import Store
+from tailgate.operations.settings.configuration import CHANGEABLE, JOINED, SYSTEM_FILE, Command, converted, nearest, parsed
 from tailgate.operations.settings.process import sql_name
 
 HEAD = "# Written by ALTER SYSTEM, which overwrites changes by hand.\n"
@@ -41,7 +38,7 @@ def option(commands: Mapping[str, Command], name: str) -> tuple[str, str] | None
     return command, key
 
 
-def change(data: Path, commands: Mapping[str, Command], command: str, key: str, value: str | None) -> None:
+def change(store: Store, commands: Mapping[str, Command], command: str, key: str, value: str | None) -> None:
     """Sets an option of a command, or removes it if `value` is None. Raises 22023."""
     checked = None if value is None else converted(commands[command].settings[key], value, f'parameter "{sql_name(command, key)}"')
 
@@ -50,10 +47,10 @@ def change(data: Path, commands: Mapping[str, Command], command: str, key: str, 
         if checked is None:
             del tables[command][key]
 
-    _rewrite(data, changed)
+    _rewrite(store, changed)
 
 
-def change_session_setting(data: Path, name: str, value: str | None) -> None:
+def change_session_setting(store: Store, name: str, value: str | None) -> None:
     """Sets the value of a setting with which sessions begin, or removes it. The caller has checked it."""
 
     def changed(tables: Tables) -> None:
@@ -61,21 +58,26 @@ def change_session_setting(data: Path, name: str, value: str | None) -> None:
         others = [word for word in table.get(JOINED, ()) if word.partition("=")[0] != name]
         table[JOINED] = others if value is None else [*others, f"{name}={value}"]
 
-    _rewrite(data, changed)
+    _rewrite(store, changed)
 
 
-def clear(data: Path) -> None:
+def clear(store: Store) -> None:
     """Removes all settings: ALTER SYSTEM RESET ALL."""
-    _rewrite(data, Tables.clear)
+    _rewrite(store, Tables.clear)
 
 
-def _rewrite(data: Path, changed: Callable[[Tables], None]) -> None:
-    """Replaces the file. Several processes may call this."""
-    path = data / SYSTEM_FILE
-    with _locked(data):
-        tables: Tables = {name: dict(table) for name, table in read(path).tables.items()} if path.is_file() else {}
+def _rewrite(store: Store, changed: Callable[[Tables], None]) -> None:
+    """Replaces the file. Several processes may call this; the change is repeated if another one was faster."""
+    replaced = False
+    while not replaced:
+        try:
+            content, version = store.get_version(SYSTEM_FILE)
+        except FileNotFoundError:
+            content, version = b"", ""
+        tables: Tables = {name: dict(table) for name, table in parsed(content.decode(), Path(SYSTEM_FILE)).tables.items()}
         changed(tables)
-        files.replace(path, (HEAD + text({name: table for name, table in tables.items() if table})).encode())
+        after = HEAD + text({name: table for name, table in tables.items() if table})
+        replaced = store.replace(SYSTEM_FILE, after.encode(), version or None)
 
 
 def text(tables: Mapping[str, Mapping[str, Any]]) -> str:
@@ -98,13 +100,3 @@ def text(tables: Mapping[str, Mapping[str, Any]]) -> str:
 def _toml(value: Any) -> str:
     """Returns a value as TOML: as JSON, whose escapes of strings are those of TOML."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-@contextmanager
-def _locked(data: Path) -> Iterator[None]:
-    descriptor = os.open(data / f"{SYSTEM_FILE}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, files.PRIVATE)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

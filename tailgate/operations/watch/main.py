@@ -238,4 +238,4 @@ def _follow(settings: ProcessSettings, options: Options, watcher: Watcher, secre
 
     for name in at:
         settings.on_change(name, partial(change, name))
-    settings.publish(options.data)
+    settings.publish(lake.store)

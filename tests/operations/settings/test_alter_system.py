@@ -38,7 +38,7 @@ def live(folder: Path) -> Iterator[Live]:
     before = signal.getsignal(signal.SIGHUP)
     settings = cli.process_settings(configuration.parse(cli.parser(), words, {}), words, {})
     live = Live(folder / "lake", settings=settings)
-    settings.publish(folder / "lake")
+    settings.publish(live.model.lake.store)
     yield live
     settings.withdraw()
     live.close()
@@ -84,7 +84,7 @@ def test_settings_of_other_processes_are_shown_while_they_run(live: Live, folder
     words = ["engine", "--data", str(folder / "lake"), "--held-log", "2GB"]
     options = configuration.parse(cli.parser(), words, {"TAILGATE_HISTORY": "90min"})
     other = ProcessSettings("engine", options.values, lambda: (), {c.name: c for c in configuration.commands(cli.parser())})
-    other.publish(folder / "lake")
+    other.publish(live.model.lake.store)
     assert ask(connection, "SHOW engine.held_log") == [("2GB",)]
     columns = "name, setting, unit, min_val, max_val, boot_val, source"
     names = "name IN ('engine.held_log', 'engine.history')"

@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tailgate.lake.folder import Lake
 from tailgate.operations.settings.process import Published, published
 from testing.engine_process import until
 from tests.gateway.serving.model_lake import ModelLake
@@ -23,21 +24,21 @@ COMMANDS = ("gateway --listen 127.0.0.1:0", "sinks", "watch")
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Iterator[Path]:
+def lake(tmp_path: Path) -> Iterator[Lake]:
     """Runs a gateway, sinks and a watch over a lake. Their settings are in `tailgate.toml` beside it."""
     model = ModelLake(tmp_path / "lake")
     model.create("v")
     (tmp_path / "tailgate.toml").write_text("")
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TAILGATE_DATA": str(tmp_path / "lake")}
     children = [_started(command, tmp_path, environment) for command in COMMANDS]
-    until(lambda: len(published(tmp_path / "lake")) == len(COMMANDS))
-    yield tmp_path / "lake"
+    until(lambda: len(published(model.lake.store)) == len(COMMANDS))
+    yield model.lake
     for child in children:
         assert child.poll() is None
         child.terminate()
     for child in children:
         assert child.wait(30) == 0
-    assert published(tmp_path / "lake") == []
+    assert published(model.lake.store) == []
     model.writer.close()
 
 
@@ -51,16 +52,16 @@ def setting(process: Published, name: str) -> str:
     return next(each.value for each in process.settings if each.name == f"{process.command}.{name}")
 
 
-def test_processes_read_their_settings_again(lake: Path) -> None:
+def test_processes_read_their_settings_again(lake: Lake) -> None:
     text = 'log = "json"\nset = ["statement_timeout=9s"]\n[watch]\nwebhook = ["http://127.0.0.1:9/"]\n'
-    (lake.parent / "tailgate.toml").write_text(text)
-    for process in published(lake):
+    (lake.path.parent / "tailgate.toml").write_text(text)
+    for process in published(lake.store):
         os.kill(process.pid, signal.SIGHUP)
-    until(lambda: [setting(process, "log") for process in published(lake)] == ["json"] * len(COMMANDS))
-    processes = {process.command: process for process in published(lake)}
+    until(lambda: [setting(process, "log") for process in published(lake.store)] == ["json"] * len(COMMANDS))
+    processes = {process.command: process for process in published(lake.store)}
     assert setting(processes["watch"], "webhook") == "http://127.0.0.1:9/"
     for command in processes:
-        assert '"message": "the settings were read again"' in (lake.parent / f"{command}.err").read_text()
-    dsn = next(line for line in (lake.parent / "gateway.out").read_text().split() if line.startswith("postgresql=")).partition("=")[2]
+        assert '"message": "the settings were read again"' in (lake.path.parent / f"{command}.err").read_text()
+    dsn = next(line for line in (lake.path.parent / "gateway.out").read_text().split() if line.startswith("postgresql=")).partition("=")[2]
     with psycopg.connect(dsn) as connection:
         assert connection.execute("SHOW statement_timeout").fetchone() == ("9s",)
