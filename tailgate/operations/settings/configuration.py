@@ -171,7 +171,7 @@ def _value(
     values = list(_values(options, name, action, environment, files))
     if not values:
         return Value(name, default, DEFAULT, inherited=True)
-    if options.command in SUPERVISORS:  # child processes join what they inherit
+    if options.command in SUPERVISORS:  # child processes add the values that they inherit
         values = [value for value in values if not value.inherited] or values
     if name == JOINED and len(values) > 1:
         elements = [element for value in reversed(values) for element in value.value]

@@ -75,7 +75,7 @@ class ProcessSettings:
         self._lock = threading.Lock()  # one reload at a time
 
     def on_change(self, name: str, apply: Callable[[Any], None]) -> None:
-        """Sets the function that applies a new value of a setting. It runs on a thread of its own."""
+        """Sets the function that applies a new value of a setting. It runs on another thread."""
         assert name in CHANGEABLE, name
         self._applying[name] = apply
 

@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def live(folder: Path) -> Iterator[Live]:
-    """A gateway whose settings are those of `tailgate gateway --data … --http-log`. SIGHUP of this process reads them again."""
+    """A gateway with the settings of `tailgate gateway --data … --http-log`. SIGHUP of this process reads them again."""
     words = ["gateway", "--data", str(folder / "lake"), "--http-log", "--config", str(folder / "tailgate.toml")]
     (folder / "tailgate.toml").write_text('[gateway]\nhttp-rate = 7\nconsole = "127.0.0.1:9"\n')
     before = signal.getsignal(signal.SIGHUP)

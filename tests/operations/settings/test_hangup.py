@@ -25,7 +25,7 @@ COMMANDS = ("gateway --listen 127.0.0.1:0", "sinks", "watch")
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Iterator[Lake]:
-    """Runs a gateway, sinks and a watch over a lake. Their settings are in `tailgate.toml` beside it."""
+    """Runs a gateway, sinks and a watch over a lake. Their settings are in `tailgate.toml` in the same folder."""
     model = ModelLake(tmp_path / "lake")
     model.create("v")
     (tmp_path / "tailgate.toml").write_text("")
