@@ -158,7 +158,7 @@ class Supervisor:
         self._stop.set()
 
     def pass_on(self, number: int) -> None:
-        """Sends a signal to the children that run a command of ours and are ready. It would end others, such as a JVM."""
+        """Sends a signal to the children that run a command of Tailgate and are ready. It would end others, such as a JVM."""
         for part in self._parts:
             child = part.child
             if part.name.startswith(SIGNALED) and child is not None and child.announced() and child.running():
