@@ -104,7 +104,8 @@ class Type:
       timestamp or interval; otherwise empty.
     - `declared`: whether the user wrote the modifiers. Only then do clients see them as typmod.
     - `is_array`: whether this is an array; then `name` is the name of the element type.
-    - `fields`: the fields of a record.
+    - `fields`: the fields of a record. In storage they are called f1, f2, …, because records with other names can be
+      compared, and because the names may be equal, or equal but for case.
     """
 
     name: str
@@ -142,6 +143,11 @@ class Type:
         """Returns the element type of an array."""
         return replace(self, is_array=False)
 
+    @property
+    def leaves(self) -> frozenset[str]:
+        """Returns the names of the types of the values in this type: those of the fields of a record, else its own."""
+        return frozenset[str]().union(*(f.type.leaves for f in self.fields)) if self.fields else frozenset((self.name,))
+
     def array(self) -> Type:
         """Returns the array type with this element type."""
         return replace(self, is_array=True)
@@ -167,7 +173,7 @@ class Type:
         if self.name == "numeric":
             return "decimal({},{})".format(*self.decimal)
         if self.name == "record":
-            return "struct<" + ",".join(f"`{f.name}`:{f.type.spark}" for f in self.fields) + ">"
+            return "struct<" + ",".join(f"f{n}:{f.type.spark}" for n, f in enumerate(self.fields, 1)) + ">"
         return self.facts.spark
 
     @property
@@ -178,7 +184,7 @@ class Type:
         if self.name == "numeric":
             return "DECIMAL({},{})".format(*self.decimal)
         if self.name == "record":
-            return "STRUCT(" + ", ".join(f'"{f.name}" {f.type.duckdb}' for f in self.fields) + ")"
+            return "STRUCT(" + ", ".join(f"f{n} {f.type.duckdb}" for n, f in enumerate(self.fields, 1)) + ")"
         return self.facts.duckdb
 
     @property
@@ -189,7 +195,7 @@ class Type:
         if self.name == "numeric":
             return pa.decimal128(*self.decimal)
         if self.name == "record":
-            return pa.struct([pa.field(f.name, f.type.arrow, f.nullable) for f in self.fields])
+            return pa.struct([pa.field(f"f{n}", f.type.arrow) for n, f in enumerate(self.fields, 1)])
         return ARROW[self.name]
 
     def to_json(self) -> dict[str, object]:

@@ -106,7 +106,7 @@ def values(type: Type, *, nullable: bool = True) -> st.SearchStrategy[Any]:
         case "numeric":
             return _decimals(*type.decimal)
         case "record":
-            return st.fixed_dictionaries({f.name: values(f.type) for f in type.fields})
+            return st.fixed_dictionaries({f"f{n}": values(f.type) for n, f in enumerate(type.fields, 1)})
         case _:
             return _texts
 

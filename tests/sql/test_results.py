@@ -90,6 +90,23 @@ SELECT u.id, u.email || '!', sum(o.amount) FROM users u LEFT JOIN orders o ON o.
 SELECT u.*, count(*), rank() OVER (ORDER BY u.email) FROM users u, orders o GROUP BY u.id
 SELECT (users).email, (u.id) FROM users JOIN users AS u USING (id)
 SELECT (ROW(id, email)).f2, ROW(id, email) < ROW(2, 'z'), (id, email) IS NULL FROM users
+SELECT u::text, row_to_json(u), (u).email, to_jsonb(o), o IS NULL, o::text FROM users u LEFT JOIN orders o ON o.user_id = u.id
+SELECT jsonb_build_object('u', u, 'o', (SELECT jsonb_agg(o) FROM (SELECT id FROM orders WHERE user_id = u.id) o)) FROM users u
+SELECT row_to_json((SELECT e FROM (SELECT u.id AS id, u.email AS "e mail") AS e), true) FROM users u
+SELECT (SELECT q FROM (SELECT u.*) q WHERE false) IS NULL, (SELECT q FROM (SELECT u.*) q WHERE false) IS NOT NULL FROM users u
+SELECT count(DISTINCT (is_vip, id > 1)), count(DISTINCT u), count(u.*) FROM users u
+SELECT (o).*, ROW(o.*, 'x')::text FROM orders o
+SELECT e::text, count(*) FROM (SELECT n, x, data FROM events) e GROUP BY e ORDER BY e DESC
+SELECT (q.r).f1, (q.r).f2 FROM (SELECT DISTINCT ROW(n, name) AS r FROM events) q
+SELECT a < v, a = v, nullif(a, v)::text, greatest(a, v)::text FROM (VALUES (1, NULL), (2, 'x')) v(x, y), (SELECT ROW(2, 'x'::text) AS a) u
+SELECT users.id, (SELECT users)::text, ARRAY(SELECT o.id FROM orders o WHERE (o.id, users.id) = (1, 1)) FROM users
+SELECT id FROM users u WHERE u IN (SELECT v FROM users v WHERE id > 1) AND ROW(id, email) IS DISTINCT FROM ROW(3, NULL)
+SELECT concat(u, '!'), CASE WHEN id > 1 THEN u END::text, coalesce(u, u)::text, first_value(u) OVER (ORDER BY id)::text FROM users u
+SELECT u.id FROM users u, (SELECT 1 AS "A", 2 AS a, 'x' AS a) t WHERE row_to_json(t)::text LIKE '%"A":1,"a":2,"a":"x"%'
+SELECT generate_series(1, generate_series(1, 3)), generate_series(1, 2) AS x
+SELECT id, unnest(regexp_matches(email, '([a-z]+)@(.)', 'gi')), unnest(string_to_array(unnest(ARRAY['a,b', 'c']), ',')) AS s FROM users
+SELECT id, generate_series(1, id) + unnest(ARRAY[10, 20, 30]) FROM users ORDER BY generate_series(1, id), 1, 2
+SELECT n, count(*), generate_series(1, generate_series(1, max(n))) AS g FROM events GROUP BY n
 SELECT n, sum(n) OVER (ORDER BY n ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING EXCLUDE GROUP) FROM events
 SELECT n, count(*) OVER (ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE TIES) FROM events
 WITH RECURSIVE t(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM t WHERE n < 20) SELECT sum(n), count(*) FROM t

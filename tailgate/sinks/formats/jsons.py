@@ -63,8 +63,10 @@ def _writer(type: Type) -> Callable[[Any], str]:
         element = _writer(type.element)
         return lambda values: "[" + ",".join("null" if v is None else element(v) for v in values) + "]"
     if type.name == "record":
-        writers = [(f.name, QUOTED(f.name) + ":", _writer(f.type)) for f in type.fields]
-        return lambda row: "{" + ",".join(name + ("null" if row[f] is None else write(row[f])) for f, name, write in writers) + "}"
+        fields = [(QUOTED(f.name) + ":", _writer(f.type)) for f in type.fields]
+        return lambda row: (
+            "{" + ",".join(name + ("null" if v is None else write(v)) for v, (name, write) in zip(row.values(), fields, strict=True)) + "}"
+        )
     return WRITERS[type.name]
 
 

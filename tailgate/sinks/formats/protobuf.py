@@ -91,12 +91,12 @@ def _encoder(number: int, type: Type) -> Callable[[Any], bytes]:
 
 
 def _record(begin: bytes, type: Type) -> Callable[[Any], bytes]:
-    fields = [(f.name, f.type.is_array, _encoder(n, f.type.element if f.type.is_array else f.type)) for n, f in enumerate(type.fields, 1)]
+    fields = [(f.type.is_array, _encoder(n, f.type.element if f.type.is_array else f.type)) for n, f in enumerate(type.fields, 1)]
 
-    def record(value: dict[str, Any]) -> bytes:
+    def record(row: dict[str, Any]) -> bytes:
         parts = []
-        for name, is_array, encode in fields:
-            for each in (value[name] or ()) if is_array else (value[name],):
+        for value, (is_array, encode) in zip(row.values(), fields, strict=True):
+            for each in (value or ()) if is_array else (value,):
                 parts.append(b"" if each is None else encode(each))
         return begin + sized(b"".join(parts))
 

@@ -21,6 +21,7 @@ from tailgate.sql.binder.expression_size import Sizes
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope, Table
+from tailgate.sql.binder.types import row_operators
 from tailgate.sql.binder.types.coercion import bare_type, coerce, common, require_equality
 from tailgate.sql.binder.types.overloads import arguments, operator, result
 from tailgate.sql.binder.types.parameters import Parameters
@@ -29,6 +30,7 @@ from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import And, Call, Case, Coalesce, IsDistinct, IsNull, Literal, Not, Parameter, Relation, Scalar
 from tailgate.sql.plan.correlation import arguments_of, arguments_read
+from tailgate.sql.plan.rows import is_row
 from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
 from tailgate.sql.plan.subqueries import Argument, argument, as_scalar
 
@@ -205,6 +207,8 @@ class ExpressionBinder(ABC):
         mz_now(), a number of milliseconds, can be compared with dates and timestamps, as in
         Materialize.
         """
+        if sign in SIGNS and any(is_row(s.type) for s in operands):
+            return row_operators.compare(sign, operands, self.parameters, at)
         operands = [_timed(s, operands[1 - i].type) for i, s in enumerate(operands)]
         call = self.call(operator(sign, tuple(s.type for s in operands), at), operands, at)
         if sign in SIGNS:

@@ -21,7 +21,7 @@ from sqlglot import exp
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import InvalidColumnReference, TailgateError, UndefinedColumn, UndefinedParameter, UndefinedTable
 from tailgate.sql.binder.context import Closure, ExpressionBinder, Level, QueryBinder
-from tailgate.sql.binder.scope import Table
+from tailgate.sql.binder.scope import Table, whole_row
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Scalar
 
@@ -46,13 +46,15 @@ def lateral_queries(level: Level) -> QueryBinder:
 
 
 def find_column(binder: ExpressionBinder, name: str, table: str | None, position: int | None, item: int = 0) -> Scalar:
-    """Returns the scalar that a column name stands for. Raises 42703, 42702, 42P01, 42P10.
+    """Returns the scalar that a name stands for: a column, or the row of a table. Raises 42703, 42702, 42P01, 42P10.
 
     `item` is the id of the relation if its schema is named, else 0.
     """
     scalar = _lookup(binder, name, table, position, item)
     if scalar is not None:
         return scalar
+    if table is None and any(b.scope.table(name) for b, _ in _places(binder)):
+        return whole_row(find_table(binder, name, position), position)
     if table is not None and not any(b.scope.table(table, item) for b, _ in _places(binder)):
         raise missing_table(binder, table, position)
     raise _missing_column(binder, name, table, position)
@@ -109,7 +111,7 @@ def named_item(binder: ExpressionBinder, node: exp.Column) -> int:
 
 
 def find_table(binder: ExpressionBinder, alias: str, position: int | None, item: int = 0) -> Table:
-    """Returns the table that an alias names, for `alias.*`. Raises 42P01."""
+    """Returns the table that an alias names, for its row and `alias.*`. Raises 42P01."""
     for place, closure in _places(binder):
         if (table := place.scope.table(alias, item, position)) is not None:
             if closure is None:

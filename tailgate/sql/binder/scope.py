@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tailgate.lake.errors import AmbiguousAlias, AmbiguousColumn, DuplicateAlias
+from tailgate.lake.errors import AmbiguousAlias, AmbiguousColumn, DuplicateAlias, FeatureNotSupported
 from tailgate.lake.types import Field
-from tailgate.sql.plan import Column, Relation, Scalar
+from tailgate.sql.plan import Column, Relation, Scalar, rows
 from tailgate.sql.plan.rewriting import shifted
 
 
@@ -26,6 +26,7 @@ class Table:
     `value`: a function with one column, for which the alias can also be used as a value.
     `item`: the id of the catalog item if the alias is its name, else 0. Items in different schemas
     can have the same name.
+    `optional`: an outer join may have no row of the table. The columns are then NULL.
     """
 
     alias: str
@@ -33,6 +34,7 @@ class Table:
     relation: str = ""
     value: bool = False
     item: int = 0
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,10 @@ class Scope:
             if any(t.alias == table.alias and not (t.item and table.item and t.item != table.item) for t in self.tables if t.alias):
                 raise DuplicateAlias(f'table name "{table.alias}" specified more than once')
         return Scope(self.columns + moved.columns, self.tables + moved.tables)
+
+    def as_optional(self) -> Scope:
+        """Returns the scope of the side of an outer join that may have no row."""
+        return Scope(self.columns, tuple(replace(t, optional=True) for t in self.tables))
 
     def moved(self, by: int) -> Scope:
         """Returns the scope with all column indexes shifted by a number."""
@@ -98,6 +104,14 @@ class Source:
 def placed(scalar: Scalar, position: int | None) -> Scalar:
     """Sets the position of a column in the text. Returns other scalars unchanged."""
     return replace(scalar, position=position) if isinstance(scalar, Column) else scalar
+
+
+def whole_row(table: Table, position: int | None) -> Scalar:
+    """Returns the row of a table as a value. Raises 0A000 for a table without columns."""
+    names = [c.name for c in table.columns]
+    if not names:
+        raise FeatureNotSupported("a row without columns is not supported", position=position)
+    return (rows.row_if_any if table.optional else rows.row)([placed(c.scalar, position) for c in table.columns], names, position)
 
 
 def of(alias: str, fields: tuple[Field, ...], names: tuple[str, ...] = (), relation: str = "", item: int = 0) -> Scope:

@@ -1,7 +1,7 @@
 """Set-returning functions in a select list.
 
 Each input row is repeated for the rows that the functions return. The functions advance in step;
-one that has no more rows returns NULL.
+one that has no more rows returns NULL. Functions in the arguments of others are expanded first.
 
     SELECT id, unnest(a), generate_series(1, 2) + id FROM t
     π_{id, c2, c3 + id}(generate_{in_step(unnest(a), generate_series(1, 2))}(t))
@@ -17,6 +17,7 @@ make_scanjoin_target in planner.c.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
@@ -31,14 +32,8 @@ HINT = "You might be able to move the set-returning function into a LATERAL FROM
 def calls_in(scalar: Scalar) -> Iterator[Call]:
     """Yields the set-returning functions in an expression.
 
-    Raises 0A000 for one in CASE, COALESCE or the arguments of another one.
+    Those in the arguments of another one come before it. Raises 0A000 for one in CASE or COALESCE.
     """
-    if isinstance(scalar, Call) and scalar.function.kind == "set":
-        for inner in (call for argument in scalar.arguments for call in calls_in(argument)):
-            shown = "a set-returning function in the arguments of another one is not supported"
-            raise FeatureNotSupported(shown, hint=HINT, position=inner.position)
-        yield scalar
-        return
     if aggregate(scalar) is not None or windowed(scalar) is not None:
         return
     for part in parts(scalar):
@@ -47,6 +42,8 @@ def calls_in(scalar: Scalar) -> Iterator[Call]:
                 word = "CASE" if isinstance(scalar, Case) else "COALESCE"
                 raise FeatureNotSupported(f"set-returning functions are not allowed in {word}", hint=HINT, position=call.position)
             yield call
+    if isinstance(scalar, Call) and scalar.function.kind == "set":
+        yield scalar
 
 
 def refuse(scalars: Iterable[Scalar], where: str) -> None:
@@ -64,19 +61,25 @@ def expanded(plan: Relation, scalars: Iterable[Scalar]) -> tuple[Relation, Calla
 
     Returns the plan with their columns, and a function that rewrites an expression over this plan.
     """
-    calls = list(dict.fromkeys(call for s in scalars for call in calls_in(s)))
-    if not calls:
-        return plan, lambda s: s
-    width = len(plan.columns)
+    levels: dict[Call, int] = {}  # 0 if a function has no other one in its arguments, else 1 more than the others have
+    for call in (call for s in scalars for call in calls_in(s)):
+        inner = [levels[c] for argument in call.arguments for c in calls_in(argument)]
+        levels[call] = max(inner, default=-1) + 1
+    columns: dict[Scalar, Column] = {}
 
     def over(scalar: Scalar) -> Scalar:
-        if isinstance(scalar, Call) and scalar in calls:
-            return Column(width + calls.index(scalar), scalar.type)
+        if isinstance(scalar, Call) and scalar in columns:
+            return columns[scalar]
         if aggregate(scalar) is not None or windowed(scalar) is not None:
             return scalar
         return rebuild(scalar, over)
 
-    return in_step(plan, calls), over
+    for level in range(max(levels.values(), default=-1) + 1):
+        calls = [call for call in levels if levels[call] == level]
+        width = len(plan.columns)
+        plan = in_step(plan, [replace(call, arguments=tuple(map(over, call.arguments))) for call in calls])
+        columns.update((call, Column(width + n, call.type)) for n, call in enumerate(calls))
+    return plan, over
 
 
 def in_step(plan: Relation, calls: list[Call], *, ordinality: bool = False) -> Generate:

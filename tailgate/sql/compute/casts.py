@@ -14,6 +14,7 @@ from typing import Any
 
 from tailgate.lake.types import Type
 from tailgate.sql.compute.registry import udf
+from tailgate.values.composites import records
 from tailgate.values.composites.arrays import elements, quote
 from tailgate.values.numbers import numerics
 from tailgate.values.numbers.floats import write_double, write_single
@@ -73,6 +74,16 @@ def array_to_text(items: list[str | None]) -> str:
 
 
 udf("text", to="text[]", name="text_to_elements")(elements)
+
+
+@udf("text[]", to="text")
+def row_to_text(fields: list[str | None]) -> str:
+    """Returns the text of a row, from the texts of its fields.
+
+    >>> row_to_text(["1", None, "a b"])
+    '(1,,"a b")'
+    """
+    return "(" + ",".join("" if text is None else records.quote(text.encode()).decode() for text in fields) + ")"
 
 
 # --- text to other types -------------------------------------------------------------------------

@@ -241,6 +241,13 @@ def json_build_object(keys: list[str | None], values: list[str | None]) -> str:
     return _object([(key, value) for key, value in zip(keys, values, strict=True) if key is not None])
 
 
+@udf("text[]", "json[]", "bool", to="json")
+def row_to_json(keys: list[str], values: list[str | None], pretty: bool) -> str:
+    """Returns a row as an object. With `pretty`, each member but the first begins a line."""
+    members = (f"{dump(key)}:{'null' if value is None else value}" for key, value in zip(keys, values, strict=True))
+    return "{" + (",\n " if pretty else ",").join(members) + "}"
+
+
 @udf("text[]", to="json")
 def json_from_pairs(items: list[str | None]) -> str:
     """Computes json_object(text[])."""

@@ -120,9 +120,6 @@ MACROS = (
 
 TO_TEXT = Function("cast", ("text[]",), "text", "tg_array_to_text({0})", "tg_array_to_text({0})", "cast", context="assignment")
 FROM_TEXT = Function("cast", ("text",), "text[]", "tg_text_to_elements({0})", "tg_text_to_elements({0})", "cast")
-BOOL_OUTPUT = Function(
-    "cast", ("bool",), "text", "left(CAST({0} AS STRING), 1)", "left(CAST({0} AS VARCHAR), 1)", "cast", context="assignment"
-)
 
 
 def quantified(function: Function, for_all: bool, arguments: tuple[str, str]) -> Function:

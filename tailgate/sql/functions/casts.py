@@ -73,6 +73,13 @@ TO_TEXT: dict[str, tuple[str, str]] = {
     "json": ("{0}", "{0}"),
     "jsonb": ("{0}", "{0}"),
 }
+# casts to text that print a value as its type's output function does, where the cast of PostgreSQL differs
+OUTPUT = {
+    "bool": Function(
+        "cast", ("bool",), "text", "left(CAST({0} AS STRING), 1)", "left(CAST({0} AS VARCHAR), 1)", "cast", context="assignment"
+    ),
+    "bpchar": Function("cast", ("bpchar",), "text", "{0}", "{0}", "cast"),  # keeps trailing blanks
+}
 TEXT_TARGETS = (
     "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "json", "jsonb", "bytea", "time",
     "interval", "uuid", "oid",

@@ -1,8 +1,8 @@
 """Sort keys of types whose stored form does not compare like the value.
 
 '1 day' equals '24 hours', jsonb 1.0 equals 1, and char(n) ignores trailing blanks. jsonb is ordered by
-its contents. Two values are equal if and only if their sort keys are, so `sql.plan.grouping` also groups
-rows by sort keys.
+its contents. In a row, NULL is above all other values. Two values are equal if and only if their
+sort keys are, so `sql.plan.grouping` also groups rows by sort keys.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from tailgate.sql.functions import arrays
 from tailgate.sql.functions.comparison import INTERVAL_DUCKDB, INTERVAL_SPARK
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.json import COMPARED
-from tailgate.sql.plan import Call, Scalar, SortKey
+from tailgate.sql.plan import Call, IsNull, Scalar, SortKey
+from tailgate.sql.plan.rows import fields, is_row, row, unless_null
 
 ORDERS: dict[str, tuple[Function, Type]] = {
     "interval": (
@@ -28,14 +29,18 @@ ORDERS: dict[str, tuple[Function, Type]] = {
 
 def has_equal_forms(type: Type) -> bool:
     """Returns whether equal values of a type may have different stored forms."""
-    return type.name in ORDERS
+    return not type.leaves.isdisjoint(ORDERS)
 
 
 def sort_key(scalar: Scalar) -> Scalar:
     """Returns the sort key of a scalar, or the scalar itself if its stored form compares correctly.
 
-    The sort key of an array is the array of the sort keys of its elements.
+    The sort key of an array is the array of the sort keys of its elements. That of a row has, for each
+    field, whether it is NULL, and its sort key.
     """
+    if is_row(scalar.type):
+        keys = [key for field in fields(scalar) for key in (IsNull(field), sort_key(field))]
+        return unless_null(scalar, row(keys))
     if not has_equal_forms(scalar.type):
         return scalar
     function, type = ORDERS[scalar.type.name]

@@ -39,16 +39,18 @@ def _refuse_binary(data: bytes, type: Type) -> Value:
     raise FeatureNotSupported("input of anonymous composite types is not implemented")
 
 
+def quote(text: bytes) -> bytes:
+    """Returns the text of a field, in quotes if it needs them."""
+    if _QUOTED.search(text):
+        return b'"' + text.replace(b"\\", b"\\\\").replace(b'"', b'""') + b'"'
+    return text
+
+
 def writer(fields: list[Writer]) -> Writer:
     r"""
     >>> writer([lambda v: b"%d" % v, lambda v: v, bytes])((1, b'a "b" c', None)).decode()
     '(1,"a ""b"" c",)'
     """
-
-    def quote(text: bytes) -> bytes:
-        if _QUOTED.search(text):
-            return b'"' + text.replace(b"\\", b"\\\\").replace(b'"', b'""') + b'"'
-        return text
 
     def write(value: tuple[Any, ...]) -> bytes:
         return b"(" + b",".join(b"" if v is None else quote(f(v)) for f, v in zip(fields, value, strict=True)) + b")"

@@ -137,4 +137,4 @@ def _without_key(source: Source, decoder: KafkaDecoder, envelope: Struct, origin
 
 
 def _struct(columns: list[ColumnExpression]) -> str:
-    return "named_struct(" + ", ".join(f"'c{i}', {m.expression}" for i, m in enumerate(columns)) + ")"
+    return "named_struct(" + ", ".join(f"'f{n}', {m.expression}" for n, m in enumerate(columns, 1)) + ")"

@@ -45,7 +45,7 @@ def _upsert_input(upsert: Upsert | CdcUpsert | CdcBag) -> tuple[Steps, tuple[Fie
     if isinstance(upsert, CdcUpsert):
         return Steps((Project((*row, *event)),)), (*upsert.columns, *CHANGE_EVENT)
     record = Type("record", fields=upsert.columns)
-    after = "named_struct(" + ", ".join(f"'{c}', {c}" for c in row) + ")"
+    after = "named_struct(" + ", ".join(f"'f{n}', {c}" for n, c in enumerate(row, 1)) + ")"
     return Steps((Project((after, f"CAST(NULL AS {record.spark})", *event)),)), (
         Field("after", record),
         Field("before", record),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from tailgate.lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType
-from tailgate.lake.types import JSON, JSONB, TEXT, UNKNOWN, Type
+from tailgate.lake.types import BOOL, JSON, JSONB, TEXT, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions.aggregate_levels import owned
 from tailgate.sql.binder.grouping import has_aggregates, has_windows
@@ -22,12 +22,15 @@ from tailgate.sql.binder.types.coercion import cast, check_one_form, coerce, req
 from tailgate.sql.binder.types.overloads import arguments, function, result
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.aggregates import HYPOTHETICAL, WITHIN_GROUP
+from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import AggregateCall, Call, Case, Literal, Not, Scalar, SortKey
 from tailgate.sql.plan.may_fail import fallible
+from tailgate.sql.plan.rows import TO_JSON, fields, is_row, of_row, unless_null
 from tailgate.sql.plan.sort_keys import sort_key
 
 JSON_TYPES = {"json_agg": JSON, "jsonb_agg": JSONB, "json_object_agg": JSON, "jsonb_object_agg": JSONB}
+FALSE = Literal(False, BOOL)
 OF_ARRAY = {"json": "array_to_json", "jsonb": "jsonb_build_array"}  # of an array of JSON values
 
 
@@ -187,11 +190,27 @@ def as_json(binder: ExpressionBinder, scalar: Scalar, target: Type, at: int | No
             return Literal(None, target)
         scalar = binder.known(scalar)
     type = scalar.type
+    if is_row(type):
+        return of_row(scalar, lambda row: unless_null(row, json_object(binder, row, target, at)))
+    if type.name == "record":
+        hint = "Use json_agg or jsonb_agg in place of array_agg."
+        raise FeatureNotSupported(f"{target.name} of arrays of rows is not supported", hint=hint, position=at)
+    if type.name == "bpchar" and not type.is_array:
+        scalar, type = Call(OUTPUT["bpchar"], (scalar,), TEXT), TEXT
     row = function(f"to_{target.name}", (type.element if type.is_array else type,), at)
     if type.is_array:
         items = Call(arrays.each(row, type.name, target.name), (scalar,), target.array(), at)
         return Call(catalogue.calls(OF_ARRAY[target.name])[0], (items,), target, at)
     return binder.call(row, [scalar], at)
+
+
+def json_object(binder: ExpressionBinder, row: Scalar, target: Type, at: int | None, pretty: Scalar = FALSE) -> Scalar:
+    """Returns a row that is not NULL as an object of json or jsonb. `pretty`: each member of json begins a line."""
+    keys = Literal(tuple(f.name for f in row.type.fields), TEXT.array())
+    values = Call(catalogue.calls("ARRAY")[0], tuple(as_json(binder, f, target, at) for f in fields(row)), target.array())
+    if target == JSONB:
+        return Call(catalogue.calls("jsonb_build_object")[0], (keys, values), target, at)
+    return Call(TO_JSON, (keys, values, pretty), target, at)
 
 
 def printed(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:

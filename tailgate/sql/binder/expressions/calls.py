@@ -19,7 +19,7 @@ from tailgate.lake.errors import (
 from tailgate.lake.types import BOOL, FACTS, JSON, JSONB, TEXT, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions import sql_functions, subqueries
-from tailgate.sql.binder.expressions.aggregates import as_json, bind_aggregate, is_aggregate, printed
+from tailgate.sql.binder.expressions.aggregates import as_json, bind_aggregate, is_aggregate, json_object, printed
 from tailgate.sql.binder.expressions.window_functions import is_window
 from tailgate.sql.binder.grouping import aggregate, placeholder, windowed
 from tailgate.sql.binder.grouping_sets import grouping_call
@@ -27,14 +27,16 @@ from tailgate.sql.binder.lambdas import NAMES as LAMBDAS
 from tailgate.sql.binder.lambdas import bind_lambda
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.sequence_calls import bind_sequence_call
-from tailgate.sql.binder.types.coercion import bare_type, cast, elements_as_text
+from tailgate.sql.binder.types.coercion import bare_type, cast, coerce, elements_as_text
 from tailgate.sql.binder.types.overloads import function
 from tailgate.sql.functions import catalogue
+from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Parameter, Scalar
 from tailgate.sql.plan.rewriting import parts
+from tailgate.sql.plan.rows import is_row, of_row, unless_null
 from tailgate.sql.plan.sequences import SEQUENCE_FUNCTIONS
 from tailgate.sql.plan.sort_keys import has_equal_forms
 from tailgate.sql.plan.subqueries import subquery
@@ -86,15 +88,11 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     if not rows and len(operands) == 1 and (type := _type_of(name)) is not None:
         # A type's name in the form of a function is a cast, if that cast exists.
         return cast(operands[0], type, binder.parameters, at)
-    if name in ("concat", "concat_ws", "format"):
-        first = 0 if name == "concat" else 1  # the first argument of the others is a text, the rest has any type
-        operands[first:] = [_as_text(binder, g, n) for g, n in zip(operands[first:], nodes[first:], strict=True)]
-    if name in ("quote_literal", "quote_nullable") and len(operands) == 1 and operands[0].type != UNKNOWN:
-        operands = [_as_text(binder, operands[0], nodes[0])]
-    if name == "array_to_string" and operands and operands[0].type.is_array and operands[0].type.name != "text":
-        operands[0] = elements_as_text(operands[0], at) or operands[0]
+    operands = _printed(binder, name, operands, nodes)
     if len(operands) == 1 and (name in CONVERSIONS or (name == "array_to_json" and operands[0].type.is_array)):
         return as_json(binder, operands[0], CONVERSIONS.get(name, JSON), leftmost(nodes[0]))
+    if name == "row_to_json" and 1 <= len(operands) <= 2 and is_row(operands[0].type):
+        return _row_to_json(binder, operands, nodes, at)
     row = function(name, tuple(s.type for s in operands), at)
     if row.kind == "set":
         hint = f"Put it into FROM, as in FROM t, {name}(t.x)."
@@ -108,20 +106,31 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     return binder.call(row, operands, at)
 
 
+def _printed(binder: ExpressionBinder, name: str, operands: list[Scalar], nodes: list[exp.Expr]) -> list[Scalar]:
+    """Returns the arguments, as text where a function takes any type and prints it."""
+    if name in ("concat", "concat_ws", "format"):
+        first = 0 if name == "concat" else 1  # the first argument of the others is a text, the rest has any type
+        operands[first:] = [_as_text(binder, g, n) for g, n in zip(operands[first:], nodes[first:], strict=True)]
+    if name in ("quote_literal", "quote_nullable") and len(operands) == 1 and operands[0].type != UNKNOWN:
+        operands = [_as_text(binder, operands[0], nodes[0])]
+    if name == "array_to_string" and operands and operands[0].type.is_array and operands[0].type.name != "text":
+        operands[0] = elements_as_text(operands[0], position(nodes[0])) or operands[0]
+    return operands
+
+
 def _as_text(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:
     """Returns an argument of concat as text, as its type's output function prints it.
 
     A parameter gets no type from its use here. If nothing else gives it one, the result is 42P18.
     """
     if isinstance(scalar, Parameter) and scalar.type == UNKNOWN:
-        return Call(PADDED, (scalar,), TEXT)
+        return Call(OUTPUT["bpchar"], (scalar,), TEXT)
     if scalar.type.name == "bpchar" and not scalar.type.is_array:
-        return Call(PADDED, (scalar,), TEXT)
+        return Call(OUTPUT["bpchar"], (scalar,), TEXT)
     return printed(binder, scalar, node)
 
 
 EXPANDING = ("SELECT", "GROUP BY", "ORDER BY")  # clauses in which set-returning functions are allowed
-PADDED = Function("cast", ("bpchar",), "text", "{0}", "{0}", "cast")  # keeps trailing blanks
 PARAMETERS = {  # argument names, for calls with named arguments
     "make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs"),
     "make_date": ("year", "month", "day"),
@@ -175,6 +184,18 @@ def _built(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int |
     keys = [_as_text(binder, g, n) for g, n in zip(operands[::2], nodes[::2], strict=True)]
     values = [as_json(binder, g, type, at) for g in operands[1::2]]
     return Call(row, (listed(keys, TEXT), listed(values, type)), type, at)
+
+
+def _row_to_json(binder: ExpressionBinder, operands: list[Scalar], nodes: list[exp.Expr], at: int | None) -> Scalar:
+    """Binds row_to_json(row) and row_to_json(row, pretty). Raises 42883."""
+    pretty = coerce(operands[1], BOOL, binder.parameters) if len(operands) > 1 else Literal(False, BOOL)
+    if pretty is None:
+        function("row_to_json", tuple(s.type for s in operands), at)  # raises the error
+        raise AssertionError(operands)
+    value = of_row(operands[0], lambda row: unless_null(row, json_object(binder, row, JSON, leftmost(nodes[0]), pretty)))
+    return (
+        value if isinstance(pretty, Literal) and pretty.value is not None else Case(((IsNull(pretty), Literal(None, JSON)),), value, JSON)
+    )
 
 
 def _check_volatility(binder: ExpressionBinder, row: Function, at: int | None) -> None:
@@ -249,7 +270,7 @@ def _coalesce(binder: ExpressionBinder, name: str, nodes: list[exp.Expr]) -> Sca
         return casts[0] if len(casts) == 1 else Coalesce(casts, type)
     if type.name in INCOMPARABLE:
         raise UndefinedFunction(f"could not identify a comparison function for type {bare_type(type)}")
-    if has_equal_forms(type) or type.is_array:
+    if has_equal_forms(type) or type.is_array or is_row(type):
         return _extreme(binder, ">=" if name == "greatest" else "<=", casts, type)
     return GreatestLeast("greatest" if name == "greatest" else "least", casts, type)
 

@@ -20,6 +20,7 @@ from tailgate.sql.binder.expressions import (
     constants,
     constructors,
     predicates,
+    rows,
     subqueries,
     syntax_calls,
     window_functions,
@@ -42,6 +43,7 @@ BINDERS: dict[type[exp.Expr], Callable[[ExpressionBinder, Any], Scalar]] = {
     exp.Not: predicates.bind_not,
     exp.Is: predicates.bind_is,
     exp.Dot: columns.bind_field,
+    exp.Tuple: rows.bind_row,
     exp.NullSafeEQ: predicates.bind_distinct,
     exp.NullSafeNEQ: predicates.bind_distinct,
     exp.Between: predicates.bind_between,
@@ -65,7 +67,6 @@ BINDERS: dict[type[exp.Expr], Callable[[ExpressionBinder, Any], Scalar]] = {
     exp.Collate: constructors.bind_collate,
 }
 UNSUPPORTED: dict[type[exp.Expr], str] = {
-    exp.Tuple: "a row as a value",
     exp.BitString: "a bit string",
     exp.HexString: "a bit string",
     exp.Star: "*",

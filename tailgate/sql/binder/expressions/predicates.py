@@ -28,6 +28,7 @@ from tailgate.sql.plan import (
     Parameter,
     Scalar,
 )  # fmt: skip
+from tailgate.sql.plan.rows import is_null, is_row
 
 
 def bind_and(binder: ExpressionBinder, node: exp.And) -> Scalar:
@@ -62,6 +63,8 @@ def bind_is(binder: ExpressionBinder, node: exp.Is) -> Scalar:
         if isinstance(node.this, exp.Tuple):
             return rows.bind_null(binder, node.this, negated=bool(node.meta.get("negated")))
         inner = binder.bind(node.this)
+        if is_row(inner.type):
+            return is_null(inner, negated=bool(node.meta.get("negated")))
         # IS NULL gives a parameter no type. If nothing else does, the result is 42P18.
         return IsNull(inner if isinstance(inner, Parameter) else binder.known(inner))
     if isinstance(test, exp.Boolean):

@@ -1,4 +1,4 @@
-"""Comparisons of rows: (a, b) = (c, d), (a, b) < (c, d), (a, b) IN ((1, 2), (3, 4)).
+"""Rows as values, ROW(a, b), and comparisons of rows: (a, b) = (c, d), (a, b) < (c, d), (a, b) IN ((1, 2), (3, 4)).
 
 Source: PostgreSQL 15, "Row and Array Comparisons"; make_row_comparison_op() in parse_expr.c.
 """
@@ -11,18 +11,27 @@ from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
 from tailgate.lake.types import BOOL
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions import subqueries
+from tailgate.sql.binder.expressions.columns import bind_fields
 from tailgate.sql.binder.expressions.row_comparison import compare_rows
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import And, IsNull, Literal, Or, Scalar
+from tailgate.sql.plan import And, IsNull, Literal, Or, Scalar, rows
+
+
+def bind_row(binder: ExpressionBinder, node: exp.Tuple) -> Scalar:
+    """Binds ROW(a, b) and (a, b) as a value. Raises 0A000 without fields."""
+    fields = [binder.known(s) for s in bind_fields(binder, node)]
+    if not fields:
+        raise FeatureNotSupported("a row without columns is not supported", position=position(node))
+    return rows.row(fields, position=position(node))
 
 
 def bind_comparison(binder: ExpressionBinder, sign: str, left: exp.Expr, right: exp.Expr, at: int | None) -> Scalar:
-    """Binds a comparison of a row with a row or with a subquery. Raises 42601, 0A000."""
+    """Binds a comparison of a row with a row or with a subquery. Raises 42601, 42804."""
     if isinstance(right, exp.Subquery) and isinstance(left, exp.Tuple):
         return subqueries.bind_row(binder, sign, left, right, at)
     if not isinstance(left, exp.Tuple) or not isinstance(right, exp.Tuple):
-        raise FeatureNotSupported("a row as a value is not supported", position=position(left if isinstance(left, exp.Tuple) else right))
-    return compare_rows(binder, sign, [binder.bind(e) for e in left.expressions], [binder.bind(e) for e in right.expressions], at)
+        return binder.operate(sign, [binder.bind(left), binder.bind(right)], at)
+    return compare_rows(binder, sign, bind_fields(binder, left), bind_fields(binder, right), at)
 
 
 def bind_in(binder: ExpressionBinder, left: exp.Tuple, items: list[exp.Expr], at: int | None, *, negated: bool) -> Scalar:
@@ -34,9 +43,10 @@ def bind_in(binder: ExpressionBinder, left: exp.Tuple, items: list[exp.Expr], at
 
 def bind_distinct(binder: ExpressionBinder, left: exp.Tuple, right: exp.Tuple, at: int | None) -> Scalar:
     """Returns IS DISTINCT FROM of two rows: true if any column is distinct. Raises 42601."""
-    if len(left.expressions) != len(right.expressions):
+    one, other = bind_fields(binder, left), bind_fields(binder, right)
+    if len(one) != len(other):
         raise SyntaxError_("unequal number of entries in row expressions", position=at)
-    tests = tuple(binder.distinct([binder.bind(a), binder.bind(b)], at) for a, b in zip(left.expressions, right.expressions, strict=True))
+    tests = tuple(binder.distinct([a, b], at) for a, b in zip(one, other, strict=True))
     return tests[0] if len(tests) == 1 else Or(tests)
 
 
@@ -45,7 +55,7 @@ def bind_null(binder: ExpressionBinder, row: exp.Tuple, *, negated: bool) -> Sca
 
     With `negated`, returns the condition that IS NOT NULL negates: any column is NULL.
     """
-    terms: tuple[Scalar, ...] = tuple(IsNull(binder.typed(e)) for e in row.expressions)
+    terms: tuple[Scalar, ...] = tuple(IsNull(binder.known(s)) for s in bind_fields(binder, row))
     if len(terms) < 2:
         return terms[0] if terms else Literal(not negated, BOOL)
     return Or(terms) if negated else And(terms)

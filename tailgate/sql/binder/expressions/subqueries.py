@@ -12,6 +12,7 @@ from sqlglot import exp
 from tailgate.lake.errors import SyntaxError_
 from tailgate.lake.types import BOOL
 from tailgate.sql.binder.context import Closure, ExpressionBinder
+from tailgate.sql.binder.expressions.columns import bind_fields
 from tailgate.sql.binder.expressions.row_comparison import compare_rows
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Column, Not, Relation, Scalar
@@ -44,7 +45,7 @@ def bind_array(binder: ExpressionBinder, node: exp.Subquery, at: int | None) -> 
 
 def bind_row(binder: ExpressionBinder, sign: str, left: exp.Tuple, node: exp.Subquery, at: int | None) -> Scalar:
     """Binds (a, b) op (SELECT c, d …), which compares two rows. Raises 42601."""
-    values = [binder.bind(e) for e in left.expressions]
+    values = bind_fields(binder, left)
     closure, relation = _bound(binder, node.this)
     _check_columns(len(values), len(relation.columns), at)
     columns = [_value(closure, relation, i, position(node)) for i in range(len(values))]
@@ -66,8 +67,7 @@ def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: 
 
 
 def _quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, node: exp.Subquery, at: int | None, *, all: bool = False) -> Scalar:
-    nodes = left.expressions if isinstance(left, exp.Tuple) else [left]
-    values = [binder.bind(n) for n in nodes]
+    values = bind_fields(binder, left) if isinstance(left, exp.Tuple) else [binder.bind(left)]
     closure, relation = _bound(binder, node.this)
     _check_columns(len(values), len(relation.columns), at)
     columns: list[Scalar] = [Column(i, f.type, position(node)) for i, f in enumerate(relation.columns)]

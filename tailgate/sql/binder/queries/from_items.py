@@ -166,6 +166,13 @@ def _aliased(plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None,
     return Source(plan, scopes.of(shown, columns, names, name, own))
 
 
+def _scope(left: Source, right: Source, kind: JoinKind) -> Scope:
+    """Returns the scope of a join."""
+    one = left.scope.as_optional() if kind in ("right", "full") else left.scope
+    other = right.scope.as_optional() if kind in ("left", "full") else right.scope
+    return one.joined(other, len(left.plan.columns))
+
+
 SIDES: dict[str, JoinKind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
 
 
@@ -178,7 +185,7 @@ def _join(left: Source, node: exp.Join, level: Level) -> Source:
         return _arrival_join(left, node, kind, level)
     closure = _around(left, level, kind)
     right = bind_table(node.this, _within(level, closure))
-    scope = left.scope.joined(right.scope, len(left.plan.columns))
+    scope = _scope(left, right, kind)
     using = [i.name for i in node.args.get("using") or []]
     if node.args.get("method") == "NATURAL":
         rights = {c.name for c in right.scope.columns}
@@ -203,7 +210,7 @@ def _arrival_join(left: Source, node: exp.Join, kind: JoinKind, level: Level) ->
         right = bind_table(node.this, level)
     finally:
         node.this.set("arrival", True)
-    scope = left.scope.joined(right.scope, len(left.plan.columns))
+    scope = _scope(left, right, kind)
     condition = Expressions(scope, level, "JOIN conditions", False).boolean(node.args["on"], "JOIN/ON")
     if has_subqueries(condition):
         raise FeatureNotSupported("a subquery in ON with FOR SYSTEM_TIME AS OF PROCTIME() is not supported", position=at)
@@ -238,7 +245,7 @@ def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: 
         conditions.append(binder.operate("=", list(sides), at))
         casts, type = binder.unify([exp.Null(), exp.Null()], sides, "JOIN/USING")
         merged.append(Named(name, {"right": casts[1], "full": Coalesce(casts, type)}.get(kind, casts[0])))
-    scope = left.scope.joined(right.scope, width)
+    scope = _scope(left, right, kind)
     rest = tuple(c for c in scope.columns if c.name not in using)
     condition = conditions[0] if len(conditions) == 1 else And(tuple(conditions))
     tables = scope.tables

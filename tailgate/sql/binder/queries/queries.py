@@ -13,11 +13,11 @@ from sqlglot import exp
 from tailgate.lake.errors import DuplicateAlias, FeatureNotSupported, GroupingError, InvalidColumnReference, SyntaxError_, WindowingError
 from tailgate.lake.types import Field
 from tailgate.sql.binder.context import Level, QueryBinder
+from tailgate.sql.binder.expressions.columns import expanded_row
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.expressions.window_functions import Windows, named_windows
 from tailgate.sql.binder.grouping import Groups, has_aggregates, has_windows
 from tailgate.sql.binder.grouping_sets import numbered, over_sets
-from tailgate.sql.binder.name_lookup import find_table, named_item
 from tailgate.sql.binder.positions import aggregate_place, leftmost
 from tailgate.sql.binder.queries.from_items import bind_cross_join, bind_table
 from tailgate.sql.binder.queries.functional_dependency import with_identified
@@ -168,9 +168,8 @@ class Queries(QueryBinder):
                 if tree.args.get("from_") is None:
                     raise SyntaxError_("SELECT * with no tables specified is not valid", position=position(node))
                 outputs += [Output(c.name, placed(c.scalar, position(node))) for c in source.scope.columns]
-            elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-                table = find_table(binder, node.text("table"), position(node), named_item(binder, node))
-                outputs += [Output(c.name, placed(c.scalar, position(node))) for c in table.columns]
+            elif (columns := expanded_row(binder, node)) is not None:
+                outputs += [Output(c.name, c.scalar) for c in columns]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
                 scalar = binder.bind(inner) if side else binder.typed(inner)

@@ -14,10 +14,11 @@ from tailgate.lake.types import FRACTIONAL, NUMERIC, TEXT, UNKNOWN, Type, numeri
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import arrays, catalogue
-from tailgate.sql.functions.casts import LENGTHS
+from tailgate.sql.functions.casts import LENGTHS, OUTPUT
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Context, Function
-from tailgate.sql.plan import Call, Literal, Parameter, Scalar
+from tailgate.sql.plan import Call, Literal, Parameter, Scalar, rows
+from tailgate.sql.plan.rows import is_row
 
 PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval")
 MODIFIED = {name: Function("cast", (name,), name, *templates, kind="cast") for name, templates in LENGTHS.items()}
@@ -81,6 +82,8 @@ def coerce(
             value = literal(str(scalar.value), base, scalar.position, fields=fields)
             return _modified(value, target) if base is not target else value
         return None
+    if is_row(source):
+        return _row(scalar, target, parameters, context, position)
     if same(source, target):
         return _modified(scalar, target)
     if source.is_array or target.is_array:
@@ -132,8 +135,34 @@ def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
     name = scalar.type.name
     if name == "text":
         return scalar
-    row = arrays.BOOL_OUTPUT if name == "bool" else catalogue.cast(name, "text")
+    row = OUTPUT["bool"] if name == "bool" else catalogue.cast(name, "text")
     return None if row is None else Call(arrays.each(row, name, "text"), (scalar,), TEXT.array(), position)
+
+
+def _row(scalar: Scalar, target: Type, parameters: Parameters, context: Context, position: int | None) -> Scalar | None:
+    """Casts a row to a row with the same number of fields, or to text."""
+    if is_row(target):
+        if [f.type for f in scalar.type.fields] == [f.type for f in target.fields] or not target.fields:
+            return scalar
+        if len(scalar.type.fields) != len(target.fields):
+            return None
+        casts = [coerce(s, f.type, parameters, context, position) for s, f in zip(rows.fields(scalar), target.fields, strict=True)]
+        if None in casts:
+            return None
+        return rows.unless_null(scalar, rows.row([c for c in casts if c is not None], [f.name for f in target.fields], position))
+    if target.name not in STRINGS or target.is_array or RANKS[context] < RANKS["assignment"]:
+        return None
+    return _modified(rows.of_row(scalar, lambda value: rows.unless_null(value, _row_text(value, parameters, position))), target)
+
+
+def _row_text(value: Scalar, parameters: Parameters, position: int | None) -> Scalar:
+    """Returns the text of a row, from the texts of its fields as their types' output functions print them."""
+    texts = []
+    for field in rows.fields(value):
+        output = None if field.type.is_array else OUTPUT.get(field.type.name)
+        text = Call(output, (field,), TEXT) if output else cast(field, TEXT, parameters, position)
+        texts.append(text)
+    return Call(rows.TO_TEXT, (Call(catalogue.calls("ARRAY")[0], tuple(texts), TEXT.array()),), TEXT, position)
 
 
 def _through_text(
@@ -216,21 +245,32 @@ def check_one_form(type: Type, clause: str, position: int | None) -> None:
 
     Examples are 1.0 and 1 in jsonb, and 24 hours and a day in interval.
     """
-    if type.name in ("jsonb", "interval"):
+    if not type.leaves.isdisjoint(("jsonb", "interval")):
         raise FeatureNotSupported(f"{clause} of type {type} is not supported", hint="Cast it to text.", position=position)
 
 
 def require_equality(type: Type, position: int | None) -> None:
     """Raises 42883 for types without an operator `=`."""
-    if type.name in INCOMPARABLE:
-        raise UndefinedFunction(f"could not identify an equality operator for type {type}", position=position)
+    if incomparable := _incomparable(type, position):
+        raise UndefinedFunction(f"could not identify an equality operator for type {incomparable}", position=position)
 
 
 def require_order(type: Type, position: int | None) -> None:
     """Raises 42883 for types without an operator `<`."""
-    if type.name in INCOMPARABLE:
-        message = f"could not identify an ordering operator for type {type}"
+    if incomparable := _incomparable(type, position):
+        message = f"could not identify an ordering operator for type {incomparable}"
         raise UndefinedFunction(message, hint="Use an explicit ordering operator or modify the query.", position=position)
+
+
+def _incomparable(type: Type, position: int | None) -> Type | None:
+    """Returns the type of a value in a type that has no comparisons, or None. Raises 0A000 for arrays of rows."""
+    if type.name == "record" and type.is_array:
+        raise FeatureNotSupported(
+            "comparing arrays of rows is not supported", hint="Compare the rows one by one, or as text.", position=position
+        )
+    if is_row(type):
+        return next((t for f in type.fields if (t := _incomparable(f.type, position))), None)
+    return type if type.name in INCOMPARABLE else None
 
 
 def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
@@ -248,7 +288,7 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
     chosen = typed[0][0]
     for type, place in typed[1:]:
         if same(type, chosen):
-            chosen = _wider(chosen, type)
+            chosen = _common_row(chosen, type, place, what) if is_row(type) else _wider(chosen, type)
             continue
         if type.facts.category != chosen.facts.category or type.is_array != chosen.is_array:
             raise DatatypeMismatch(
@@ -260,6 +300,15 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
     if chosen.name == "numeric":
         chosen = common_numeric(types)
     return chosen
+
+
+def _common_row(a: Type, b: Type, place: int | None, what: str) -> Type:
+    """Returns the row type whose fields have the common types of the fields of two rows. Raises 42804."""
+    if len(a.fields) != len(b.fields):
+        raise DatatypeMismatch(f"{what} rows with different numbers of columns cannot be matched", position=place)
+    both = [(Literal(None, x.type), Literal(None, y.type)) for x, y in zip(a.fields, b.fields, strict=True)]
+    fields = tuple(replace(x, type=common(list(pair), [place, place], what)) for x, pair in zip(a.fields, both, strict=True))
+    return replace(a, fields=fields)
 
 
 def _wider(a: Type, b: Type) -> Type:

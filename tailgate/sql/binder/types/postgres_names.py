@@ -47,7 +47,7 @@ FUNCTIONS = frozenset(
     query_to_xml query_to_xml_and_xmlschema query_to_xmlschema querytree quote_ident quote_literal quote_nullable radians radius
     random range_agg rank rank_final raw_array_subscript_handler regexp_count regexp_instr regexp_like regexp_match
     regexp_matches regexp_replace regexp_split_to_array regexp_split_to_table regexp_substr regr_count regr_r2 regr_slope repeat
-    replace reverse right round row_number row_security_active row_to_json rpad rtrim scale schema_to_xml
+    replace reverse right round row_number row_security_active rpad rtrim scale schema_to_xml
     schema_to_xml_and_xmlschema schema_to_xmlschema session_user set_bit set_byte set_config set_masklen setseed setval
     setweight sha224 sha256 sha384 sha512 shobj_description sign sin sind sinh slope split_part sqrt starts_with
     statement_timestamp stddev stddev_pop stddev_samp string_agg string_agg_finalfn string_agg_transfn string_to_array

@@ -307,6 +307,16 @@ public final class JsonTexts {
     return UTF8String.fromString(json.append('}').toString());
   }
 
+  /** Returns a row as an object. With {@code pretty}, each member but the first begins a line. */
+  public static UTF8String rowToJson(ArrayData keys, ArrayData values, boolean pretty) {
+    StringBuilder json = new StringBuilder("{");
+    for (int i = 0; i < keys.numElements(); i++) {
+      json.append(i == 0 ? "" : pretty ? ",\n " : ",").append(JsonbTree.quoted(item(keys, i).toString())).append(':');
+      json.append(values.isNullAt(i) ? "null" : item(values, i).toString());
+    }
+    return UTF8String.fromString(json.append('}').toString());
+  }
+
   /** Computes json_object(text[]). */
   public static UTF8String jsonFromPairs(ArrayData items) {
     StringBuilder json = new StringBuilder("{");

@@ -46,6 +46,21 @@ public final class TextArrays {
     return UTF8String.fromString(result.append('}').toString());
   }
 
+  /** Returns the text of a row, from the texts of its fields. */
+  public static UTF8String rowToText(ArrayData fields) {
+    StringBuilder result = new StringBuilder("(");
+    for (int i = 0; i < fields.numElements(); i++) {
+      if (i > 0) result.append(',');
+      if (!fields.isNullAt(i)) result.append(field(fields.getUTF8String(i).toString()));
+    }
+    return UTF8String.fromString(result.append(')').toString());
+  }
+
+  private static String field(String s) {
+    boolean needsQuotes = s.isEmpty() || s.chars().anyMatch(c -> "(),\"\\".indexOf(c) >= 0 || c == ' ' || c >= '\t' && c <= '\r');
+    return needsQuotes ? '"' + s.replace("\\", "\\\\").replace("\"", "\"\"") + '"' : s;
+  }
+
   private static String element(String s) {
     boolean needsQuotes = s.isEmpty() || s.equalsIgnoreCase("null")
         || s.chars().anyMatch(c -> "{}\",\\".indexOf(c) >= 0 || c == ' ' || c >= '\t' && c <= '\r');
