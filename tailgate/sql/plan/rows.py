@@ -64,8 +64,8 @@ def row_if_any(fields: Sequence[Scalar], names: Sequence[str], position: int | N
 
 def fields(row: Scalar) -> tuple[Scalar, ...]:
     """Returns the fields of a row; those of NULL are NULL."""
-    made = _made(row)
-    return made if made is not None else tuple(Call(field_function(n), (row,), f.type) for n, f in enumerate(row.type.fields, 1))
+    scalars = _sources(row)
+    return scalars if scalars is not None else tuple(Call(field_function(n), (row,), f.type) for n, f in enumerate(row.type.fields, 1))
 
 
 def of_row(row: Scalar, compute: Callable[[Scalar], Scalar]) -> Scalar:
@@ -88,9 +88,9 @@ def of_row(row: Scalar, compute: Callable[[Scalar], Scalar]) -> Scalar:
 
 def unless_null(row: Scalar, value: Scalar) -> Scalar:
     """Returns a value, or NULL if the row is NULL."""
-    if isinstance(row, Call) and _made(row) is not None:
+    if isinstance(row, Call) and _sources(row) is not None:
         return value
-    if isinstance(row, Case) and _made(row) is not None:
+    if isinstance(row, Case) and _sources(row) is not None:
         return Case(((row.branches[0][0], Literal(None, value.type)),), value, value.type)
     return Case(((IsNull(row), Literal(None, value.type)),), value, value.type)
 
@@ -109,12 +109,12 @@ def _any_null(fields: Sequence[Scalar]) -> Scalar:
     return IsNull(fields[0]) if len(fields) == 1 else Or(tuple(map(IsNull, fields)))
 
 
-def _made(row: Scalar) -> tuple[Scalar, ...] | None:
+def _sources(row: Scalar) -> tuple[Scalar, ...] | None:
     """Returns the scalars of which a row is made in this expression, or None."""
     match row:
         case Call(function=function, arguments=arguments) if function.name == NAME:
             return arguments
         case Case(branches=((condition, Literal(value=None)),), otherwise=otherwise):
-            made = _made(otherwise)
-            return made if made is not None and condition == _all_null(made) else None
+            scalars = _sources(otherwise)
+            return scalars if scalars is not None and condition == _all_null(scalars) else None
     return None
