@@ -1,7 +1,7 @@
 # The words of this project. `make` alone lists them; every word that runs something sets up what it needs first.
 #
 #   pyproject.toml ──► .venv ──┬─► tailgate/jars/spark ──────────────────────┐
-#   jars/*/pom.xml ────────────┴─► tailgate/jars/kafka ──────────────────────┼─┬─► setup ──► demo, test, lint, bench
+#   jars/*/pom.xml ────────────┴─► tailgate/jars/kafka, …────────────────────┼─┬─► setup ──► demo, test, lint, bench
 #   tailgate/engine/java ──► tailgate/jars/tailgate.jar (uses .venv) ────────┘ └─► wheel
 #
 # A step runs again when what it is made from changed. Overrides: PYTHON=python3.12, MVN=mvn, MAVEN_ARGUMENTS="-o".
@@ -26,6 +26,7 @@ PYSPARK_JARS = $$($(BIN)/python -c 'import pathlib, pyspark; print(pathlib.Path(
 
 # All jars that the product needs besides pyspark's: the same place in a clone and in the wheel.
 JARS := tailgate/jars
+PRODUCT_JARS := $(patsubst %,$(JARS)/%/.resolved,spark kafka connect avro-converter)
 MAVEN_JAR := tailgate/engine/java/target/tailgate.jar
 ENGINE_JAR := $(JARS)/tailgate.jar
 # What the JVM has made of the classes that it loads.
@@ -43,10 +44,10 @@ PURE = $(addprefix tailgate/,lake formats values sql gateway/protocol engine/pla
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
-setup: .venv/.installed $(JARS)/spark/.resolved $(JARS)/kafka/.resolved .jars/postgres/.resolved $(CLASSES) ## virtual environment, jars, the Java library
+setup: .venv/.installed $(PRODUCT_JARS) .jars/postgres/.resolved .jars/plugins/.resolved $(CLASSES) ## virtual environment, jars, the Java library
 
 # Without the archive of classes, which fits one JVM only. setuptools leaves files of an earlier build in build/.
-wheel: .venv/.installed $(JARS)/spark/.resolved $(JARS)/kafka/.resolved $(ENGINE_JAR) ## dist/tailgate-*.whl with all jars inside: where it is installed it needs Python and Java 17 only
+wheel: .venv/.installed $(PRODUCT_JARS) $(ENGINE_JAR) ## dist/tailgate-*.whl with all jars inside: where it is installed it needs Python and Java 17 only
 	@rm -rf build dist
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	@rm -rf build
@@ -150,6 +151,31 @@ $(JARS)/kafka/.resolved: jars/kafka/pom.xml
 	@echo "setup: fetching Kafka into $(JARS)/kafka (50 MB)"
 	@rm -rf $(JARS)/kafka
 	@$(MAVEN) -f $< $(COPY) -DoutputDirectory="$(CURDIR)/$(JARS)/kafka"
+	@touch $@
+
+# The worker's class path is these jars and those of Kafka.
+$(JARS)/connect/.resolved: jars/connect/pom.xml $(JARS)/kafka/.resolved
+	@echo "setup: fetching Kafka Connect into $(JARS)/connect (35 MB)"
+	@rm -rf $(JARS)/connect
+	@$(MAVEN) -f $< $(COPY) -DoutputDirectory="$(CURDIR)/$(JARS)/connect"
+	@for jar in $(JARS)/kafka/*.jar; do rm -f "$(JARS)/connect/$$(basename "$$jar")"; done
+	@touch $@
+
+# A plugin must not contain jars that the worker has. The converter lacks the file by which a worker finds its plugins.
+WORKERS_OWN := org.apache.kafka,org.slf4j,org.lz4,org.xerial.snappy,com.github.luben
+$(JARS)/avro-converter/.resolved: jars/avro-converter/pom.xml | .venv/.installed
+	@$(MAKE) --no-print-directory jdk
+	@echo "setup: fetching Kafka Connect's converter for Avro into $(JARS)/avro-converter (8 MB)"
+	@rm -rf $(JARS)/avro-converter
+	@$(MAVEN) -f $< $(COPY) -DexcludeGroupIds=$(WORKERS_OWN) -DoutputDirectory="$(CURDIR)/$(JARS)/avro-converter"
+	@$(BIN)/python -c 'import sys, zipfile; zipfile.ZipFile(sys.argv[1], "w").writestr(*sys.argv[2:])' $(JARS)/avro-converter/services.jar \
+	  META-INF/services/org.apache.kafka.connect.storage.Converter io.apicurio.registry.utils.converter.AvroConverter
+	@touch $@
+
+.jars/plugins/.resolved: jars/connect-file/pom.xml
+	@$(MAKE) --no-print-directory jdk
+	@rm -rf .jars/plugins
+	@$(MAVEN) -f $< $(COPY) -DexcludeTransitive -DoutputDirectory="$(CURDIR)/.jars/plugins/file"
 	@touch $@
 
 .jars/postgres/.resolved: jars/postgres/pom.xml

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tailgate.embedded import connect_options as connect
 from tailgate.engine import command as engine_limits
 from tailgate.gateway.console import command as console
 from tailgate.gateway.http import command as http
@@ -132,6 +133,7 @@ def parser() -> argparse.ArgumentParser:
     _listen(up)
     up.add_argument("--kafka", metavar="ADDRESS|embedded", help="a Kafka for statements to name, or one of our own on a free port")
     up.add_argument("--schema-registry", metavar="URL|embedded", help="a schema registry, or one of our own on a free port")
+    connect.add_options(up)
     _secrets(up)
     up.add_argument("--presto", type=int, metavar="PORT", help="answer Presto's (Trino's) HTTP on this port of loopback")
     up.add_argument("--stand-by", action="store_true", help="run a second engine and sinks process, which continue when the first ones end")
@@ -160,6 +162,7 @@ def parser() -> argparse.ArgumentParser:
     engine_limits.add_options(engine)
     engine.add_argument("--kafka", metavar="ADDRESS", help="the Kafka of ksqlDB's statements, which do not name one")
     engine.add_argument("--schema-registry", metavar="URL", help="the schema registry of ksqlDB's statements")
+    engine.add_argument("--connect", metavar="URL", help="the Kafka Connect of ksqlDB's statements")
     _metrics(engine)
     begins = engine.add_mutually_exclusive_group()
     for name, text in (
@@ -345,6 +348,8 @@ def _up(options: argparse.Namespace) -> int:
         options.parallelism,
         _listening(passed),
         _path_options(options, "--secret-key-file", "--secrets-dir"),
+        connect=options.connect,
+        connect_options=connect.checked(options),
         presto=options.presto,
         ksqldb=options.ksqldb,
         ksqldb_options=ksqldb.checked_arguments(options),
@@ -391,7 +396,7 @@ def _engine(options: argparse.Namespace) -> int:
         from tailgate.lake.catalog.secrets import Vault
 
         vault = Vault(options.secret_key_file, options.secrets_dir)
-        endpoints = Endpoints(options.kafka or "", options.schema_registry or "")
+        endpoints = Endpoints(options.kafka or "", options.schema_registry or "", options.connect or "")
         begin = Begin.of(options.take_over, options.hand_over, options.stand_by)
         held = HeldHistory(options.history, options.held_log)
         engine_options = Options(options.data, options.parallelism, begin, vault, endpoints, at, options.settings, held)

@@ -339,6 +339,18 @@ def free_port() -> int:
     raise OSError(f"no free port of 127.0.0.1 in {PORT_TRIES} tries between {PORTS.start} and {PORTS.stop}")
 
 
+def remembered_port(file: Path, port: int | None, server: str) -> int:
+    """Returns the port in a file. If it does not exist, writes `port`, or a free one, to it. Raises ValueError for another port."""
+    if not file.exists():
+        chosen = port or free_port()
+        file.write_text(f"{chosen}\n")
+        return chosen
+    remembered = int(file.read_text())
+    if port not in (None, remembered):
+        raise ValueError(f"the {server} of {file.parent} has port {remembered}, which its clients know; {port} was asked for")
+    return remembered
+
+
 def listening(port: int) -> bool:
     """Returns whether a process accepts connections on this port of 127.0.0.1."""
     with socket.socket() as probe:

@@ -83,7 +83,7 @@ PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 _LOGGING = """\
 rootLogger.level=warn
 rootLogger.appenderRef.o.ref=o
-logger.server.name=kafka.server.KafkaRaftServer
+logger.server.name={server}
 logger.server.level=info
 appender.o.type=Console
 appender.o.name=o
@@ -201,7 +201,7 @@ class Kafka(ChildServer):
                 raise ValueError(f"the Kafka of {self.data} has port {ports['broker']}, which its clients know; {port} was asked for")
             return ports["broker"], ports["controller"]
         broker, controller = port or free_port(), free_port()
-        _write(remembered, json.dumps({"broker": broker, "controller": controller}) + "\n")
+        write_private(remembered, json.dumps({"broker": broker, "controller": controller}) + "\n")
         return broker, controller
 
     def _write_settings(self) -> Path:
@@ -222,9 +222,9 @@ class Kafka(ChildServer):
             settings["listener.security.protocol.map"] = f"{SETTINGS['listener.security.protocol.map']},{GUARDED}:{self._guard.protocol}"
             settings["listeners"] = f"{settings['listeners']},{GUARDED}://{self.guarded}"
             settings["advertised.listeners"] = f"{settings['advertised.listeners']},{GUARDED}://{self.guarded}"
-        _write(self.data / "log4j2.properties", _LOGGING)
+        write_private(self.data / "log4j2.properties", logging_settings("kafka.server.KafkaRaftServer"))
         path = self.data / "kafka.properties"
-        _write(path, "".join(f"{name}={value}\n" for name, value in settings.items()))
+        write_private(path, "".join(f"{name}={value}\n" for name, value in settings.items()))
         return path
 
     def _format(self, properties: Path) -> None:
@@ -268,9 +268,15 @@ def _one_line(pem: str) -> str:
     return pem.strip().replace("\n", "\\n")
 
 
-def _write(path: Path, text: str) -> None:
-    """Writes a file atomically, readable only by its owner."""
+def logging_settings(server: str) -> str:
+    """Returns the settings of Log4j: warnings, and the messages of the class with the name `server`."""
+    return _LOGGING.replace("{server}", server)
+
+
+def write_private(path: Path, text: str) -> Path:
+    """Writes a file atomically, readable only by its owner. Returns its path."""
     fresh = path.with_name(path.name + ".new")
     fresh.touch(mode=0o600)
     fresh.write_text(text)
     fresh.replace(path)
+    return path

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tailgate.embedded.children import Child, ChildServer, await_free, free_port
+from tailgate.embedded.children import Child, ChildServer, await_free, remembered_port
 from tailgate.embedded.registry_routes import ROUTES, Request
 from tailgate.embedded.subjects import RegistryError, Subjects
 from tailgate.lake.host.http import BadRequest, body_length
@@ -122,14 +122,7 @@ class Registry(ChildServer):
         self.data = data.absolute()
         self._environment = environment
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        remembered = self.data / "port"
-        if remembered.exists():
-            self.port = int(remembered.read_text())
-            if port not in (None, self.port):
-                raise ValueError(f"the registry of {self.data} has port {self.port}, which its clients know; {port} was asked for")
-        else:
-            self.port = port or free_port()
-            remembered.write_text(f"{self.port}\n")
+        self.port = remembered_port(self.data / "port", port, "registry")
 
     @property
     def url(self) -> str:

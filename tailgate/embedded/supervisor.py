@@ -1,6 +1,6 @@
 """`tailgate up`: engine, gateways and sinks as child processes over one data folder, optionally with a Kafka and a registry.
 
-    claim ──► Kafka, registry ──ready──► engine ──ready──► gateways, sinks ──► "ready postgresql=… kafka=… schema-registry=…"
+    claim ──► Kafka, registry, Connect ──ready──► engine ──ready──► gateways, sinks ──► "ready postgresql=… kafka=… schema-registry=…"
     a child that ends is restarted after 0.2 s, or after up to 5 s while it ends within a minute of its start
 
 If a child ends before all children were ready, the start fails and all children are stopped. After
@@ -18,14 +18,16 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from tailgate.embedded import kafka, registry
+from tailgate.embedded import connect, kafka, registry
 from tailgate.embedded.children import Child, ChildFailed, await_free, tend
 from tailgate.embedded.claim import Claim, end_leftovers
+from tailgate.embedded.connect import Connect
+from tailgate.embedded.connect_options import ConnectOptions
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake import peers
@@ -52,7 +54,7 @@ Say = Callable[[str], None]
 class Plan:
     """The processes to run.
 
-    `kafka` and `registry`: an address, "embedded", or None. `listening`: arguments for the gateways.
+    `kafka`, `registry` and `connect`: an address, "embedded", or None. `listening`: arguments for the gateways.
     `secrets`: arguments for the engine and the sinks.
     """
 
@@ -64,6 +66,8 @@ class Plan:
     parallelism: int = 1
     listening: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    connect: str | None = None  # Kafka Connect
+    connect_options: ConnectOptions = field(default_factory=ConnectOptions)  # of the embedded one
     presto: int | None = None  # the port of Presto's HTTP protocol
     ksqldb: str | None = None  # the address of ksqlDB's HTTP API
     ksqldb_options: tuple[str, ...] = ()  # more arguments for its process
@@ -112,6 +116,7 @@ class Supervisor:
         self._endpoint: Endpoint | None = None
         self.kafka = plan.kafka
         self.registry = plan.registry
+        self.connect = plan.connect
 
     @property
     def ready_line(self) -> str:
@@ -125,6 +130,8 @@ class Supervisor:
             words.append(f"ksqldb={'https' if '--tls-cert' in self.plan.ksqldb_options else 'http'}://{self.plan.ksqldb}")
         if self.registry:
             words.append(f"schema-registry={self.registry}")
+        if self.plan.connect == "embedded":
+            words.append(f"connect={self.connect}")
         return " ".join(words)
 
     def __enter__(self) -> Supervisor:
@@ -209,23 +216,17 @@ class Supervisor:
         if self._endpoint is not None:
             self._endpoint.metrics.read("tailgate_up_process_ready", lambda: labeled({p.name: int(_is_ready(p)) for p in self._parts}))
             self._endpoint.metrics.read("tailgate_up_process_ends_total", lambda: labeled(self.ends))
-        if self.kafka == "embedded":
-            self._say("starting Kafka")
-            broker = Kafka(data / "kafka", environment=marked)
-            self._add(Part("kafka", broker.launch), kafka.READY_TIMEOUT)
-            self.kafka = broker.address
-        if self.registry == "embedded":
-            self._say("starting the schema registry")
-            schemas = Registry(data / "schema-registry", environment=marked)
-            self._add(Part("registry", schemas.launch), registry.READY_TIMEOUT)
-            self.registry = schemas.url
+        worker = self._start_embedded(marked)
         self._say("starting the engine: a JVM with Spark, some seconds")
         parallelism = ("--parallelism", str(self.plan.parallelism))
         endpoints = ["--kafka", self.kafka] if self.kafka else []
         endpoints += ["--schema-registry", self.registry] if self.registry else []
+        endpoints += ["--connect", self.connect] if self.connect else []
         of_engine = ("engine", "--data", str(data), *parallelism, *endpoints, *self.plan.secrets, *self.plan.engine)
         engine = self._part("engine", *of_engine, *self.plan.operations(ENGINE_METRICS))
         self._add(engine, ENGINE_READY)
+        if worker is not None:
+            worker.wait_ready(worker.announced, connect.READY_TIMEOUT)
         of_sinks = ("sinks", "--data", str(data), *self.plan.secrets)
         sinks_part = self._part("sinks", *of_sinks, *self.plan.operations(SINKS_METRICS))
         sinks = self._launch(sinks_part)  # starts in parallel with the gateways
@@ -255,6 +256,29 @@ class Supervisor:
         watch.wait_ready(watch.announced, READY)
         if self._endpoint is not None:
             self._endpoint.health.started(self._unready)
+
+    def _start_embedded(self, marked: Mapping[str, str]) -> Child | None:
+        """Starts the embedded Kafka, registry and Kafka Connect. Returns the last one, which starts in parallel with the engine.
+
+        `marked`: variables for their environment.
+        """
+        data = self.plan.data
+        if self.kafka == "embedded":
+            self._say("starting Kafka")
+            broker = Kafka(data / "kafka", environment=marked)
+            self._add(Part("kafka", broker.launch), kafka.READY_TIMEOUT)
+            self.kafka = broker.address
+        if self.registry == "embedded":
+            self._say("starting the schema registry")
+            schemas = Registry(data / "schema-registry", environment=marked)
+            self._add(Part("registry", schemas.launch), registry.READY_TIMEOUT)
+            self.registry = schemas.url
+        if self.connect != "embedded":
+            return None
+        self._say("starting Kafka Connect")
+        server = Connect(data / "connect", self.kafka or "", self.registry or "", self.plan.connect_options, marked)
+        self.connect = server.url
+        return self._launch(Part("connect", server.launch))
 
     def _unready(self) -> str | None:
         """Returns which processes are not ready, or None."""

@@ -88,8 +88,7 @@ def request_body(schema: Schema) -> dict[str, str]:
 def _ask(base: str, access: Mapping[str, str], path: str, body: Mapping[str, Any], subject: str, method: str) -> dict[str, Any]:
     """Sends a request to one registry and returns its response. Raises 08006 or 22023."""
     parts = urllib.parse.urlsplit(base)
-    host = parts.netloc.rpartition("@")[2]
-    shown = f"{parts.scheme}://{host}{parts.path}".rstrip("/")
+    shown = clients.shown_url(base)
     headers = {"Content-Type": CONTENT_TYPE, "Accept": f"{CONTENT_TYPE}, application/json"}
     request = urllib.request.Request(f"{shown}{path}", data=json.dumps(body).encode(), headers=headers, method=method)
     request.headers.update(clients.login(parts, access))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from tailgate.ksql import connectors
 from tailgate.ksql.descriptions import description
 from tailgate.ksql.tables import table
 
@@ -45,6 +46,18 @@ def entity(value: Entity) -> str:
         case "assert_schema":
             parts = [f"subject {value['subject']}" * (value["subject"] is not None), f"id {value['id']}" * (value["id"] is not None)]
             return f"Schema with {' '.join(filter(None, parts))} {_exists(value)}."
+        case "connector_info":
+            return "\n".join([f"Created connector {value['info']['name']}", *_warnings(value)])
+        case "drop_connector":
+            return f"Dropped connector {value['connectorName']}"
+        case "warning_entity":
+            return str(value["message"])
+        case "connector_list":
+            return connectors.listed(value)
+        case "connector_plugins_list":
+            return connectors.plugins(value)
+        case "connector_description":
+            return connectors.described(value)
         case "queryDescription":
             described = value["queryDescription"]
             return (
@@ -83,7 +96,11 @@ def _function(value: Entity) -> str:
 
 def _status(value: Entity) -> Iterator[str]:
     yield table(["Message"], [[value["commandStatus"]["message"]]])
-    yield from (f"WARNING: {warning['message']}" for warning in value.get("warnings", ()))
+    yield from _warnings(value)
+
+
+def _warnings(value: Entity) -> Iterator[str]:
+    return (f"WARNING: {warning['message']}" for warning in value.get("warnings", ()))
 
 
 def _query(query: Entity) -> list[Any]:

@@ -100,8 +100,18 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
+def shown_url(url: str) -> str:
+    """Returns a URL without user and password, query and fragment.
+
+    >>> shown_url("https://ann:x@host:8081/api/")
+    'https://host:8081/api'
+    """
+    parts = urllib.parse.urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+
+
 def opener(context: ssl.SSLContext | None) -> urllib.request.OpenerDirector:
-    """Returns an opener for requests to a schema registry. It raises urllib.error.HTTPError for a redirect and does not follow it."""
+    """Returns an opener for requests over HTTP. It raises urllib.error.HTTPError for a redirect and does not follow it."""
     return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirects())
 
 

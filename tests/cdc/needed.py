@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import zipfile
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
@@ -20,8 +19,6 @@ DEBIAN = "apt-get install mariadb-server postgresql"
 MARIADB = ("mariadbd", "mariadb-install-db", "mariadb")
 # The worker has these; a second copy in a plugin breaks its discovery.
 WORKERS_OWN = "org.apache.kafka,org.slf4j,org.lz4,org.xerial.snappy,com.github.luben"
-# Apicurio's converter lacks the service file that Connect's service_load needs.
-CONVERTER = ("META-INF/services/org.apache.kafka.connect.storage.Converter", "io.apicurio.registry.utils.converter.AvroConverter\n")
 FETCH_TIMEOUT_S = 600.0  # 30 s measured
 
 
@@ -46,7 +43,7 @@ def postgresql() -> Path:
 
 
 def jars(name: str) -> Path:
-    """Returns the folder with a plugin's jars, or with the worker's jars ("connect")."""
+    """Returns the folder with the jars of a database's connector."""
     pom, folder = POMS / name / "pom.xml", CACHE / name
     stamp = folder / ".fetched"
     if stamp.exists() and stamp.read_text() == pom.read_text():
@@ -54,11 +51,7 @@ def jars(name: str) -> Path:
     print(f"test-cdc: fetching {name} from Maven Central", flush=True)
     shutil.rmtree(folder, ignore_errors=True)
     command = ["mvn", "-B", "-q", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
-    if name != "connect":
-        command.append(f"-DexcludeGroupIds={WORKERS_OWN}")
+    command.append(f"-DexcludeGroupIds={WORKERS_OWN}")
     subprocess.run(command, check=True, timeout=FETCH_TIMEOUT_S)
-    if name == "avro":
-        with zipfile.ZipFile(folder / "services.jar", "w") as services:
-            services.writestr(*CONVERTER)
     stamp.write_text(pom.read_text())
     return folder

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from tailgate.embedded.children import Child, free_port
+from tailgate.embedded.connect import CONVERTER, JARS, JSON, JVM
+from tailgate.embedded.kafka import JARS as KAFKA_JARS
 from tailgate.embedded.kafka import java
+from tailgate.formats.converters import SIDES, apicurio_avro
 from tests.cdc import needed
 
 Mode: TypeAlias = Literal["standalone", "distributed"]
@@ -24,7 +27,6 @@ READY = timedelta(seconds=120)  # 3 s measured; after a kill, a distributed work
 ANSWER_S = 10.0
 OFFSETS_MS = 3000  # instead of 60 s, so that a run has kills before and after a flush
 SESSION_MS = 6000  # the shortest that a broker accepts; the group misses a killed worker for that long
-JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 _LOGGING = """\
 rootLogger.level=info
 rootLogger.appenderRef.o.ref=o
@@ -53,8 +55,8 @@ class Worker:
         self._child: Child | None = None
         folder.mkdir(parents=True)
         (folder / "plugins").mkdir()
-        for jars in (plugin, *(["avro"] if registry else [])):
-            (folder / "plugins" / jars).symlink_to(needed.jars(jars))
+        for name_of, jars in ((plugin, needed.jars(plugin)), *([("avro", CONVERTER)] if registry else [])):
+            (folder / "plugins" / name_of).symlink_to(jars)
         (folder / "log4j2.properties").write_text(_LOGGING)
         settings = self._settings(kafka) | {"plugin.path": str(folder / "plugins")}
         (folder / "worker.properties").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
@@ -89,7 +91,7 @@ class Worker:
     def start(self) -> None:
         """Starts the worker without waiting; `running` returns whether the connector runs."""
         main = "ConnectStandalone" if self.mode == "standalone" else "ConnectDistributed"
-        command = [java(), *JVM, f"-Dlog4j2.configurationFile={self._folder}/log4j2.properties", "-cp", f"{needed.jars('connect')}/*"]
+        command = [java(), *JVM, f"-Dlog4j2.configurationFile={self._folder}/log4j2.properties", "-cp", f"{JARS}/*:{KAFKA_JARS}/*"]
         command += [f"org.apache.kafka.connect.cli.{main}", str(self._folder / "worker.properties")]
         if self.mode == "standalone":
             command.append(str(self._folder / "connector.json"))  # it does not keep connectors created over REST
@@ -168,25 +170,8 @@ class Worker:
 
 
 def _json() -> dict[str, str]:
-    converter = "org.apache.kafka.connect.json.JsonConverter"
-    return {
-        f"{side}.converter{rest}": value for side in ("key", "value") for rest, value in (("", converter), (".schemas.enable", "false"))
-    }
+    return {f"{side}{rest}": value for side in SIDES for rest, value in (("", JSON), (".schemas.enable", "false"))}
 
 
 def _avro(registry: str) -> dict[str, str]:
-    """Returns the settings for Confluent's wire format, with the ids of Confluent's API."""
-    settings = {
-        "": "io.apicurio.registry.utils.converter.AvroConverter",
-        ".apicurio.registry.url": f"{registry}/apis/registry/v2",
-        ".apicurio.registry.auto-register": "true",
-        ".apicurio.registry.as-confluent": "true",
-        ".apicurio.registry.use-id": "contentId",
-        ".apicurio.registry.headers.enabled": "false",
-        ".apicurio.registry.artifact-resolver-strategy": "io.apicurio.registry.serde.strategy.TopicIdStrategy",
-    }
-    return _both(settings)
-
-
-def _both(settings: Mapping[str, str]) -> dict[str, str]:
-    return {f"{side}.converter{name}": value for side in ("key", "value") for name, value in settings.items()}
+    return {name: value for side in SIDES for name, value in apicurio_avro(side, registry).items()}

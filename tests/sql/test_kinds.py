@@ -38,6 +38,7 @@ def test_each_statement_returns_rows_or_a_tag() -> None:
         "Pause",
         "ControlQueries",
         "AssertKafka",
+        "ChangeConnector",
         "RetryDeadLetters",
         "DeleteDeadLetters",
         "CreateRole",

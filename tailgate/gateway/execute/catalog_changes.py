@@ -98,9 +98,14 @@ def check_outside_block(session: Session, words: str) -> None:
 
 
 def check_alone(session: Session, statement: s.Statement) -> None:
-    """Raises 25001 in a block for CREATE and DROP INDEX CONCURRENTLY, which otherwise are as without the word, and DELETE TOPIC."""
+    """Raises 25001 in a block for CREATE and DROP INDEX CONCURRENTLY, which otherwise are as without the word, and for others.
+
+    These have effects outside of the catalog: DELETE TOPIC, and connectors.
+    """
     if isinstance(statement, s.Drop) and statement.delete_topic:
         check_outside_block(session, "DROP … DELETE TOPIC")
+    if isinstance(statement, s.ChangeConnector):
+        check_outside_block(session, "CREATE and DROP CONNECTOR")
     if isinstance(statement, s.CreateIndex | s.Drop) and statement.concurrently:
         check_outside_block(session, f"{'DROP' if isinstance(statement, s.Drop) else 'CREATE'} INDEX CONCURRENTLY")
 

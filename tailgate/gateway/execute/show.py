@@ -16,7 +16,7 @@ from tailgate.gateway.catalog.relations.constraint_rows import beyond_rows
 from tailgate.gateway.catalog.relations.item_status import LISTS, NAME
 from tailgate.gateway.execute import catalog_changes, subscriptions
 from tailgate.gateway.execute.monitoring.alerts import objective_states
-from tailgate.gateway.ksqldb import entities, figures, other_entities
+from tailgate.gateway.ksqldb import connectors, entities, figures, other_entities
 from tailgate.gateway.ksqldb import lists as ksqldb_lists
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.session.access import Access
@@ -71,6 +71,7 @@ SINGLE: dict[str, tuple[Field, ...]] = {
     "errors": (Field("view", TEXT), Field("sqlstate", TEXT), Field("message", TEXT), Field("count", INT8)),
     "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
     **ksqldb_lists.COLUMNS,
+    **connectors.COLUMNS,
     **dict.fromkeys((what for what in entities.DESCRIBED if what != "describe"), DESCRIPTION),
 }
 
@@ -96,7 +97,8 @@ async def run_print(session: Session, bound: Bound, statement: Print, values: Se
 
 def _as_entity(session: Session, statement: Show) -> bool:
     """Returns whether the result is an entity of ksqlDB's HTTP API."""
-    return session.settings.dialect == HTTP and statement.what in (*entities.KINDS, *entities.DESCRIBED, *other_entities.KINDS)
+    kinds = (*entities.KINDS, *entities.DESCRIBED, *other_entities.KINDS, *connectors.COLUMNS)
+    return session.settings.dialect == HTTP and statement.what in kinds
 
 
 async def _described(session: Session, bound: Bound, statement: Show) -> pa.Table:
@@ -114,6 +116,18 @@ async def _described(session: Session, bound: Bound, statement: Show) -> pa.Tabl
     return _table(DESCRIPTION, [(line,) for line in entity_text(entity).split("\n")])
 
 
+async def _of_connectors(session: Session, bound: Bound, statement: Show) -> pa.Table:
+    """Returns the result of a statement that Kafka Connect answers."""
+    entity = json.loads((await catalog_changes.send(session, bound)).lines[0])
+    if statement.what == "describe connector":
+        entity = connectors.described(entity, session.catalog, session.access.may_see)
+    if _as_entity(session, statement):
+        return _entity(session, entity)
+    if statement.what == "describe connector":
+        return _table(DESCRIPTION, [(line,) for line in entity_text(entity).split("\n")])
+    return _table(connectors.COLUMNS[statement.what], connectors.rows(entity))
+
+
 def _entity(session: Session, entity: entities.Entity) -> pa.Table:
     """Returns an entity as the rows of a result."""
     return _table(entities.COLUMNS, [(json.dumps(entity, ensure_ascii=False), session.serving.progress.state.n)])
@@ -122,6 +136,8 @@ def _entity(session: Session, entity: entities.Entity) -> pa.Table:
 async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table:
     if statement.what in entities.DESCRIBED and (_as_entity(session, statement) or statement.what != "describe"):
         return await _described(session, bound, statement)
+    if statement.what in connectors.COLUMNS:
+        return await _of_connectors(session, bound, statement)
     if _as_entity(session, statement):
         lines = await _topic_lines(session, bound) if statement.what == "topics" else ()
         if statement.what in other_entities.KINDS:

@@ -53,6 +53,12 @@ def descriptions(show: Show, catalog: Catalog, measured: Measured | None, may_se
     return {"@type": "source_descriptions", "sourceDescriptions": described}
 
 
+def relations_over(topics: Sequence[str], catalog: Catalog, may_see: MaySee) -> list[Entity]:
+    """Returns the descriptions of the streams and tables that read these topics."""
+    over = [item for item, ksqldb in _items(catalog) if ksqldb.topic in topics and not ksqldb.query]
+    return [_description(item, catalog, None, may_see) for item in over]
+
+
 def _streams(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
     streams = [_listed(item, ksqldb) for item, ksqldb in _items(catalog) if ksqldb.type == "stream"]
     return {"@type": "streams", "streams": streams}

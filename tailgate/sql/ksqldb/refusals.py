@@ -19,16 +19,6 @@ IGNORED = frozenset(
         "num.stream.threads",
     }
 )
-LISTED = {
-    "streams": "",
-    "tables": "",
-    "queries": "",
-    "topics": "",
-    "functions": "",
-    "types": "",
-    "variables": "",
-    "properties": "",
-}
 
 
 def check(statement: s.KsqldbStatement) -> None:
@@ -44,18 +34,10 @@ def check(statement: s.KsqldbStatement) -> None:
 def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
     """Returns the name of a statement that is not executed, with a hint, or None."""
     match statement:
-        case s.CreateConnector(direction=direction):
-            return f"CREATE {direction.upper()} CONNECTOR", "Start connectors in Kafka Connect."
-        case s.DropConnector():
-            return "DROP CONNECTOR", "Use Kafka Connect."
-        case s.DescribeItem(kind="connector"):
-            return "DESCRIBE CONNECTOR", "Use Kafka Connect."
         case s.RunScript():
             return "RUN SCRIPT", "Use \\i in psql."
         case s.SetProperty(system=True):
             return "ALTER SYSTEM", "Use SET in each session."
-        case s.ListItems(what=what) if LISTED.get(what, "Use Kafka Connect."):
-            return f"SHOW {what.upper()}", LISTED.get(what, "Use Kafka Connect.")
         case s.ListItems(what="topics", extended=True):
             return "SHOW TOPICS EXTENDED", "Use SHOW TOPICS."
         case s.PushQuery(query=query) if query.emit == "final":

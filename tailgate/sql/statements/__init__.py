@@ -63,6 +63,7 @@ from tailgate.sql.statements.kafka_statements import (
 from tailgate.sql.statements.ksqldb_statements import (
     AlterKsqldbItem,
     AssertKafka,
+    ChangeConnector,
     ControlQueries,
     CreateKsqldbItem,
     CreateKsqldbType,
@@ -74,6 +75,7 @@ from tailgate.sql.statements.ksqldb_statements import (
 )
 from tailgate.sql.statements.parsing import parse, split
 from tailgate.sql.statements.queries import (
+    OF_CONNECTORS,
     SHOWS,
     Acknowledge,
     CloseCursor,
@@ -163,6 +165,7 @@ from tailgate.sql.statements.writes import (
 )
 
 __all__ = [
+    "OF_CONNECTORS",
     "SHOWS",
     "Acknowledge",
     "AddColumn",
@@ -182,6 +185,7 @@ __all__ = [
     "Avro",
     "Begin",
     "Bytes",
+    "ChangeConnector",
     "Check",
     "Checkpoint",
     "CloseCursor",

@@ -185,6 +185,8 @@ def _grant(statement: s.Grant) -> Needs:
 
 
 def _show(statement: q.Show) -> Needs:
+    if statement.what in q.OF_CONNECTORS:
+        return (BeSuperuser("use connectors"),)
     return (BeSuperuser(),) if statement.what == "topics" else ()
 
 
@@ -341,6 +343,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(ksqldb.DropKsqldbType, {}, CATALOG, lambda t: (OwnItems((t.name,), "type"),), tag="DROP TYPE"),
     Kind(ksqldb.ControlQueries, {}, CATALOG, lambda t: (OwnQuery(t.query),)),
     Kind(ksqldb.AssertKafka, {}, CATALOG, lambda t: (BeSuperuser(),)),
+    Kind(ksqldb.ChangeConnector, {}, CATALOG, lambda t: (BeSuperuser("use connectors"),)),
     Kind(ksqldb.FollowKsqldb, {}, QUERY, rows=True),
     Kind(ksqldb.PullKsqldb, {}, QUERY, rows=True),
     Kind(ksqldb.InsertMessage, {}, CATALOG, _owner, tag="INSERT 0 1"),

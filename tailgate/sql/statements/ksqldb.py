@@ -13,6 +13,7 @@ from tailgate.sql.statements.definitions import Drop
 from tailgate.sql.statements.ksqldb_statements import (
     AlterKsqldbItem,
     AssertKafka,
+    ChangeConnector,
     ControlQueries,
     CreateKsqldbItem,
     CreateKsqldbType,
@@ -36,6 +37,7 @@ Parsed: TypeAlias = (
     | InsertMessage
     | InsertStream
     | AssertKafka
+    | ChangeConnector
     | Drop
     | Explain
     | Show
@@ -65,6 +67,8 @@ def parse(text: str) -> Parsed:
             return ControlQueries(action, None if query is None else ksqldb_name(query))
         case k.AssertTopic() | k.AssertSchema():
             return AssertKafka(statement)
+        case k.CreateConnector() | k.DropConnector():
+            return ChangeConnector(statement)
         case k.ExplainQuery(query=query):
             return Explain(QueryId(ksqldb_name(query)))
         case k.PushQuery(query=select):
@@ -85,6 +89,8 @@ def parse(text: str) -> Parsed:
             return Show(f"ksqldb {what}" if what in ("tables", "functions") else what)
         case k.DescribeItem(name=name, kind="function"):
             return Show("describe function", setting=name)
+        case k.DescribeItem(name=name, kind="connector"):
+            return Show("describe connector", setting=ksqldb_name(name))
         case k.DescribeItem(name=name):
             return Show("describe extended" if statement.extended else "describe", Name(name, position=statement.position))
     raise FeatureNotSupported(f"{type(statement).__name__} is not supported")

@@ -11,8 +11,10 @@ from tailgate.sql.ksqldb.statements import (
     AssertSchema,
     AssertTopic,
     CreateAs,
+    CreateConnector,
     CreateItem,
     CreateType,
+    DropConnector,
     InsertQuery,
     InsertValues,
     PushQuery,
@@ -83,6 +85,13 @@ class AssertKafka:
     """ASSERT TOPIC, ASSERT SCHEMA."""
 
     statement: AssertTopic | AssertSchema
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeConnector:
+    """CREATE {SOURCE | SINK} CONNECTOR, DROP CONNECTOR: changes a connector of Kafka Connect."""
+
+    statement: CreateConnector | DropConnector
 
 
 @dataclass(frozen=True, slots=True)

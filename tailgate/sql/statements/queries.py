@@ -61,7 +61,7 @@ class Show:
     """SHOW.
 
     `what`: one of SHOWS. `name`: the object of SHOW COLUMNS, SHOW CREATE and similar. `setting`: the name
-    of a setting or of a function of ksqlDB, in lower case. `schema`: the schema whose objects to list.
+    of a setting or of a function of ksqlDB, in lower case, or of a connector. `schema`: the schema whose objects to list.
     """
 
     what: str
@@ -81,6 +81,8 @@ SHOWS = (
     "describe streams", "describe tables", "describe streams extended", "describe tables extended",
     "create function", "create index", "create subscription", "functions", "setting", "all",
 )  # fmt: skip
+# forms of SHOW and DESCRIBE that Kafka Connect answers
+OF_CONNECTORS = ("connectors", "source connectors", "sink connectors", "connector plugins", "describe connector")
 
 
 @dataclass(frozen=True, slots=True)

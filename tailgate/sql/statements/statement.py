@@ -43,6 +43,7 @@ from tailgate.sql.statements.kafka_statements import (
 from tailgate.sql.statements.ksqldb_statements import (
     AlterKsqldbItem,
     AssertKafka,
+    ChangeConnector,
     ControlQueries,
     CreateKsqldbItem,
     CreateKsqldbType,
@@ -112,6 +113,6 @@ Statement: TypeAlias = (
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | AlterKsqldbItem | ControlQueries | FollowKsqldb
-    | CreateKsqldbType | DropKsqldbType
+    | CreateKsqldbType | DropKsqldbType | ChangeConnector
     | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
 )  # fmt: skip

@@ -118,11 +118,8 @@ def test_properties() -> None:
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("CREATE SOURCE CONNECTOR c WITH ('a' = 'b')", "CREATE SOURCE CONNECTOR"),
         ("RUN SCRIPT 'f.sql'", "RUN SCRIPT"),
         ("ALTER SYSTEM 'a' = 'b'", "ALTER SYSTEM"),
-        ("SHOW CONNECTORS", "SHOW CONNECTORS"),
-        ("DESCRIBE CONNECTOR c", "DESCRIBE CONNECTOR"),
     ],
 )
 def test_what_is_not_executed_is_refused_by_name(text: str, name: str) -> None:

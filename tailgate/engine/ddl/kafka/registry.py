@@ -138,8 +138,7 @@ class Registry:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidParameterValue(f'"{url}" is not the URL of a schema registry', hint="Write it as http://host:port.")
-        host = parts.hostname if ":" not in parts.hostname else f"[{parts.hostname}]"
-        base = urllib.parse.urlunsplit((parts.scheme, host + (f":{parts.port}" if parts.port else ""), parts.path.rstrip("/"), "", ""))
+        base = clients.shown_url(url)
         request = urllib.request.Request(f"{base}/{path}")
         request.add_header("Accept", "application/vnd.schemaregistry.v1+json, application/json")
         request.headers.update(clients.login(parts, access))

@@ -1,4 +1,4 @@
-"""The Kafka and the schema registry of ksqlDB's statements."""
+"""The Kafka, the schema registry and the Kafka Connect of ksqlDB's statements."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from tailgate.lake.errors import ObjectNotInPrerequisiteState
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The options --kafka and --schema-registry of the engine."""
+    """The options --kafka, --schema-registry and --connect of the engine."""
 
     kafka: str = ""
     registry: str = ""
+    connect: str = ""
 
     def brokers(self) -> str:
         """Returns the addresses of the brokers. Raises 55000 if there are none."""
@@ -26,3 +27,10 @@ class Endpoints:
             hint = "Start Tailgate with --schema-registry URL."
             raise ObjectNotInPrerequisiteState("there is no schema registry for statements of ksqlDB", hint=hint)
         return self.registry
+
+    def workers(self) -> str:
+        """Returns the URL of Kafka Connect. Raises 55000 if there is none."""
+        if not self.connect:
+            hint = "Start Tailgate with --connect URL, or with --connect embedded."
+            raise ObjectNotInPrerequisiteState("there is no Kafka Connect for statements of ksqlDB", hint=hint)
+        return self.connect

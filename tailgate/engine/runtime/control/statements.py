@@ -8,6 +8,7 @@ filled; this does not block other statements.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from tailgate.engine.ddl.ksqldb import Endpoints, query_view
 from tailgate.engine.plan.explain import explain
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.connect import Connectors
 from tailgate.engine.runtime.control.blocks.installing import install_filled
 from tailgate.engine.runtime.control.blocks.planning import Altering, Dropping, Planning, TypeStatement, owner_id
 from tailgate.engine.runtime.control.control import Client, notice
@@ -39,13 +41,15 @@ from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.sql.ksqldb.custom_types import with_types
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
-from tailgate.sql.ksqldb.statements import AssertTopic
+from tailgate.sql.ksqldb.statements import AssertTopic, CreateConnector
 from tailgate.sql.statements import (
+    OF_CONNECTORS,
     AlterKsqldbItem,
     AlterSecret,
     AlterSequence,
     AlterTable,
     AssertKafka,
+    ChangeConnector,
     ControlQueries,
     CreateAlert,
     CreateConnection,
@@ -98,6 +102,7 @@ class Statements:
         self._ksqldb = KsqldbItems(engine, endpoints, self._registry)
         self._queries = KsqldbQueries(installation)
         self._assertions = Assertions(endpoints, self._registry)
+        self._connectors = Connectors(endpoints)
         self._new_items = NewItems(engine, self._registry, self._ksqldb)
         self.planning = Planning(engine, self._new_items)
 
@@ -122,6 +127,10 @@ class Statements:
             case AssertKafka():
                 self._assertions.check(statement.statement, lambda: check_canceled(client))
                 return self._answer(f"ASSERT {'TOPIC' if isinstance(statement.statement, AssertTopic) else 'SCHEMA'}")
+            case ChangeConnector():
+                notices = self._connectors.change(statement.statement)
+                tag = f"{'CREATE' if isinstance(statement.statement, CreateConnector) else 'DROP'} CONNECTOR"
+                return self._answer(tag, *map(notice, notices))
             case ControlQueries():
                 self._queries.control(statement, owner_id(settings.get("role"), self._engine.catalog), names, client)
                 return self._answer(statement.action.upper())
@@ -155,6 +164,8 @@ class Statements:
                 return {**self._answer("PRINT"), "lines": self._attending.print(statement, names)}
             case Show(what="topics"):
                 return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.topics()]}
+            case Show(what=what, setting=name) if what in OF_CONNECTORS:
+                return {**self._answer("SHOW"), "lines": [json.dumps(self._connectors.shown(what, name))]}
             case Explain(target=target, schema=part) if part is not None and isinstance(target, Name | CreateSink):
                 return {**self._answer("EXPLAIN"), "lines": self._explain_schema(target, part, text, settings.get("role"), names)}
             case Explain(target=target, analyze=analyze) if isinstance(target, Name | QueryId | CreateView):

@@ -51,10 +51,6 @@ def command_of(statement: k.KsqldbStatement) -> Command | None:
             return Command(f"type/{ksqldb_name(name)}/create", message)
         case k.DropType(name=name):
             return Command(f"type/{ksqldb_name(name)}/drop", f"Dropped type '{ksqldb_name(name)}'")
-        case k.CreateConnector(name=name):
-            return Command(f"connector/{ksqldb_name(name)}/create", f"Created connector {ksqldb_name(name)}")
-        case k.DropConnector(name=name):
-            return Command(f"connector/{ksqldb_name(name)}/drop", f"Dropped connector {ksqldb_name(name)}")
     return None
 
 

@@ -149,5 +149,5 @@ def one_query(request: StatementRequest) -> Parsed:
         raise ApiError(errors.BAD_STATEMENT, f"Expected exactly one KSQL statement; found {len(parts)} instead")
     if not isinstance(parts[0].statement, k.PushQuery):
         name = type(parts[0].statement).__name__
-        raise StatementError(ApiError(errors.BAD_STATEMENT, f"Statement type `{name}` not supported for this resource"), parts[0].text)
+        raise StatementError(ApiError(errors.BAD_STATEMENT, f"Statement type `{name}` not supported for this resource"), parts[0].shown)
     return parts[0]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import psycopg
 
 from tailgate.gateway.asgi.sessions import Caller, Session, Sessions
-from tailgate.gateway.ksqldb.server import commands
+from tailgate.gateway.ksqldb.server import commands, connectors
 from tailgate.gateway.ksqldb.server.http import errors, limits
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document, StatementError, of_sql
 from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
@@ -39,6 +39,11 @@ class Parsed:
     statement: k.KsqldbStatement
     variables: Mapping[str, str]
 
+    @property
+    def shown(self) -> str:
+        """Returns the text for the response, without passwords."""
+        return connectors.shown_text(self.text)
+
 
 def texts_of(text: str, variables: Mapping[str, str]) -> list[Parsed]:
     """Returns the statements of a text. Substitutes variables, also those that it defines. Raises StatementError."""
@@ -48,23 +53,23 @@ def texts_of(text: str, variables: Mapping[str, str]) -> list[Parsed]:
             check_name(name)
         parts = split(text, "ksqldb")
     except TailgateError as error:
-        raise StatementError(of_sql(error, text), text) from None
+        raise StatementError(of_sql(error, text), connectors.shown_text(text)) from None
     if len(parts) > limits.STATEMENTS_MAX:
         raise ApiError(errors.BAD_REQUEST, f"A request may have at most {limits.STATEMENTS_MAX} statements")
     for part in parts:
-        shown = part.text + ";"
+        statement_text = part.text + ";"
         try:
-            shown = substituted(part.text, values) + ";"
-            if PRINT.match(shown):
-                raise StatementError(_use_query(), shown)
-            statement = parser.parse(shown)
+            statement_text = substituted(part.text, values) + ";"
+            if PRINT.match(statement_text):
+                raise StatementError(_use_query(), statement_text)
+            statement = parser.parse(statement_text)
         except TailgateError as error:
-            raise StatementError(of_sql(error, shown), shown) from None
+            raise StatementError(of_sql(error, statement_text), connectors.shown_text(statement_text)) from None
         if isinstance(statement, k.DefineVariable):
             values.pop(statement.name.lower(), None)
             if statement.value is not None:
                 values[statement.name.lower()] = statement.value
-        statements.append(Parsed(shown, statement, dict(values)))
+        statements.append(Parsed(statement_text, statement, dict(values)))
     return statements
 
 
@@ -89,7 +94,7 @@ class Statements:
                     entities += await self._entities(session, part)
                 except (psycopg.Error, ApiError) as error:
                     failure = of_sql(error, part.text) if isinstance(error, psycopg.Error) else error
-                    raise StatementError(failure, part.text, entities) from None
+                    raise StatementError(failure, part.shown, entities) from None
         return entities
 
     async def _entities(self, session: Session, part: Parsed) -> list[Document]:
@@ -107,6 +112,8 @@ class Statements:
             return [{**json.loads(json.loads(rows[0][0])), "statementText": part.text, "warnings": warnings}]
         if (assertion := commands.assertion(statement)) is not None:
             return [{**assertion, "statementText": part.text, "warnings": warnings}]
+        if isinstance(statement, k.CreateConnector | k.DropConnector):
+            return [connectors.entity(statement, part.shown, warnings)]
         command = commands.command_of(statement)
         if command is None:
             return []
