@@ -46,6 +46,9 @@ help: ## list these words
 
 setup: .venv/.installed $(PRODUCT_JARS) .jars/postgres/.resolved .jars/plugins/.resolved $(CLASSES) ## virtual environment, jars, the Java library
 
+.PHONY: jars
+jars: $(PRODUCT_JARS)
+
 # Without the archive of classes, which fits one JVM only. setuptools leaves files of an earlier build in build/.
 wheel: .venv/.installed $(PRODUCT_JARS) $(ENGINE_JAR) ## dist/tailgate-*.whl with all jars inside: where it is installed it needs Python and Java 17 only
 	@rm -rf build dist

@@ -47,17 +47,20 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 after SIGTERM or Ctrl-C, 1 after a reported error, 2 for invalid arguments."""
     from tailgate.lake.errors import TailgateError
     from tailgate.operations import logs
-    from tailgate.operations.settings import configuration
+    from tailgate.operations.settings import configuration, ksqldb_variables
 
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        options = configuration.parse(parser(), arguments, os.environ)
+        if words[:1] == ["up"]:
+            words = ksqldb_variables.applied(words, os.environ, _say)
+        options = configuration.parse(parser(), words, os.environ)
     except TailgateError as e:
         return _report(e, 2)
     if options.config is not None:
         os.environ[configuration.variable("config")] = str(options.config.resolve())  # for child processes
     logs.configure(getattr(options, "log", "text"), options.command)
     if options.command in PROCESSES:
-        options.settings = process_settings(options, arguments, os.environ)
+        options.settings = process_settings(options, words, os.environ)
     try:
         return int(options.run(options))
     except KeyboardInterrupt:
@@ -73,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
         raise
 
 
-def process_settings(options: argparse.Namespace, arguments: list[str] | None, environment: Mapping[str, str]) -> ProcessSettings:
+def process_settings(options: argparse.Namespace, arguments: list[str], environment: Mapping[str, str]) -> ProcessSettings:
     """Returns the settings of this process, which SIGHUP reads again."""
     from tailgate.operations import logs
     from tailgate.operations.settings import configuration
@@ -88,6 +91,10 @@ def process_settings(options: argparse.Namespace, arguments: list[str] | None, e
     settings.on_change("log", lambda form: logs.change(form, options.command))
     settings.listen()
     return settings
+
+
+def _say(words: str) -> None:
+    print(f"tailgate: {words}", file=sys.stderr, flush=True)
 
 
 def _report(error: TailgateError, code: int) -> int:
@@ -359,7 +366,7 @@ def _up(options: argparse.Namespace) -> int:
         log=passed.log,
         watch=watching.arguments(passed),
     )
-    supervisor = Supervisor(plan, lambda words: print(f"tailgate: {words}", file=sys.stderr, flush=True))
+    supervisor = Supervisor(plan, _say)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: _stop_early(supervisor))
     signal.signal(signal.SIGHUP, lambda *_: supervisor.pass_on(signal.SIGHUP))

@@ -122,9 +122,12 @@ def test_other_sessions_do_not_see_properties(world: KsqldbWorld, worker: Connec
 
 def test_superusers_only(world: KsqldbWorld, worker: ConnectWorker) -> None:
     rows(world, "CREATE ROLE clerk LOGIN")
-    for text in (CREATE, "DROP CONNECTOR calls", "SHOW CONNECTORS", "SHOW CONNECTOR PLUGINS", "DESCRIBE CONNECTOR calls"):
-        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied to use connectors"):
-            rows(world, text, "clerk")
+    try:
+        for text in (CREATE, "DROP CONNECTOR calls", "SHOW CONNECTORS", "SHOW CONNECTOR PLUGINS", "DESCRIBE CONNECTOR calls"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied to use connectors"):
+                rows(world, text, "clerk")
+    finally:
+        rows(world, "DROP ROLE clerk")  # with such a role, unknown users are not admitted
     assert worker.requests == []
 
 
