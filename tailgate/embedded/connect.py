@@ -88,23 +88,23 @@ class Connect(ChildServer):
             installed.symlink_to(CONVERTER)
         theirs = self._options.settings.get("plugin.path") or self._options.plugins
         paths = [ours] if theirs is None else [ours, theirs]
-        given, _ = with_installed_converters(self._options.settings, (APICURIO_AVRO,))
+        own_settings, _ = with_installed_converters(self._options.settings, (APICURIO_AVRO,))
         return {
             **SETTINGS,
-            **self._converters(given),
+            **self._converters(own_settings),
             "bootstrap.servers": self._brokers,
-            **given,
+            **own_settings,
             "listeners": f"http://127.0.0.1:{self.port}",
             "plugin.path": ",".join(map(str, paths)),
         }
 
-    def _converters(self, given: Mapping[str, str]) -> dict[str, str]:
+    def _converters(self, own_settings: Mapping[str, str]) -> dict[str, str]:
         """Returns the converters of keys and values that the settings do not name: Avro with a registry, else JSON without schemas."""
         settings: dict[str, str] = {}
         for side in SIDES:
-            if side not in given and self._registry:
+            if side not in own_settings and self._registry:
                 settings |= apicurio_avro(side, self._registry)
-            elif side not in given:
+            elif side not in own_settings:
                 settings |= {side: JSON, f"{side}.schemas.enable": "false"}
         return settings
 

@@ -56,15 +56,15 @@ def first_record(kafka: Kafka, topic: str, count: int = 1) -> bytes:
     """Returns the last one of the first records of a topic."""
     consumer = Consumer({"bootstrap.servers": kafka.address, "group.id": "never joined", "enable.auto.commit": False})
     consumer.assign([TopicPartition(topic, 0, 0)])
-    found: list[bytes] = []
+    values: list[bytes] = []
     deadline = time.monotonic() + 60
-    while len(found) < count and time.monotonic() < deadline:
+    while len(values) < count and time.monotonic() < deadline:
         message = consumer.poll(0.2)
         if message is not None and not message.error():
-            found.append(message.value() or b"")
+            values.append(message.value() or b"")
     consumer.close()
-    assert len(found) >= count
-    return found[count - 1]
+    assert len(values) >= count
+    return values[count - 1]
 
 
 def test_a_connector_writes_avro_with_the_registry(connectors: Connectors, kafka: Kafka, registry: Registry, tmp_path: Path) -> None:

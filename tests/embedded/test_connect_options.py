@@ -43,15 +43,15 @@ def test_options_that_do_not_fit_together(words: tuple[str, ...], message: str) 
 def test_converters_of_the_worker(tmp_path: Path) -> None:
     assert Connect(tmp_path / "a", "k:1", "", ConnectOptions()).settings()["value.converter"] == JSON
     assert Connect(tmp_path / "b", "k:1", "http://r", ConnectOptions()).settings()["key.converter"] == APICURIO_AVRO
-    given = {"key.converter": "Own", "value.converter": CONFLUENT_AVRO, "value.converter.schema.registry.url": "http://s"}
-    settings = Connect(tmp_path / "c", "k:1", "http://r", ConnectOptions(settings=given)).settings()
+    own_settings = {"key.converter": "Own", "value.converter": CONFLUENT_AVRO, "value.converter.schema.registry.url": "http://s"}
+    settings = Connect(tmp_path / "c", "k:1", "http://r", ConnectOptions(settings=own_settings)).settings()
     assert (settings["key.converter"], settings["value.converter"]) == ("Own", APICURIO_AVRO)
     assert settings["value.converter.apicurio.registry.url"] == "http://s/apis/registry/v2"
 
 
 def test_the_worker_listens_on_loopback_and_has_the_plugins(tmp_path: Path) -> None:
-    given = {"listeners": "http://0.0.0.0:8083", "bootstrap.servers": "other:9092", "plugin.path": "/usr/share/plugins"}
-    server = Connect(tmp_path, "k:1", "", ConnectOptions(settings=given))
+    own_settings = {"listeners": "http://0.0.0.0:8083", "bootstrap.servers": "other:9092", "plugin.path": "/usr/share/plugins"}
+    server = Connect(tmp_path, "k:1", "", ConnectOptions(settings=own_settings))
     settings = server.settings()
     assert settings["listeners"] == server.url
     assert settings["bootstrap.servers"] == "other:9092"

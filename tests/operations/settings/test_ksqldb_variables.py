@@ -26,12 +26,12 @@ def variables_of(service: str) -> dict[str, str]:
 
 
 def test_the_compose_file_of_scenario_2(tmp_path: Path) -> None:
-    said: list[str] = []
-    words = applied(["up", "--data", "/lake"], variables_of("ksqldb-server"), said.append)
+    messages: list[str] = []
+    words = applied(["up", "--data", "/lake"], variables_of("ksqldb-server"), messages.append)
     options = configuration.parse(cli.parser(), words, {})
     assert (options.ksqldb, options.kafka, options.schema_registry) == ("0.0.0.0:8088", "broker:9092", "http://schema-registry:8081")
     assert (str(options.data), options.listen, options.insecure) == ("/lake", "127.0.0.1:6875", True)
-    assert said == [
+    assert messages == [
         "variables without effect: KSQL_KSQL_LOGGING_PROCESSING_STREAM_AUTO_CREATE, KSQL_KSQL_LOGGING_PROCESSING_TOPIC_AUTO_CREATE"
     ]
     worker = Connect(tmp_path, options.kafka, options.schema_registry, checked(options)).settings()

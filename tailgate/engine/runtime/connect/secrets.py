@@ -1,4 +1,4 @@
-"""Which properties of a connector are confidential. Their values are never shown: not in results, not in errors."""
+"""Confidential properties of connectors. Results and errors never show their values."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ def installed_class(name: str, installed: Collection[str]) -> str:
     return other if other is not None and plugin_of(name, installed) is None and other in installed else name
 
 
-def translated(config: Mapping[str, str], installed: Collection[str], known: Collection[str]) -> Translation:
-    """Returns the properties for the installed plugins. `installed`: the classes of all plugins. `known`: the plugin's properties."""
+def translated(config: Mapping[str, str], installed: Collection[str], names: Collection[str]) -> Translation:
+    """Returns the properties for the installed plugins. `installed`: the classes of all plugins. `names`: of the plugin's properties."""
     result, sides = with_installed_converters(config, installed)
     notices = [f"{side} {CONFLUENT_AVRO} is not installed, {APICURIO_AVRO} is used" for side in sides]
     name = result.get(CLASS, "")
@@ -63,13 +63,13 @@ def translated(config: Mapping[str, str], installed: Collection[str], known: Col
     is_old = False
     for old in list(result):
         new = _renamed(old)
-        if new is None or old in known or new not in known:
+        if new is None or old in names or new not in names:
             continue
         is_old, value = True, result.pop(old)
         if new not in result:
             result[new] = value
         notices.append(f"property {old} is passed as {new}")
-    if is_old and ADJUSTMENT in known and ADJUSTMENT not in result:
+    if is_old and ADJUSTMENT in names and ADJUSTMENT not in result:
         result[ADJUSTMENT] = ADJUSTMENT_OF_1
         notices.append(f"property {ADJUSTMENT} is {ADJUSTMENT_OF_1}, the default of Debezium 1.x")
     return Translation(result, tuple(notices))

@@ -127,10 +127,8 @@ class Statements:
             case AssertKafka():
                 self._assertions.check(statement.statement, lambda: check_canceled(client))
                 return self._answer(f"ASSERT {'TOPIC' if isinstance(statement.statement, AssertTopic) else 'SCHEMA'}")
-            case ChangeConnector():
-                notices = self._connectors.change(statement.statement)
-                tag = f"{'CREATE' if isinstance(statement.statement, CreateConnector) else 'DROP'} CONNECTOR"
-                return self._answer(tag, *map(notice, notices))
+            case ChangeConnector() | Show() if not isinstance(statement, Show) or statement.what in OF_CONNECTORS:
+                return self._connector(statement)
             case ControlQueries():
                 self._queries.control(statement, owner_id(settings.get("role"), self._engine.catalog), names, client)
                 return self._answer(statement.action.upper())
@@ -164,8 +162,6 @@ class Statements:
                 return {**self._answer("PRINT"), "lines": self._attending.print(statement, names)}
             case Show(what="topics"):
                 return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.topics()]}
-            case Show(what=what, setting=name) if what in OF_CONNECTORS:
-                return {**self._answer("SHOW"), "lines": [json.dumps(self._connectors.shown(what, name))]}
             case Explain(target=target, schema=part) if part is not None and isinstance(target, Name | CreateSink):
                 return {**self._answer("EXPLAIN"), "lines": self._explain_schema(target, part, text, settings.get("role"), names)}
             case Explain(target=target, analyze=analyze) if isinstance(target, Name | QueryId | CreateView):
@@ -261,6 +257,13 @@ class Statements:
                 self._installation.settle()  # a filled view may have waited for a view that is dropped now
         failures = self._ksqldb.delete(topics)
         return self._answer(planned.tag, *planned.notices, *({**notice(line), "severity": "WARNING"} for line in failures))
+
+    def _connector(self, statement: ChangeConnector | Show) -> Answer:
+        """Runs a statement that Kafka Connect executes or answers."""
+        if isinstance(statement, Show):
+            return {**self._answer("SHOW"), "lines": [json.dumps(self._connectors.shown(statement.what, statement.setting))]}
+        verb = "CREATE" if isinstance(statement.statement, CreateConnector) else "DROP"
+        return self._answer(f"{verb} CONNECTOR", *map(notice, self._connectors.change(statement.statement)))
 
     # ---- explaining ------------------------------------------------------------------------------
 
