@@ -69,6 +69,8 @@ CLIENTS = (
     _python("statements of BI tools", "bi"),
     Client("console in Chromium", "console", ("node", "console_checks.js"), ("tailgate",)),
     Client("Superset", "superset", (str(CACHE / "superset/bin/python"), "superset_checks.py")),
+    Client("Alembic", "migrations", (str(CACHE / "migrations/bin/python"), "alembic_checks.py")),
+    Client("Django", "migrations", (str(CACHE / "migrations/bin/python"), "django_checks.py")),
     Client("dbt", "dbt", (str(CACHE / "dbt/bin/python"), "dbt_checks.py")),  # the last one: it creates roles
 )
 # How a kind is installed, in its folder of the cache, if its source has changed.
@@ -76,6 +78,7 @@ INSTALL = {
     "python": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "console": ["npm install --silent --no-audit --no-fund"],
     "dbt": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
+    "migrations": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "node": ["npm install --silent --no-audit --no-fund"],
     "jdbc": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
     "go": ["go mod tidy", "go build -o checks ."],

@@ -28,6 +28,7 @@ SCRIPTS = (
     "foreign_keys",
     "columns",
     "column_types",
+    "introspection",
     "blocks",
     "maintenance",
     "temporary",

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from tailgate.gateway.catalog.duckdb_functions import NATIVE
 from tailgate.gateway.catalog.tables import place_table
-from tailgate.gateway.catalog.trees import MADE, call, elements, is_integer, is_vector, type_name
+from tailgate.gateway.catalog.trees import MADE, call, elements, is_integer, is_text, is_vector, type_name
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, UndefinedColumn, UndefinedFunction
 
@@ -194,7 +194,7 @@ class _Rules:
         if to in REG:
             if isinstance(inner, exp.Parameter):
                 inner = exp.Cast(this=inner, to=exp.DataType.build("VARCHAR", dialect="duckdb"))
-            if isinstance(inner.find(exp.Parameter), exp.Parameter) or (isinstance(inner, exp.Literal) and inner.is_string):
+            if isinstance(inner.find(exp.Parameter), exp.Parameter) or is_text(inner):
                 return exp.Cast(
                     this=call(f"pg_{to.replace('regprocedure', 'regproc')}_in_1", inner),
                     to=exp.DataType.build("UINTEGER", dialect="duckdb"),

@@ -60,6 +60,16 @@ def is_integer(node: exp.Expr) -> bool:
     )
 
 
+def is_text(node: exp.Expr) -> bool:
+    """Tells whether an expression is known to be text: a literal, a cast, a concatenation or a function that returns a name."""
+    node = node.unnest()
+    node = node.expression if isinstance(node, exp.Dot) else node  # pg_catalog.f(x)
+    if isinstance(node, exp.Cast):
+        return type_name(node.to) in ("text", "varchar", "name", "bpchar")
+    called = isinstance(node, exp.Anonymous) and node.name.lower() in ("pg_get_serial_sequence", "quote_ident", "format")
+    return called or isinstance(node, exp.DPipe) or (isinstance(node, exp.Literal) and bool(node.is_string))
+
+
 def type_name(type: exp.Expr) -> str:
     """Returns the PostgreSQL name of a type.
 

@@ -15,6 +15,15 @@ from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import UndefinedColumn
 from tailgate.sql.definitions import for_search_path
 
+# the checks of the domains of information_schema, by the oid of the constraint: as they are printed without and with `pretty`
+DOMAINS = {
+    13139: ("CHECK ((VALUE >= 0))", "CHECK (VALUE >= 0)"),
+    13152: (
+        "CHECK (((VALUE)::text = ANY ((ARRAY['YES'::character varying, 'NO'::character varying])::text[])))",
+        "CHECK (VALUE::text = ANY (ARRAY['YES'::character varying, 'NO'::character varying]::text[]))",
+    ),
+}
+
 
 class DefinitionFunctions(FunctionGroup):
     """Definitions and descriptions of the catalog's objects."""
@@ -123,6 +132,8 @@ class DefinitionFunctions(FunctionGroup):
         if (index := self.facts.fixed_constraints.get(oid)) is not None:
             word, names = index
             return f"{word} ({', '.join(map(quoted, names))})"
+        if oid in DOMAINS:
+            return DOMAINS[oid][pretty]
         return constraint_rows.definition(oid, self.facts.catalog)
 
     def obj_description(self, oid: int, catalog: str) -> str | None:

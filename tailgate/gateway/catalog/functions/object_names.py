@@ -137,7 +137,8 @@ class Facts:
             }
             self.collations = table("SELECT oid, collname FROM pg.pg_collation")
             self.settings = dict(connection.execute("SELECT lower(name), setting FROM pg.fixed_pg_settings").fetchall())
-            descriptions = connection.execute("SELECT classoid, objoid, objsubid, description FROM pg.pg_description").fetchall()
+            fixed = f"SELECT classoid, objoid, objsubid, description FROM pg.pg_description WHERE objoid < {FIRST_ID}"
+            descriptions = connection.execute(fixed).fetchall()
             shared = connection.execute("SELECT classoid, objoid, description FROM pg.pg_shdescription").fetchall()
             self.shared_descriptions = {(a, b): text for a, b, text in shared}
             self.fixed_descriptions = {(a, b, c): text for a, b, c, text in descriptions}

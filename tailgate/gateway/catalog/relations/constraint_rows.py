@@ -11,11 +11,13 @@ from typing import Any
 from tailgate.lake.catalog import Catalog, Index, Item, Table, View
 from tailgate.lake.catalog.formats import CheckConstraint, ForeignKeyConstraint, ReferentialAction
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.catalog.schemas import TEMPORARY_ID, is_temporary
+from tailgate.lake.catalog.schemas import TEMPORARY_ID
 from tailgate.lake.constraints import enforced_indexes, referenced_key
+from tailgate.lake.uncommitted import FIRST_ID
 
 INDEXES, CONSTRAINTS, CHECKS, FOREIGN_KEYS = (n << 28 for n in (6, 7, 11, 12))
-TEMPORARY_PLACE = 1 << 23  # of the first temporary table in the oids of checks, for which its id is too large
+# the places of the first table of a block and of the first temporary table in these oids, for which their ids are too large
+PLACES = ((TEMPORARY_ID, 1 << 23), (FIRST_ID, 1 << 22), (0, 0))
 CHECKS_MAX, FOREIGN_KEYS_MAX = 1 << 4, 1 << 4  # constraints of a table that have oids
 ACTIONS: Mapping[ReferentialAction, str] = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}
 
@@ -54,12 +56,19 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
             own = {"convalidated": check.valid, "conkey": [i + 1 for i in check.columns], "conbin": check.text}
             yield _row(CHECKS + _place(item.id) * CHECKS_MAX + number, check.name, "c", item, item.id) | own
         for number, key in enumerate(foreign_keys_of(item)[:FOREIGN_KEYS_MAX]):
-            yield _row(FOREIGN_KEYS + item.id * FOREIGN_KEYS_MAX + number, key.name, "f", item, item.id) | _foreign_key(key, catalog)
+            yield _row(FOREIGN_KEYS + _place(item.id) * FOREIGN_KEYS_MAX + number, key.name, "f", item, item.id) | _foreign_key(
+                key, catalog
+            )
 
 
 def _place(id: int) -> int:
-    """Returns the place of a table in the oids of its checks."""
-    return id - TEMPORARY_ID + TEMPORARY_PLACE if is_temporary(id) else id
+    """Returns the place of a table in the oids of its checks and foreign keys."""
+    return next(id - first + place for first, place in PLACES if id >= first)
+
+
+def _at(place: int) -> int:
+    """Returns the id of the table at a place."""
+    return next(place - begin + first for first, begin in PLACES if place >= begin)
 
 
 def _foreign_key(key: ForeignKeyConstraint, catalog: Catalog) -> Row:
@@ -90,8 +99,8 @@ def definition(oid: int, catalog: Catalog) -> str | None:
     """Returns the definition of a constraint, as pg_get_constraintdef() prints it; None if there is none with this oid."""
     for base, size in ((FOREIGN_KEYS, FOREIGN_KEYS_MAX), (CHECKS, CHECKS_MAX)):
         if oid >= base:
-            id, number = divmod(oid - base, size)
-            table = catalog.items.get(id) or catalog.items.get(id - TEMPORARY_PLACE + TEMPORARY_ID)
+            place, number = divmod(oid - base, size)
+            table = catalog.items.get(_at(place))
             if not isinstance(table, Table):
                 return None
             texts = foreign_keys(table, catalog) if base == FOREIGN_KEYS else checks(table)

@@ -16,7 +16,7 @@ from typing import Any
 from tailgate.gateway.catalog.relations import sequence_rows
 from tailgate.gateway.catalog.relations.constraint_rows import INDEXES, checks_of, foreign_keys_of, key_name, pg_constraint
 from tailgate.gateway.catalog.relations.sequence_rows import shown_default
-from tailgate.lake.catalog import Catalog, Function, Index, Item, Sequence, Table, View
+from tailgate.lake.catalog import FIRST_ID, Catalog, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.indexes import indexes
 from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, SEQUENCE_PRIVILEGES
 from tailgate.lake.catalog.schemas import BUILT_IN, TEMPORARY_ID, Schema
@@ -244,6 +244,13 @@ def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
     return texts
 
 
+def pg_description(catalog: Catalog) -> Iterator[Row]:
+    """Yields the comments on items and schemas. Those on PostgreSQL's own schemas are fixed rows."""
+    for (classoid, objoid, objsubid), text in comments(catalog).items():
+        if text and objoid >= FIRST_ID:
+            yield {"objoid": objoid, "classoid": classoid, "objsubid": objsubid, "description": text}
+
+
 def pg_rewrite(catalog: Catalog) -> Iterator[Row]:
     for item in relations(catalog):
         if relkind(item) != "r":
@@ -292,7 +299,7 @@ def pg_auth_members(catalog: Catalog) -> Iterator[Row]:
 
 OURS = (
     pg_auth_members, pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend, pg_proc,
-    sequence_rows.pg_sequence,
+    sequence_rows.pg_sequence, pg_description,
 )  # fmt: skip
 TABLES = {f.__name__: f for f in OURS}
 

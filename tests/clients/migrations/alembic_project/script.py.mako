@@ -1,0 +1,1 @@
+revision = ${repr(up_revision)}
