@@ -24,7 +24,6 @@ USES_OF_THE_FOLDER = {
     "lake/readers/backups.py": "copies a folder with hard links",
     "operations/status.py": "shows the free space of the disk",
     "operations/support/bundle.py": "has the sizes of the folders, and the logs of this machine's processes",
-    "operations/watch/history.py": "appends to a file",
     "operations/watch/observation.py": "observes the free space of the disk",
 }
 

@@ -13,7 +13,10 @@ Document: TypeAlias = dict[str, Any]
 
 def read(store: Store, name: str) -> Document | None:
     """Returns a document, or None if it does not exist."""
-    return read_version(store, name)[0]
+    try:
+        return _decoded(bytes(store.get(name)))
+    except FileNotFoundError:
+        return None
 
 
 def read_version(store: Store, name: str) -> tuple[Document | None, str | None]:
@@ -22,7 +25,7 @@ def read_version(store: Store, name: str) -> tuple[Document | None, str | None]:
         content, version = store.get_version(name)
     except FileNotFoundError:
         return None, None
-    return json.loads(content), version
+    return _decoded(content), version
 
 
 def write(store: Store, name: str, document: Mapping[str, Any]) -> None:
@@ -33,6 +36,11 @@ def write(store: Store, name: str, document: Mapping[str, Any]) -> None:
 def replace(store: Store, name: str, document: Mapping[str, Any], version: str | None) -> bool:
     """Replaces a document, or creates it if `version` is None. Returns False if another process was faster."""
     return store.replace(name, _encoded(document), version)
+
+
+def _decoded(content: bytes) -> Document:
+    document: Document = json.loads(content)
+    return document
 
 
 def _encoded(document: Mapping[str, Any]) -> bytes:

@@ -3,8 +3,8 @@
     gateways: steps that have ended ──► merged ──► watch/freshness/<hour>            the current hour: a line of JSON for each step
                                                    watch/freshness/<hour>.parquet    hours that have ended
 
-A step of several gateways has the lags of all. If no gateway knows the lag of a relation, the step is unknown. A crash may lose the
-newest line; a line that is not complete is ignored. While `tailgate watch` does not run, gateways keep the last minute.
+A step of several gateways has the lags of all. If no gateway knows the lag of a relation, the step is unknown. A line that is not complete,
+which an earlier version may have left, is ignored. While `tailgate watch` does not run, gateways keep the last minute.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import contextlib
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ import pyarrow.parquet as pq
 
 from tailgate.lake.catalog import Catalog, Item, MaterializedView, Source, Table, View
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import disk, files
+from tailgate.lake.store import Store
 from tailgate.operations.sketch import STEP_S, Sketch
 from tailgate.operations.watch.notifications import FOLDER
 
@@ -32,6 +31,7 @@ HOURS_MAX = 7 * 24
 BYTES_MAX = 256 << 20  # of all hours; the oldest are removed first. 100 relations take about 30 MB
 ROWS_MAX = 2_000_000  # that a reader gets, the newest ones: 33 relations for 7 days
 SETTLE_S = 2.0  # after the end of a step, until all gateways have reported it
+NAME = f"{FOLDER}/freshness"
 PARQUET = ".parquet"
 
 # `samples`: lags that were measured, once a second by each gateway. `unknown`: times when the lag was not known.
@@ -49,11 +49,6 @@ Step: TypeAlias = dict[int, Sketch]  # by relation: the lags in one step
 Reported: TypeAlias = Sequence[Any]  # a gateway's row: relation, step, unknown, maximum, counts by bucket
 
 
-def folder(lake: Lake) -> Path:
-    """Returns the folder of the history."""
-    return lake.path / FOLDER / "freshness"
-
-
 def relations(catalog: Catalog) -> list[Item]:
     """Returns the relations that have a freshness lag."""
     return [item for item in catalog.visible if isinstance(item, Source | Table | View | MaterializedView)]
@@ -63,8 +58,7 @@ class Recorder:
     """The writer of the history. `newest` is the last step that is recorded."""
 
     def __init__(self, lake: Lake, now_s: float) -> None:
-        self._folder = folder(lake)
-        files.make_folder(self._folder)
+        self._store = lake.store
         self._started = int(now_s) // STEP_S  # steps before it that no gateway reports are missing, later ones are unknown
         self.newest = max([self._started - HOUR_STEPS, *(step for step, _ in self.recent(0))])
         self._pending: dict[int, Step] = {}
@@ -73,7 +67,7 @@ class Recorder:
     def reported(self, rows: Iterable[Reported], relations: Iterable[int], now_s: float) -> list[tuple[int, Step]]:
         """Takes what gateways have reported since the last call. Returns the steps that are now recorded, with all `relations`.
 
-        Raises OSError if the file cannot be written; the steps are then recorded later.
+        Raises OSError if they cannot be written; the steps are then recorded later.
         """
         merged: dict[int, Step] = {}
         for id, step, missing, maximum, counts in rows:
@@ -98,73 +92,62 @@ class Recorder:
 
     def recent(self, since: int) -> list[tuple[int, Step]]:
         """Returns the recorded steps of the current hour later than `since`."""
-        path = self._current()
-        return [] if path is None else [(step, of) for step, of in _lines(path) if step > since]
+        hours = self._store.numbers(NAME)
+        return [(step, of) for step, of in _lines(self._store, hours[-1]) if step > since] if hours else []
 
     def _append(self, step: int, by_relation: Mapping[int, Sketch]) -> None:
         hour = step // HOUR_STEPS
-        path = self._folder / str(hour)
-        if not path.exists():
+        before = _content(self._store, hour)
+        if not before:
             self._close_hours(hour)
         rows = [[id, sketch.missing, sketch.max, sketch.counts] for id, sketch in by_relation.items()]
-        # after the rest of a line that a failure has left
-        line = b"\n" + json.dumps({"step": step, "rows": rows}, separators=(",", ":")).encode()
-
-        def append() -> None:
-            with path.open("ab") as file:
-                file.write(line)
-
-        disk.operation("write", path, append)
-
-    def _current(self) -> Path | None:
-        numbers = files.numbered(self._folder)
-        return self._folder / str(numbers[-1]) if numbers else None
+        line = json.dumps({"step": step, "rows": rows}, separators=(",", ":")).encode()
+        self._store.put(f"{NAME}/{hour}", before + b"\n" + line)
 
     def _close_hours(self, hour: int) -> None:
-        """Converts the files of hours before `hour`, and removes the oldest hours beyond the limits."""
-        for number in files.numbered(self._folder):
+        """Converts the hours before `hour`, and removes the oldest hours beyond the limits."""
+        for number in self._store.numbers(NAME):
             if number < hour:
-                path = self._folder / str(number)
-                target = path.with_name(path.name + PARQUET)
                 sink = pa.BufferOutputStream()
-                pq.write_table(_table(_lines(path)), sink, compression="zstd")
-                files.replace(target, sink.getvalue().to_pybytes())
-                files.discard(path)
+                pq.write_table(_table(_lines(self._store, number)), sink, compression="zstd")
+                self._store.put(f"{NAME}/{number}{PARQUET}", sink.getvalue().to_pybytes())
+                self._store.discard([f"{NAME}/{number}"])
         size = 0
-        for place, path in enumerate(closed(self._folder)):
-            size += path.stat().st_size
+        for place, name in enumerate(closed(self._store)):
+            size += self._store.size(name)
             if place >= HOURS_MAX or size > BYTES_MAX:
-                files.discard(path)
+                self._store.discard([name])
 
 
 def read(lake: Lake) -> pa.Table:
     """Returns the history: the newest rows, at most about ROWS_MAX."""
-    place = folder(lake)
-    if not place.exists():
-        return SCHEMA.empty_table()
-    tables = [_table(_lines(place / str(number))) for number in files.numbered(place)]
-    for path in closed(place):
+    tables = [_table(_lines(lake.store, hour)) for hour in lake.store.numbers(NAME)]
+    for name in closed(lake.store):
         if sum(table.num_rows for table in tables) >= ROWS_MAX:
             break
         with contextlib.suppress(FileNotFoundError):  # it has just been removed
-            tables.append(pq.read_table(pa.BufferReader(path.read_bytes())))
+            tables.append(pq.read_table(pa.BufferReader(lake.store.get(name))))
     return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
 
 
-def closed(place: Path) -> list[Path]:
-    """Returns the files of hours that have ended, the newest first."""
-    names = {int(path.name.removesuffix(PARQUET)): path for path in place.glob(f"[1-9]*{PARQUET}")}
-    return [names[hour] for hour in sorted(names, reverse=True)]
+def closed(store: Store) -> list[str]:
+    """Returns the names of the hours that have ended, the newest first."""
+    hours = (name.removesuffix(PARQUET) for name in store.names(NAME) if name.endswith(PARQUET))
+    return [f"{NAME}/{hour}{PARQUET}" for hour in sorted(map(int, hours), reverse=True)]
 
 
-def _lines(path: Path) -> list[tuple[int, Step]]:
-    """Returns the steps of a file of lines. A step that is in it twice, after a failure, has the later values."""
-    steps: dict[int, Step] = {}
+def _content(store: Store, hour: int) -> bytes:
+    """Returns the lines of an hour that has not ended; none if there are none."""
     try:
-        lines = path.read_bytes().split(b"\n")
+        return bytes(store.get(f"{NAME}/{hour}"))
     except FileNotFoundError:
-        return []
-    for line in lines:
+        return b""
+
+
+def _lines(store: Store, hour: int) -> list[tuple[int, Step]]:
+    """Returns the steps of an hour that has not ended. A step that is in it twice has the later values."""
+    steps: dict[int, Step] = {}
+    for line in _content(store, hour).split(b"\n"):
         try:
             data = json.loads(line)
             of = {id: Sketch({int(b): n for b, n in counts.items()}, top, missing) for id, missing, top, counts in data["rows"]}

@@ -90,8 +90,9 @@ def test_a_gateway_reports_what_a_stopped_watch_has_missed(lake: Lake) -> None:
 
 def test_a_line_that_is_not_complete_is_ignored(lake: Lake) -> None:
     recorder(lake).reported([reported(STEP, 10)], [7], end(STEP))
-    path = history.folder(lake) / str(STEP // HOUR_STEPS)
-    path.write_bytes(path.read_bytes() + path.read_bytes()[:30])
+    name = f"{history.NAME}/{STEP // HOUR_STEPS}"
+    content = bytes(lake.store.get(name))
+    lake.store.put(name, content + content[:30])
     again = Recorder(lake, end(STEP + 1))
     again.reported([reported(STEP + 1, 20)], [7], end(STEP + 1))
     assert [r["step"] for r in rows(lake)] == [STEP, STEP + 1]
@@ -103,12 +104,11 @@ def test_an_hour_that_has_ended_is_converted(lake: Lake) -> None:
     recording.reported([reported(last, 10, unknown=3)], [7], end(last))
     before = rows(lake)
     recording.reported([reported(last + 1, 20)], [7], end(last + 1))
-    place = history.folder(lake)
-    assert sorted(path.name for path in place.iterdir()) == ["1000.parquet", "1001"]
+    assert lake.store.names(history.NAME) == ["1000.parquet", "1001"]
     assert rows(lake) == [*before, row(last + 1, 20, 20, 20, samples=1)]
     # also if the process was stopped meanwhile
     Recorder(lake, end(last + 2 * HOUR_STEPS))
-    assert sorted(path.name for path in place.iterdir()) == ["1000.parquet", "1001.parquet"]
+    assert lake.store.names(history.NAME) == ["1000.parquet", "1001.parquet"]
 
 
 def test_the_history_is_bounded(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,10 +116,10 @@ def test_the_history_is_bounded(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> 
     for hour in range(1000, 1006):
         step = hour * HOUR_STEPS
         recorder(lake, step).reported([reported(step, 10)], [7], end(step))
-    assert [path.name for path in history.closed(history.folder(lake))] == ["1004.parquet", "1003.parquet", "1002.parquet"]
+    assert history.closed(lake.store) == [f"{history.NAME}/{hour}.parquet" for hour in (1004, 1003, 1002)]
     monkeypatch.setattr(history, "BYTES_MAX", 1)
     Recorder(lake, end(1007 * HOUR_STEPS))
-    assert history.closed(history.folder(lake)) == []
+    assert history.closed(lake.store) == []
 
 
 def test_a_reader_gets_a_limited_number_of_rows(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
