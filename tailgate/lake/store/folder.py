@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import itertools
 import os
 import shutil
 import uuid
@@ -34,6 +35,7 @@ class FolderStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._root = f"{path}/"
+        self._id, self._count = uuid.uuid4().hex, itertools.count()  # make the names of temporary files unique
 
     @staticmethod
     def made(path: Path, folders: Iterable[str]) -> FolderStore:
@@ -86,8 +88,15 @@ class FolderStore:
     # ---- writing ---------------------------------------------------------------------------------------------------------------
 
     def create(self, name: str, parts: Iterable[bytes | memoryview], *, visible: Callable[[], None] = nothing) -> bool:
-        path = self._path(name)
-        return files.create(path, parts, path.with_name(f".{path.name}.{uuid.uuid4().hex}"), linked=visible)
+        folder, _, last = name.rpartition("/")
+        path, temporary = Path(self._root + name), Path(f"{self._root}{folder}/.{last}.{os.getpid()}.{self._id}.{next(self._count)}")
+        try:
+            return files.create(path, parts, temporary, linked=visible)
+        except FileNotFoundError:
+            if path.parent.is_dir():
+                raise
+        files.make_folder(path.parent)
+        return files.create(path, parts, temporary, linked=visible)
 
     def put(self, name: str, content: bytes) -> None:
         files.replace(self._path(name), content)

@@ -28,7 +28,7 @@ __all__ = ["FencedWriter", "Lock", "NoLocks", "Revoked", "Store", "nothing"]
 
 
 class Revoked(Exception):
-    """A later writer has fenced this one; nothing was created."""
+    """A later writer has fenced this one; nothing was created. `FencedWriter.renew` permits another attempt."""
 
 
 def nothing() -> None:
@@ -130,10 +130,10 @@ class FencedWriter(Protocol):
         """Continues after `Revoked`. Everything that the caller read before may be out of date."""
 
     def create(self, name: str, parts: Iterable[bytes | memoryview], *, visible: Callable[[], None] = nothing) -> bool:
-        """Creates an object as `Store.create` does. Raises `Revoked` if a later writer has fenced this one."""
+        """Creates an object as `Store.create` does. A name that a later writer has freed is not created: raises `Revoked`, or returns False."""
 
     def fence_others(self) -> None:
-        """Fences all other writers: from now on they create nothing until they have renewed themselves."""
+        """Fences all other writers: they create no name that is freed from now on until they have renewed themselves."""
 
     def free(self, names: Iterable[str]) -> None:
         """Removes objects durably, after all other writers are fenced."""
