@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -184,5 +183,5 @@ class History:
 def sweep(writer: Writer) -> None:
     """Runs a sweep, and maintains each table once."""
     retention.sweep(writer)
-    for _ in os.listdir(writer.lake.path / "tables"):
+    for _ in writer.lake.store.names("tables"):
         maintenance.tend(writer.lake, writer.epoch)

@@ -130,7 +130,10 @@ class FencedWriter(Protocol):
         """Continues after `Revoked`. Everything that the caller read before may be out of date."""
 
     def create(self, name: str, parts: Iterable[bytes | memoryview], *, visible: Callable[[], None] = nothing) -> bool:
-        """Creates an object as `Store.create` does. A name that a later writer has freed is not created: raises `Revoked`, or returns False."""
+        """Creates an object as `Store.create` does.
+
+        If a later writer has freed the name, creates nothing: raises `Revoked`, or returns False.
+        """
 
     def fence_others(self) -> None:
         """Fences all other writers: they create no name that is freed from now on until they have renewed themselves."""
