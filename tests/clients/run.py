@@ -68,6 +68,8 @@ CLIENTS = (
     _python("pgcli", "pgcli"),
     _python("statements of BI tools", "bi"),
     Client("console in Chromium", "console", ("node", "console_checks.js"), ("tailgate",)),
+    Client("page of user_information in Chromium", "console", ("node", "page_checks.js"), ("tailgate",)),
+    Client("schemas of Kubernetes", "kubernetes", (str(CACHE / "kubernetes/bin/python"), "kubernetes_checks.py"), ("tailgate",)),
     Client("Superset", "superset", (str(CACHE / "superset/bin/python"), "superset_checks.py")),
     Client("Alembic", "migrations", (str(CACHE / "migrations/bin/python"), "alembic_checks.py")),
     Client("Django", "migrations", (str(CACHE / "migrations/bin/python"), "django_checks.py")),
@@ -77,6 +79,7 @@ CLIENTS = (
 INSTALL = {
     "python": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "console": ["npm install --silent --no-audit --no-fund"],
+    "kubernetes": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "dbt": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "migrations": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "node": ["npm install --silent --no-audit --no-fund"],
@@ -99,7 +102,7 @@ def main(names: list[str]) -> int:
     for kind in dict.fromkeys(client.kind for client in chosen):
         install(kind)
     folder = Path(tempfile.mkdtemp(prefix="tailgate-clients-"))
-    control, port, console = Postgres(), free_port(), free_port()
+    control, port, console, http = Postgres(), free_port(), free_port(), free_port()
     command = [
         str(REPOSITORY / ".venv/bin/python"),
         "-m",
@@ -111,6 +114,10 @@ def main(names: list[str]) -> int:
         f"127.0.0.1:{port}",
         "--console",
         f"127.0.0.1:{console}",
+        "--http",
+        f"127.0.0.1:{http}",
+        "--http-origin",
+        "*",
     ]
     tailgate = Child("tailgate", command, log=folder / "log", folder=REPOSITORY, announces="ready postgresql=")
     passed = True
@@ -123,7 +130,9 @@ def main(names: list[str]) -> int:
             psql(each, "-d", "shop", "-f", str(HERE / "world.sql"))
         print(f"{'tailgate':>10} {'postgres':>10}  client", flush=True)
         for client in chosen:
-            results = {flavour: checks(client, flavour, {**servers, "console": console}, folder) for flavour in client.servers}
+            results = {
+                flavour: checks(client, flavour, {**servers, "console": console, "http": http}, folder) for flavour in client.servers
+            }
             counts = {flavour: f"{len(good)}/{len(good) + len(bad)}" for flavour, (good, bad) in results.items()}
             print(f"{counts['tailgate']:>10} {counts.get('postgres', ''):>10}  {client.name}", flush=True)
             for flavour, (good, bad) in results.items():
@@ -172,7 +181,8 @@ def checks(client: Client, flavour: str, servers: dict[str, int], folder: Path) 
     environment = {
         **os.environ, "PGHOST": "127.0.0.1", "PGPORT": str(servers[flavour]), "PGUSER": "postgres", "PGDATABASE": "shop", "PGTZ": "UTC",
         "FLAVOUR": flavour, "CONTROL_PORT": str(servers["postgres"]),
-        "CONSOLE_PORT": str(servers["console"]), "CHECKS_FOLDER": str(own), "LC_ALL": "C.UTF-8",
+        "CONSOLE_PORT": str(servers["console"]), "HTTP_PORT": str(servers["http"]),
+        "PAGE": str(REPOSITORY / "tailgate/examples/user_information/page.html"), "MANIFESTS": str(REPOSITORY / "deploy/kubernetes"), "CHECKS_FOLDER": str(own), "LC_ALL": "C.UTF-8",
     }  # fmt: skip
     start = time.monotonic()
     try:

@@ -11,6 +11,7 @@ import pytest
 
 from tailgate import cli
 from tailgate.operations.definitions import ENGINE, GATEWAY, SINKS, UP, WATCH, Metric
+from tailgate.operations.settings import configuration
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 METRICS = {metric.name: metric for metric in (*ENGINE, *GATEWAY, *SINKS, *UP, *WATCH)}
@@ -66,3 +67,15 @@ def test_units_have_valid_command_lines(path: Path) -> None:
     options = cli.parser().parse_args(shlex.split(line.replace("%i", "6875")))
     scraped = (DEPLOY / "prometheus" / "prometheus.yml").read_text()
     assert f'"{options.metrics}"' in scraped
+
+
+def test_containers_have_valid_command_lines_and_settings(tmp_path: Path) -> None:
+    text = (DEPLOY / "kubernetes" / "tailgate.yml").read_text()
+    lines = [json.loads(line) for line in re.findall(r"^ +args: (\[.*\])$", text, re.MULTILINE)]
+    assert [line[0] for line in lines] == ["engine", "gateway", "sinks", "watch"]
+    (settings,) = re.findall(r"tailgate\.toml: \|\n((?:(?:    .*)?\n)+)---", text)
+    (tmp_path / "tailgate.toml").write_text(re.sub(r"^    ", "", settings, flags=re.MULTILINE))
+    for line in lines:
+        options = configuration.parse(cli.parser(), line, {"TAILGATE_CONFIG": str(tmp_path / "tailgate.toml")})
+        assert options.log == "json"
+        assert f"containerPort: {options.metrics.rpartition(':')[2]}" in text

@@ -26,6 +26,7 @@ from tailgate.engine.ddl.kafka.source import create_source
 from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime, start_of
 from tailgate.engine.ddl.monitoring.alert import create_alert
 from tailgate.engine.ddl.monitoring.objective import create_objective
+from tailgate.engine.ddl.monitoring.replacement import replace_watched
 from tailgate.engine.ddl.replace import replace_view
 from tailgate.engine.ddl.roles import RoleStatement, change_roles
 from tailgate.engine.ddl.schema import alter_schema, create_schema
@@ -71,6 +72,7 @@ __all__ = [
     "matching_letters",
     "refresh_schema",
     "replace_view",
+    "replace_watched",
     "sink_schema",
     "sink_view",
     "start_of",

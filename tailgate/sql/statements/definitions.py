@@ -49,7 +49,7 @@ class CreateSubscription:
 
 @dataclass(frozen=True, slots=True)
 class CreateObjective:
-    """CREATE OBJECTIVE name ON relation (goal, …) [OVER interval].
+    """CREATE [OR REPLACE] OBJECTIVE name ON relation (goal, …) [OVER interval].
 
     `limits`: by figure of the freshness lag (p50, p95, p99, max), an interval as typed. `availability`: as typed, such as '99.9 %'.
     """
@@ -60,11 +60,12 @@ class CreateObjective:
     availability: str | None = None
     over: str | None = None
     if_not_exists: bool = False
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CreateAlert:
-    """CREATE ALERT name {ON objective | AS query} [FOR interval] [SEVERITY text] [NOTIFY {WEBHOOK url [WITH (options)] | COMMAND path}, …].
+    """CREATE [OR REPLACE] ALERT name {ON objective | AS query} [FOR interval] [SEVERITY text] [NOTIFY {WEBHOOK … | COMMAND path}, …].
 
     Exactly one of `objective` and `query` is not None. `hold`: an interval as typed.
     """
@@ -77,6 +78,7 @@ class CreateAlert:
     webhooks: tuple[tuple[str, Options], ...] = ()
     commands: tuple[str, ...] = ()
     if_not_exists: bool = False
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

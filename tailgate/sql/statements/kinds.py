@@ -298,12 +298,18 @@ TABLE: tuple[Kind, ...] = (
     Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
     Kind(
         d.CreateAlert,
-        after("CREATE ALERT", alerts.create_alert),
+        after("CREATE", alerts.create_alert, "ALERT", "OR REPLACE ALERT"),
         CATALOG,
-        lambda t: (BeSuperuser("create alert"), CreateItem(t.name)),
+        lambda t: (BeSuperuser("create alert"), CreateItem(t.name, t.replace)),
         tag="CREATE ALERT",
     ),
-    Kind(d.CreateObjective, after("CREATE OBJECTIVE", objectives.create_objective), CATALOG, _new, tag="CREATE OBJECTIVE"),
+    Kind(
+        d.CreateObjective,
+        after("CREATE", objectives.create_objective, "OBJECTIVE", "OR REPLACE OBJECTIVE"),
+        CATALOG,
+        lambda t: (CreateItem(t.name, t.replace),),
+        tag="CREATE OBJECTIVE",
+    ),
     Kind(
         d.CreateEndpoint,
         after("CREATE", endpoints.create_endpoint, "ENDPOINT", "OR REPLACE ENDPOINT"),

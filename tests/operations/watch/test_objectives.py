@@ -132,6 +132,25 @@ def test_an_objective_and_its_state(live: Live, sql: psycopg.Connection[Any]) ->
     assert sql.execute(query).fetchall() == []
 
 
+def test_or_replace_keeps_the_state_and_the_dependents(sql: psycopg.Connection[Any], live: Live) -> None:
+    sql.execute("CREATE OR REPLACE OBJECTIVE fresh ON v (FRESHNESS p95 '5 s')")
+    sql.execute("CREATE ALERT on_fresh ON fresh")
+    sql.execute("COMMENT ON OBJECTIVE fresh IS 'for the shop'")
+    lake = Lake(live.model.lake.path)
+    (before,) = lake.catalog().each(Objective)
+    assert sql.execute("CREATE OR REPLACE OBJECTIVE fresh ON v (FRESHNESS max '7 s') OVER '20 s'").statusmessage == "CREATE OBJECTIVE"
+    (item,) = lake.catalog().each(Objective)
+    assert (item.id, item.owner, item.comments, item.limits_ms) == (before.id, before.owner, before.comments, {"max": 7000})
+    sql.execute("CREATE OR REPLACE ALERT on_fresh AS SELECT name FROM v WHERE amount > 3 SEVERITY 'ticket'")
+    assert sql.execute("SHOW ALERTS").fetchall() == [("on_fresh", None, "ticket", 0, 0)]
+    with pytest.raises(psycopg.errors.WrongObjectType, match='"on_fresh" is not an objective'):
+        sql.execute("CREATE OR REPLACE OBJECTIVE on_fresh ON v (FRESHNESS max '7 s')")
+    with pytest.raises(psycopg.errors.SyntaxError):
+        sql.execute("CREATE OR REPLACE OBJECTIVE IF NOT EXISTS fresh ON v (FRESHNESS max '7 s')")
+    sql.execute("DROP ALERT on_fresh")
+    sql.execute("DROP OBJECTIVE fresh")
+
+
 def test_an_objective_depends_on_its_relation(sql: psycopg.Connection[Any]) -> None:
     statement = FRESH.replace("ON v", "ON names")
     sql.execute("CREATE VIEW names AS SELECT name FROM v")

@@ -59,6 +59,8 @@ class NewItems:
             return ddl.create_function(statement, text, catalog, owner)
         if old is not None and isinstance(statement, CreateView) and statement.replace:
             return ddl.replace_view(statement, text, catalog, old)
+        if old is not None and isinstance(statement, CreateObjective | CreateAlert) and statement.replace:
+            return (ddl.replace_watched(statement, text, catalog, old),)
         return tuple(replace(item, owner=owner) for item in self._created(statement, text, catalog))
 
     def upgraded(self, statement: CreateKsqldbItem, text: str, catalog: Catalog, old: Item) -> tuple[Item, ...]:

@@ -17,8 +17,10 @@ TARGETS = ("webhook", "kafka", "command")
 
 
 def create_alert(cursor: Parser) -> CreateAlert:
-    """Parses [IF NOT EXISTS] name {ON objective | AS query} …, after CREATE ALERT."""
-    absent = if_not_exists(cursor)
+    """Parses [OR REPLACE] ALERT [IF NOT EXISTS] name {ON objective | AS query} …, after CREATE."""
+    replace = cursor.accept_word("or", "replace")
+    cursor.expect_word("alert")
+    absent = not replace and if_not_exists(cursor)
     this = relation_name(cursor)
     objective = relation_name(cursor) if cursor.accept_word("on") else None
     text = None
@@ -30,7 +32,7 @@ def create_alert(cursor: Parser) -> CreateAlert:
     targets = cursor.listed(_target) if cursor.accept_word("notify") else []
     webhooks = tuple((url, options) for url, options in targets if options is not None)
     commands = tuple(path for path, options in targets if options is None)
-    return CreateAlert(this, objective, text, hold, severity, webhooks, commands, absent)
+    return CreateAlert(this, objective, text, hold, severity, webhooks, commands, absent, replace)
 
 
 def silence(cursor: Parser) -> Silence:

@@ -14,8 +14,10 @@ FIGURES = ("p50", "p95", "p99", "max")
 
 
 def create_objective(cursor: Parser) -> CreateObjective:
-    """Parses [IF NOT EXISTS] name ON relation (goal, …) [OVER 'interval'], after CREATE OBJECTIVE."""
-    absent = if_not_exists(cursor)
+    """Parses [OR REPLACE] OBJECTIVE [IF NOT EXISTS] name ON relation (goal, …) [OVER 'interval'], after CREATE."""
+    replace = cursor.accept_word("or", "replace")
+    cursor.expect_word("objective")
+    absent = not replace and if_not_exists(cursor)
     this = relation_name(cursor)
     cursor.expect_word("on")
     relation = relation_name(cursor)
@@ -35,7 +37,7 @@ def create_objective(cursor: Parser) -> CreateObjective:
         hint = "An example is FRESHNESS p95 '5 s'."
         raise InvalidObjectDefinition("an objective needs a goal for the freshness lag", hint=hint, position=start)
     over = cursor.string() if cursor.accept_word("over") else None
-    return CreateObjective(this, relation, tuple(limits.items()), availability, over, absent)
+    return CreateObjective(this, relation, tuple(limits.items()), availability, over, absent, replace)
 
 
 def _goal(cursor: Parser) -> tuple[str, str]:
