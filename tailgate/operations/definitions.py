@@ -73,6 +73,10 @@ GATEWAY = (
         "tailgate_gateway_requests_total", "counter", "requests",
         "Requests over HTTP by endpoint and status; no endpoint if the path or the role has none.", ("endpoint", "status"),
     ),
+    Metric(
+        "tailgate_gateway_request_seconds", "histogram", "seconds",
+        "Duration of requests over HTTP by endpoint, until the response is known; a stream ends later.", ("endpoint",),
+    ),
     Metric("tailgate_gateway_jobs_waiting", "gauge", "statements", "Statements that wait for a turn.", ("threads",)),
     Metric("tailgate_gateway_jobs_running", "gauge", "statements", "Statements that run on a thread.", ("threads",)),
     Metric("tailgate_gateway_mirror_entry", "gauge", "", "Number of the log entry that the mirrors show."),

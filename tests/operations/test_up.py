@@ -27,6 +27,7 @@ SECRET = "a value of a row"
 UNUSED = {
     "tailgate_metrics_omitted_series",
     "tailgate_gateway_requests_total",
+    "tailgate_gateway_request_seconds",
     "tailgate_engine_backfill_percent",
     "tailgate_engine_backfill_rows",
     "tailgate_watch_alerts",

@@ -46,6 +46,7 @@ class RequestStatistics:
         catalog = self._gateway.serving.progress.catalog
         name = "" if endpoint is None or endpoint.schema not in catalog.all_schemas() else label(catalog, endpoint)
         statistics.requests.add(name, str(response.status))
+        statistics.request_durations.observe(seconds, name)
         if role is not None and endpoint is not None:
             statistics.ended(Call(role.id, "endpoint", f"ENDPOINT {name}".encode(), seconds, handled.sqlstate, handled.rows))
         if self.logs:

@@ -28,6 +28,7 @@ def connect(metrics: Metrics, gateway: Gateway, connections: Connections) -> Non
     metrics.read(P + "statements_total", statistics.counts)
     metrics.read(P + "statement_seconds", statistics.durations)
     metrics.read(P + "requests_total", statistics.requests.series)
+    metrics.read(P + "request_seconds", statistics.request_durations.series)
     metrics.read(P + "jobs_waiting", lambda: labeled({name: jobs.turns.waiting for name, jobs in lanes.items()}))
     metrics.read(P + "jobs_running", lambda: labeled({name: jobs.running for name, jobs in lanes.items()}))
     metrics.read_one(P + "mirror_entry", lambda: mirrors.state.n)

@@ -70,6 +70,8 @@ def test_requests_are_logged_and_counted(world: World, tmp_path: Path) -> None:
     for status, endpoint in (("200", "person"), ("500", "person"), ("405", "")):
         name = f"public.{endpoint}" if endpoint else ""
         assert f'tailgate_gateway_requests_total{{endpoint="{name}",status="{status}"}} 1.0' in counted
+    assert 'tailgate_gateway_request_seconds_count{endpoint="public.person"} 4.0' in counted
+    assert 'tailgate_gateway_request_seconds_bucket{endpoint="public.person",le="+Inf"} 4.0' in counted
 
 
 def check(connection: psycopg.Connection) -> None:

@@ -28,11 +28,11 @@ TAIL_BYTES = 40  # of an answer, with its CommandComplete
 class StatementStatistics:
     """The statistics of all statements of a gateway. The event loop adds statements; other threads read.
 
-    `requests`: the number of requests over HTTP by endpoint and status.
+    `requests`: the number of requests over HTTP by endpoint and status. `request_durations`: their durations by endpoint.
     """
 
     def __init__(self, budget: Budget) -> None:
-        self.requests = Counter()
+        self.requests, self.request_durations = Counter(), Histogram()
         self._counts, self._durations = Counter(), Histogram()
         self._templates = Templates(budget)
         self._polls: deque[tuple[int, bytes, float, bytes]] = deque()  # role, text, seconds, end of the answer
