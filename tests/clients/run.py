@@ -182,7 +182,9 @@ def checks(client: Client, flavour: str, servers: dict[str, int], folder: Path) 
         **os.environ, "PGHOST": "127.0.0.1", "PGPORT": str(servers[flavour]), "PGUSER": "postgres", "PGDATABASE": "shop", "PGTZ": "UTC",
         "FLAVOUR": flavour, "CONTROL_PORT": str(servers["postgres"]),
         "CONSOLE_PORT": str(servers["console"]), "HTTP_PORT": str(servers["http"]),
-        "PAGE": str(REPOSITORY / "tailgate/examples/user_information/page.html"), "MANIFESTS": str(REPOSITORY / "deploy/kubernetes"), "CHECKS_FOLDER": str(own), "LC_ALL": "C.UTF-8",
+        "PAGE": str(REPOSITORY / "tailgate/examples/user_information/page.html"),
+        "MANIFESTS": str(REPOSITORY / "deploy/kubernetes"),
+        "CHECKS_FOLDER": str(own), "LC_ALL": "C.UTF-8",
     }  # fmt: skip
     start = time.monotonic()
     try:
