@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from tailgate.engine.ddl import ksqldb as ddl
+from tailgate.engine.plan.views.inserts import united
 from tailgate.engine.plan.views.replacements import switch
 from tailgate.engine.runtime.control.blocks.planning import Planning
 from tailgate.engine.runtime.control.ksqldb_items import DroppedTopic, KsqldbItems
@@ -179,7 +180,9 @@ class Installation:
         catalog = self.engine.catalog
         changes = [(i.id, self._rows(i, catalog)) for i in items if isinstance(i, MaterializedView)]
         self.engine.writer.append(changes)
-        return self.engine.writer.append(kind="catalog", catalog=Change(put=tuple(ready(catalog[i.id]) for i in items)))
+        views = [ready(catalog[i.id]) for i in items]
+        targets = [new for i in views if isinstance(i, MaterializedView) and (new := united(i, catalog)) is not None]
+        return self.engine.writer.append(kind="catalog", catalog=Change(put=(*views, *targets)))
 
     def _switch(self, coming: list[Item]) -> None:
         """Switches to the replacements of views in one entry, with the changes of the rows."""

@@ -25,6 +25,7 @@ Answer = TypeVar("Answer")
 
 REQUEST_TIMEOUT = timedelta(seconds=5)  # a healthy registry answers in 2 to 20 ms
 RETRIABLE = {408, 429, 500, 502, 503, 504}  # the statuses that Confluent's client retries
+NOT_FOUND = 404
 ANSWER_BYTES_MAX = 1 << 20  # a response has a few hundred bytes
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
@@ -56,6 +57,12 @@ def compatibility(url: str, access: Mapping[str, str], subject: str, level: str)
     """Sets the compatibility level of a subject. Raises as `register` does."""
     path = f"/config/{urllib.parse.quote(subject, safe='')}"
     _first_answer(url, lambda base: _ask(base, access, path, {"compatibility": level}, subject, "PUT"))
+
+
+def delete(url: str, access: Mapping[str, str], subject: str) -> None:
+    """Deletes a subject with its schemas, unless it does not exist. Raises as `register` does."""
+    path = f"/subjects/{urllib.parse.quote(subject, safe='')}"
+    _first_answer(url, lambda base: _ask(base, access, path, {}, subject, "DELETE"))
 
 
 def _first_answer(url: str, request: Callable[[str], Answer]) -> Answer:
@@ -96,11 +103,13 @@ def _ask(base: str, access: Mapping[str, str], path: str, body: Mapping[str, Any
     try:
         with clients.opener(tls).open(request, timeout=REQUEST_TIMEOUT.total_seconds()) as answer:
             document = json.loads(answer.read(ANSWER_BYTES_MAX))
-            return {"id": int(document["id"])} if method == "POST" else dict(document)
+            return {"id": int(document["id"])} if method == "POST" else {} if method == "DELETE" else dict(document)
     except urllib.error.HTTPError as refused:
         with refused:
             text = _message(refused)
         clients.refuse_redirect(shown, refused)
+        if method == "DELETE" and refused.code == NOT_FOUND:
+            return {}
         if refused.code in RETRIABLE:
             raise ConnectionFailure(f"schema registry {shown} answers {refused.code}: {text}") from refused
         raise InvalidParameterValue(f'schema registry {shown} refused the schema of "{subject}": {refused.code} {text}') from refused

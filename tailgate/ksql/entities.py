@@ -31,6 +31,10 @@ def entity(value: Entity) -> str:
         case "kafka_topics":
             rows = [[t["name"], len(t["replicaInfo"]), next(iter(t["replicaInfo"]), 0)] for t in value["topics"]]
             return table(["Kafka Topic", "Partitions", "Partition Replicas"], rows)
+        case "kafka_topics_extended":
+            counts = ("consumerCount", "consumerGroupCount")
+            rows = [[t["name"], len(t["replicaInfo"]), next(iter(t["replicaInfo"]), 0), *(t[c] for c in counts)] for t in value["topics"]]
+            return table(["Kafka Topic", "Partitions", "Partition Replicas", "Consumers", "ConsumerGroups"], rows)
         case "sourceDescription":
             return description(value["sourceDescription"])
         case "source_descriptions":
@@ -59,10 +63,9 @@ def entity(value: Entity) -> str:
         case "connector_description":
             return connectors.described(value)
         case "queryDescription":
-            described = value["queryDescription"]
-            return (
-                f"ID : {described['id']}\nSQL : {described['statementText']}\nStatus : {described['state']}\n\n{described['executionPlan']}"
-            )
+            return _explained(value["queryDescription"])
+        case "query_descriptions":
+            return "\n\n".join(map(_explained, value["queryDescriptions"]))
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -80,6 +83,10 @@ def _type(schema: Entity) -> str:
     parameters = schema.get("parameters", {})
     numbers = f"({parameters['precision']}, {parameters['scale']})" if parameters else ""
     return f"{schema['type']}{inner}{numbers}"
+
+
+def _explained(query: Entity) -> str:
+    return f"ID : {query['id']}\nSQL : {query['statementText']}\nStatus : {query['state']}\n\n{query['executionPlan']}"
 
 
 def _exists(value: Entity) -> str:

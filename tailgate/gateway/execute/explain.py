@@ -34,7 +34,7 @@ async def run(session: Session, bound: Bound, statement: s.Explain, values: Sequ
         item = session.catalog.find_query(statement.target.id)
         if item is None:
             raise e.UndefinedObject(f'query "{statement.target.id}" does not exist')
-        document, entry = entities.query_description(item, lines, session.catalog), session.serving.progress.state.n
+        document, entry = entities.query_description(item, lines, session.catalog, session.access.may_see), session.serving.progress.state.n
         table = pa.table([pa.array([document], pa.string()), pa.array([entry], pa.int64())], names=["c0", "c1"])
     else:
         table = pa.table([pa.array(lines, pa.string())], names=["c0"])

@@ -24,13 +24,13 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.settings.settings import Settings
 from tailgate.ksql.entities import entity as entity_text
-from tailgate.lake.catalog import Alert, Catalog, Function, Index, Item, Objective, Table
+from tailgate.lake.catalog import Alert, Catalog, Function, Index, Item, Objective, Table, ksqldb_of
 from tailgate.lake.catalog import functions as routines
 from tailgate.lake.catalog.indexes import definition as index_definition
 from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
-from tailgate.lake.errors import UndefinedObject, UndefinedTable, WrongObjectType
+from tailgate.lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
 from tailgate.lake.types import BOOL, INT8, TEXT, WEIGHT, Field
@@ -38,7 +38,8 @@ from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.compute.regexp import likes
 from tailgate.sql.definitions import for_search_path
 from tailgate.sql.ksqldb.dialect import HTTP
-from tailgate.sql.statements import Name, Print, Show
+from tailgate.sql.ksqldb.names import catalog_name, quoted
+from tailgate.sql.statements import Explain, Name, Print, QueryId, Show
 from tailgate.sql.tables.definition import definition
 
 _CREATE = (
@@ -57,9 +58,13 @@ _CREATE = (
 )
 
 DESCRIPTION = (Field("description", TEXT),)
+TOPICS = ("topics", "topics extended")
+QUERIES_EXTENDED = "queries extended"
+ENTITIES = (*entities.KINDS, *entities.DESCRIBED, *other_entities.KINDS, *connectors.COLUMNS, QUERIES_EXTENDED)
 
 SINGLE: dict[str, tuple[Field, ...]] = {
     "topics": (NAME, Field("partitions", INT8), Field("replicas", INT8), Field("records", INT8)),
+    "topics extended": (NAME, *(Field(n, INT8) for n in ("partitions", "replicas", "consumers", "consumer_groups"))),
     "objects": (NAME, Field("type", TEXT)),
     "functions": (NAME, Field("arguments", TEXT), Field("result", TEXT)),
     "columns": (NAME, Field("nullable", BOOL), Field("type", TEXT)),
@@ -73,6 +78,7 @@ SINGLE: dict[str, tuple[Field, ...]] = {
     **ksqldb_lists.COLUMNS,
     **connectors.COLUMNS,
     **dict.fromkeys((what for what in entities.DESCRIBED if what != "describe"), DESCRIPTION),
+    QUERIES_EXTENDED: DESCRIPTION,
 }
 
 
@@ -97,8 +103,7 @@ async def run_print(session: Session, bound: Bound, statement: Print, values: Se
 
 def _as_entity(session: Session, statement: Show) -> bool:
     """Returns whether the result is an entity of ksqlDB's HTTP API."""
-    kinds = (*entities.KINDS, *entities.DESCRIBED, *other_entities.KINDS, *connectors.COLUMNS)
-    return session.settings.dialect == HTTP and statement.what in kinds
+    return session.settings.dialect == HTTP and statement.what in ENTITIES
 
 
 async def _described(session: Session, bound: Bound, statement: Show) -> pa.Table:
@@ -128,6 +133,24 @@ async def _of_connectors(session: Session, bound: Bound, statement: Show) -> pa.
     return _table(connectors.COLUMNS[statement.what], connectors.rows(entity))
 
 
+async def _described_queries(session: Session, bound: Bound, statement: Show) -> pa.Table:
+    """Returns the result of SHOW QUERIES EXTENDED. The plan of a query is shown to its owner."""
+    plans = list[tuple[Item, Sequence[str]]]()
+    for item in entities.running(session.catalog):
+        ksqldb = ksqldb_of(item)
+        assert ksqldb is not None
+        explain = replace(bound, statement=Explain(QueryId(ksqldb.query)), text=f"EXPLAIN {quoted(catalog_name(ksqldb.query))}")
+        try:
+            lines = (await catalog_changes.send(session, explain)).lines
+        except InsufficientPrivilege:
+            lines = ()
+        plans.append((item, lines))
+    entity = entities.query_descriptions(plans, session.catalog, session.access.may_see)
+    if _as_entity(session, statement):
+        return _entity(session, entity)
+    return _table(DESCRIPTION, [(line,) for line in entity_text(entity).split("\n")])
+
+
 def _entity(session: Session, entity: entities.Entity) -> pa.Table:
     """Returns an entity as the rows of a result."""
     return _table(entities.COLUMNS, [(json.dumps(entity, ensure_ascii=False), session.serving.progress.state.n)])
@@ -138,8 +161,10 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
         return await _described(session, bound, statement)
     if statement.what in connectors.COLUMNS:
         return await _of_connectors(session, bound, statement)
+    if statement.what == QUERIES_EXTENDED:
+        return await _described_queries(session, bound, statement)
     if _as_entity(session, statement):
-        lines = await _topic_lines(session, bound) if statement.what == "topics" else ()
+        lines = await _topic_lines(session, bound) if statement.what in TOPICS else ()
         if statement.what in other_entities.KINDS:
             entity = other_entities.entity(statement, session.settings.__getitem__)
         else:
@@ -155,7 +180,7 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
             return tokens(statement, catalog, session.access.role)
         case "variables":
             return _table(SINGLE["variables"], session.variables.listed())
-        case "topics":
+        case what if what in TOPICS:
             return topics(statement, await _topic_lines(session, bound))
         case "create alert":
             session.access.check_superuser("look into alerts")  # a webhook's URL may contain its credentials
@@ -216,9 +241,9 @@ def tokens(show: Show, catalog: Catalog, role: Role) -> pa.Table:
 
 
 def topics(show: Show, lines: Sequence[str]) -> pa.Table:
-    """Returns the result of SHOW TOPICS. `lines`: the engine's answer, one line per topic with columns separated by tabs."""
+    """Returns the result of SHOW TOPICS [EXTENDED]. `lines`: the engine's answer, one line per topic with columns separated by tabs."""
     rows = [(name, *map(int, counts)) for name, *counts in (line.split("\t") for line in lines)]
-    return _table(SINGLE["topics"], _liked(rows, show.like))
+    return _table(SINGLE[show.what], _liked(rows, show.like))
 
 
 def answer(

@@ -42,7 +42,7 @@ def described_items(show: Show, catalog: Catalog) -> list[Item]:
     if show.name is not None:
         return [catalog.relation(show.name)]
     type = "stream" if show.what.startswith("describe streams") else "table"
-    return [item for item, ksqldb in _items(catalog) if ksqldb.type == type]
+    return [item for item, ksqldb in _items(catalog) if ksqldb.type == type and not ksqldb.into]
 
 
 def descriptions(show: Show, catalog: Catalog, measured: Measured | None, may_see: MaySee) -> Entity:
@@ -60,7 +60,7 @@ def relations_over(topics: Sequence[str], catalog: Catalog, may_see: MaySee) -> 
 
 
 def _streams(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
-    streams = [_listed(item, ksqldb) for item, ksqldb in _items(catalog) if ksqldb.type == "stream"]
+    streams = [_listed(item, ksqldb) for item, ksqldb in _items(catalog) if ksqldb.type == "stream" and not ksqldb.into]
     return {"@type": "streams", "streams": streams}
 
 
@@ -69,8 +69,8 @@ def _tables(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee
 
 
 def _queries(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
-    running = sorted(((i, k) for i, k in _items(catalog) if k.query), key=lambda pair: pair[1].number)
-    return {"@type": "queries", "queries": [_query(item, ksqldb, may_see) for item, ksqldb in running]}
+    queries = ((item, ksqldb_of(item)) for item in running(catalog))
+    return {"@type": "queries", "queries": [_query(item, ksqldb, catalog, may_see) for item, ksqldb in queries if ksqldb is not None]}
 
 
 def _topics(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
@@ -84,16 +84,31 @@ def _types(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee)
     return {"@type": "type_list", "types": {ksqldb_name(item.name): _schema(definition(item)) for item in custom}}
 
 
+def _consumed_topics(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
+    rows = [line.split("\t") for line in topics]
+    listed = [
+        {
+            "name": name,
+            "replicaInfo": [int(replicas)] * int(partitions),
+            "consumerCount": int(consumers),
+            "consumerGroupCount": int(groups),
+        }
+        for name, partitions, replicas, consumers, groups in rows
+    ]
+    return {"@type": "kafka_topics_extended", "topics": listed}
+
+
 def _description(item: Item, catalog: Catalog, measured: Measured | None, may_see: MaySee) -> Entity:
     figures = Figures(0, 0, "", "") if measured is None else measured.of(item)
     ksqldb = ksqldb_of(item)
-    writes = [(item, ksqldb)] if ksqldb is not None and ksqldb.query else []
-    reads = [(i, k) for i, k in _items(catalog) if k.query and item.id in i.depends]
+    own = [(item, ksqldb)] if ksqldb is not None and ksqldb.query else []
+    writes = [*own, *((i, k) for i, k in _items(catalog) if k.query and k.into == item.id)]
+    reads = [(i, k) for i, k in _items(catalog) if k.query and item.id in i.depends and k.into != item.id]
     return {
         "name": ksqldb_name(item.name),
         "windowType": None,
-        "readQueries": [_query(i, k, may_see) for i, k in reads],
-        "writeQueries": [_query(i, k, may_see) for i, k in writes],
+        "readQueries": [_query(i, k, catalog, may_see) for i, k in reads],
+        "writeQueries": [_query(i, k, catalog, may_see) for i, k in writes],
         "fields": described_fields(item),
         "type": "TABLE" if key_of(item) else "STREAM",
         "timestamp": "",
@@ -116,23 +131,41 @@ KINDS: dict[str, Callable[[Show, Catalog, Sequence[str], MaySee], Entity]] = {
     "ksqldb tables": _tables,
     "queries": _queries,
     "topics": _topics,
+    "topics extended": _consumed_topics,
     "types": _types,
 }
 # the forms of DESCRIBE of streams and tables
 DESCRIBED = ("describe", *(f"describe {what}" for what in ("streams", "tables", "extended", "streams extended", "tables extended")))
 
 
-def query_description(item: Item, plan: Sequence[str], catalog: Catalog) -> str:
+def running(catalog: Catalog) -> list[Item]:
+    """Returns the items that persistent queries maintain, in the order in which the queries were created."""
+    queries = ((item, ksqldb) for item, ksqldb in _items(catalog) if ksqldb.query)
+    return [item for item, _ in sorted(queries, key=lambda pair: pair[1].number)]
+
+
+def query_descriptions(plans: Sequence[tuple[Item, Sequence[str]]], catalog: Catalog, may_see: MaySee) -> Entity:
+    """Returns the entity of SHOW QUERIES EXTENDED. `plans`: the items of the queries, with the lines of their plans."""
+    return {"@type": "query_descriptions", "queryDescriptions": [_described_query(item, plan, catalog, may_see) for item, plan in plans]}
+
+
+def query_description(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee) -> str:
     """Returns the entity of EXPLAIN of a persistent query. `plan`: the lines of the plan of its view."""
+    described = _described_query(item, plan, catalog, may_see)
+    return json.dumps({"@type": "queryDescription", "queryDescription": described}, ensure_ascii=False)
+
+
+def _described_query(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee) -> Entity:
     ksqldb = ksqldb_of(item)
     assert ksqldb is not None
-    described = {
+    sink = catalog[ksqldb.into] if ksqldb.into else item
+    return {
         "id": ksqldb.query,
-        "statementText": ksqldb.statement,
+        "statementText": ksqldb.statement if may_see(item) else "",
         "windowType": None,
         "fields": described_fields(item),
         "sources": [ksqldb_name(catalog[id].name) for id in item.depends if catalog[id].is_relation],
-        "sinks": [ksqldb_name(item.name)],
+        "sinks": [ksqldb_name(sink.name)],
         "topology": "",
         "executionPlan": "\n".join(plan),
         "overriddenProperties": {"auto.offset.reset": ksqldb.reset},
@@ -142,7 +175,6 @@ def query_description(item: Item, plan: Sequence[str], catalog: Catalog) -> str:
         "tasksMetadata": [],
         "state": query_status(item),
     }
-    return json.dumps({"@type": "queryDescription", "queryDescription": described}, ensure_ascii=False)
 
 
 def _items(catalog: Catalog) -> list[tuple[Item, KsqldbItem]]:
@@ -162,11 +194,11 @@ def _listed(item: Item, ksqldb: KsqldbItem) -> Entity:
     }
 
 
-def _query(item: Item, ksqldb: KsqldbItem, may_see: MaySee) -> Entity:
-    status = query_status(item)
+def _query(item: Item, ksqldb: KsqldbItem, catalog: Catalog, may_see: MaySee) -> Entity:
+    status, sink = query_status(item), catalog[ksqldb.into] if ksqldb.into else item
     return {
         "queryString": ksqldb.statement if may_see(item) else "",
-        "sinks": [ksqldb_name(item.name)],
+        "sinks": [ksqldb_name(sink.name)],
         "sinkKafkaTopics": [ksqldb.topic],
         "id": ksqldb.query,
         "statusCount": {status: 1},

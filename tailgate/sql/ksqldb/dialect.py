@@ -7,7 +7,8 @@ A bare SELECT is always PostgreSQL's. With the dialect `auto`, the words of a st
     CREATE TYPE, except AS ENUM, AS RANGE and AS (…); DROP TYPE [IF EXISTS] name        ksqlDB
     CREATE OR REPLACE TABLE, CREATE TABLE … WITH (kafka_topic = …)                      ksqlDB
     LIST, DESCRIBE, TERMINATE, DEFINE, UNDEFINE, UNSET, ASSERT, RUN SCRIPT              ksqlDB
-    SHOW STREAMS, QUERIES, CONNECTORS, PROPERTIES, TYPES, VARIABLES, ALL TOPICS         ksqlDB
+    SHOW STREAMS, QUERIES, CONNECTORS, PROPERTIES, TYPES, VARIABLES, ALL TOPICS,        ksqlDB
+      TOPICS EXTENDED
     SET 'a.b' = 'c', EMIT CHANGES, EMIT FINAL                                           ksqlDB
     PAUSE and RESUME, except of a SOURCE; EXPLAIN CSAS_…, EXPLAIN CTAS_…                ksqlDB
     everything else                                                                     PostgreSQL
@@ -115,7 +116,8 @@ def _marked(cursor: Cursor, row: Sequence[Token]) -> bool:
             deletes = any(a.value == "delete" and b.value == "topic" for a, b in pairwise(row))
             return second.kind == "word" and (second.value in ("stream", "connector") or (deletes and second.value == "table"))
         case "show":
-            return second.value in SHOWN or cursor.at_word("show", "all", "topics") or cursor.peek(2).value == "connectors"
+            topics = cursor.at_word("show", "all", "topics") or cursor.at_word("show", "topics", "extended")
+            return second.value in SHOWN or topics or cursor.peek(2).value == "connectors"
         case "set":
             return second.kind == "string"
         case "pause" | "resume":

@@ -187,7 +187,7 @@ def _grant(statement: s.Grant) -> Needs:
 def _show(statement: q.Show) -> Needs:
     if statement.what in q.OF_CONNECTORS:
         return (BeSuperuser("use connectors"),)
-    return (BeSuperuser(),) if statement.what == "topics" else ()
+    return (BeSuperuser(),) if statement.what in ("topics", "topics extended") else ()
 
 
 def _explain(statement: q.Explain) -> Needs:

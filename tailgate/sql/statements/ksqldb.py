@@ -83,6 +83,8 @@ def parse(text: str) -> Parsed:
             k.ListItems(what="streams" | "tables" as what, extended=True) | k.DescribeItem(kind="streams" | "tables" as what, extended=True)
         ):
             return Show(f"describe {what} extended")
+        case k.ListItems(what="queries" | "topics" as what, extended=True):
+            return Show(f"{what} extended")
         case k.DescribeItem(kind="streams" | "tables" as what):
             return Show(f"describe {what}")
         case k.ListItems(what=what):

@@ -77,7 +77,8 @@ SHOWS = (
     "schemas", "databases", "secrets", "connections", "create connection", "endpoints", "create endpoint", "tokens",
     "objectives", "create objective", "alerts", "create alert",
     "create source", "create view", "create materialized view", "create sink", "create table",
-    "streams", "ksqldb tables", "ksqldb functions", "queries", "types", "variables", "describe", "describe extended", "describe function",
+    "streams", "ksqldb tables", "ksqldb functions", "queries", "describe", "describe extended", "describe function",
+    "queries extended", "topics extended", "types", "variables",
     "describe streams", "describe tables", "describe streams extended", "describe tables extended",
     "create function", "create index", "create subscription", "functions", "setting", "all",
 )  # fmt: skip

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tailgate.engine.ddl import drop
-from tailgate.engine.ddl.ksqldb import inserting_sink, inserting_view, query_view, stopped
+from tailgate.engine.ddl.ksqldb import check_inserts, inserting_sink, inserting_view, query_view, stopped
 from tailgate.engine.ddl.view import errors_item
+from tailgate.engine.plan.views.inserts import target_of, united
 from tailgate.gateway.ksqldb import lists
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink
 from tailgate.lake.catalog.codec import decode_item, encode_item
 from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
+from tailgate.sql.definitions import bind_definition
 from tailgate.sql.statements import Drop, InsertStream, parse
 from tests.engine.ddl.test_ksqldb import ENDPOINTS, READINGS, declared, derived
 
@@ -66,6 +68,30 @@ def test_terminate_drops_the_query_and_drop_needs_it() -> None:
     assert drop(statement, catalog.apply(change))[0].drop
 
 
+def test_a_derived_stream_reads_the_views_of_the_queries() -> None:
+    stream, _, catalog = derived("CREATE STREAM high AS SELECT sensor, reading FROM readings EMIT CHANGES", streams())
+    _, _, catalog = derived("CREATE TABLE n AS SELECT sensor, COUNT(*) AS n FROM high GROUP BY sensor EMIT CHANGES", catalog)
+    for id in ("a", "b"):
+        text = f"INSERT INTO high WITH (query_id = '{id}') SELECT sensor, reading + 1 AS reading FROM others"
+        view, _, catalog = inserted(text, catalog)
+        assert target_of(view, catalog) == catalog[stream.id]
+        target = united(view, catalog)
+        assert target is not None and target.depends[-1] == view.id
+        assert [c.name for c in bind_definition(target, catalog).columns] == [c.name for c in stream.columns]
+        catalog = catalog.apply(Change(put=(target,)))
+        assert united(view, catalog) is None
+    with pytest.raises(DependentObjectsStillExist, match=r"Cannot drop HIGH. The following queries write into this source: \[A\]."):
+        check_inserts(Change(drop=(stream.id,)), catalog)
+    with pytest.raises(DependentObjectsStillExist, match="cannot pause query A"):
+        stopped((query_view("A", catalog),), catalog, ends=False)
+    for id in ("A", "B"):
+        change = stopped((query_view(id, catalog),), catalog, ends=True)
+        assert [item.id for item in change.put] == [stream.id]
+        catalog = catalog.apply(change)
+    assert catalog[stream.id] == stream
+    check_inserts(Change(drop=(stream.id,)), catalog)
+
+
 @pytest.mark.parametrize(
     ("text", "sqlstate", "message"),
     [
@@ -73,7 +99,10 @@ def test_terminate_drops_the_query_and_drop_needs_it() -> None:
         ("INSERT INTO others SELECT sensor, area AS reading FROM readings", "42804", "Incompatible schema"),
         ("INSERT INTO others SELECT sensor, reading FROM readings PARTITION BY NULL", "42804", "Incompatible schema"),
         ("INSERT INTO others SELECT sensor, count(*) AS reading FROM readings GROUP BY sensor", "42809", "the rows of a stream"),
-        ("INSERT INTO high SELECT * FROM readings", "0A000", "of a derived stream"),
+        ("INSERT INTO high SELECT sensor, reading FROM readings", "42804", "Incompatible schema"),
+        ("INSERT INTO high SELECT * FROM high", "42P17", "the query reads HIGH, into which it inserts"),
+        ("INSERT INTO high SELECT * FROM above", "42P17", "the query reads HIGH, into which it inserts"),
+        ("INSERT INTO fixed SELECT sensor, reading FROM readings", "42809", "Cannot insert into read-only stream: FIXED"),
         ("INSERT INTO a SELECT sensor AS id, reading AS x FROM readings", "42809", "A is a table"),
         ("INSERT INTO others SELECT id AS sensor, x AS reading FROM a", "42809", "the rows of a stream"),
         ("INSERT INTO others SELECT sensor, reading FROM readings EMIT CHANGES LIMIT 1", "0A000", "LIMIT of a persistent query"),
@@ -84,6 +113,8 @@ def test_terminate_drops_the_query_and_drop_needs_it() -> None:
 def test_wrong_inserts(text: str, sqlstate: str, message: str) -> None:
     catalog = declared("CREATE TABLE a (id VARCHAR PRIMARY KEY, x INT) WITH (kafka_topic = 'a', value_format = 'json')", streams())
     _, _, catalog = derived("CREATE STREAM high AS SELECT * FROM readings EMIT CHANGES", catalog)
+    _, _, catalog = derived("CREATE STREAM above AS SELECT * FROM high EMIT CHANGES", catalog)
+    catalog = declared(ALL_READINGS.replace("STREAM others", "SOURCE STREAM fixed"), catalog)
     with pytest.raises(TailgateError, match=message) as error:
         inserted(text, catalog)
     assert error.value.sqlstate == sqlstate

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tailgate.engine.ddl.ksqldb import check_unused
+from tailgate.engine.ddl.ksqldb import check_unused, subjects_of
 from tailgate.engine.ddl.ksqldb.own_topics import written_schema
 from tailgate.lake.catalog import Change, Table
 from tailgate.lake.errors import TailgateError
@@ -20,6 +20,7 @@ def test_the_schema_that_a_query_writes() -> None:
     _, _, catalog = derived(text, declared(READINGS))
     schema = written_schema("value", "AVG_READINGS", catalog)
     assert schema is not None
+    assert subjects_of(catalog.relation("avg_readings")) == ("AVG_READINGS-value",)
     assert [field["name"] for field in json.loads(schema.texts[-1])["fields"]] == ["AVG"]
     assert (written_schema("value", "r", catalog), written_schema("value", "other", catalog)) == (None, None)
     again = declared("CREATE STREAM again WITH (kafka_topic = 'AVG_READINGS', value_format = 'avro')", catalog).relation("again")

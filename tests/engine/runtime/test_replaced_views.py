@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tailgate.embedded.kafka import Kafka
+from tailgate.lake.catalog import ksqldb_of
+from tailgate.lake.errors import TailgateError
 from testing.engine_process import rows, until
 from tests.engine.runtime.test_ksqldb_queries import World
 
@@ -72,3 +74,33 @@ def test_streams_get_columns_and_another_filter(world: World) -> None:
     world.put("more", "b", '{"N": 0, "C": "z"}')
     until(lambda: values(world, "counts") == [{"k": "a", "n": 2}, {"k": "b", "n": 1}])
     assert values(world, "kept") == [*expected, {"k": "b", "n": 0, "c": "z"}]
+
+
+def test_queries_insert_into_a_derived_stream(world: World) -> None:
+    """The rows of both queries are in the stream once, also after the engine was killed."""
+    for name in ("first", "second"):
+        world.stream(name)
+    world.send("second", "b", 1)
+    world.engine.execute("CREATE STREAM united AS SELECT k, n FROM first EMIT CHANGES")
+    world.engine.execute("CREATE TABLE in_united AS SELECT k, count(*) AS n FROM united GROUP BY k EMIT CHANGES")
+    world.engine.execute("CREATE STREAM copy AS SELECT * FROM united EMIT CHANGES")
+    earliest = {"auto.offset.reset": "earliest"}
+    assert world.engine.execute("INSERT INTO united SELECT k, n FROM second EMIT CHANGES", earliest)["tag"] == "INSERT 0 0"
+    assert values(world, "united") == [{"k": "b", "n": 1}]
+    until(lambda: values(world, "in_united") == [{"k": "b", "n": 1}] and values(world, "copy") == [{"k": "b", "n": 1}])
+    world.send("first", "a", 2)
+    world.send("second", "b", 3)
+    expected = [{"k": "a", "n": 2}, {"k": "b", "n": 1}, {"k": "b", "n": 3}]
+    until(lambda: values(world, "united") == values(world, "copy") == expected)
+    world.engine.kill()
+    world.engine.start()
+    world.send("second", "b", 4)
+    until(lambda: values(world, "united") == values(world, "copy") == [*expected, {"k": "b", "n": 4}])
+    query = next(k.query for i in world.lake.catalog().visible if (k := ksqldb_of(i)) is not None and k.into)
+    with pytest.raises(TailgateError, match="The following queries write into this source"):
+        world.engine.execute("DROP MATERIALIZED VIEW united CASCADE")
+    world.engine.execute(f"TERMINATE {query}")
+    world.send("second", "b", 5)
+    world.send("first", "a", 6)
+    until(lambda: values(world, "in_united") == [{"k": "a", "n": 2}, {"k": "b", "n": 3}])
+    assert {"k": "b", "n": 5} not in values(world, "united")

@@ -116,3 +116,25 @@ def test_variables_of_a_session(connection: psycopg.Connection[Any], world: Ksql
     assert rows(connection, "SHOW VARIABLES") == []
     with pytest.raises(psycopg.errors.ProgramLimitExceeded):
         connection.execute(f"DEFINE a = '{'x' * ((1 << 20) + 1)}'")
+
+
+def test_a_query_that_inserts_into_a_derived_stream(connection: psycopg.Connection[Any], api: Api) -> None:
+    connection.execute("CREATE STREAM a (k VARCHAR KEY, n INT) WITH (kafka_topic = 'a', value_format = 'json')")
+    connection.execute("CREATE STREAM b AS SELECT k, n FROM a EMIT CHANGES")
+    (entity,) = api.ksql("INSERT INTO b WITH (query_id = 'more') SELECT k, n + 1 AS n FROM a;")
+    assert entity["commandStatus"]["status"] == "SUCCESS"
+    (queries,) = api.ksql("SHOW QUERIES;")
+    assert [q["sinks"] for q in queries["queries"] if q["id"] == "MORE"] == [["B"]]
+    (streams,) = api.ksql("SHOW STREAMS;")
+    assert not any(stream["name"].startswith("INSERTQUERY") for stream in streams["streams"])
+    (described,) = api.ksql("DESCRIBE b;")
+    assert [q["id"] for q in described["sourceDescription"]["writeQueries"]][1:] == ["MORE"]
+    (extended,) = api.ksql("SHOW QUERIES EXTENDED;")
+    more = next(q for q in extended["queryDescriptions"] if q["id"] == "MORE")
+    assert (extended["@type"], more["sinks"], more["state"]) == ("query_descriptions", ["B"], "RUNNING")
+    assert "readings" not in more["executionPlan"] and more["executionPlan"]
+    assert ("ID : MORE",) in rows(connection, "SHOW QUERIES EXTENDED")
+    _, document = api.failed("/ksql", {"ksql": "DROP STREAM b;"})
+    assert document["message"].startswith("Cannot drop B. The following queries write into this source: [MORE].")
+    for text in ("TERMINATE more", "DROP STREAM b", "DROP STREAM a"):
+        connection.execute(text.encode())

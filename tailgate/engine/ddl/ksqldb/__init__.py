@@ -5,10 +5,10 @@ A declared stream or table is a source, a derived table a materialized view with
 
 from tailgate.engine.ddl.ksqldb.custom_types import create_type, drop_type
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
-from tailgate.engine.ddl.ksqldb.inserts import inserting_sink, inserting_view
+from tailgate.engine.ddl.ksqldb.inserts import check_inserts, inserting_sink, inserting_view
 from tailgate.engine.ddl.ksqldb.items import SinkTopic, declared_source, derived_sink, derived_view, topic_of, topic_of_sink
 from tailgate.engine.ddl.ksqldb.messages import message_of
-from tailgate.engine.ddl.ksqldb.own_topics import check_unused
+from tailgate.engine.ddl.ksqldb.own_topics import check_unused, subjects_of
 from tailgate.engine.ddl.ksqldb.partitions import check_partitions
 from tailgate.engine.ddl.ksqldb.queries import controlled, paused, query_view, stopped
 from tailgate.engine.ddl.ksqldb.upgrades import upgraded, upgraded_view, with_columns
@@ -16,6 +16,7 @@ from tailgate.engine.ddl.ksqldb.upgrades import upgraded, upgraded_view, with_co
 __all__ = [
     "Endpoints",
     "SinkTopic",
+    "check_inserts",
     "check_partitions",
     "check_unused",
     "controlled",
@@ -30,6 +31,7 @@ __all__ = [
     "paused",
     "query_view",
     "stopped",
+    "subjects_of",
     "topic_of",
     "topic_of_sink",
     "upgraded",

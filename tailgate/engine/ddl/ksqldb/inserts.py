@@ -1,8 +1,9 @@
 """The view and the sink of INSERT INTO stream SELECT …: they write to the topic of a declared stream.
 
-    INSERTQUERY_n  ──► view insertquery_n ──► sink ──► topic of the stream ──► readers of the stream
+    INSERTQUERY_n  ──► view insertquery_n ──► sink ──► topic of the declared stream ──► readers of the stream
+                                          └─► the view of a derived stream (`engine.plan.views.inserts`)
 
-Several queries can write to one stream. The stream reads its topic, so the rows of all of them reach it through Kafka.
+Several queries can write to one stream. A declared stream reads its topic, so the rows of all of them reach it through Kafka.
 """
 
 from __future__ import annotations
@@ -12,10 +13,23 @@ from typing import Literal
 
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
 from tailgate.engine.ddl.ksqldb.items import view_of, writing_sink
-from tailgate.lake.catalog import Catalog, MaterializedView, Sink, Source, ksqldb_of
+from tailgate.engine.ddl.replace import check_ready
+from tailgate.engine.ddl.view import check_running
+from tailgate.engine.plan.views.inserts import target_of
+from tailgate.engine.plan.views.replacements import readers
+from tailgate.engine.plan.views.streams import joins_in_order
+from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import DatatypeMismatch, DuplicateObject, FeatureNotSupported, InvalidParameterValue, WrongObjectType
+from tailgate.lake.errors import (
+    DatatypeMismatch,
+    DependentObjectsStillExist,
+    DuplicateObject,
+    FeatureNotSupported,
+    InvalidObjectDefinition,
+    InvalidParameterValue,
+    WrongObjectType,
+)
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
@@ -30,8 +44,8 @@ def inserting_view(
 ) -> MaterializedView:
     """Returns the view of INSERT INTO … SELECT; `text` is the statement as typed.
 
-    Raises 42809 for a table or a query that produces one, 42804 for other columns than those of the stream, and 0A000 for a derived
-    stream.
+    Raises 42809 for a table or a query that produces one, 42804 for other columns than those of the stream, and 42P17, 55000 or 0A000 for a
+    derived stream that cannot get rows.
     """
     endpoints.brokers()
     target, properties = _target(statement, catalog)
@@ -47,8 +61,11 @@ def inserting_view(
     number = catalog.next_query
     id = _query_id(statement, catalog) or f"INSERTQUERY_{number}"
     ksqldb = replace(properties, statement=text, query=id, number=number, reset=reset, into=target.id)
-    view = view_of(f"insertquery_{number}", translation, catalog)
-    return replace(view, ksqldb=ksqldb, depends=tuple(sorted({*view.depends, target.id})))
+    view = replace(view_of(f"insertquery_{number}", translation, catalog), ksqldb=ksqldb)
+    if isinstance(target, Source):
+        return replace(view, depends=tuple(sorted({*view.depends, target.id})))
+    _check_derived(statement, view, target, catalog)
+    return view
 
 
 def inserting_sink(view: MaterializedView, catalog: Catalog, endpoints: Endpoints) -> Sink:
@@ -56,24 +73,51 @@ def inserting_sink(view: MaterializedView, catalog: Catalog, endpoints: Endpoint
     return writing_sink(view, [], catalog, endpoints)
 
 
-def _target(statement: InsertQuery, catalog: Catalog) -> tuple[Source, KsqldbItem]:
-    """Returns the declared stream that a query writes to, and its properties."""
+def check_inserts(change: Change, catalog: Catalog) -> None:
+    """Raises 2BP01 if a change drops a derived stream, and not a query that inserts into it."""
+    for view in catalog.each(MaterializedView):
+        target = target_of(view, catalog)
+        if target is not None and target.id in change.drop and view.id not in change.drop:
+            name, query = ksqldb_name(target.name), view.ksqldb.query if view.ksqldb is not None else ""
+            raise DependentObjectsStillExist(
+                f"Cannot drop {name}. The following queries write into this source: [{query}]."
+                f" You need to terminate them before dropping {name}.",
+                hint=f"TERMINATE {query}.",
+            )
+
+
+def _check_derived(statement: InsertQuery, view: MaterializedView, target: MaterializedView, catalog: Catalog) -> None:
+    """Raises 42P17 for a query that reads its own rows, 55000 if the stream is not kept up to date, and 0A000 below a join of streams."""
+    if target.id in catalog.below(view):
+        raise InvalidObjectDefinition(
+            f"the query reads {ksqldb_name(target.name)}, into which it inserts", position=statement.query.position
+        )
+    check_ready([target], catalog)
+    check_running(target)
+    for above in readers([target.id], catalog):
+        if isinstance(above, MaterializedView) and joins_in_order(above, catalog):
+            raise FeatureNotSupported(
+                f'INSERT INTO … SELECT into a stream below "{above.name}", which joins streams in their order, is not supported',
+                hint="Create the query of INSERT first.",
+                position=statement.position,
+            )
+
+
+def _target(statement: InsertQuery, catalog: Catalog) -> tuple[Source | MaterializedView, KsqldbItem]:
+    """Returns the stream that a query writes to, and its properties."""
     item = catalog.relation(Name(statement.name, position=statement.position))
     ksqldb = ksqldb_of(item)
     if ksqldb is None or ksqldb.type == "table":
         raise WrongObjectType(
             f"INSERT INTO can only be used to insert into a stream. {ksqldb_name(item.name)} is a table.", position=statement.position
         )
-    if not isinstance(item, Source):
-        raise FeatureNotSupported(
-            "INSERT INTO … SELECT of a derived stream is not supported",
-            hint="Declare a stream, and insert the rows of both queries into it.",
-            position=statement.position,
-        )
+    if isinstance(item, Source) and ksqldb.read_only:
+        raise WrongObjectType(f"Cannot insert into read-only stream: {ksqldb_name(item.name)}", position=statement.position)
+    assert isinstance(item, Source | MaterializedView)
     return item, ksqldb
 
 
-def _check_columns(statement: InsertQuery, translation: Translation, target: Source, properties: KsqldbItem) -> None:
+def _check_columns(statement: InsertQuery, translation: Translation, target: Source | MaterializedView, properties: KsqldbItem) -> None:
     """Raises 42804 unless the query has the columns of the stream: those of the key, and then the others in order."""
     columns = [(name, type) for name, type in column_types(target).items() if name not in PSEUDO_COLUMNS]
     expected = _split(columns, properties.message_key)

@@ -12,6 +12,7 @@ from tailgate.formats.registry import request_body
 from tailgate.lake.catalog import Catalog, Item, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.errors import ObjectInUse, WrongObjectType
+from tailgate.sql.ksqldb.declared.formats import WITH_SCHEMA
 from tailgate.sql.ksqldb.names import ksqldb_name
 
 
@@ -30,6 +31,13 @@ def check_unused(item: Item, catalog: Catalog) -> str:
     if others:
         raise ObjectInUse(f"Refusing to delete topic. Found other data sources ({', '.join(others)}) using topic {ksqldb.topic}")
     return ksqldb.topic
+
+
+def subjects_of(item: Item) -> tuple[str, ...]:
+    """Returns the subjects of the registry with the schemas of a stream's or table's topic."""
+    ksqldb = ksqldb_of(item)
+    formats = () if ksqldb is None else (("key", ksqldb.key_format), ("value", ksqldb.value_format))
+    return tuple(f"{ksqldb.topic}-{part}" for part, format in formats if ksqldb is not None and format in WITH_SCHEMA)
 
 
 def written_schema(part: Part, topic: str, catalog: Catalog) -> RegisteredSchema | None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from tailgate.engine.ddl.drop import removal
 from tailgate.engine.ddl.replace import check_ready
 from tailgate.engine.ddl.view import check_base
+from tailgate.engine.plan.views.inserts import separated, target_of
 from tailgate.engine.plan.views.replacements import readers, stored_inputs
 from tailgate.engine.plan.views.streams import joins_in_order
 from tailgate.lake.catalog import Catalog, Change, MaterializedView
@@ -54,18 +55,26 @@ def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool
                 f"PAUSE of query {_query(view)}, which joins a stream, is not supported",
                 hint="TERMINATE it: RESUME could not process the records that arrive meanwhile in their order.",
             )
+        target = target_of(view, catalog)
         above = [i for i in readers([view.id], catalog) if isinstance(i, MaterializedView) and not i.paused and i.id not in ids]
-        if above:
+        if above and not (ends and target is not None):
             word = "terminate" if ends else "pause"
             raise DependentObjectsStillExist(
                 f"cannot {word} query {_query(view)} because other objects depend on it",
                 detail="\n".join(f"{i.kind} {i.name} depends on {view.kind} {view.name}" for i in above),
                 hint=f"{word.upper()} the queries of these first.",
             )
+    targets: dict[int, MaterializedView] = {}
+    for view in views if ends else ():
+        if (target := target_of(view, catalog)) is not None:
+            targets[target.id] = separated(view, targets.get(target.id, target))
+    catalog = catalog.apply(Change(put=tuple(targets.values())))
+    views = tuple(targets.get(view.id, view) for view in views)
     dropped, _ = removal({v.id: v for v in views if ends and v.ksqldb is not None and v.ksqldb.into}, catalog, [], cascade=False)
     paused = [replace(view, paused=True) for view in views if view.id not in dropped.drop]
     put = (replace(v, ksqldb=replace(v.ksqldb, query="")) if ends and v.ksqldb is not None else v for v in paused)
-    return replace(dropped, put=(*dropped.put, *put))
+    streams = (target for id, target in targets.items() if id not in ids)
+    return replace(dropped, put=(*dropped.put, *streams, *put))
 
 
 def paused(views: tuple[MaterializedView, ...], catalog: Catalog) -> tuple[MaterializedView, ...]:

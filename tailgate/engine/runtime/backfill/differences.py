@@ -43,6 +43,27 @@ class Difference:
         return (self._old, stream(net)) if net.num_rows else None
 
 
+class Addition:
+    """The rows of a view as additions to another relation, whose columns the view has in another order.
+
+    The snapshot is read while ticks run; `now` adds the changes since then, between two ticks.
+    """
+
+    def __init__(self, engine: Engine, target: Item, view: Item) -> None:
+        self._engine, self._target, self._view = engine, target, view
+        self._schema = arrow_schema(view.columns, weight=True)
+        self._n = engine.newest.n
+        self._rows = reading.snapshot(engine.lake, view.id, engine.newest.time)
+
+    def now(self) -> list[tuple[int, bytes]]:
+        """Returns the changes of the relation."""
+        entries = self._engine.lake.log.after(self._n, self._engine.newest.n)
+        changes = [rows.rename_columns(self._schema.names) for entry in entries if (rows := entry.changes(self._view.id)) is not None]
+        net = total([self._rows.rename_columns(self._schema.names), *changes], self._schema)
+        target = arrow_schema(self._target.columns, weight=True)
+        return [(self._target.id, stream(net.select(target.names).cast(target)))] if net.num_rows else []
+
+
 def differences(engine: Engine, old: Item, new: Item) -> Iterable[Difference]:
     """Yields the differences of rows and errors between an item and its replacement."""
     yield Difference(engine, old.id, new.id, old.columns)

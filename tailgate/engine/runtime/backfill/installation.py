@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -21,11 +21,12 @@ from tailgate.engine.ddl.kafka.dead_letters import with_all_columns
 from tailgate.engine.plan.views import catalog_graph, nodes
 from tailgate.engine.plan.views.affected import inputs_of
 from tailgate.engine.plan.views.errors import UndeterminedErrors, errors_to_backfill
-from tailgate.engine.plan.views.replacements import group, readers, stored_inputs, switch
+from tailgate.engine.plan.views.inserts import needed, united
+from tailgate.engine.plan.views.replacements import group, readers, switch
 from tailgate.engine.plan.views.sharing import Sharing, equal_sums
 from tailgate.engine.plan.views.sharing import total as total_sums
 from tailgate.engine.plan.views.streams import Streams, depends_on_order
-from tailgate.engine.runtime.backfill.differences import differences, sums
+from tailgate.engine.runtime.backfill.differences import Addition, differences, sums
 from tailgate.engine.runtime.backfill.fills import Fill, History
 from tailgate.engine.runtime.backfill.letters import Letters
 from tailgate.engine.runtime.backfill.preparation import first_offsets, prepared, replacements_of, sources_to_read
@@ -110,14 +111,23 @@ class Installation:
                 remove_lost(engine, state[0])
 
     def planned_anew(
-        self, change: Change, changes: Callable[[], Changes] = tuple, check: Callable[[], None] = lambda: None
+        self,
+        change: Change,
+        changes: Callable[[], Changes] = tuple,
+        check: Callable[[], None] = lambda: None,
+        above: Iterable[MaterializedView] = (),
     ) -> list[MaterializedView]:
         """Installs a change after which views may have new plans (a column becomes nullable).
 
-        Returns those views; they are filled again. The caller holds the lock. `changes`, `check`: as in `install`.
+        Returns those views; they are filled again, and so are views `above` a relation to which `changes` adds rows. The caller
+        holds the lock. `changes`, `check`: as in `install`.
         """
         after = self.engine.catalog.apply(change)
         broken = self._broken(after, False)
+        ids = {i.id for i in broken}
+        broken = sorted(
+            [*broken, *(after.expect(MaterializedView, i.id) for i in above if i.id not in ids)], key=lambda i: len(after.below(i))
+        )
         stale = {i.id: nodes.with_stale_since(i, self.engine.newest.time) for i in broken}
         put = {i.id: i for i in change.put} | stale
         coming = prepared(self.engine, replacements_of(broken, after), after.apply(Change(put=tuple(stale.values()))))
@@ -330,14 +340,23 @@ class Installation:
                 continue
             unready = [catalog[i] for i in sorted(self._filled) if i in catalog.items and not catalog[i].replaces]
             coming = catalog.replacements()
-            alone = next((i for i in unready if all(catalog[b].ready and b not in coming for b in stored_inputs(i, catalog))), None)
+            alone = next((i for i in unready if all(catalog[b].ready and b not in coming for b in needed(i, catalog))), None)
             if alone is None:
                 return
             assert isinstance(alone, MaterializedView)
-            self.install(Change(put=(self._sharing()(self.letters.noted(ready(alone)), catalog),)))
+            self._end_fill(self._sharing()(self.letters.noted(ready(alone)), catalog), catalog)
             self._ready(alone.id)
             if depends_on_order(alone, self.engine.catalog):
                 self.engine.runner.wake()  # changes waited for the end of the fill
+
+    def _end_fill(self, view: MaterializedView, catalog: Catalog) -> None:
+        """Makes a view ready. A stream that it inserts into gets its rows in the same entry; views above it are filled again."""
+        target = united(view, catalog)
+        if target is None:
+            self.install(Change(put=(view,)))
+            return
+        above = [item for item in readers([target.id], catalog) if isinstance(item, MaterializedView)]
+        self.planned_anew(Change(put=(view, target)), changes=Addition(self.engine, target, view).now, above=above)
 
     def _sharing(self) -> Sharing:
         """Returns the rewrite that makes views share equal operators, by the newest tick's sums."""

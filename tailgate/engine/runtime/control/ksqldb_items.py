@@ -10,6 +10,7 @@ from time import monotonic, sleep
 from tailgate.engine.ddl import ksqldb as ddl
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.view import with_errors
+from tailgate.engine.plan.views.inserts import target_of
 from tailgate.engine.runtime.control.channels import on_channel
 from tailgate.engine.runtime.kafka import producing
 from tailgate.engine.runtime.kafka import requests as kafka
@@ -30,12 +31,13 @@ ENDED_LOOK_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class DroppedTopic:
-    """A topic to delete, and the ids of the sinks that wrote it."""
+    """A topic to delete with its subjects in the registry, and the ids of the sinks that wrote it."""
 
     brokers: str
     name: str
     access: Mapping[str, str]
     sinks: tuple[int, ...]
+    subjects: tuple[str, ...] = ()
 
 
 class KsqldbItems:
@@ -75,6 +77,8 @@ class KsqldbItems:
         """Returns the items of INSERT INTO … SELECT."""
         view, errors = with_errors(ddl.inserting_view(statement.statement, text, catalog, statement.reset, self._endpoints))
         ddl.check_partitions(statement.statement.query, catalog, self._partitions)
+        if target_of(view, catalog) is not None:  # its sink writes the rows
+            return view, errors
         return view, errors, ddl.inserting_sink(view, catalog.apply(Change(put=(view, errors))), self._endpoints)
 
     @contextmanager
@@ -122,11 +126,11 @@ class KsqldbItems:
                 self._engine.place(item) if isinstance(item, Source) else (self._endpoints.brokers(), topic, dict(NO_ACCESS))
             )
             sinks = tuple(i.id for i in catalog.each(Sink) if i.of_view and item.id in i.depends)
-            topics.append(DroppedTopic(brokers, topic, access, sinks))
+            topics.append(DroppedTopic(brokers, topic, access, sinks, ddl.subjects_of(item) if self._endpoints.registry else ()))
         return topics
 
     def delete(self, topics: list[DroppedTopic]) -> list[str]:
-        """Deletes topics when the sinks that wrote them have ended. Returns the messages of failures."""
+        """Deletes topics and their subjects when the sinks that wrote them have ended. Returns the messages of failures."""
         failures = []
         for topic in topics:
             deadline = monotonic() + ENDED_S
@@ -135,8 +139,11 @@ class KsqldbItems:
                 sleep(ENDED_LOOK_S)
             try:
                 producing.delete_topic(topic.brokers, topic.name, topic.access)
+                for subject in topic.subjects:
+                    registry.delete(self._endpoints.schemas(), NO_ACCESS, subject)
             except TailgateError as error:
                 failures.append(error.message)
+            self._schema_ids = {key: id for key, id in self._schema_ids.items() if key[1] not in topic.subjects}
         return failures
 
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:

@@ -26,7 +26,7 @@ class KsqldbQueries:
             catalog = self._installation.engine.catalog.with_resolution(names)
             views = controlled(statement, role, catalog)
             if statement.action != "resume":
-                self._installation.install(stopped(views, catalog, ends=statement.action == "terminate"))
+                self._installation.planned_anew(stopped(views, catalog, ends=statement.action == "terminate"))
                 return
             fill = self._coming(paused(views, catalog), catalog)
             if not fill:

@@ -12,6 +12,7 @@ from tailgate.engine.ddl import find_item, matching_letters
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.backfill.letters import of_source
 from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.kafka.consumer_groups import consumers
 from tailgate.engine.runtime.kafka.readers import beginning, reader_name
 from tailgate.lake.catalog import Catalog, Change, Connection, Sink, Source
 from tailgate.lake.catalog.codec import encode_settings
@@ -122,6 +123,16 @@ class Attending:
             for name, partitions, replicas in kafka.listed(brokers, settings):
                 bounds = kafka.topic(brokers, name, settings).bounds
                 out.append([name, partitions, replicas, sum(high - low for low, high in bounds.values())])
+        return sorted(out)
+
+    def consumed_topics(self) -> list[list[Any]]:
+        """Returns name, partitions, replicas, consumers and consumer groups of all topics on known brokers."""
+        out = []
+        for brokers, settings in self._brokers():
+            counts = consumers(brokers, settings)
+            out += [
+                [name, partitions, replicas, *counts.get(name, (0, 0))] for name, partitions, replicas in kafka.listed(brokers, settings)
+            ]
         return sorted(out)
 
     def print(self, statement: Print, names: Resolution) -> list[str]:

@@ -160,6 +160,8 @@ class Statements:
                 return {**self._answer("ALTER SOURCE"), "notices": [notice(line) for line in lines]}
             case Print():
                 return {**self._answer("PRINT"), "lines": self._attending.print(statement, names)}
+            case Show(what="topics extended"):
+                return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.consumed_topics()]}
             case Show(what="topics"):
                 return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.topics()]}
             case Explain(target=target, schema=part) if part is not None and isinstance(target, Name | CreateSink):

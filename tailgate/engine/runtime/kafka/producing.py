@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from time import monotonic, sleep
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]  # not in its __all__
 from confluent_kafka.cimpl import NewTopic
 
 from tailgate.engine.runtime.kafka.requests import ANSWER_S, look
 from tailgate.lake.clients import librdkafka
 from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue
 
+RETENTION = "retention.ms"
 CREATED_S = 10.0  # longest wait for a new topic, which takes 50 ms on an idle machine and seconds on a busy one
 LEADER_LOOK_S = 0.02  # between two checks whether a new topic can be read
 ACKNOWLEDGED_S = 10.0  # longest wait for a broker's acknowledgement, which takes ms
@@ -23,7 +24,7 @@ def create_topic(
 ) -> bool:
     """Creates a topic and waits until it can be read. Returns False if it exists with these partitions. `config`: of a new topic.
 
-    Raises 22023 if it exists with others, 08006 if the broker does not answer.
+    Raises 22023 if it exists with others or with another retention, 08006 if the broker does not answer.
     """
     existing = look(brokers, [name], access).get(name)
     if existing is not None:
@@ -32,8 +33,9 @@ def create_topic(
                 f"A Kafka topic with the name '{name}' already exists, with different partition/replica configuration than required."
                 f" KSQL expects {partitions} partitions (topic has {len(existing.bounds)})."
             )
+        _check_retention(_admin(brokers, access), name, (config or {}).get(RETENTION))
         return False
-    admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(access)})
+    admin = _admin(brokers, access)
     replication = -1 if replicas is None else replicas
     topic = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config or {}))
     try:
@@ -43,6 +45,26 @@ def create_topic(
             raise ConnectionFailure(f'topic "{name}" was not created: {error.args[0].str()}') from error
     _await_leaders(brokers, name, access)
     return True
+
+
+def _admin(brokers: str, access: Mapping[str, str]) -> AdminClient:
+    return AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(access)})
+
+
+def _check_retention(admin: AdminClient, name: str, retention: str | None) -> None:
+    """Raises 22023 if a topic has another retention than the given one, which is None if any will do."""
+    if retention is None:
+        return
+    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+    try:
+        entry = admin.describe_configs([resource], request_timeout=ANSWER_S)[resource].result(2 * ANSWER_S)[RETENTION]
+    except KafkaException as error:
+        raise ConnectionFailure(f'the retention of topic "{name}" is not known: {error.args[0].str()}') from error
+    if entry.value != retention:
+        raise InvalidParameterValue(
+            f"A Kafka topic with the name '{name}' already exists, with different retention configuration than required."
+            f" KSQL expects {retention} retention (topic has {entry.value})."
+        )
 
 
 def _await_leaders(brokers: str, name: str, access: Mapping[str, str]) -> None:
@@ -62,7 +84,7 @@ def _await_leaders(brokers: str, name: str, access: Mapping[str, str]) -> None:
 
 def delete_topic(brokers: str, name: str, access: Mapping[str, str]) -> None:
     """Deletes a topic that a failed statement has created. Raises 08006."""
-    admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(access)})
+    admin = _admin(brokers, access)
     try:
         admin.delete_topics([name], operation_timeout=ANSWER_S, request_timeout=ANSWER_S)[name].result(2 * ANSWER_S)
     except KafkaException as error:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tailgate.engine import ddl
-from tailgate.engine.ddl.ksqldb import create_type, drop_type
+from tailgate.engine.ddl.ksqldb import check_inserts, create_type, drop_type
 from tailgate.engine.plan.views.replacements import readers
 from tailgate.engine.runtime.control.control import notice
 from tailgate.engine.runtime.control.new_items import Creation, NewItems, existing
@@ -118,11 +118,15 @@ class Planning:
             case DropKsqldbType():
                 return _planned(tag, *drop_type(statement, catalog))
             case Drop(kind=kind):
-                return _planned(f"DROP {kind.upper()}", *ddl.drop(statement, catalog))
+                planned = _planned(f"DROP {kind.upper()}", *ddl.drop(statement, catalog))
+                check_inserts(planned.change, catalog)
+                return planned
             case DropFunction():
                 return _planned(tag, *ddl.drop_function(statement, catalog))
             case DropSchema():
-                return _planned(tag, *ddl.drop_schemas(statement, catalog))
+                planned = _planned(tag, *ddl.drop_schemas(statement, catalog))
+                check_inserts(planned.change, catalog)
+                return planned
             case AlterItem(kind=kind):
                 return _planned(f"ALTER {kind.upper()}", *ddl.alter(statement, catalog))
             case CreateSchema():

@@ -1,0 +1,57 @@
+"""INSERT INTO … SELECT into a derived stream: its view reads the views of these queries, too.
+
+    INSERTQUERY_n  ──► view insertquery_n, filled alone ──► ready: its rows are added to the stream, whose query ends with
+                                                            UNION ALL SELECT … FROM insertquery_n
+    TERMINATE      ──► the stream keeps its rows, and its query is without this part
+
+One entry of the log has the rows, the stream's new query and the readiness of the view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.engine.plan.views.replacements import stored_inputs
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, ksqldb_of
+from tailgate.lake.catalog.names import quoted
+from tailgate.lake.errors import ObjectNotInPrerequisiteState
+from tailgate.sql.definitions import bind_definition
+
+
+def target_of(view: MaterializedView, catalog: Catalog) -> MaterializedView | None:
+    """Returns the derived stream that the query of a view inserts into; None for a declared stream, and for other views."""
+    ksqldb = ksqldb_of(view)
+    target = catalog.items.get(ksqldb.into) if ksqldb is not None and ksqldb.into else None
+    return target if isinstance(target, MaterializedView) else None
+
+
+def needed(view: Item, catalog: Catalog) -> set[int]:
+    """Returns the ids of the items that must be ready before a filled view is: those that it reads, and the stream that it inserts into."""
+    target = target_of(view, catalog) if isinstance(view, MaterializedView) else None
+    return stored_inputs(view, catalog) | (set() if target is None else {target.id})
+
+
+def united(view: MaterializedView, catalog: Catalog) -> MaterializedView | None:
+    """Returns the derived stream that a view inserts into with a query that reads the view, or None if there is no such stream."""
+    target = target_of(view, catalog)
+    if target is None or view.id in target.depends:
+        return None
+    part = _part(view, target)
+    new = replace(target, query=target.query + part, sql=target.sql + part, depends=(*target.depends, view.id))
+    return replace(new, columns=bind_definition(new, catalog.apply(Change(put=(view, new)))).columns)
+
+
+def separated(view: MaterializedView, target: MaterializedView) -> MaterializedView:
+    """Returns a derived stream with a query that no longer reads a view. Raises 55000 if its text has changed since."""
+    part = _part(view, target)
+    if part not in target.query or part not in target.sql:
+        raise ObjectNotInPrerequisiteState(
+            f'the query of "{target.name}" cannot be changed, because "{view.name}" was renamed',
+            hint="Give the view its old name first.",
+        )
+    query, sql = (text.replace(part, "", 1) for text in (target.query, target.sql))
+    return replace(target, query=query, sql=sql, depends=tuple(id for id in target.depends if id != view.id))
+
+
+def _part(view: MaterializedView, target: MaterializedView) -> str:
+    return f" UNION ALL SELECT {', '.join(quoted(column.name) for column in target.columns)} FROM {quoted(view.name)}"
