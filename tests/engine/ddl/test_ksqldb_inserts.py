@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tailgate.engine.ddl import drop
-from tailgate.engine.ddl.ksqldb import check_inserts, inserting_sink, inserting_view, query_view, stopped
+from tailgate.engine.ddl.ksqldb import check_inserts, inserting_sink, inserting_view, query_view, stopped, upgraded_view
 from tailgate.engine.ddl.view import errors_item
 from tailgate.engine.plan.views.inserts import target_of, united
 from tailgate.gateway.ksqldb import lists
@@ -13,7 +15,8 @@ from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink
 from tailgate.lake.catalog.codec import decode_item, encode_item
 from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
 from tailgate.sql.definitions import bind_definition
-from tailgate.sql.statements import Drop, InsertStream, parse
+from tailgate.sql.ksqldb.statements import CreateAs
+from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertStream, parse
 from tests.engine.ddl.test_ksqldb import ENDPOINTS, READINGS, declared, derived
 
 ALL_READINGS = "CREATE STREAM others (sensor VARCHAR KEY, reading INT) WITH (kafka_topic = 'o', value_format = 'json')"
@@ -84,6 +87,13 @@ def test_a_derived_stream_reads_the_views_of_the_queries() -> None:
         check_inserts(Change(drop=(stream.id,)), catalog)
     with pytest.raises(DependentObjectsStillExist, match="cannot pause query A"):
         stopped((query_view("A", catalog),), catalog, ends=False)
+    create = parse("CREATE OR REPLACE STREAM high AS SELECT sensor, reading FROM readings WHERE reading > 1", "ksqldb")
+    assert isinstance(create, CreateKsqldbItem) and isinstance(create.statement, CreateAs)
+    with pytest.raises(TailgateError, match='into which "insertquery_2" inserts'):
+        upgraded_view(create.statement, "", catalog[stream.id], catalog, ENDPOINTS)
+    unready = replace(catalog.expect(MaterializedView, catalog.relation("n").id), ready=False)
+    with pytest.raises(TailgateError, match="still being filled"):
+        stopped((query_view("A", catalog),), catalog.apply(Change(put=(unready,))), ends=True)
     for id in ("A", "B"):
         change = stopped((query_view(id, catalog),), catalog, ends=True)
         assert [item.id for item in change.put] == [stream.id]

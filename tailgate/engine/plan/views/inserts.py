@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.engine.plan.views.replacements import stored_inputs
+from tailgate.engine.plan.views.replacements import readers, stored_inputs
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
+from tailgate.lake.readers.failed import failure
 from tailgate.sql.definitions import bind_definition
 
 
@@ -26,9 +27,18 @@ def target_of(view: MaterializedView, catalog: Catalog) -> MaterializedView | No
 
 
 def needed(view: Item, catalog: Catalog) -> set[int]:
-    """Returns the ids of the items that must be ready before a filled view is: those that it reads, and the stream that it inserts into."""
+    """Returns the ids of the items that must be ready before a filled view is: those that it reads.
+
+    For the view of an INSERT they include the stream that gets its rows, and the views above the stream.
+    """
     target = target_of(view, catalog) if isinstance(view, MaterializedView) else None
-    return stored_inputs(view, catalog) | (set() if target is None else {target.id})
+    return stored_inputs(view, catalog) | (set() if target is None else {target.id, *(i.id for i in maintained_above(target, catalog))})
+
+
+def maintained_above(target: MaterializedView, catalog: Catalog) -> list[MaterializedView]:
+    """Returns the views above a stream that ticks change."""
+    above = readers([target.id], catalog)
+    return [item for item in above if isinstance(item, MaterializedView) and not item.paused and failure(item) is None]
 
 
 def united(view: MaterializedView, catalog: Catalog) -> MaterializedView | None:

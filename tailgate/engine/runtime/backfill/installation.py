@@ -21,7 +21,7 @@ from tailgate.engine.ddl.kafka.dead_letters import with_all_columns
 from tailgate.engine.plan.views import catalog_graph, nodes
 from tailgate.engine.plan.views.affected import inputs_of
 from tailgate.engine.plan.views.errors import UndeterminedErrors, errors_to_backfill
-from tailgate.engine.plan.views.inserts import needed, united
+from tailgate.engine.plan.views.inserts import maintained_above, needed, united
 from tailgate.engine.plan.views.replacements import group, readers, switch
 from tailgate.engine.plan.views.sharing import Sharing, equal_sums
 from tailgate.engine.plan.views.sharing import total as total_sums
@@ -355,8 +355,8 @@ class Installation:
         if target is None:
             self.install(Change(put=(view,)))
             return
-        above = [item for item in readers([target.id], catalog) if isinstance(item, MaterializedView)]
-        self.planned_anew(Change(put=(view, target)), changes=Addition(self.engine, target, view).now, above=above)
+        changes = Addition(self.engine, target, view).now
+        self.planned_anew(Change(put=(view, target)), changes, above=maintained_above(target, catalog))
 
     def _sharing(self) -> Sharing:
         """Returns the rewrite that makes views share equal operators, by the newest tick's sums."""

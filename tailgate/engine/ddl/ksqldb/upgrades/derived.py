@@ -19,6 +19,7 @@ from tailgate.engine.ddl.replace import check_ready
 from tailgate.engine.ddl.view import check_running
 from tailgate.engine.plan.rules.change import stateful
 from tailgate.engine.plan.views.digest import digest
+from tailgate.engine.plan.views.inserts import target_of
 from tailgate.engine.plan.views.replacements import readers
 from tailgate.engine.plan.views.streams import Streams, joins_in_order
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, ViewErrors, ksqldb_of
@@ -38,6 +39,12 @@ def upgraded_view(statement: CreateAs, text: str, old: Item, catalog: Catalog, e
     check_ready([view], catalog)
     check_running(view)
     check_no_backfill(view, catalog)
+    if inserting := [i for i in catalog.each(MaterializedView) if target_of(i, catalog) == view]:
+        raise FeatureNotSupported(
+            f'CREATE OR REPLACE of a stream into which "{inserting[0].name}" inserts is not supported',
+            hint="TERMINATE its query first.",
+            position=statement.position,
+        )
     without = catalog.apply(Change(drop=(view.id, *(item.id for item in companions))))
     new = derived_view(statement, text, without, ksqldb.reset, endpoints)
     check_same_topic(view, ksqldb, ksqldb_of(new))
