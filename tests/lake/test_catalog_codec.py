@@ -71,6 +71,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "webhooks": [{"url": "http://h/a", "format": "alertmanager", "secret": 16503}],
     },
     "objective": {"limits_ms": {"p95": 5000, "max": 10000}, "window_ms": 60000, "availability_ppm": 999000},
+    "type": {"definition": "STRUCT<NAME VARCHAR, CODES ARRAY<DECIMAL(4, 2)>>"},
     "connection": {"type": "kafka", "brokers": "k:9092", "settings": ACCESS},
 }  # fmt: skip
 
