@@ -160,10 +160,9 @@ class Statements:
                 return {**self._answer("ALTER SOURCE"), "notices": [notice(line) for line in lines]}
             case Print():
                 return {**self._answer("PRINT"), "lines": self._attending.print(statement, names)}
-            case Show(what="topics extended"):
-                return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.consumed_topics()]}
-            case Show(what="topics"):
-                return {**self._answer("SHOW"), "lines": ["\t".join(map(str, t)) for t in self._attending.topics()]}
+            case Show(what="topics" | "topics extended" as what):
+                rows = self._attending.topics() if what == "topics" else self._attending.consumed_topics()
+                return {**self._answer("SHOW"), "lines": ["\t".join(map(str, row)) for row in rows]}
             case Explain(target=target, schema=part) if part is not None and isinstance(target, Name | CreateSink):
                 return {**self._answer("EXPLAIN"), "lines": self._explain_schema(target, part, text, settings.get("role"), names)}
             case Explain(target=target, analyze=analyze) if isinstance(target, Name | QueryId | CreateView):
