@@ -60,7 +60,7 @@ def test_a_reader_holds_entries_until_it_is_stopped(lake: Lake, monkeypatch: pyt
     sweep(writer)
     assert lake.log.first() <= 6
     assert [h.stopped for h in holds.holds(lake)] == [None, None]
-    monkeypatch.setattr(holds, "BYTES_MAX", holds.size_after(lake, 8))
+    holds.limit_bytes(lake, holds.size_after(lake, 8))
     sweep(writer)
     first, second = holds.holds(lake)
     assert first.stopped == holds.stopped(lake, "sink-1")
@@ -243,3 +243,14 @@ def test_checkpoints_are_thinned_and_since_keeps_its_own() -> None:
     assert len(remaining) < 60 + 62
     assert checkpoints.thinned(remaining, age, age - 3_600_000) == remaining
     assert checkpoints.thinned(all[:1], age, age) == all[:1]
+
+
+def test_the_engine_sets_how_long_history_is_kept(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", reading.RETAIN_HISTORY_MS)  # restores it
+    writer = open_epoch(lake)
+    add(writer, BAG)
+    writer.append()
+    writer.append()
+    assert reading.since_wanted(lake) == 0
+    reading.retain_history(0)
+    assert reading.since_wanted(lake) > 0
