@@ -36,6 +36,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
             "CREATE ROLE eve LOGIN PASSWORD 'eve'",
             "CREATE ROLE bob LOGIN",
             "GRANT SELECT ON averages TO ann",
+            "CREATE TYPE code AS DECIMAL(4, 2)",
         ):
             connection.execute(text.encode())
     api = Api(world)
@@ -49,6 +50,18 @@ def test_a_role_signs_in_with_its_password(own: Api) -> None:
     assert (status, body.splitlines()[1:]) == (200, [b"[2]"])
     status, headers, body = own.request("POST", "/ksql", {"ksql": "SHOW STREAMS;"}, **basic("ann", "wrong"))
     assert (status, headers["www-authenticate"], json.loads(body)["error_code"]) == (401, 'Basic realm="tailgate"', 40100)
+
+
+def test_only_owners_change_types_and_streams(own: Api) -> None:
+    for text in (
+        "DROP TYPE code;",
+        "ALTER STREAM readings ADD COLUMN n INT;",
+        "CREATE OR REPLACE STREAM readings (n INT) WITH (format = 'json');",
+    ):
+        _, document = own.failed("/ksql", {"ksql": text}, **basic("ann", "secret"))
+        assert "must be owner of" in document["message"] or "permission denied" in document["message"], document
+    status, _, body = own.request("POST", "/ksql", {"ksql": "SHOW TYPES;"}, **basic("ann", "secret"))
+    assert (status, list(json.loads(body)[0]["types"])) == (200, ["CODE"])
 
 
 def test_privileges_are_those_of_the_role(own: Api) -> None:
