@@ -28,6 +28,7 @@ SCRIPTS = (
     "foreign_keys",
     "columns",
     "column_types",
+    "like",
     "introspection",
     "blocks",
     "maintenance",

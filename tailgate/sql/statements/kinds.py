@@ -151,7 +151,8 @@ def _alter(statement: d.AlterItem) -> Needs:
 
 def _create_table(statement: t.CreateTable) -> Needs:
     referenced = tuple(key.table for key in statement.foreign_keys if key.table.name != statement.name.name)
-    return (CreateItem(statement.name), HoldPrivilege("REFERENCES", referenced))
+    read = tuple(like.relation for like in statement.likes)
+    return (CreateItem(statement.name), HoldPrivilege("REFERENCES", referenced), HoldPrivilege("SELECT", read))
 
 
 def _alter_table(statement: t.AlterTable) -> Needs:

@@ -86,6 +86,15 @@ Constraint: TypeAlias = Check | Unique | ForeignKey
 
 
 @dataclass(frozen=True, slots=True)
+class Like:
+    """LIKE relation [INCLUDING … | EXCLUDING …]. `place`: the number of columns before it. `including`: the options, in lower case."""
+
+    relation: Name
+    place: int
+    including: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
     """CREATE [TEMPORARY] TABLE name (column, … [, constraint, …]) [WITH (options)] [ON COMMIT …].
 
@@ -106,6 +115,7 @@ class CreateTable:
     foreign_keys: tuple[ForeignKey, ...] = ()
     temporary: bool = False
     on_commit: OnCommit = "preserve rows"
+    likes: tuple[Like, ...] = ()
 
 
 # ---- ALTER TABLE

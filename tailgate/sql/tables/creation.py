@@ -15,22 +15,27 @@ from tailgate.sql.statements import Check, CreateTable, Unique
 from tailgate.sql.tables.constraints import check_constraint, key_columns, unique_index, with_foreign_keys
 from tailgate.sql.tables.definition import definition
 from tailgate.sql.tables.identity import column_sequence, next_value
+from tailgate.sql.tables.likeness import copied_index, with_copies
 
 
 def new_table(
     statement: CreateTable, text: str, catalog: Catalog, retain_history_ms: int = 0
 ) -> tuple[Table, tuple[Sequence | Index, ...]]:
     """Returns the items of a table: its own, and those of its sequences and unique constraints. `text`: the statement as typed."""
-    table = replace(_table(statement, text, catalog), retain_history_ms=retain_history_ms)
+    statement, copies = with_copies(statement, catalog)
+    table = replace(_table(statement, text, catalog), retain_history_ms=retain_history_ms, comments=copies.comments)
     sequences = _column_sequences(statement, table, catalog)
     with_table = catalog.apply(Change(put=(table, *sequences)))
     indexes = list[Index]()
     for unique in statement.uniques:
         indexes.append(unique_index(unique, table, with_table, with_table.next_id))
         with_table = with_table.apply(Change(put=(indexes[-1],)))
+    for index in copies.indexes:
+        indexes.append(copied_index(index, table, with_table))
+        with_table = with_table.apply(Change(put=(indexes[-1],)))
     if statement.foreign_keys:
         table = with_foreign_keys(table, statement.foreign_keys, with_table)
-    if statement.foreign_keys or statement.uniques:
+    if statement.foreign_keys or statement.uniques or statement.likes:
         table = replace(table, sql=definition(table))
     return table, (*sequences, *indexes)
 

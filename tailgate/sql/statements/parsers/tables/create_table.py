@@ -18,7 +18,7 @@ from tailgate.sql.statements.parsers.sequences import generation, identity_optio
 from tailgate.sql.statements.parsers.tables.constraints import CONSTRAINTS, column_constraint, table_constraint
 from tailgate.sql.statements.parsers.tables.create_table_as import at_query_of_table, create_table_as, on_commit
 from tailgate.sql.statements.parsers.unsupported import unsupported
-from tailgate.sql.statements.tables import Check, Constraint, CreateTable, ForeignKey, Generation, Identity, TableColumn, Unique
+from tailgate.sql.statements.tables import Check, Constraint, CreateTable, ForeignKey, Generation, Identity, Like, TableColumn, Unique
 from tailgate.sql.statements.writes import CreateTableAs
 
 # unsupported clauses of a column: first words → name and hint of the error
@@ -34,6 +34,10 @@ _BEHIND = {
     ("tablespace",): "TABLESPACE",
 }
 
+
+LIKE_OPTIONS = (
+    "comments", "compression", "constraints", "defaults", "generated", "identity", "indexes", "statistics", "storage",
+)  # fmt: skip
 
 SERIAL = {
     "serial": INT4, "serial4": INT4, "bigserial": INT8, "serial8": INT8, "smallserial": INT2, "serial2": INT2,
@@ -86,12 +90,13 @@ def create_table(cursor: Parser, *, temporary: bool = False) -> CreateTable | Cr
         return create_table_as(cursor, this, absent, temporary=temporary)
     cursor.expect("(")
     columns: list[TableColumn] = []
+    likes: list[Like] = []
     constraints = _Constraints(this)
     if not cursor.at(")"):
         while True:
-            if cursor.at_word("like"):
-                raise unsupported("LIKE of a table", cursor.position, "Write the columns out.")
-            if any(cursor.at_word(word) for word in CONSTRAINTS):
+            if cursor.accept_word("like"):
+                likes.append(_like(cursor, len(columns)))
+            elif any(cursor.at_word(word) for word in CONSTRAINTS):
                 constraints.add(table_constraint(cursor))
             else:
                 columns.append(_column(cursor, this, constraints))
@@ -118,7 +123,20 @@ def create_table(cursor: Parser, *, temporary: bool = False) -> CreateTable | Cr
         tuple(constraints.foreign_keys),
         temporary,
         end_of_transaction,
+        tuple(likes),
     )
+
+
+def _like(cursor: Parser, place: int) -> Like:
+    """Parses the relation and the options, after LIKE."""
+    relation, including = relation_name(cursor), set[str]()
+    while (word := cursor.any_word("including", "excluding")) is not None:
+        option = cursor.any_word(*LIKE_OPTIONS, "all")
+        if option is None:
+            raise cursor.error()
+        options = LIKE_OPTIONS if option == "all" else (option,)
+        including = including | {*options} if word == "including" else including - {*options}
+    return Like(relation, place, frozenset(including))
 
 
 def added_column(cursor: Parser, table: Name) -> tuple[TableColumn, tuple[Constraint, ...]]:
