@@ -107,6 +107,13 @@ SELECT generate_series(1, generate_series(1, 3)), generate_series(1, 2) AS x
 SELECT id, unnest(regexp_matches(email, '([a-z]+)@(.)', 'gi')), unnest(string_to_array(unnest(ARRAY['a,b', 'c']), ',')) AS s FROM users
 SELECT id, generate_series(1, id) + unnest(ARRAY[10, 20, 30]) FROM users ORDER BY generate_series(1, id), 1, 2
 SELECT n, count(*), generate_series(1, generate_series(1, max(n))) AS g FROM events GROUP BY n
+SELECT id, (jsonb_each_text(to_jsonb(u))).* FROM users u
+SELECT id, u IS NULL, u IS NOT NULL, NOT u IS NULL, ROW(u) IS NULL, q IS NULL FROM users u, LATERAL (SELECT email, is_vip) q
+SELECT n, percentile_disc(ARRAY[0.25, 1]) WITHIN GROUP (ORDER BY name DESC) FROM events GROUP BY n ORDER BY n
+SELECT percentile_cont('{0.2,NULL,1}'::float8[]) WITHIN GROUP (ORDER BY id), percentile_disc(ARRAY[1]) WITHIN GROUP (ORDER BY 1) FROM users
+SELECT percentile_cont(ARRAY[0, 0.5]) WITHIN GROUP (ORDER BY id) FILTER (WHERE id > 100), count(*) FROM users
+SELECT id, jsonb_each(to_jsonb(u))::text, (SELECT count(*) FROM users) FROM users u ORDER BY (jsonb_each(to_jsonb(u))).key DESC, id
+SELECT (jsonb_each(to_jsonb(u))).key, count(*) FROM users u GROUP BY 1
 SELECT n, sum(n) OVER (ORDER BY n ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING EXCLUDE GROUP) FROM events
 SELECT n, count(*) OVER (ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE TIES) FROM events
 WITH RECURSIVE t(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM t WHERE n < 20) SELECT sum(n), count(*) FROM t

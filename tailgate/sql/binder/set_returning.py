@@ -25,6 +25,7 @@ from tailgate.sql.binder.grouping import aggregate, windowed
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import Call, Case, Coalesce, Column, Generate, Relation, Scalar
 from tailgate.sql.plan.rewriting import parts, rebuild
+from tailgate.sql.plan.rows import is_row, row
 
 HINT = "You might be able to move the set-returning function into a LATERAL FROM item."
 
@@ -65,7 +66,7 @@ def expanded(plan: Relation, scalars: Iterable[Scalar]) -> tuple[Relation, Calla
     for call in (call for s in scalars for call in calls_in(s)):
         inner = [levels[c] for argument in call.arguments for c in calls_in(argument)]
         levels[call] = max(inner, default=-1) + 1
-    columns: dict[Scalar, Column] = {}
+    columns: dict[Call, Scalar] = {}
 
     def over(scalar: Scalar) -> Scalar:
         if isinstance(scalar, Call) and scalar in columns:
@@ -77,17 +78,29 @@ def expanded(plan: Relation, scalars: Iterable[Scalar]) -> tuple[Relation, Calla
     for level in range(max(levels.values(), default=-1) + 1):
         calls = [call for call in levels if levels[call] == level]
         width = len(plan.columns)
-        plan = in_step(plan, [replace(call, arguments=tuple(map(over, call.arguments))) for call in calls])
-        columns.update((call, Column(width + n, call.type)) for n, call in enumerate(calls))
+        generate = in_step(plan, [replace(call, arguments=tuple(map(over, call.arguments))) for call in calls])
+        outputs = [Column(width + n, f.type) for n, f in enumerate(generate.outputs)]
+        values = [row(outputs, [f.name for f in generate.outputs])] if len(outputs) > len(calls) else outputs
+        columns.update(zip(calls, values, strict=True))
+        plan = generate
     return plan, over
 
 
 def in_step(plan: Relation, calls: list[Call], *, ordinality: bool = False) -> Generate:
     """Returns each row of a plan with the rows that some functions return for it, in step."""
-    outputs = tuple(Field(c.function.outputs[0][0] if c.function.outputs else c.function.name, c.type) for c in calls)
     if len(calls) == 1:
+        outputs = calls[0].type.fields if is_row(calls[0].type) else (_output(calls[0]),)
         return Generate(plan, calls[0].function, calls[0].arguments, outputs, ordinality, position=calls[0].position)
+    for call in calls:
+        if is_row(call.type):
+            shown = f"{call.function.name} of several columns next to another set-returning function is not supported"
+            raise FeatureNotSupported(shown, hint=HINT, position=call.position)
+    outputs = tuple(map(_output, calls))
     return Generate(plan, _together(calls), tuple(calls), outputs, ordinality, position=calls[0].position)
+
+
+def _output(call: Call) -> Field:
+    return Field(call.function.outputs[0][0] if call.function.outputs else call.function.name, call.type)
 
 
 def _together(calls: list[Call]) -> Function:

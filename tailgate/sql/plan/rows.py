@@ -88,7 +88,7 @@ def of_row(row: Scalar, compute: Callable[[Scalar], Scalar]) -> Scalar:
 
 def unless_null(row: Scalar, value: Scalar) -> Scalar:
     """Returns a value, or NULL if the row is NULL."""
-    if isinstance(row, Call) and _sources(row) is not None:
+    if isinstance(row, Call) and (_sources(row) is not None or row.function.kind == "set"):
         return value
     if isinstance(row, Case) and _sources(row) is not None:
         return Case(((row.branches[0][0], Literal(None, value.type)),), value, value.type)

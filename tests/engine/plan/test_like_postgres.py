@@ -106,11 +106,13 @@ SELECT k, sum(i) OVER (PARTITION BY k), avg(i) OVER (PARTITION BY k) FROM t
 ~ SELECT k, max(i) OVER (PARTITION BY k) FROM t
 SELECT row_to_json(q), to_jsonb(q), q::text, (q).x, q IS NULL, q IS NOT NULL, ROW(q.k, q.*)::text FROM (SELECT k, i, j, x, a FROM t) q
 SELECT k, count(DISTINCT (i, j, x)), jsonb_agg(ROW(k, x) ORDER BY ROW(c, i, j, x, a)) FROM t GROUP BY k
+SELECT k, percentile_cont(ARRAY[0.5, 1]) WITHIN GROUP (ORDER BY -k), percentile_disc(ARRAY[0]) WITHIN GROUP (ORDER BY k) FROM t GROUP BY k
+SELECT k, (jsonb_each(CASE WHEN j @> '{}' THEN j ELSE '{"z": 1}' END)).* FROM t
 SELECT k, unnest(regexp_matches(c, '([ab])(.)', 'g')), generate_series(1, generate_series(1, k)) AS g FROM t
 SELECT count(*), rank() OVER (ORDER BY (j, i) DESC) FROM (SELECT j, i FROM t) q GROUP BY q, (j, i)
-SELECT a.k, row_to_json(b), count(b.k) OVER (PARTITION BY a) FROM t a LEFT JOIN (SELECT k, a, x FROM t) b ON a.k = b.k AND b.k > 1
+SELECT l.k, row_to_json(r), count(r.k) OVER (PARTITION BY l) FROM t l LEFT JOIN (SELECT k, a, x FROM t) r ON l.k = r.k AND r.k > 1
 SELECT k, (SELECT row_to_json(q) FROM (SELECT t.a, t.x) q), row_to_json((SELECT q FROM (SELECT t.a, t.k) q)) FROM t
-SELECT a.k, a = b, a < b, a.x IS DISTINCT FROM b.x, ROW(a.c, a.i) >= b.r FROM t a, (SELECT *, ROW(c, i) AS r FROM t WHERE k = 2) b
+SELECT l.k, l = r, l < r, l.x IS DISTINCT FROM r.x, ROW(l.c, l.i) >= ROW(r.c, r.i) FROM t l, (SELECT * FROM t WHERE k = 2) r
 """.strip().splitlines()
 
 

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from tailgate.lake.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType
 from tailgate.lake.types import BOOL, JSON, JSONB, TEXT, UNKNOWN, Type
+from tailgate.sql.binder import percentiles
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions.aggregate_levels import owned
 from tailgate.sql.binder.grouping import has_aggregates, has_windows
@@ -73,6 +74,8 @@ def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
     """Binds a call of an aggregate with the clauses after it. Raises 42809, 42803, 42P10, 0A000."""
     parts = call_parts(node)
     _check_kind(parts)
+    if (fractions := percentiles.fractions(binder, parts.name, parts.nodes)) is not None:
+        return percentiles.of_each(fractions, lambda one: owned(binder, bind_aggregate_call(binder, replace(parts, nodes=[one]))))
     return owned(binder, bind_aggregate_call(binder, parts))
 
 

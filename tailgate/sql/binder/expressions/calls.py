@@ -98,8 +98,6 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
         hint = f"Put it into FROM, as in FROM t, {name}(t.x)."
         if binder.clause not in EXPANDING:
             raise FeatureNotSupported(f"set-returning functions are not allowed in {binder.clause}", hint=hint, position=at)
-        if len(row.outputs) > 1:
-            raise FeatureNotSupported(f"{name} as a value of several columns is not supported", hint=hint, position=at)
     _check_volatility(binder, row, at)
     if row.name == "try":
         _check_try(operands[0], at)

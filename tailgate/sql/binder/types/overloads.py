@@ -11,7 +11,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tailgate.lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, UndefinedFunction
-from tailgate.lake.types import FACTS, NUMERIC_PRECISION, UNKNOWN, Type, numeric
+from tailgate.lake.types import FACTS, NUMERIC_PRECISION, UNKNOWN, Field, Type, numeric
 from tailgate.sql.binder.types import postgres_names
 from tailgate.sql.binder.types.coercion import PREFERRED, bare_type, catalogue_name, coerce, common_numeric, from_name, implicit
 from tailgate.sql.binder.types.parameters import Parameters
@@ -171,6 +171,8 @@ def result(function: Function, operands: tuple[Scalar, ...]) -> Type:
         # the requested number of digits, if it is a literal
         digits = operands[1].value if isinstance(operands[1], Literal) else None
         return numeric(max(0, min(digits, NUMERIC_PRECISION))) if isinstance(digits, int) else numeric(operands[0].type.decimal[1])
+    if len(function.outputs) > 1:
+        return Type("record", fields=tuple(Field(name, from_name(type)) for name, type in function.outputs))
     return function.result(tuple(a.type for a in operands)) if callable(function.result) else from_name(function.result)
 
 
