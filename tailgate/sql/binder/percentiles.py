@@ -60,11 +60,11 @@ def _items(array: Scalar) -> list[Literal]:
 
 def of_each(fractions: tuple[float | None, ...], percentile: Callable[[exp.Expr], Scalar]) -> Scalar:
     """Returns the array of the percentiles, or NULL if there are no values to aggregate. `percentile` binds that of one fraction."""
-    found = {f: percentile(_number(f)) for f in fractions if f is not None}
-    type = next(iter(found.values())).type
-    items = tuple(Literal(None, type) if f is None else found[f] for f in fractions)
+    percentiles = {f: percentile(_number(f)) for f in fractions if f is not None}
+    type = next(iter(percentiles.values())).type
+    items = tuple(Literal(None, type) if f is None else percentiles[f] for f in fractions)
     array = Call(catalogue.calls("ARRAY")[0], items, type.array())
-    return Case(((IsNull(next(iter(found.values()))), Literal(None, array.type)),), array, array.type)
+    return Case(((IsNull(next(iter(percentiles.values()))), Literal(None, array.type)),), array, array.type)
 
 
 def _number(fraction: float) -> exp.Expr:
