@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from tailgate.operations.settings.process import ProcessSettings
 
 LISTEN = "127.0.0.1:6875"
-PROCESSES = ("engine", "gateway", "sinks", "watch")  # SIGHUP makes them read their settings again
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 
 
@@ -47,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 after SIGTERM or Ctrl-C, 1 after a reported error, 2 for invalid arguments."""
     from tailgate.lake.errors import TailgateError
     from tailgate.operations import logs
-    from tailgate.operations.settings import configuration, ksqldb_variables
+    from tailgate.operations.settings import configuration, ksqldb_variables, process
 
     words = sys.argv[1:] if arguments is None else arguments
     try:
@@ -59,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.config is not None:
         os.environ[configuration.variable("config")] = str(options.config.resolve())  # for child processes
     logs.configure(getattr(options, "log", "text"), options.command)
-    if options.command in PROCESSES:
+    if options.command in process.PROCESSES:
         options.settings = process_settings(options, words, os.environ)
     try:
         return int(options.run(options))

@@ -1,7 +1,9 @@
 """The settings of Tailgate's processes, in SHOW, pg_settings and ALTER SYSTEM. Only superusers see them.
 
-this gateway                    ──┐
-engine, sinks, watch: published ──┴─► gateway.http_rate, engine.heap, …
+    this gateway                    ──┐
+    engine, sinks, watch: published ──┴─► gateway.http_rate, engine.heap, …
+
+Names with the prefix of another command belong to sessions, as all custom names do.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from tailgate.lake.errors import CantChangeRuntimeParam, UndefinedObject
 from tailgate.lake.store import Store
 from tailgate.operations.settings import system
 from tailgate.operations.settings.configuration import DEFAULT, FLAG, PREFIX, Command
-from tailgate.operations.settings.process import ProcessSettings, Published, Setting, published
+from tailgate.operations.settings.process import PROCESSES, ProcessSettings, Published, Setting, published
 
 NO_COMMANDS: Mapping[str, Command] = {}
 
@@ -26,10 +28,7 @@ class Processes:
 
     def __init__(self, store: Store, own: ProcessSettings | None = None) -> None:
         self._store, self._own = store, own
-
-    @property
-    def _commands(self) -> Mapping[str, Command]:
-        return NO_COMMANDS if self._own is None else self._own.commands
+        self._commands = {name: own.commands[name] for name in PROCESSES} if own is not None else NO_COMMANDS
 
     def owns(self, name: str) -> bool:
         """Returns whether a name has the form of these settings: the name of a process, a dot, and a name."""

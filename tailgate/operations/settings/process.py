@@ -1,8 +1,10 @@
 """The settings of a running process: they are published for gateways, and read again after SIGHUP.
 
-start    ──► <data>/processes/<command>.<pid>.json: values and origins, for pg_settings ──► removed at the end
-SIGHUP   ──► the flags, variables and files are read again ──► settings that can change: applied
-└──► others: logged, and "pending restart"
+    start    ──► processes/<command>.<pid>.json: values and origins, for pg_settings ──► removed at the end
+    SIGHUP   ──► the flags, variables and files are read again ──┬─► settings that can change: applied
+                                                                 └─► others: logged, and "pending restart"
+
+A process that cannot publish its settings logs a warning and runs.
 """
 
 from __future__ import annotations
@@ -15,15 +17,18 @@ import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.host.processes import Process
-from tailgate.lake.store import Store, documents
 from tailgate.operations.settings.configuration import CHANGEABLE, Command, Value
 from tailgate.operations.settings.quantities import Quantity, Rate
 
+if TYPE_CHECKING:
+    from tailgate.lake.store import Store
+
 FOLDER = "processes"
+PROCESSES = ("engine", "gateway", "sinks", "watch")  # the commands whose processes handle SIGHUP
 Kind = Literal["bool", "integer", "real", "enum", "string"]
 
 log = logging.getLogger("tailgate.settings")
@@ -152,6 +157,8 @@ class ProcessSettings:
             self._published = None
 
     def _write(self, place: Place) -> None:
+        from tailgate.lake.store import documents  # imports Arrow, which would delay the start of the engine's JVM
+
         process = {**asdict(Process.of(os.getpid())), "host": socket.gethostname(), "command": self.command}
         try:
             documents.write(place.store, place.name, {**process, "settings": [row.row() for row in self.rows()]})
@@ -178,6 +185,8 @@ class Published:
 
 def published(store: Store) -> list[Published]:
     """Returns the running processes of this machine that have published their settings. Removes the files of those that have ended."""
+    from tailgate.lake.store import documents
+
     result: list[Published] = []
     here = socket.gethostname()
     for name in (f"{FOLDER}/{file}" for file in store.names(FOLDER) if file.endswith(".json")):

@@ -124,6 +124,11 @@ def test_an_unknown_name_is_reported_with_the_nearest_one(connection: psycopg.Co
     )
 
 
+def test_custom_settings_may_have_the_name_of_another_command(connection: psycopg.Connection[Any]) -> None:
+    connection.execute("SET demo.color = 'red'")
+    assert ask(connection, "SHOW demo.color") == [("red",)]
+
+
 def test_alter_system_sets_the_initial_values_of_sessions(live: Live, folder: Path, connection: psycopg.Connection[Any]) -> None:
     for sql in ("SET statement_timeout = '30 s'", "SET work_mem TO DEFAULT", 'SET search_path = a, "B"', "SET gateway.log = json"):
         assert connection.execute(f"ALTER SYSTEM {sql}".encode()).statusmessage == "ALTER SYSTEM"
