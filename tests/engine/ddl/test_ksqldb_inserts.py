@@ -9,10 +9,11 @@ import pytest
 from tailgate.engine.ddl import drop
 from tailgate.engine.ddl.ksqldb import check_inserts, inserting_sink, inserting_view, query_view, stopped, upgraded_view
 from tailgate.engine.ddl.view import errors_item
-from tailgate.engine.plan.views.inserts import target_of, united
+from tailgate.engine.plan.views.inserts import separated, target_of, united
 from tailgate.gateway.ksqldb import lists
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink
 from tailgate.lake.catalog.codec import decode_item, encode_item
+from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.ksqldb.statements import CreateAs
@@ -128,3 +129,12 @@ def test_wrong_inserts(text: str, sqlstate: str, message: str) -> None:
     with pytest.raises(TailgateError, match=message) as error:
         inserted(text, catalog)
     assert error.value.sqlstate == sqlstate
+
+
+def test_the_view_of_an_insert_may_be_in_another_schema() -> None:
+    stream, _, catalog = derived("CREATE STREAM high AS SELECT sensor, reading FROM readings EMIT CHANGES", streams())
+    catalog = catalog.apply(Change(put_schemas=(Schema(30000, "other"),))).along(("other", "public"))
+    view, _, catalog = inserted("INSERT INTO high SELECT sensor, reading FROM others", catalog)
+    target = united(view, catalog)
+    assert target is not None and target.query.endswith(" FROM other.insertquery_1")
+    assert separated(view, target, catalog) == stream

@@ -97,6 +97,7 @@ def test_a_derived_stream_continues_with_another_query() -> None:
     assert [c.name for c in again.columns][:3] == ["sensor", "reading", "area"]
     catalog = replaced("CREATE OR REPLACE STREAM high AS SELECT sensor, reading, area FROM readings", catalog)
     assert "> 2" not in catalog[view.id].query
+    assert [c.name for c in catalog[view.id].columns] == [c.name for c in new.columns]
 
 
 def test_a_derived_table_keeps_its_query() -> None:

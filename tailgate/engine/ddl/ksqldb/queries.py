@@ -68,7 +68,7 @@ def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool
     for view in views if ends else ():
         if (target := target_of(view, catalog)) is not None:
             check_ready([target, *readers([target.id], catalog)], catalog)
-            targets[target.id] = separated(view, targets.get(target.id, target))
+            targets[target.id] = separated(view, targets.get(target.id, target), catalog)
     catalog = catalog.apply(Change(put=tuple(targets.values())))
     views = tuple(targets.get(view.id, view) for view in views)
     dropped, _ = removal({v.id: v for v in views if ends and v.ksqldb is not None and v.ksqldb.into}, catalog, [], cascade=False)

@@ -46,14 +46,14 @@ def united(view: MaterializedView, catalog: Catalog) -> MaterializedView | None:
     target = target_of(view, catalog)
     if target is None or view.id in target.depends:
         return None
-    part = _part(view, target)
+    part = _part(view, target, catalog)
     new = replace(target, query=target.query + part, sql=target.sql + part, depends=(*target.depends, view.id))
     return replace(new, columns=bind_definition(new, catalog.apply(Change(put=(view, new)))).columns)
 
 
-def separated(view: MaterializedView, target: MaterializedView) -> MaterializedView:
+def separated(view: MaterializedView, target: MaterializedView, catalog: Catalog) -> MaterializedView:
     """Returns a derived stream with a query that no longer reads a view. Raises 55000 if its text has changed since."""
-    part = _part(view, target)
+    part = _part(view, target, catalog)
     if part not in target.query or part not in target.sql:
         raise ObjectNotInPrerequisiteState(
             f'the query of "{target.name}" cannot be changed, because "{view.name}" was renamed',
@@ -63,5 +63,6 @@ def separated(view: MaterializedView, target: MaterializedView) -> MaterializedV
     return replace(target, query=query, sql=sql, depends=tuple(id for id in target.depends if id != view.id))
 
 
-def _part(view: MaterializedView, target: MaterializedView) -> str:
-    return f" UNION ALL SELECT {', '.join(quoted(column.name) for column in target.columns)} FROM {quoted(view.name)}"
+def _part(view: MaterializedView, target: MaterializedView, catalog: Catalog) -> str:
+    name = catalog.stored.name_of(view).sql
+    return f" UNION ALL SELECT {', '.join(quoted(column.name) for column in target.columns)} FROM {name}"

@@ -49,8 +49,9 @@ def upgraded_view(statement: CreateAs, text: str, old: Item, catalog: Catalog, e
     new = derived_view(statement, text, without, ksqldb.reset, endpoints)
     check_same_topic(view, ksqldb, ksqldb_of(new))
     added = check_schema(view, new, statement.position)
-    if added and ksqldb.type == "stream":
-        new = derived_view(statement, text, without, ksqldb.reset, endpoints, [column.name for column in view.columns])
+    names = [column.name for column in view.columns]
+    if ksqldb.type == "stream" and [column.name for column in new.columns[: len(names)]] != names:
+        new = derived_view(statement, text, without, ksqldb.reset, endpoints, names)
     assert new.ksqldb is not None
     changed = replace(
         view,
