@@ -14,12 +14,14 @@ from sqlglot import exp
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import DuplicateColumn, IndeterminateDatatype, SyntaxError_
 from tailgate.lake.types import UNKNOWN, Field, Type
+from tailgate.sql.binder.queries.full_columns import with_full_columns
 from tailgate.sql.binder.queries.queries import Queries
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_query
+from tailgate.sql.numeric_types import EXACT, typed_by
 from tailgate.sql.plan import Query
 from tailgate.sql.plan.null_folding import fold_nulls
 from tailgate.sql.statements.definitions import CreateView
@@ -35,18 +37,22 @@ def bind_query(
     *,
     view: bool = False,
     widths: Mapping[int, int] = NO_WIDTHS,
+    numeric_rules: int = EXACT,
 ) -> Query:
     """Returns the bound query. Errors have a SQLSTATE and a position in the statement of the query.
 
     `parameters`: the declared types of $1, $2, …, UNKNOWN for those to infer; None if parameters are not
     allowed, as in a simple query. `view`: the query of a view, which may use neither parameters nor
     volatile functions. `widths`: the number of columns that relations had when the query was typed, if
-    columns were added since (`lake.catalog.known_columns`).
+    columns were added since (`lake.catalog.known_columns`). `numeric_rules`: see
+    `sql.numeric_types`.
     """
     tree = _tree(query)
     types = Parameters(parameters or (), parameters is not None and not view)
     names = Names(catalog, widths=widths)
-    plan = fold_nulls(decorrelate(Queries(types, view).query(tree, names)))
+    with typed_by(numeric_rules):
+        bound = Queries(types, view).query(tree, names)
+    plan = fold_nulls(decorrelate(with_full_columns(bound) if view else bound))
     for number, type in enumerate(types.types, 1):
         if type == UNKNOWN:
             place = next((position(p) for p in tree.find_all(exp.Parameter) if p.name == str(number)), None)

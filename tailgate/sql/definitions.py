@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Alert, Catalog, Endpoint, Function, Item, Source, known_columns
+from tailgate.lake.catalog import Alert, Catalog, Endpoint, Function, Item, MaterializedView, Source, View, known_columns
 from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported
@@ -24,6 +24,7 @@ from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.definition_cache import DefinitionCache
 from tailgate.sql.grammar.names import position
 from tailgate.sql.lexer.tokens import tokens
+from tailgate.sql.numeric_types import EXACT
 from tailgate.sql.plan import Query
 from tailgate.sql.statements import (
     CreateAlert,
@@ -63,12 +64,18 @@ def _bind(query: QueryText | str, item: Item, catalog: Catalog) -> Query:
         return bind_query(query, catalog, (), widths=known_columns(item))
     if isinstance(item, Endpoint):
         return bind_query(query, catalog, item.types, widths=known_columns(item))
-    return bind_query(query, catalog, view=True, widths=known_columns(item))
+    return bind_query(query, catalog, view=True, widths=known_columns(item), numeric_rules=_numeric_rules(item))
+
+
+def _numeric_rules(item: Item) -> int:
+    """Returns the rules by which the numerics of an item's query are typed."""
+    return item.numeric_rules if isinstance(item, View | MaterializedView) else EXACT
 
 
 def definition_key(item: Item) -> Hashable:
     """Returns what an item itself contributes to the meaning of its definition."""
-    return item.query, frozenset(known_columns(item).items()), item.types if isinstance(item, Endpoint) else None
+    types = item.types if isinstance(item, Endpoint) else None
+    return item.query, frozenset(known_columns(item).items()), types, _numeric_rules(item)
 
 
 def stored_view(statement: CreateView, text: str) -> tuple[CreateView, str]:

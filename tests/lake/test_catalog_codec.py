@@ -36,9 +36,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "defaults": {"id": "1"}, "constraint": "pk", "checks": [{"name": "c", "text": "id > 0", "columns": [0]}],
         "identity": {"id": "always"}, "retain_history_ms": 3,
     },
-    "view": {"widths": {"16384": 2}, "group": 16400, "comments": {"": "a view", "id": "its key"}},
+    "view": {"widths": {"16384": 2}, "group": 16400, "numeric_rules": 2, "comments": {"": "a view", "id": "its key"}},
     "materialized view": {
-        "widths": {"16384": 2}, "group": 16400, "nodes": [["d", 16777216], ["e", 16777217]], "next_node": 2, "fills": 1,
+        "widths": {"16384": 2}, "group": 16400, "numeric_rules": 2, "nodes": [["d", 16777216], ["e", 16777217]], "next_node": 2, "fills": 1,
         "sizes": {"16384": 100}, "starts": {"16384": {"0": 5, "1": 7}}, "filled": {"16384": [{"0": 9}, 1000], "16386": [{}, None]},
         "stale": 1000, "failed": {"time": 1000, "message": "no"}, "on_error": "skip", "anew": True, "retain_history_ms": 3, "paused": True,
     },

@@ -21,9 +21,11 @@ from tailgate.lake.types import Type
 from tailgate.sql import plan
 from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.render.spark import expression
+from tests.sql import numerics
 from tests.sql.oracle import EXTENSIONS, NAMES, Case, Result, agree, bound, case_of, expressions, normal, on_postgres, stored, unstored
 
 LITERAL_ROWS = 6  # rows of a case whose arguments must be literals
+NUMERIC_EXPRESSIONS = 40
 ERRORS_MAX = 2  # failing rows of a case; each needs a query
 
 
@@ -147,6 +149,26 @@ def _differences(spark: Any, server: psycopg.Connection[Any], case: Case) -> int
     return wrong
 
 
+def _numeric_differences(spark: Any, server: psycopg.Connection[Any], seed: int) -> int:
+    """Compares expressions of declared numerics, all in one query if none of them fails."""
+    source = random.Random(seed)
+    rows = numerics.random_rows(source, 20)
+    bound_expressions = numerics.random_expressions(source, NUMERIC_EXPRESSIONS)
+    expected = numerics.on_postgres(server, rows, [text for text, _ in bound_expressions])
+    spark.createDataFrame(numerics.table(rows)).createOrReplaceTempView(numerics.RELATION)
+    compared = [
+        (text, query, values) for (text, query), values in zip(bound_expressions, expected, strict=True) if isinstance(values, list)
+    ]
+    columns = ", ".join(f"CAST({expression(scalar_of(query))} AS STRING) AS x{i}" for i, (_, query, _) in enumerate(compared))
+    table = spark.sql(f"SELECT {columns} FROM {numerics.RELATION} ORDER BY n").toArrow()
+    wrong = 0
+    for (text, _, values), column in zip(compared, table.columns, strict=True):
+        if column.to_pylist() != values:
+            print(f"{text} is {values}, not {column.to_pylist()}", flush=True)
+            wrong += 1
+    return wrong
+
+
 def main(dsn: str, jar: str, seed: int, share: int) -> int:
     kinds = ("aggregate", "set")
     rows = [r for r in ROWS if r.spark and r.kind not in kinds and r.volatility == "immutable" and r.name not in EXTENSIONS]
@@ -158,6 +180,7 @@ def main(dsn: str, jar: str, seed: int, share: int) -> int:
         for case in [*expressions(seed), *(case_of(row, seed) for row in sample)]:
             for variant in _with_literals_if_needed(case):
                 wrong += _differences(spark, server, variant)
+        wrong += _numeric_differences(spark, server, seed)
     spark.stop()
     return wrong
 

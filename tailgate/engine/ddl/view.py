@@ -16,6 +16,7 @@ from tailgate.lake.readers.failed import failure
 from tailgate.sql.bind import bind_view
 from tailgate.sql.definitions import stored_view
 from tailgate.sql.new_items import normalized, schema_for
+from tailgate.sql.numeric_types import EXACT
 from tailgate.sql.statements import CreateView
 
 ROUNDS_MAX = 1_000_000  # a tick passes through all of them, and other views wait for it
@@ -32,7 +33,9 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
     id, name = catalog.next_id, statement.name.name
     stored, text = stored_view(statement, text)
     item = normalized(
-        View(id, name, query.columns, depends=query.depends, sql=text, query=stored.query.text, schema=schema.id), stored, catalog
+        View(id, name, query.columns, depends=query.depends, sql=text, query=stored.query.text, schema=schema.id, numeric_rules=EXACT),
+        stored,
+        catalog,
     )
     if not statement.materialized:
         return item
@@ -51,6 +54,7 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
         sql=item.sql,
         query=item.query,
         schema=item.schema,
+        numeric_rules=item.numeric_rules,
         on_error=options.on_error,
         retain_history_ms=options.retain_history_ms,
         recursion_limit=options.recursion_limit,

@@ -89,3 +89,14 @@ class ReplaceableFields(ReaderFields):
     """An item that CREATE OR REPLACE may replace. `group`: the id of the group of replacements that it belongs to, else 0."""
 
     group: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewFields(ReplaceableFields):
+    """A view, maintained or not.
+
+    - `numeric_rules`: the rules by which numerics of its query are typed (`sql.numeric_types`). The state of its
+      operators has these types. Views of earlier versions have no such field.
+    """
+
+    numeric_rules: int = 1

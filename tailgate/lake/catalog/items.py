@@ -27,7 +27,7 @@ from tailgate.lake.catalog.formats import (
     TransactionMetadata,
     option,
 )
-from tailgate.lake.catalog.item_fields import ItemFields, Namespace, ReaderFields, ReplaceableFields
+from tailgate.lake.catalog.item_fields import ItemFields, Namespace, ReaderFields, ReplaceableFields, ViewFields
 from tailgate.lake.catalog.monitoring import Alert, Objective
 from tailgate.lake.types import Field, Type
 
@@ -121,14 +121,14 @@ class Table(ItemFields):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View(ReplaceableFields):
+class View(ViewFields):
     """A view that is evaluated when it is read."""
 
     kind: ClassVar[Literal["view"]] = "view"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaterializedView(ReplaceableFields):
+class MaterializedView(ViewFields):
     """A view that the engine maintains.
 
     - `nodes`, `next_node`, `numberings`: the operators of the view (`engine.plan.views.nodes`).

@@ -23,7 +23,7 @@ from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope, Table
 from tailgate.sql.binder.types import row_operators
 from tailgate.sql.binder.types.coercion import bare_type, coerce, common, require_equality
-from tailgate.sql.binder.types.overloads import arguments, operator, result
+from tailgate.sql.binder.types.overloads import arguments, exact, operator, result
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.comparison import SIGNS
@@ -222,7 +222,7 @@ class ExpressionBinder(ABC):
     def call(self, function: Function, operands: list[Scalar], at: int | None) -> Scalar:
         """Returns a call of a function, with the arguments cast to its types."""
         casts = arguments(function, operands, self.parameters)
-        return Call(function, casts, result(function, casts), at)
+        return Call(exact(function, type := result(function, casts)), casts, type, at)
 
     def prefix(self, sign: str, operand: exp.Expr, at: int | None) -> Scalar:
         """Binds a prefix operator. Raises 42883, 42725, 0A000."""

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Type
-from tailgate.sql.functions.arithmetic import quotient_scale, same_scale, whole
 from tailgate.sql.functions.comparison import INTERVAL_DUCKDB
 from tailgate.sql.functions.entry import Function, ResultType
+from tailgate.sql.numeric_types import largest_scale, quotient_scale, same_scale, whole
 
 ORDERED = "int2 int4 int8 float4 float8 numeric text date time timestamp timestamptz oid".split()
 VARIANCES = "var_pop var_samp variance stddev_pop stddev_samp stddev".split()
@@ -82,7 +82,7 @@ ROWS = (
     _aggregate("sum", ("int2",), "int8", "sum({0})", f"CAST({SUM} AS BIGINT)"),
     _aggregate("sum", ("int4",), "int8", "sum({0})", f"CAST({SUM} AS BIGINT)"),
     _aggregate("sum", ("int8",), whole, "sum(CAST({0} AS DECIMAL(38,0)))", f"CAST({SUM} AS DECIMAL(38,0))"),
-    _aggregate("sum", ("numeric",), same_scale, "sum({0})", f"CAST({SUM} AS {{type}})"),
+    _aggregate("sum", ("numeric",), largest_scale, "sum({0})", f"CAST({SUM} AS {{type}})"),
     _aggregate("sum", ("float4",), "float4", "CAST(sum({0}) AS FLOAT)", f"CAST({SUM} AS FLOAT)"),
     _aggregate("sum", ("float8",), "float8", "sum({0})", SUM),
     _aggregate("sum", ("interval",), "interval", "", INTERVAL_SUM),

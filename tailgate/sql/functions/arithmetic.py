@@ -1,61 +1,21 @@
 """Arithmetic operators.
 
 Spark and DuckDB return infinity for a floating-point overflow, where PostgreSQL raises an error, so the
-templates check for it. All values of a numeric column have one scale: for +, - and % the larger scale
-of the operands, for * the sum of both, and for / at least 16.
+templates check for it. All values of a numeric column have one scale
+(`sql.numeric_types`).
 
 The numeric templates need `spark.sql.decimalOperations.allowPrecisionLoss = false`.
 """
 
 from __future__ import annotations
 
-from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import NUMERIC_SCALE, Type, numeric
-from tailgate.sql.functions.entry import Function, duckdb_error, spark_error
+from tailgate.sql.functions.entry import Function, ResultType, duckdb_error, spark_error
+from tailgate.sql.numeric_types import common_scale, product_scale, quotient_scale, remainder_scale, same_scale
 
 INTEGERS = ("int2", "int4", "int8")
 FLOATS = ("float4", "float8")
 SPARK = {"int2": "SMALLINT", "int4": "INT", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE"}
 DUCKDB = {"int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE"}
-DIVISOR_DIGITS_MIN = 9  # before the decimal point of a divisor
-PRODUCT_SCALE_MAX = 18  # a larger scale leaves too few digits before the decimal point
-
-
-def common_scale(types: tuple[Type, ...]) -> Type:
-    return numeric(max(t.decimal[1] for t in types))
-
-
-def product_scale(types: tuple[Type, ...]) -> Type:
-    scales = [t.decimal[1] for t in types]
-    return numeric(min(sum(scales), max(*scales, PRODUCT_SCALE_MAX)))
-
-
-def quotient_scale(types: tuple[Type, ...]) -> Type:
-    return numeric(max(NUMERIC_SCALE, *(t.decimal[1] for t in types)))
-
-
-def divisor(types: tuple[Type, ...]) -> str:
-    """Returns the type to which Spark casts a divisor, so that the division rounds once, to scale 16.
-
-    Spark computes 39 digits, then rounds to a scale that depends on both types. For DECIMAL(38, s) /
-    DECIMAL(33 - s, r) with r ≥ s the scale is 16 (DecimalType.bounded of 38 and 34 + s digits).
-    """
-    scale0, scale1 = (t.decimal[1] for t in types)
-    digits, scale = 33 - scale0, max(scale0, scale1)
-    if digits - scale < DIVISOR_DIGITS_MIN:
-        raise FeatureNotSupported(
-            f"division of numerics with scales {scale0} and {scale1} in a view is not supported",
-            hint="Cast the dividend to fewer digits after the decimal point, such as numeric(38,4).",
-        )
-    return f"DECIMAL({digits},{scale})"
-
-
-def same_scale(types: tuple[Type, ...]) -> Type:
-    return numeric(types[0].decimal[1])
-
-
-def whole(types: tuple[Type, ...]) -> Type:
-    return numeric(0)
 
 
 def _operator(sign: str, type: str, spark: str, duckdb: str, right: str | None = None, result: str | None = None) -> Function:
@@ -117,17 +77,21 @@ def _floats() -> list[Function]:
 def _numerics() -> list[Function]:
     n = "numeric"
     plain = "CAST({0} %s {1} AS {type})"
-    # DuckDB's result of two short decimals is short and overflows
-    remainder = "tg_decimal_remainder(CAST({0} AS VARCHAR), CAST({1} AS VARCHAR))"
-    wide = "CAST(CAST({0} AS DECIMAL(38,{scale0})) %s CAST({1} AS DECIMAL(38,{scale1})) AS {type})"
+    remainder = "CAST(tg_decimal_remainder(CAST({0} AS VARCHAR), CAST({1} AS VARCHAR)) AS {type})"
+    exact_remainder = plain % "%", "tg_remainder({0}, {1})"
+
+    def operator(sign: str, result: ResultType) -> Function:
+        exact = plain % sign, f"({{long0}} {sign} {{1}})"
+        return Function(sign, (n, n), result, exact[0], f"CAST({exact[1]} AS {{type}})", "operator", exact=exact)
+
     return [
-        Function("+", (n, n), common_scale, plain % "+", wide % "+", "operator"),
-        Function("-", (n, n), common_scale, plain % "-", wide % "-", "operator"),
-        Function("*", (n, n), product_scale, plain % "*", wide % "*", "operator"),
+        operator("+", common_scale),
+        operator("-", common_scale),
+        operator("*", product_scale),
         Function("/", (n, n), quotient_scale, "CAST(CAST({0} AS DECIMAL(38,{scale0})) / CAST({1} AS {divisor}) AS {type})",
                  "CAST(tg_numeric_divide({0}, {1}, {scale0}, {scale1}, {scale}) AS {type})", "operator"),
-        Function("%", (n, n), common_scale, plain % "%", f"CAST({remainder} AS {{type}})", "operator"),
-        Function("mod", (n, n), common_scale, plain % "%", f"CAST({remainder} AS {{type}})"),
+        Function("%", (n, n), remainder_scale, plain % "%", remainder, "operator", exact=exact_remainder),
+        Function("mod", (n, n), remainder_scale, plain % "%", remainder, exact=exact_remainder),
         Function("-", (n,), same_scale, "CAST(- {0} AS {type})", "(- {0})", "prefix"),
         Function("@", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})", "prefix"),
         Function("abs", (n,), same_scale, "CAST(abs({0}) AS {type})", "abs({0})"),
@@ -154,6 +118,7 @@ _UNDERFLOW = f"WHEN (a %s b) = 0 AND a <> 0 AND %s THEN {duckdb_error('22003', U
 MACROS = (
     f"tg_divide(a, b) AS CASE {_DIVISOR_ZERO} ELSE a // b END",
     f"tg_modulo(a, b) AS CASE {_DIVISOR_ZERO} WHEN b = -1 THEN a - a ELSE a % b END",
+    f"tg_remainder(a, b) AS CASE {_DIVISOR_ZERO} ELSE a % b END",
     f"tg_add(a, b) AS {_checked('+') % ''}",
     f"tg_subtract(a, b) AS {_checked('-') % ''}",
     f"tg_multiply(a, b) AS {_checked('*') % (_UNDERFLOW % ('*', 'b <> 0'))}",

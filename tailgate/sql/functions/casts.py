@@ -8,9 +8,10 @@ Source: PostgreSQL 15, catalog pg_cast.
 
 from __future__ import annotations
 
-from tailgate.lake.types import MICROSECONDS, Type, numeric
+from tailgate.lake.types import MICROSECONDS
 from tailgate.sql.functions.arithmetic import DUCKDB, OVERFLOW, SPARK, UNDERFLOW
 from tailgate.sql.functions.entry import Context, Function, ResultType, duckdb_error, spark_error, strict
+from tailgate.sql.numeric_types import integer
 
 ORDER = ("int2", "int4", "int8", "numeric", "float4", "float8")  # each is cast implicitly to those after it
 
@@ -19,10 +20,6 @@ def _cast(
     source: str, target: str, context: Context, spark: str, duckdb: str, result: ResultType | None = None, note: str = ""
 ) -> Function:
     return Function("cast", (source,), result or target, spark, duckdb, "cast", context=context, note=note)
-
-
-def _whole(types: tuple[Type, ...]) -> Type:
-    return numeric(0)
 
 
 FLOAT4_SPARK = (
@@ -46,7 +43,7 @@ def _numbers() -> list[Function]:
                     text = f"CAST(printf('%.{digits}e', CAST({{0}} AS DOUBLE)) AS {{type}})"
                     rows.append(_cast(source, target, context, strict(text, 1), f"tg_float_to_numeric({{0}}, {text})"))
                 else:
-                    rows.append(_cast(source, target, context, "CAST({0} AS {type})", "CAST({0} AS {type})", _whole))
+                    rows.append(_cast(source, target, context, "CAST({0} AS {type})", "CAST({0} AS {type})", integer))
                 continue
             spark, duckdb = "{0}", "{0}"
             if j < i and target.startswith("int"):

@@ -3,6 +3,7 @@
 Operators and casts are entries too. In the SQL templates, `{0}`, `{1}` and so on are the rendered
 arguments, which are in parentheses if necessary and have exactly the entry's argument types.
 `{type}` is the result type in the engine's spelling, `{scale}` the scale of a numeric result,
+`{long0}` argument 0, cast so that DuckDB computes the result in 128 bits if it needs them,
 `{scale0}` the scale of argument 0, and `{name0}` the name of its type.
 """
 
@@ -57,6 +58,7 @@ class Function:
     outputs: tuple[tuple[str, str], ...] = ()
     unified: bool = False  # numeric arguments are cast to one scale
     flagged: bool = False  # the last argument is the flags of a regular expression
+    exact: tuple[str, str] = ("", "")  # Spark's and DuckDB's templates if the result has less than 38 digits, so that it cannot overflow
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.arguments)})"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailgate.sql.functions.arithmetic import INTEGERS, OVERFLOW, UNDERFLOW, common_scale, same_scale, whole
+from tailgate.sql.functions.arithmetic import INTEGERS, OVERFLOW, UNDERFLOW
 from tailgate.sql.functions.entry import Function, Kind, ResultType, duckdb_error, spark_error, strict, udf
+from tailgate.sql.numeric_types import common_scale, largest_scale, rounded, same_scale, whole
 
 LAST_DIGIT = "the last digit may differ"
 NEGATIVE_ROOT = "cannot take square root of a negative number"
@@ -20,6 +21,13 @@ def _row(
     name: str, arguments: tuple[str, ...], result: str | ResultType, spark: str, duckdb: str, note: str = "", kind: Kind = "function"
 ) -> Function:
     return Function(name, arguments, result, spark, duckdb, kind, note=note)
+
+
+def _rounding(name: str, spark: str, duckdb: str) -> Function:
+    """Returns round() or trunc() with a number of digits. `spark`, `duckdb`: the templates if that is a constant."""
+    any_number = f"CAST(tg_numeric_{name}({{0}}, {{1}}, {{precision}}, {{scale}}) AS {{type}})"
+    any_duckdb = f"CAST(tg_numeric_{name}(CAST({{0}} AS VARCHAR), {{1}}) AS {{type}})"
+    return Function(name, (N, "int4"), "numeric", any_number, any_duckdb, exact=(spark, duckdb))
 
 
 def _logarithm(name: str, spark: str, duckdb: str) -> Function:
@@ -37,7 +45,6 @@ TRUNC_SPARK = (
     "(CASE WHEN isnan({0}) OR abs({0}) >= 9007199254740992 THEN {0} WHEN abs({0}) < 1 THEN {0} * 0"
     " WHEN {0} < 0 THEN -floor(-{0}) ELSE CAST(floor({0}) AS DOUBLE) END)"
 )
-ROUND_DUCKDB = "CAST(tg_numeric_round(CAST({0} AS VARCHAR), {1}) AS {type})"
 
 
 def _checked_overflow(call: str, error: Callable[[str, str], str]) -> str:
@@ -76,13 +83,13 @@ EXP_DUCKDB = (
 
 ROWS = (
     _row("round", (F,), F, "rint({0})", "round_even({0}, 0)"),
-    _row("round", (N,), whole, "CAST(round({0}, 0) AS {type})", "CAST(round({0}, 0) AS {type})"),
+    _row("round", (N,), rounded, "CAST(round({0}, 0) AS {type})", "CAST(round({0}, 0) AS {type})"),
     _row("ceil", (F,), F, CEIL_SPARK, "ceil({0})"),
     _row("floor", (F,), F, FLOOR_SPARK, "floor({0})"),
     _row("ceiling", (F,), F, CEIL_SPARK, "ceil({0})"),
-    *(_row(name, (N,), whole, f"CAST({spark}({{0}}) AS {{type}})", f"CAST({spark}({{0}}) AS {{type}})")
+    *(_row(name, (N,), rounded, f"CAST({spark}({{0}}) AS {{type}})", f"CAST({spark}({{0}}) AS {{type}})")
       for name, spark in (("ceil", "ceil"), ("ceiling", "ceil"), ("floor", "floor"))),
-    _row("trunc", (N,), whole, "CAST(CASE WHEN {0} < 0 THEN ceil({0}) ELSE floor({0}) END AS {type})", "CAST(trunc({0}) AS {type})"),
+    _row("trunc", (N,), rounded, "CAST(CASE WHEN {0} < 0 THEN ceil({0}) ELSE floor({0}) END AS {type})", "CAST(trunc({0}) AS {type})"),
     _row("sign", (F,), F, SIGN % "DOUBLE", SIGN % "DOUBLE"),
     _row("sign", (N,), whole, "CAST(sign({0}) AS {type})", "CAST(sign({0}) AS {type})"),
     _row("sqrt", (F,), F, *SQRT),
@@ -92,9 +99,8 @@ ROWS = (
     _logarithm("log10", "log10", "log10"),
     _row("pi", (), F, "pi()", "pi()"),
     _row("trunc", (F,), F, TRUNC_SPARK, "trunc({0})"),
-    _row("round", (N, "int4"), "numeric", "CAST(tg_numeric_round({0}, {1}, {precision}, {scale}) AS {type})", ROUND_DUCKDB),
-    _row("trunc", (N, "int4"), "numeric", "CAST(tg_numeric_trunc({0}, {1}, {precision}, {scale}) AS {type})",
-         "CAST(tg_numeric_trunc(CAST({0} AS VARCHAR), {1}) AS {type})"),
+    _rounding("round", "CAST({0} AS {type})", "CAST({0} AS {type})"),
+    _rounding("trunc", "CAST(tg_numeric_trunc({0}, {1}, {precision}, {scale}) AS {type})", "CAST(trunc({0}, {1}) AS {type})"),
     *(udf(name, (N,), N, f"numeric_{name}") for name in ("sqrt", "exp", "ln")),
     *(udf(name, (N,), N, "numeric_log10") for name in ("log", "log10")),
     udf("log", (N, N), N, "numeric_log"),
@@ -108,7 +114,7 @@ ROWS = (
     udf("div", (N, N), whole, "numeric_div"),
     *(udf(name, (t, t), t, f"{name}_{t}") for name in ("gcd", "lcm") for t in ("int4", "int8")),
     udf("gcd", (N, N), common_scale, "numeric_gcd"),
-    udf("lcm", (N, N), common_scale, "numeric_lcm"),
+    udf("lcm", (N, N), largest_scale, "numeric_lcm"),
     udf("factorial", ("int8",), whole),
     _row("scale", (N,), "int4", strict("{scale0}", 1), strict("{scale0}::INTEGER", 1)),
     udf("min_scale", (N,), "int4"),

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tailgate.lake.types import Type
-from tailgate.sql.functions.arithmetic import divisor
+from tailgate.sql.numeric_types import divisor
 
 HOLE = re.compile(
-    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|precision\d*|scale\d*|name\d+|length|now|distinct|order|filter|present|(?:test|search|global|like|fits)\d+)\}"
+    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|long0|precision\d*|scale\d*|name\d+|length|now|distinct|order|filter|present|(?:test|search|global|like|fits)\d+)\}"
 )
 
 
+DIGITS_64 = 18  # of decimals that DuckDB computes as 64-bit integers
 NONE: Mapping[str, str] = {"now": "", "distinct": "", "order": "", "filter": "", "present": ""}
 
 
@@ -54,6 +55,8 @@ def fill_template(
             return spelling[len("array<") : -1] if spelling.startswith("array<") else spelling.removesuffix("[]")
         if name == "divisor":
             return divisor(tuple(types))
+        if name == "long0":
+            return _long(arguments[0], types, result)
         if name in NONE:
             return marks.get(name, "")
         if name == "length":
@@ -70,3 +73,10 @@ def fill_template(
         return str(decimal[0 if fact == "precision" else 1])
 
     return HOLE.sub(hole, template)
+
+
+def _long(argument: str, types: Sequence[Type], result: Type) -> str:
+    """Returns argument 0 for DuckDB's operators, which compute in 128 bits only if an operand has more than 18 digits."""
+    if result.decimal[0] <= DIGITS_64 or any(t.decimal[0] > DIGITS_64 for t in types):
+        return argument
+    return f"CAST({argument} AS DECIMAL({DIGITS_64 + 1},{types[0].decimal[1]}))"

@@ -60,7 +60,7 @@ def keys(relation: Relation) -> Keys:
         case Project(input, expressions):
             places: dict[int, list[int]] = {}
             for new, e in enumerate(expressions):
-                if isinstance(e, Column):
+                if isinstance(e := _narrow(e), Column):
                     places.setdefault(e.index, []).append(new)
             return _minimal(frozenset(places[i][0] for i in k) for k in keys(input) if k <= places.keys())
         case Reduce(keys=groups):
@@ -101,6 +101,15 @@ def _equal(conditions: tuple[Scalar, ...], width: int) -> dict[int, int]:
                 if low < width <= high:
                     out[low] = high
     return out
+
+
+def _narrow(scalar: Scalar) -> Scalar:
+    """Returns the argument of a cast that only gives a numeric more digits, which keeps different values different."""
+    match scalar:
+        case Call(function, (argument,), type) if function.kind == "cast" and argument.type.name == type.name == "numeric":
+            (precision, scale), (digits, same) = argument.type.decimal, type.decimal
+            return argument if scale == same and precision <= digits and not type.is_array else scalar
+    return scalar
 
 
 def _minimal(candidates: Iterable[frozenset[int]]) -> Keys:

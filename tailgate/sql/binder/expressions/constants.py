@@ -10,10 +10,10 @@ from sqlglot import exp
 from tailgate.lake.errors import (
     UndefinedParameter,
 )  # fmt: skip
-from tailgate.lake.types import BOOL, INT4, INT8, UNKNOWN, numeric
+from tailgate.lake.types import BOOL, INT4, INT8, UNKNOWN
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.name_lookup import find_argument
-from tailgate.sql.binder.types.literals import literal, scale_of
+from tailgate.sql.binder.types.literals import literal, numeric_of
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import (
     Literal,
@@ -32,7 +32,7 @@ def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Scalar:
         for type in (INT4, INT8):
             if value <= RANGES[type.name][1]:
                 return Literal(value, type, at)
-    return literal(text, numeric(scale_of(text)), at)
+    return literal(text, numeric_of(text), at)
 
 
 def bind_null(binder: ExpressionBinder, node: exp.Null) -> Scalar:

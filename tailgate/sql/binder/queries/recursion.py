@@ -11,11 +11,12 @@ from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidR
 from tailgate.lake.types import Field
 from tailgate.sql.binder.context import QueryBinder
 from tailgate.sql.binder.positions import leftmost
+from tailgate.sql.binder.queries.full_columns import as_columns, with_full_columns
 from tailgate.sql.binder.queries.set_operations import combined, nth
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.types.coercion import bare_type
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import Column, Distinct, Project, Recursive, Reduce, Relation, UnionAll, WorkingTable
+from tailgate.sql.plan import Distinct, Project, Recursive, Reduce, Relation, UnionAll, WorkingTable
 from tailgate.sql.plan.correlation import nodes
 from tailgate.sql.plan.sort_keys import has_equal_forms
 
@@ -42,17 +43,17 @@ def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursi
     if len(references) > 1:
         shown = f'recursive reference to query "{name}" must not appear more than once'
         raise InvalidRecursion(shown, position=position(references[1]))
-    base = queries.query(_bare(tree.this), names)
+    base = with_full_columns(queries.query(_bare(tree.this), names))
     number = len(names.recursions)
     names.recursions.append(name)
     column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]
     fields = tuple(Field(n, f.type) for n, f in zip(column_names, base.columns, strict=False))
     fields += tuple(Field(f.name, f.type) for f in base.columns[len(column_names) :])
     working = WorkingTable(number, tuple(Field(f.name, f.type) for f in base.columns), name)
-    step = queries.query(_bare(second), names.with_cte(name, working, fields))
+    step = with_full_columns(queries.query(_bare(second), names.with_cte(name, working, fields)))
     _check_step(step, name, references[0])
     if isinstance(step, UnionAll):  # keeps `combined` from flattening it
-        step = Project(step, tuple(Column(i, f.type) for i, f in enumerate(step.columns)), step.columns)
+        step = Project(step, as_columns(step), step.columns)
     joined = combined(tree, base, step, queries.parameters)
     union = joined.input if isinstance(joined, Distinct) else joined
     if not isinstance(union, UnionAll):

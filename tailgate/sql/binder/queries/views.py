@@ -16,11 +16,13 @@ from tailgate.lake.catalog import Catalog, MaterializedView, View
 from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.lake.uncommitted import is_evaluated
 from tailgate.sql.binder.context import QueryBinder
+from tailgate.sql.binder.queries.full_columns import as_columns, with_full_columns
 from tailgate.sql.binder.relation_names import ExpandedView, Names
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.definition_cache import DefinitionCache
 from tailgate.sql.grammar.parser import parse_query
-from tailgate.sql.plan import Column, Project, Relation
+from tailgate.sql.numeric_types import typed_by
+from tailgate.sql.plan import Project, Relation
 
 LEVELS_MAX = 100  # of views over views; a deeper nesting is a mistake
 VIEWS_MAX = 512  # in the cache, also temporary views; a plan takes 20 KB on average
@@ -58,9 +60,11 @@ def _bound(item: View | MaterializedView, names: Names, queries: QueryBinder) ->
     below = names.below(item)
     for lower in _views_below(item, below.catalog):
         _expanded(lower, below, queries)
-    plan = replace(queries, parameters=Parameters(), view=True, outer=None).query(parse_query(item.query), below)
+    with typed_by(item.numeric_rules):
+        plan = replace(queries, parameters=Parameters(), view=True, outer=None).query(parse_query(item.query), below)
+    plan = with_full_columns(plan)
     if plan.columns != item.columns:
-        plan = Project(plan, tuple(Column(i, f.type) for i, f in enumerate(plan.columns)), item.columns)
+        plan = Project(plan, as_columns(plan), item.columns)
     return below.expanded(plan)
 
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, UndefinedFunction
-from tailgate.lake.types import FRACTIONAL, NUMERIC, TEXT, UNKNOWN, Type, numeric
+from tailgate.lake.types import FRACTIONAL, NUMERIC, TEXT, UNKNOWN, Type
+from tailgate.sql import numeric_types
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import arrays, catalogue
@@ -95,17 +96,20 @@ def coerce(
         return None
     if not row.duckdb:
         raise FeatureNotSupported(f"casting {source} to {target} is not supported", position=position or _place(scalar))
-    result = (
-        target
-        if target.name == "numeric" and target.modifiers
-        else row.result((source,))
-        if callable(row.result)
-        else from_name(row.result)
-    )
+    result = _result(row, scalar, target)
     if isinstance(scalar, Literal) and scalar.value is None:
         return Literal(None, target if target.modifiers else result, scalar.position)
     folded = _folded(scalar, result)
     return _modified(folded or Call(row, (scalar,), result, position), target)
+
+
+def _result(row: Function, scalar: Scalar, target: Type) -> Type:
+    """Returns the type of a value that a row of the catalogue has cast. Modifiers of numeric are applied by the cast itself."""
+    if target.name == "numeric" and target.modifiers:
+        return target
+    if target.name == "numeric" and isinstance(scalar, Literal) and type(scalar.value) is int:
+        return numeric_types.of_literal(Decimal(scalar.value))
+    return row.result((scalar.type,)) if callable(row.result) else from_name(row.result)
 
 
 def _array(scalar: Scalar, target: Type, parameters: Parameters, context: Context, position: int | None) -> Scalar | None:
@@ -207,9 +211,19 @@ def _modified(scalar: Scalar, target: Type) -> Scalar:
     """Truncates or checks a value by the target's modifiers, unless it has them already."""
     if not target.modifiers or scalar.type.modifiers == target.modifiers or target.name not in MODIFIED:
         return scalar if scalar.type == target or not target.modifiers else _retyped(scalar, target)
-    if isinstance(scalar, Literal) and scalar.value is None:
+    if isinstance(scalar, Literal) and (scalar.value is None or _has_room(scalar, target)):
         return replace(scalar, type=target)
     return Call(_modifying(target), (scalar,), target)
+
+
+def _has_room(literal: Literal, target: Type) -> bool:
+    """Returns whether the value of a literal is a value of this numeric, too, with the same scale."""
+    return (
+        isinstance(literal.value, Decimal)
+        and target.name == "numeric"
+        and literal.type.decimal[1] == target.decimal[1]
+        and literal.type.decimal[0] <= target.decimal[0]
+    )
 
 
 def _modifying(target: Type) -> Function:
@@ -297,9 +311,7 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
             )
         if chosen.name not in PREFERRED and implicit(chosen, catalogue_name(type)) and not implicit(type, catalogue_name(chosen)):
             chosen = type
-    if chosen.name == "numeric":
-        chosen = common_numeric(types)
-    return chosen
+    return common_numeric(types) if chosen.name == "numeric" else chosen
 
 
 def _common_row(a: Type, b: Type, place: int | None, what: str) -> Type:
@@ -319,9 +331,8 @@ def _wider(a: Type, b: Type) -> Type:
 
 
 def common_numeric(types: Sequence[Type]) -> Type:
-    """Returns a numeric with room for all types, or their declaration if all have the same one."""
-    numerics = [t for t in types if t.name == "numeric"]
-    others = [t for t in types if t.name != "numeric" and t != UNKNOWN]
-    if all(t == numerics[0] for t in numerics) and not others:
-        return numerics[0]
-    return numeric(max(t.decimal[1] for t in numerics))
+    """Returns a numeric, or array of numerics, with room for all types, or their declaration if all have the same one."""
+    numbers = [t for t in types if t != UNKNOWN]
+    if all(t == numbers[0] for t in numbers):
+        return numbers[0]
+    return replace(numeric_types.common(numbers), is_array=numbers[0].is_array)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.types import Type, numeric
+from tailgate.lake.types import Type
+from tailgate.sql.numeric_types import of_literal
 from tailgate.sql.plan import Literal
 from tailgate.values.numbers import numerics
 from tailgate.values.registry import read_text
 from tailgate.values.times import intervals
-
-NUMERIC_SCALE_MAX = 38
 
 
 def literal(text: str, type: Type, position: int | None = None, *, fields: str = "") -> Literal:
@@ -23,12 +22,11 @@ def literal(text: str, type: Type, position: int | None = None, *, fields: str =
         error.position = position if error.position is None else error.position
         raise
     if type.name == "numeric" and not type.is_array and not type.modifiers:
-        type = numeric(scale_of(text))
+        type = numeric_of(text)
         value = numerics.scaled(numerics.exact(text), *type.decimal)
     return Literal(value, type, position)
 
 
-def scale_of(text: str) -> int:
-    """Returns the number of digits after the decimal point of a number's text."""
-    exponent = numerics.exact(text).as_tuple().exponent
-    return min(max(0, -int(exponent)), NUMERIC_SCALE_MAX)
+def numeric_of(text: str) -> Type:
+    """Returns the type of a number's text, with the digits that are written."""
+    return of_literal(numerics.exact(text))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tailgate.lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, UndefinedFunction
-from tailgate.lake.types import FACTS, NUMERIC_PRECISION, UNKNOWN, Field, Type, numeric
+from tailgate.lake.types import FACTS, NUMERIC_PRECISION, UNKNOWN, Field, Type
 from tailgate.sql.binder.types import postgres_names
 from tailgate.sql.binder.types.coercion import PREFERRED, bare_type, catalogue_name, coerce, common_numeric, from_name, implicit
 from tailgate.sql.binder.types.parameters import Parameters
@@ -19,6 +19,7 @@ from tailgate.sql.binder.types.polymorphism import concrete
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.numeric_types import rounded_to
 from tailgate.sql.plan import Literal, Scalar
 
 CASTS_HINT = "You might need to add explicit type casts."
@@ -170,10 +171,18 @@ def result(function: Function, operands: tuple[Scalar, ...]) -> Type:
     if function.name in ("round", "trunc") and function.arguments == ("numeric", "int4"):
         # the requested number of digits, if it is a literal
         digits = operands[1].value if isinstance(operands[1], Literal) else None
-        return numeric(max(0, min(digits, NUMERIC_PRECISION))) if isinstance(digits, int) else numeric(operands[0].type.decimal[1])
+        return rounded_to(operands[0].type, digits if isinstance(digits, int) else None)
     if len(function.outputs) > 1:
         return Type("record", fields=tuple(Field(name, from_name(type)) for name, type in function.outputs))
     return function.result(tuple(a.type for a in operands)) if callable(function.result) else from_name(function.result)
+
+
+def exact(function: Function, type: Type) -> Function:
+    """Returns the function with the templates for a result that cannot overflow, if it has some and the result has such a type."""
+    if not function.exact[0] or type.decimal[0] == NUMERIC_PRECISION:
+        return function
+    spark, duckdb = function.exact
+    return replace(function, spark=spark, duckdb=duckdb)
 
 
 def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Function:

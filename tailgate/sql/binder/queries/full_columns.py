@@ -1,0 +1,28 @@
+"""The columns of views and recursive queries: computed numerics have all 38 digits.
+
+The type of such a column does not change if its expression does (CREATE OR REPLACE VIEW), or from
+round to round of a recursion. Within a query, types are exact (`sql.numeric_types`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailgate.sql.binder.types.coercion import cast
+from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.numeric_types import full
+from tailgate.sql.plan import Column, Project, Relation
+
+
+def with_full_columns(plan: Relation) -> Relation:
+    """Returns the plan with its computed numerics cast to 38 digits."""
+    columns = tuple(replace(c, type=full(c.type)) for c in plan.columns)
+    if columns == plan.columns:
+        return plan
+    input, scalars = (plan.input, plan.expressions) if isinstance(plan, Project) else (plan, as_columns(plan))
+    return Project(input, tuple(cast(s, c.type, Parameters(), None) for s, c in zip(scalars, columns, strict=True)), columns)
+
+
+def as_columns(plan: Relation) -> tuple[Column, ...]:
+    """Returns the columns of a plan as scalars."""
+    return tuple(Column(i, f.type) for i, f in enumerate(plan.columns))

@@ -1,0 +1,147 @@
+"""Result types of expressions of numerics: Spark's, with as few digits as always suffice, up to 38.
+
+The scale of a result is the one that PostgreSQL shows. Its precision follows from the operands, so
+short numbers are computed as 64-bit integers, and a result of at most 38 digits never overflows.
+Views that were created by earlier versions keep the types of `UNIFORM`, in which every result has 38
+digits: the state of their operators has these types.
+
+    integers                 (5, 0), (10, 0), (19, 0)
+    a literal                as it is written
+    a + b, a - b             (max(p1 - s1, p2 - s2) + 1 + max(s1, s2), max(s1, s2))
+    a % b                    (min(p1 - s1, p2 - s2) + max(s1, s2), max(s1, s2))
+    a * b                    (p1 + p2 + 1, s1 + s2)
+    round(a, n), trunc(a, n) (p - s + 1 + n, n)
+    round(a), ceil, floor    (p - s + 1, 0)
+    sum                      (38, s)
+    min, max, abs, - a       as the argument
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from decimal import Decimal
+
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Type, numeric
+
+UNIFORM, EXACT = 1, 2  # the rules by which an item's query is typed
+DIGITS = {"int2": 5, "int4": 10, "int8": 19}  # of integers
+DIVISOR_DIGITS_MIN = 9  # before the decimal point of a divisor
+PRODUCT_SCALE_MAX = 18  # of a product that may have more than 38 digits; a larger scale leaves too few digits before the point
+
+_rules: ContextVar[int] = ContextVar("numeric_rules", default=EXACT)
+
+
+@contextmanager
+def typed_by(rules: int) -> Iterator[None]:
+    """Types expressions by these rules within the context."""
+    token = _rules.set(rules)
+    try:
+        yield
+    finally:
+        _rules.reset(token)
+
+
+def sized(precision: int, scale: int) -> Type:
+    """Returns a numeric with this scale and at most 38 digits; with exactly 38 by the rules of earlier versions."""
+    return Type("numeric", (NUMERIC_PRECISION if _rules.get() == UNIFORM else min(precision, NUMERIC_PRECISION), scale), declared=False)
+
+
+def full(type: Type) -> Type:
+    """Returns the type of a column that shows a computed numeric: 38 digits, so that it stays if the expression changes."""
+    return replace(type, modifiers=(NUMERIC_PRECISION, type.decimal[1])) if type.name == "numeric" and not type.declared else type
+
+
+def of_literal(value: Decimal) -> Type:
+    """Returns the type of a number as it is written.
+
+    >>> of_literal(Decimal("1.10")).modifiers, of_literal(Decimal("0.05")).modifiers, of_literal(Decimal("2E+3")).modifiers
+    ((3, 2), (2, 2), (4, 0))
+    """
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = min(max(0, -exponent), NUMERIC_PRECISION)
+    return sized(max(len(digits) + max(exponent, 0), scale, 1), scale)
+
+
+def common(types: Iterable[Type]) -> Type:
+    """Returns a numeric with room for the values of all types: numerics and integers."""
+    sizes = [t.decimal if t.name == "numeric" else (DIGITS.get(t.name, NUMERIC_PRECISION), 0) for t in types]
+    scale = max(s for _, s in sizes)
+    return sized(max(p - s for p, s in sizes) + scale, scale)
+
+
+# --- result types of entries of the catalogue ----------------------------------------------------
+
+
+def common_scale(types: tuple[Type, ...]) -> Type:
+    scale = max(t.decimal[1] for t in types)
+    return sized(max(t.decimal[0] - t.decimal[1] for t in types) + 1 + scale, scale)
+
+
+def remainder_scale(types: tuple[Type, ...]) -> Type:
+    scale = max(t.decimal[1] for t in types)
+    return sized(min(t.decimal[0] - t.decimal[1] for t in types) + scale, scale)
+
+
+def largest_scale(types: tuple[Type, ...]) -> Type:
+    return numeric(max(t.decimal[1] for t in types))
+
+
+def product_scale(types: tuple[Type, ...]) -> Type:
+    scales = [t.decimal[1] for t in types]
+    precision = sum(t.decimal[0] for t in types)
+    if precision > NUMERIC_PRECISION or _rules.get() == UNIFORM:
+        return numeric(min(sum(scales), max(*scales, PRODUCT_SCALE_MAX)))
+    return sized(precision + 1, sum(scales))
+
+
+def quotient_scale(types: tuple[Type, ...]) -> Type:
+    return numeric(max(NUMERIC_SCALE, *(t.decimal[1] for t in types)))
+
+
+def divisor(types: tuple[Type, ...]) -> str:
+    """Returns the type to which Spark casts a divisor, so that the division rounds once, to scale 16.
+
+    Spark computes 39 digits, then rounds to a scale that depends on both types. For DECIMAL(38, s) /
+    DECIMAL(33 - s, r) with r ≥ s the scale is 16 (DecimalType.bounded of 38 and 34 + s digits).
+    """
+    scale0, scale1 = (t.decimal[1] for t in types)
+    digits, scale = 33 - scale0, max(scale0, scale1)
+    if digits - scale < DIVISOR_DIGITS_MIN:
+        raise FeatureNotSupported(
+            f"division of numerics with scales {scale0} and {scale1} in a view is not supported",
+            hint="Cast the dividend to fewer digits after the decimal point, such as numeric(38,4).",
+        )
+    return f"DECIMAL({digits},{scale})"
+
+
+def same_scale(types: tuple[Type, ...]) -> Type:
+    return sized(*types[0].decimal)
+
+
+def rounded(types: tuple[Type, ...]) -> Type:
+    return rounded_to(types[0], 0)
+
+
+def rounded_to(type: Type, digits: int | None) -> Type:
+    """Returns the result type of round() and trunc() with a number of digits after the decimal point, None if it is not constant."""
+    precision, scale = type.decimal
+    if digits is None:
+        return numeric(scale)
+    if digits < 0:
+        return numeric(0)
+    digits = min(digits, NUMERIC_PRECISION)
+    return sized(precision - scale + 1 + digits, digits)
+
+
+def whole(types: tuple[Type, ...]) -> Type:
+    return numeric(0)
+
+
+def integer(types: tuple[Type, ...]) -> Type:
+    """Returns the numeric that an integer is cast to."""
+    return sized(DIGITS.get(types[0].name, NUMERIC_PRECISION), 0)

@@ -1,0 +1,124 @@
+"""Expressions of declared numerics: PostgreSQL's values and display scales, in types with few digits."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import duckdb
+import psycopg
+import pytest
+
+from tailgate.lake.catalog import Catalog, MaterializedView, View
+from tailgate.lake.catalog.codec import decode_item, encode_item
+from tailgate.lake.types import Type
+from tailgate.sql.bind import bind_query, bind_view
+from tailgate.sql.definitions import bind_definition
+from tailgate.sql.numeric_types import EXACT, UNIFORM
+from tailgate.sql.plan import Query, Reduce
+from tailgate.sql.plan.correlation import nodes
+from tailgate.sql.render.duckdb import render
+from tailgate.sql.render.duckdb_functions import error_of, install
+from tailgate.sql.statements import CreateView, parse
+from tests.sql import numerics
+from tests.sql.catalogs import make_catalog
+
+TYPES = {
+    "1.10": (3, 2),
+    "0.05": (2, 2),
+    "a + b": (18, 4),
+    "a - j": (16, 2),
+    "a * b": (22, 6),
+    "a * (1 - b)": (23, 6),
+    "c * c": (37, 0),
+    "d * d": (7, 6),
+    "i + 0.5": (7, 1),
+    "a % b": (6, 4),
+    "round(a, 1)": (15, 1),
+    "round(b, 6)": (9, 6),
+    "round(a, -2)": (38, 0),
+    "trunc(a)": (14, 0),
+    "abs(b)": (6, 4),
+    "- d": (3, 3),
+    "min(b)": (6, 4),
+    "sum(b)": (38, 4),
+    "CASE WHEN i > 1 THEN a ELSE b END": (17, 4),
+    "coalesce(d, 1)": (13, 3),
+    "e * e * e": (38, 15),
+}
+
+ERRORS = ("22003", "22012")
+
+
+@pytest.mark.parametrize(("text", "decimal"), TYPES.items(), ids=TYPES)
+def test_digits_of_results(text: str, decimal: tuple[int, int]) -> None:
+    (column,) = bind_query(f"SELECT {text} FROM {numerics.RELATION}", numerics.catalog()).columns
+    assert column.type.decimal == decimal
+    assert column.type.typmod == -1
+
+
+def test_values_are_postgres(postgres: str, seed: int) -> None:
+    source = random.Random(seed)
+    rows = numerics.random_rows(source, 40)
+    expressions = numerics.random_expressions(source, 150)
+    with psycopg.connect(postgres, autocommit=True) as server:
+        expected = numerics.on_postgres(server, rows, [text for text, _ in expressions])
+    connection = duckdb.connect()
+    install(connection)
+    connection.register(f"r{next(iter(numerics.catalog().items))}", numerics.table(rows).drop(["n"]))
+    wrong = []
+    for (text, query), values in zip(expressions, expected, strict=True):
+        try:
+            result = [numerics.shown(value) for (value,) in connection.execute(render(query.plan)).fetchall()]
+        except duckdb.Error as error:
+            result = error_of(error).sqlstate
+        if differences(result, values):
+            wrong.append((text, differences(result, values)))
+    assert not wrong, wrong[:3]
+
+
+def differences(result: list[str | None] | str, values: list[str | None] | str) -> object:
+    """Returns the first values that differ. Which of several rows with an error comes first is not defined."""
+    if isinstance(result, str) or isinstance(values, str):
+        return None if result in ERRORS and values in ERRORS else (result, values)
+    return [pair for pair in zip(result, values, strict=True) if pair[0] != pair[1]][:3]
+
+
+def view(text: str, catalog: Catalog) -> View:
+    """Returns the item of a plain view, as CREATE VIEW makes it."""
+    statement = parse(text)
+    assert isinstance(statement, CreateView)
+    query = bind_view(statement, catalog)
+    stored = statement.query.text
+    return View(catalog.next_id, "v", query.columns, depends=query.depends, sql=text, query=stored, numeric_rules=EXACT)
+
+
+def test_columns_of_views_keep_their_type() -> None:
+    """CREATE OR REPLACE VIEW can change the expression of a column."""
+    for expression in ("amount", "amount + 1", "1.25", "amount + amount", "- amount * 1"):
+        (column,) = view(f"CREATE VIEW v AS SELECT {expression} AS x FROM orders", make_catalog()).columns
+        assert column.type == Type("numeric", (10, 2)) if expression == "amount" else column.type.modifiers == (38, 2), expression
+
+
+def test_views_of_earlier_versions_keep_their_types() -> None:
+    """The state of their operators has these types: 38 digits in every result."""
+    text = "SELECT user_id, sum(amount * (1 - 0.05)) AS s, min(amount) AS m FROM orders GROUP BY user_id"
+    item = MaterializedView(100, "v", depends=(), query=text)
+    old = encode_item(item)
+    assert "numeric_rules" not in str(old)  # as earlier versions wrote it
+    item = decode_item(old)
+    assert isinstance(item, MaterializedView)
+    assert item.numeric_rules == UNIFORM
+    of_old = bind_definition(item, make_catalog())
+    assert [f.type.modifiers for f in of_old.columns] == [(), (38, 4), (38, 2)]
+    of_new = bind_definition(replace(item, numeric_rules=EXACT), make_catalog())
+    assert [f.type for f in of_new.columns] == [f.type for f in of_old.columns]
+    assert "numeric_rules" in str(encode_item(replace(item, numeric_rules=EXACT)))
+    assert summed(of_old) == (38, 4)
+    assert summed(of_new) == (15, 4)
+
+
+def summed(query: Query) -> tuple[int, ...]:
+    """Returns the modifiers of the first aggregate's argument."""
+    (reduce,) = (node for node in nodes(query.plan) if isinstance(node, Reduce))
+    return reduce.aggregates[0].arguments[0].type.modifiers
