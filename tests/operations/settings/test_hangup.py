@@ -60,8 +60,8 @@ def test_processes_read_their_settings_again(lake: Lake) -> None:
     until(lambda: [setting(process, "log") for process in published(lake.store)] == ["json"] * len(COMMANDS))
     processes = {process.command: process for process in published(lake.store)}
     assert setting(processes["watch"], "webhook") == "http://127.0.0.1:9/"
-    for command in processes:
-        assert '"message": "the settings were read again"' in (lake.path.parent / f"{command}.err").read_text()
+    for log in [lake.path.parent / f"{command}.err" for command in processes]:
+        until(lambda log=log: '"message": "the settings were read again"' in log.read_text())
     dsn = next(line for line in (lake.path.parent / "gateway.out").read_text().split() if line.startswith("postgresql=")).partition("=")[2]
     with psycopg.connect(dsn) as connection:
         assert connection.execute("SHOW statement_timeout").fetchone() == ("9s",)
