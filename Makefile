@@ -78,6 +78,7 @@ test-clients: setup ## real clients against a live Tailgate and PostgreSQL 15, o
 	@$(BIN)/python tests/clients/run.py $(ARGS)
 
 test-cdc: setup ## MariaDB and PostgreSQL through Debezium, everybody killed at random, in six minutes: ARGS="--for 60"; see docs/cdc.md
+	@$(BIN)/python -m tests.cdc.support_calls
 	@$(BIN)/python -m tests.cdc.run $(ARGS)
 
 test-soak: setup ## a whole system under load, faults and DDL for an hour: SECONDS=300, ARGS="--seed 1"; see docs/reliability.md

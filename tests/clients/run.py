@@ -61,6 +61,7 @@ CLIENTS = (
     _python("pandas, ADBC", "adbc"),
     Client("node pg", "node", ("node", "pg_checks.js")),
     Client("postgres.js", "node", ("node", "postgres_checks.js")),
+    Client("ksqldb-client", "node", ("node", "ksqldb_checks.js"), ("tailgate",)),
     Client("pgjdbc", "jdbc", ("java", "-cp", "target/classes:target/lib/*", "Checks")),
     Client("pgx", "go", ("./checks",)),
     Client("tokio-postgres", "rust", ("target/debug/checks",)),
@@ -102,7 +103,8 @@ def main(names: list[str]) -> int:
     for kind in dict.fromkeys(client.kind for client in chosen):
         install(kind)
     folder = Path(tempfile.mkdtemp(prefix="tailgate-clients-"))
-    control, port, console, http = Postgres(), free_port(), free_port(), free_port()
+    control = Postgres()
+    port, console, http, ksqldb = (free_port() for _ in range(4))
     command = [
         str(REPOSITORY / ".venv/bin/python"),
         "-m",
@@ -118,6 +120,8 @@ def main(names: list[str]) -> int:
         f"127.0.0.1:{http}",
         "--http-origin",
         "*",
+        "--ksqldb",
+        f"127.0.0.1:{ksqldb}",
     ]
     tailgate = Child("tailgate", command, log=folder / "log", folder=REPOSITORY, announces="ready postgresql=")
     passed = True
@@ -131,7 +135,8 @@ def main(names: list[str]) -> int:
         print(f"{'tailgate':>10} {'postgres':>10}  client", flush=True)
         for client in chosen:
             results = {
-                flavour: checks(client, flavour, {**servers, "console": console, "http": http}, folder) for flavour in client.servers
+                flavour: checks(client, flavour, {**servers, "console": console, "http": http, "ksqldb": ksqldb}, folder)
+                for flavour in client.servers
             }
             counts = {flavour: f"{len(good)}/{len(good) + len(bad)}" for flavour, (good, bad) in results.items()}
             print(f"{counts['tailgate']:>10} {counts.get('postgres', ''):>10}  {client.name}", flush=True)
@@ -181,7 +186,7 @@ def checks(client: Client, flavour: str, servers: dict[str, int], folder: Path) 
     environment = {
         **os.environ, "PGHOST": "127.0.0.1", "PGPORT": str(servers[flavour]), "PGUSER": "postgres", "PGDATABASE": "shop", "PGTZ": "UTC",
         "FLAVOUR": flavour, "CONTROL_PORT": str(servers["postgres"]),
-        "CONSOLE_PORT": str(servers["console"]), "HTTP_PORT": str(servers["http"]),
+        "CONSOLE_PORT": str(servers["console"]), "HTTP_PORT": str(servers["http"]), "KSQLDB_PORT": str(servers["ksqldb"]),
         "PAGE": str(REPOSITORY / "tailgate/examples/user_information/page.html"),
         "MANIFESTS": str(REPOSITORY / "deploy/kubernetes"),
         "CHECKS_FOLDER": str(own), "LC_ALL": "C.UTF-8",

@@ -9,7 +9,7 @@ from tailgate.engine.runtime.connect.translation import installed_class, plugin_
 from tailgate.formats.converters import APICURIO_AVRO, CONFLUENT_AVRO
 
 MYSQL, MARIADB = "io.debezium.connector.mysql.MySqlConnector", "io.debezium.connector.mariadb.MariaDbConnector"
-NEW = ("topic.prefix", "table.include.list", "schema.history.internal.kafka.topic", "schema.name.adjustment.mode", "database.hostname")
+NEW = ("topic.prefix", "table.include.list", "schema.name.adjustment.mode", "database.hostname")
 CALLS = {
     "connector.class": MYSQL,
     "database.hostname": "mysql",

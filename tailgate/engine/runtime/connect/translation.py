@@ -18,8 +18,9 @@ from tailgate.formats.converters import APICURIO_AVRO, CONFLUENT_AVRO, with_inst
 
 CLASS = "connector.class"
 CLASSES = {"io.debezium.connector.mysql.MySqlConnector": "io.debezium.connector.mariadb.MariaDbConnector"}
+SERVER = "database.server.name"
 NAMES = {
-    "database.server.name": "topic.prefix",
+    SERVER: "topic.prefix",
     **{f"{what}.whitelist": f"{what}.include.list" for what in ("database", "schema", "table", "column")},
     **{f"{what}.blacklist": f"{what}.exclude.list" for what in ("database", "schema", "table", "column")},
 }
@@ -62,8 +63,8 @@ def translated(config: Mapping[str, str], installed: Collection[str], names: Col
         notices.append(f"{CLASS} {name} is not installed, {other} is used")
     is_old = False
     for old in list(result):
-        new = _renamed(old)
-        if new is None or old in names or new not in names:
+        new = _renamed(old, names)
+        if new is None:
             continue
         is_old, value = True, result.pop(old)
         if new not in result:
@@ -75,7 +76,11 @@ def translated(config: Mapping[str, str], installed: Collection[str], names: Col
     return Translation(result, tuple(notices))
 
 
-def _renamed(name: str) -> str | None:
-    """Returns the new name of a property, None if it has none."""
+def _renamed(name: str, names: Collection[str]) -> str | None:
+    """Returns the name by which the plugin knows a property, None for its own name. `names`: of the plugin's properties."""
     prefix = next((p for p in PREFIXES if name.startswith(p)), None)
-    return NAMES.get(name) if prefix is None else PREFIXES[prefix] + name.removeprefix(prefix)
+    if prefix is not None:  # the plugin does not list these properties
+        is_new = NAMES[SERVER] in names and SERVER not in names
+        return PREFIXES[prefix] + name.removeprefix(prefix) if is_new else None
+    new = NAMES.get(name)
+    return new if new in names and name not in names else None

@@ -6,6 +6,7 @@ text ──► one query ──► a session of the gateway, row by row ──�
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from tailgate.gateway.asgi.rows import Rows
 from tailgate.gateway.asgi.sessions import Caller, Session, Sessions
 from tailgate.gateway.ksqldb.server.http import errors, limits
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, StatementError, of_sql
-from tailgate.gateway.ksqldb.server.http.forms import LIMIT_REACHED, QUERY_COMPLETED, Column, Form
+from tailgate.gateway.ksqldb.server.http.forms import LIMIT_REACHED, QUERY_COMPLETED, Column, Delimited, Form
 from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
 from tailgate.gateway.ksqldb.server.printing import print_text, printed
 from tailgate.gateway.ksqldb.server.statements import Parsed, prepare, texts_of
@@ -122,14 +123,19 @@ class Queries:
 
 
 async def _changes(rows: Rows, push: Push, form: Form) -> AsyncGenerator[bytes, None]:
-    """Returns the changes of a push query and its end."""
-    data = b""
+    """Returns the changes of a push query and its end.
+
+    In the delimited form, each row is a part of the response: npm's ksqldb-client parses each DATA frame of HTTP/2 as one row.
+    """
+    data, apart = b"", isinstance(form, Delimited)
     try:
         while (row := await rows.next()) is not None:
             data += form.row(row[LEADING:], tombstone=row[LEADING - 1] == b"true")
-            if data and (rows.waiting or len(data) >= shared.ROWS_BYTES):
+            if data and (apart or rows.waiting or len(data) >= shared.ROWS_BYTES):
                 yield data
                 data = b""
+                if apart:
+                    await asyncio.sleep(0)  # the server sends what it has as one frame
     except psycopg.Error as error:
         if not push.closed:
             yield data + form.error(of_sql(error))
