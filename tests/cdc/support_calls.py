@@ -113,7 +113,7 @@ def _scenario(server: Server, database: MariaDB, kafka: str) -> None:
     assert "property database.server.name is passed as topic.prefix" in created, created
     _await(lambda: typed("SHOW TOPICS;"), TOPIC)
     _await(lambda: typed("DESCRIBE CONNECTOR calls_reader;"), "RUNNING")
-    _await(lambda: typed(f"PRINT '{TOPIC}' FROM BEGINNING LIMIT 1;"), "michael")
+    _await(lambda: typed(f"PRINT '{TOPIC}' FROM BEGINNING LIMIT 1;"), "rowtime")
     typed(STATEMENTS)
     assert "CALLS" in typed("DESCRIBE CONNECTOR calls_reader;")
     _await(lambda: typed(DEREK), "derek", "3", "refund")
