@@ -135,7 +135,7 @@ async def _changes(rows: Rows, push: Push, form: Form) -> AsyncGenerator[bytes, 
                 yield data
                 data = b""
                 if apart:
-                    await asyncio.sleep(0)  # the server sends what it has as one frame
+                    await asyncio.sleep(0)  # the server sends this row as one frame
     except psycopg.Error as error:
         if not push.closed:
             yield data + form.error(of_sql(error))
