@@ -236,6 +236,13 @@ class SetOwner:
     role: str
 
 
+@dataclass(frozen=True, slots=True)
+class SetLogged:
+    """SET {LOGGED | UNLOGGED}. All tables are durable, as with CREATE UNLOGGED TABLE."""
+
+    logged: bool
+
+
 TableAction: TypeAlias = (
     AddColumn
     | DropColumn
@@ -251,6 +258,7 @@ TableAction: TypeAlias = (
     | ValidateConstraint
     | RenameConstraint
     | SetOwner
+    | SetLogged
 )
 
 

@@ -52,7 +52,7 @@ from tailgate.sql.statements import (
     Unique,
     ValidateConstraint,
 )
-from tailgate.sql.statements.tables import TableAction
+from tailgate.sql.statements.tables import SetLogged, TableAction
 from tailgate.sql.tables.columns import dropped_column, renamed_column, stored_name
 from tailgate.sql.tables.constraints import check_constraint, constraint_names, unique_index, with_foreign_keys
 from tailgate.sql.tables.definition import definition
@@ -187,6 +187,8 @@ class _Work:
                 self._apply(renamed_column(self.table, self._position(old), new, self.catalog))
             case SetType():
                 self._set_type(action)
+            case SetLogged():
+                pass
             case _:
                 assert_never(action)
 

@@ -21,13 +21,14 @@ from tailgate.sql.statements import (
     SetType,
     ValidateConstraint,
 )
+from tailgate.sql.statements.tables import SetLogged
 
 # the words of an action in the error for a relation that is not a table
 WORDS: dict[type, str] = {
     AddColumn: "ADD COLUMN", DropColumn: "DROP COLUMN", SetType: "ALTER COLUMN ... SET TYPE", SetDefault: "ALTER COLUMN ... SET DEFAULT",
     SetNullable: "ALTER COLUMN ... SET NOT NULL", AddIdentity: "ALTER COLUMN ... ADD IDENTITY",
     SetIdentity: "ALTER COLUMN ... SET", DropIdentity: "ALTER COLUMN ... DROP IDENTITY", AddConstraint: "ADD CONSTRAINT",
-    DropConstraint: "DROP CONSTRAINT", ValidateConstraint: "VALIDATE CONSTRAINT",
+    SetLogged: "SET LOGGED", DropConstraint: "DROP CONSTRAINT", ValidateConstraint: "VALIDATE CONSTRAINT",
 }  # fmt: skip
 
 

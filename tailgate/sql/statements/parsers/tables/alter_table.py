@@ -30,6 +30,7 @@ from tailgate.sql.statements.tables import (
     RenameConstraint,
     SetDefault,
     SetIdentity,
+    SetLogged,
     SetNullable,
     SetOwner,
     SetType,
@@ -37,14 +38,14 @@ from tailgate.sql.statements.tables import (
     ValidateConstraint,
 )
 
-ACTIONS = ("add", "alter", "drop", "validate", "owner")  # first words of actions
+ACTIONS = ("add", "alter", "drop", "validate", "owner", "set logged", "set unlogged")  # first words of actions
 
 
 def alter_table(cursor: Parser, table: Name, exists: bool) -> AlterTable | None:
     """Parses the actions, after the name of the table. Returns None and consumes nothing for other forms of ALTER TABLE."""
     if cursor.at_word("rename") and not cursor.at_word("rename", "to"):
         return AlterTable(table, (_rename(cursor),), exists)
-    if not any(cursor.at_word(word) for word in ACTIONS):
+    if not any(cursor.at_word(*words.split()) for words in ACTIONS):
         return None
     actions: list[TableAction] = []
     while True:
@@ -83,6 +84,9 @@ def _actions(cursor: Parser, table: Name) -> list[TableAction]:
         return [_drop(cursor)]
     if cursor.accept_word("validate", "constraint"):
         return [ValidateConstraint(names.name(cursor).name)]
+    if cursor.at_word("set", "logged") or cursor.at_word("set", "unlogged"):
+        cursor.advance()
+        return [SetLogged(cursor.advance().value == "logged")]
     if cursor.accept_word("owner", "to"):
         return [SetOwner(names.name(cursor).name)]
     if cursor.token.kind != "word":
