@@ -9,7 +9,8 @@ import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -83,15 +84,29 @@ class EngineProcess:
 
     def execute(self, sql: str, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Runs a statement as superuser, with names resolved in the newest catalog. `settings`: those of the session."""
+        return self._request("/statement", self._statement(sql, settings))
+
+    @contextmanager
+    def followed(self, sql: str, settings: Mapping[str, str] | None = None) -> Iterator[int]:
+        """Returns the id of the view of a push query, which exists up to the end of the block."""
+        with self._answer("/push", self._statement(sql, settings)) as answer:
+            yield answer["view"]
+
+    def _statement(self, sql: str, settings: Mapping[str, str] | None) -> bytes:
         catalog = Lake.open(self.data).catalog()
-        request = {"sql": sql, "resolution": resolve(sql, catalog, catalog).to_json(), "settings": dict(settings or {})}
-        return self._request("/statement", json.dumps(request).encode())
+        return json.dumps({"sql": sql, "resolution": resolve(sql, catalog, catalog).to_json(), "settings": dict(settings or {})}).encode()
 
     def get(self, path: str) -> dict[str, Any]:
         return self._request(path, None)
 
     def _request(self, path: str, body: bytes | None) -> dict[str, Any]:
-        """Sends a request and returns the JSON answer.
+        """Sends a request and returns the JSON answer."""
+        with self._answer(path, body) as answer:
+            return answer
+
+    @contextmanager
+    def _answer(self, path: str, body: bytes | None) -> Iterator[dict[str, Any]]:
+        """Sends a request and returns the JSON answer. The connection is open up to the end of the block.
 
         Skips answers 102 Processing, which Python's HTTP client cannot.
         """
@@ -106,18 +121,19 @@ class EngineProcess:
                 first = answer.readline().split()
                 if not first:
                     raise ConnectionResetError("the engine ended before it answered")
-                status = int(first[1])
-                while answer.readline().strip():
-                    continue
-            answer_body = dict(json.loads(answer.read() or b"{}"))
-        if status != 200:
-            raise of(
-                answer_body.get("sqlstate", "XX000"),
-                answer_body["message"],
-                hint=answer_body.get("hint"),
-                position=answer_body.get("position"),
-            )
-        return answer_body
+                status, length = int(first[1]), 0
+                while header := answer.readline().strip():
+                    name, _, value = header.partition(b":")
+                    length = int(value) if name.lower() == b"content-length" else length
+            answer_body = dict(json.loads(answer.read(length) or b"{}"))
+            if status != 200:
+                raise of(
+                    answer_body.get("sqlstate", "XX000"),
+                    answer_body["message"],
+                    hint=answer_body.get("hint"),
+                    position=answer_body.get("position"),
+                )
+            yield answer_body
 
 
 def rows(lake: Lake, name: str) -> Counter[tuple[Any, ...]]:

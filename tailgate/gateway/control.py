@@ -111,6 +111,19 @@ class Control:
             return int(answer["conflict"]) if "conflict" in answer else StatementResult.of(answer)
         raise control.error_of(answer)
 
+    async def push_query(self, sql: str, settings: dict[str, str], resolution: Resolution, tell: NoticeHandler) -> PushView:
+        """Creates the view of a push query, which exists until it is closed. Raises 40001 as `statement` does."""
+        connection = await self._connected()
+        request = _Request("POST", control.PUSH, control.StatementRequest(sql, settings, resolution).encode(), keeps=True)
+        try:
+            status, answer = await self._exchange(connection, request, None, tell)
+        except _Unanswered:
+            raise _ended() from None
+        if status == 200:
+            return PushView(StatementResult.of(answer), connection)
+        connection.close()
+        raise control.error_of(answer)
+
     async def sequence(self, request: control.SequenceRequest) -> control.SequenceValues:
         """Reserves values of a sequence, or sets it."""
         status, answer = await self._request("POST", control.SEQUENCE, request.encode(), SEQUENCE_TIMEOUT_S)
@@ -281,6 +294,17 @@ class _Connection:
 
     def close(self) -> None:
         self.writer.transport.abort()
+
+
+@dataclass(frozen=True, slots=True)
+class PushView:
+    """The view of a running push query. The engine drops it when the connection ends."""
+
+    result: StatementResult
+    _connection: _Connection
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 async def _opened(engine: engines.Announcement) -> _Connection:

@@ -6,6 +6,7 @@
     POST /hand-over                                        ──► {}; the engine stops at a boundary
     POST /table                           FilledTable      ──► StatementResult or {"conflict": c}
     POST /block                           BlockCommit      ──► StatementResult or {"conflict": c}
+    POST /push                            StatementRequest ──► StatementResult; its view exists until the connection ends
     POST /sequence                        SequenceRequest  ──► SequenceValues
     GET  /entries                                          ──► a stream: the number of each new entry, a line each; the newest one
                                                                every HEARTBEAT_S
@@ -37,6 +38,7 @@ VERSION = 2  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"
 WRITE_ID_HEADER, WRITE_AGAIN_HEADER = "Write-Id", "Write-Again"  # the latter is "1" if an earlier engine may have accepted the write
 STATEMENT, WRITE, TABLE, BLOCK, SEQUENCE, HAND_OVER = "/statement", "/write", "/table", "/block", "/sequence", "/hand-over"
+PUSH = "/push"
 ENTRIES, RECENT, STATUS, FRESHNESS, HEALTH = "/entries", "/recent", "/status", "/freshness", "/health"
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
 HEARTBEAT_S = 1.0  # between two lines of the stream of entries
@@ -266,6 +268,7 @@ class StatementResult:
     """The answer to a statement: it is durable in log entry `n`, at `time`. `lines`: the output of EXPLAIN and the like.
 
     `block`: the uncommitted changes of a block with those of the statement; it was planned over the catalog of entry `n`.
+    `view`: the id of the view of a push query.
     """
 
     tag: str
@@ -274,6 +277,7 @@ class StatementResult:
     notices: tuple[Notice, ...] = ()
     lines: tuple[str, ...] = ()
     block: Uncommitted | None = None
+    view: int = 0
 
     @staticmethod
     def of(answer: Answer) -> StatementResult:
@@ -281,7 +285,8 @@ class StatementResult:
         notices = tuple(map(Notice.of, answer.get("notices", ())))
         lines: Sequence[Any] = answer.get("lines") or ()
         block = Uncommitted.from_json(answer["block"]) if "block" in answer else None
-        return StatementResult(answer["tag"], answer.get("n", 0), answer.get("time", 0), notices, tuple(map(str, lines)), block)
+        n, time, view = (int(answer.get(name, 0)) for name in ("n", "time", "view"))
+        return StatementResult(answer["tag"], n, time, notices, tuple(map(str, lines)), block, view)
 
 
 @dataclass(frozen=True, slots=True)

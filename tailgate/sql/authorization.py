@@ -27,7 +27,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tailgate.lake.catalog import Catalog, Function, Item, MaterializedView, View
 from tailgate.lake.catalog.roles import Role
-from tailgate.lake.catalog.schemas import TEMPORARY_ID
+from tailgate.lake.catalog.schemas import TEMPORARY_ID, TRANSIENT_ID
 from tailgate.lake.errors import InsufficientPrivilege, UndefinedTable
 
 SESSION = 0  # the role of the session, where other readers are ids of items
@@ -138,9 +138,9 @@ def _check_role(privilege: str, item: Item, role: Role, catalog: Catalog, *, by_
     """Raises 42501 if the role lacks a privilege on an item.
 
     `by_name`: a statement of the role names the item. This requires USAGE on its schema too, except for
-    the session's temporary views.
+    the session's temporary views and for those of push queries, which only their owners follow.
     """
-    if by_name and item.schema != TEMPORARY_ID and not catalog.may(role, "USAGE", item.schema):
+    if by_name and item.schema not in (TEMPORARY_ID, TRANSIENT_ID) and not catalog.may(role, "USAGE", item.schema):
         raise InsufficientPrivilege(f"permission denied for schema {catalog.schema_of(item).name}")
     if not isinstance(item, Function) and not any(catalog.may(role, p, item.id) for p in privilege.split(OR)):
         raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")

@@ -70,6 +70,7 @@ class Engine:
             sequence=self.sequence,
             plan=self._statements.planning.plan_in_block,
             block=self.commit_block,
+            push=self._statements.push_queries.begin,
         )
         self.control = Control(answers)
         self.control.start()

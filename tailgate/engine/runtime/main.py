@@ -123,8 +123,9 @@ def run(options: Options, jvm: Jvm) -> int:
     run, plan = statements.execute, statements.planning.plan_in_block
     commits = Commits(installation, writes)
     answers = Answers(
-        run, entries.serve, status, writes.write, recency, change_table, sequences, freshness, status.health, stop, plan, commits
-    )
+        run, entries.serve, status, writes.write, recency, change_table, sequences, freshness, status.health, stop, plan, commits,
+        statements.push_queries.begin,
+    )  # fmt: skip
     control = Control(answers, jvm.ended)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)

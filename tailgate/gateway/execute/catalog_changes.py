@@ -9,7 +9,7 @@ in a block: the engine plans the statement over the block's changes ──► th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from tailgate.gateway.control import NoticeHandler
@@ -22,6 +22,7 @@ from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Subscription
 from tailgate.lake.catalog.passwords import kept
+from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import Notice, StatementResult
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql import statements as s
@@ -32,7 +33,7 @@ from tailgate.sql.statements.kinds import Place, running_at
 Result = TypeVar("Result")
 
 CHANGING = running_at(Place.CATALOG)
-KSQLDB = (s.CreateKsqldbItem, s.AlterKsqldbItem, s.CreateKsqldbType, s.DropKsqldbType, s.InsertMessage, s.InsertStream)
+KSQLDB = (s.FollowKsqldb, s.CreateKsqldbItem, s.AlterKsqldbItem, s.CreateKsqldbType, s.DropKsqldbType, s.InsertMessage, s.InsertStream)
 ATTEMPTS_MAX = 5  # executions of a statement, if its names change between the check and the execution
 SUBSCRIPTIONS_EACH = 100  # subscriptions per role, except superusers
 MIRROR_TIMEOUT_S = 5.0  # a statement's entry is normally in this gateway's mirrors within milliseconds
@@ -137,14 +138,25 @@ async def send(
     ATTEMPTS_MAX times. `tell` receives notices while the statement runs.
     """
     assert not isinstance(bound.statement, LongWrite)
+    statement, sent = bound.statement, without_password(bound) if text is None else text
+
+    async def execute(resolution: Resolution) -> StatementResult:
+        return await withdrawable(session, session.control.statement(sent, settings_of(session, statement), resolution, tell, block))
+
+    return await resolved(session, statement, bound.text, execute)
+
+
+async def resolved(
+    session: Session, statement: s.Statement, text: str, execute: Callable[[Resolution], Coroutine[Any, Any, Result]]
+) -> Result:
+    """Executes a statement with the resolution of the names in its text, up to ATTEMPTS_MAX times. See `send`."""
     for attempt in range(1, ATTEMPTS_MAX + 1):
         await session.naming.catch_up()
         catalog, base = session.catalog, session.naming.durable
-        resolution = await session.serving.workers.run_bounded(resolve, bound.text, catalog, base)
-        check_change(bound.statement, session.access.role, base.with_resolution(resolution), session.client.database)
-        sent, settings = without_password(bound) if text is None else text, settings_of(session, bound.statement)
+        resolution = await session.serving.workers.run_bounded(resolve, text, catalog, base)
+        check_change(statement, session.access.role, base.with_resolution(resolution), session.client.database)
         try:
-            return await withdrawable(session, session.control.statement(sent, settings, resolution, tell, block))
+            return await execute(resolution)
         except e.SerializationFailure:
             if attempt == ATTEMPTS_MAX or session.naming.conflicting:
                 raise

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tailgate.gateway.execute import queries, time_expressions
+from tailgate.gateway.execute import time_expressions
+from tailgate.gateway.execute.ksqldb import push
 from tailgate.gateway.results import tail
 from tailgate.gateway.results.rows import Rows, TableRows, Tagged
 from tailgate.gateway.session.session import Session
@@ -20,7 +21,7 @@ HELD_BYTES_MAX = 256 << 20  # rows of a session's cursors WITH HOLD, which outli
 
 
 async def declare(session: Session, bound: Bound, statement: s.DeclareCursor, values: Sequence[object]) -> str:
-    follows = isinstance(statement.statement, s.Tail)
+    follows = isinstance(statement.statement, s.Tail | s.FollowKsqldb)
     if statement.hold and follows:
         raise e.FeatureNotSupported("WITH HOLD is unsupported for cursors of TAIL", hint="Fetch what is needed before the end.")
     if statement.scroll and follows:
@@ -35,6 +36,8 @@ async def declare(session: Session, bound: Bound, statement: s.DeclareCursor, va
     portal = Portal(statement.name, inner, tuple(values), formats, None, is_cursor=True, at=session.serving.progress.time, scroll=scroll)
     portal.hold = statement.hold
     session.portals[statement.name] = portal
+    if isinstance(inner.statement, s.FollowKsqldb):
+        await _begun(session, portal)  # with `latest`, it begins now
     if not session.transaction.in_block:
         await hold(session)
     return "DECLARE CURSOR"
@@ -54,7 +57,7 @@ async def hold(session: Session) -> None:
 
 async def _begun(session: Session, portal: Portal) -> Rows:
     if portal.rows is None:
-        portal.rows = await queries.begin(session, portal.bound, portal.values, portal.at)
+        portal.rows = await push.begin(session, portal.bound, portal.values, portal.at)
     return portal.rows
 
 

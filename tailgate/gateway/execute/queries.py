@@ -12,7 +12,7 @@ from dataclasses import replace
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import committing, sequences, time_expressions
 from tailgate.gateway.execute.catalog_session import CatalogSession
-from tailgate.gateway.ksqldb import http_rows, targets
+from tailgate.gateway.ksqldb import http_rows
 from tailgate.gateway.ksqldb.pull import SCAN_SETTING, pulled
 from tailgate.gateway.results import tail
 from tailgate.gateway.results.envelopes import shape_of
@@ -29,7 +29,6 @@ from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Followed
 from tailgate.sql.ksqldb.custom_types import with_types
-from tailgate.sql.ksqldb.dialect import HTTP
 
 
 async def bind(session: Session, bound: Bound, statement: s.Select | s.Tail, oids: Sequence[int]) -> Bound:
@@ -86,19 +85,6 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
 
 def _no_changes() -> e.TailgateError:
     return e.FeatureNotSupported("TAIL of a temporary table is not supported", hint="Its changes are not in the log: use CREATE TABLE.")
-
-
-async def bind_push(session: Session, bound: Bound, statement: s.FollowKsqldb, oids: Sequence[int]) -> Bound:
-    """Replaces SELECT … EMIT CHANGES by its TAIL. For the HTTP API, the rows have ksqlDB's names and types, and tombstones."""
-    query = with_types(statement.statement.query, session.catalog)
-    followed = targets.followed(query, session.catalog, snapshot=session.settings["auto.offset.reset"] == "earliest")
-    result = await bind_tail(session, replace(bound, statement=followed.tail), followed.tail, oids)
-    if session.settings.dialect != HTTP:
-        return result
-    assert result.prepared is not None
-    session.access.authorize(result.prepared)  # before the response begins
-    shape = http_rows.Changes.of(http_rows.declared(result.prepared.columns, followed.columns), followed.columns, followed.key)
-    return replace(result, columns=tail.columns(shape, False), body=tail.Target(None, shape))
 
 
 async def bind_pull(session: Session, bound: Bound, statement: s.PullKsqldb, oids: Sequence[int]) -> Bound:

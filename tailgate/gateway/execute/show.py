@@ -24,7 +24,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.settings.settings import Settings
 from tailgate.ksql.entities import entity as entity_text
-from tailgate.lake.catalog import Alert, Catalog, Function, Index, Item, Objective, Table, ksqldb_of
+from tailgate.lake.catalog import Alert, Catalog, Function, Index, Item, Objective, Table, is_transient, ksqldb_of
 from tailgate.lake.catalog import functions as routines
 from tailgate.lake.catalog.indexes import definition as index_definition
 from tailgate.lake.catalog.item_fields import namespace_of
@@ -318,7 +318,8 @@ def _listed(show: Show, catalog: Catalog) -> list[Item]:
     The session's catalog contains its own temporary views only.
     """
     if show.schema is None:
-        return [i for i in catalog.visible if catalog.name_of(i).schema is None]
+        pushed = is_transient if show.what == "queries" else (lambda item: False)
+        return [i for i in catalog.visible if catalog.name_of(i).schema is None or pushed(i)]
     schema = catalog.schema(show.schema.name, show.schema.position)
     return [i for i in catalog.visible if i.schema == schema.id]
 

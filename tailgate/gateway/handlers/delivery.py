@@ -60,7 +60,10 @@ async def deliver(session: Session, result: Result, formats: Sequence[int], *, d
     if describe:
         session.out.write(backend.row_description(description(result.columns), formats))
     if isinstance(result, TailRows) and limit is None:
-        count = await _follow(session, result, encoder.form, encoder.data_rows)
+        try:
+            count = await _follow(session, result, encoder.form, encoder.data_rows)
+        finally:
+            await result.close()
         complete(session, tag(result, count))
         return True
     count = 0

@@ -34,6 +34,7 @@ from tailgate.gateway.execute import (
     tokens,
 )
 from tailgate.gateway.execute.blocks import transactions
+from tailgate.gateway.execute.ksqldb import push
 from tailgate.gateway.execute.tables import changes, copy_in, create_table_as, maintenance
 from tailgate.gateway.execute.tables import writes as table_writes
 from tailgate.gateway.ksqldb import targets
@@ -125,14 +126,18 @@ async def rebound(session: Session, statement: Statement) -> Bound:
 
 async def _bind_inner(session: Session, bound: Bound, statement: s.CopyTo | s.DeclareCursor, oids: Sequence[int]) -> Bound:
     """Binds the query of a COPY or a cursor, which becomes `body`."""
-    inner = Bound(statement.statement, bound.text, bound.position, catalog=bound.catalog)
-    body = await queries.bind(session, inner, statement.statement, oids)
+    query = statement.statement
+    inner = Bound(query, bound.text, bound.position, catalog=bound.catalog)
+    if isinstance(query, s.FollowKsqldb):
+        body = await push.bind(session, inner, query, oids)
+    else:
+        body = await queries.bind(session, inner, query, oids)
     return replace(bound, parameters=body.parameters, body=body)
 
 
 async def _copy_to(session: Session, bound: Bound, statement: s.CopyTo, values: Sequence[object]) -> CopyOut:
     encoder = CopyEncoder(bound.body.columns or (), copy_options(statement), session.settings.style)
-    return CopyOut(encoder, await queries.begin(session, bound.body, values))
+    return CopyOut(encoder, await push.begin(session, bound.body, values))
 
 
 async def _prepare(session: Session, bound: Bound, statement: s.Prepare, values: Sequence[object]) -> str:
@@ -173,7 +178,7 @@ async def _execute(session: Session, bound: Bound, statement: s.Execute, values:
 EXECUTORS: dict[type, Executor] = {
     s.Select: Executor(queries.select, queries.bind_select),
     s.Tail: Executor(queries.follow, queries.bind_tail),
-    s.FollowKsqldb: Executor(queries.follow, queries.bind_push),
+    s.FollowKsqldb: Executor(push.follow, push.bind),
     s.PullKsqldb: Executor(queries.select, queries.bind_pull),
     s.CopyTo: Executor(_copy_to, _bind_inner),
     s.Insert: Executor(table_writes.begin, table_writes.bind),

@@ -14,9 +14,9 @@ from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
 from tailgate.gateway.ksqldb.figures import Figures, Measured
-from tailgate.gateway.ksqldb.lists import query_status
+from tailgate.gateway.ksqldb.lists import query_status, query_type
 from tailgate.gateway.ksqldb.targets import key_of
-from tailgate.lake.catalog import Catalog, CustomType, Item, ksqldb_of
+from tailgate.lake.catalog import Catalog, CustomType, Item, MaterializedView, is_transient, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.sql.ksqldb.custom_types import definition
@@ -69,7 +69,8 @@ def _tables(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee
 
 
 def _queries(show: Show, catalog: Catalog, topics: Sequence[str], may_see: MaySee) -> Entity:
-    queries = ((item, ksqldb_of(item)) for item in running(catalog))
+    pushed = [item for item in catalog.visible if isinstance(item, MaterializedView) and is_transient(item)]
+    queries = ((item, ksqldb_of(item)) for item in (*running(catalog), *pushed))
     return {"@type": "queries", "queries": [_query(item, ksqldb, catalog, may_see) for item, ksqldb in queries if ksqldb is not None]}
 
 
@@ -165,12 +166,12 @@ def _described_query(item: Item, plan: Sequence[str], catalog: Catalog, may_see:
         "windowType": None,
         "fields": described_fields(item),
         "sources": [ksqldb_name(catalog[id].name) for id in item.depends if catalog[id].is_relation],
-        "sinks": [ksqldb_name(sink.name)],
+        "sinks": [] if is_transient(item) else [ksqldb_name(sink.name)],
         "topology": "",
         "executionPlan": "\n".join(plan),
         "overriddenProperties": {"auto.offset.reset": ksqldb.reset},
         "ksqlHostQueryStatus": {},
-        "queryType": "PERSISTENT",
+        "queryType": query_type(item),
         "queryErrors": [],
         "tasksMetadata": [],
         "state": query_status(item),
@@ -198,11 +199,11 @@ def _query(item: Item, ksqldb: KsqldbItem, catalog: Catalog, may_see: MaySee) ->
     status, sink = query_status(item), catalog[ksqldb.into] if ksqldb.into else item
     return {
         "queryString": ksqldb.statement if may_see(item) else "",
-        "sinks": [ksqldb_name(sink.name)],
-        "sinkKafkaTopics": [ksqldb.topic],
+        "sinks": [] if is_transient(item) else [ksqldb_name(sink.name)],
+        "sinkKafkaTopics": [] if is_transient(item) else [ksqldb.topic],
         "id": ksqldb.query,
         "statusCount": {status: 1},
-        "queryType": "PERSISTENT",
+        "queryType": query_type(item),
         "state": status,
     }
 

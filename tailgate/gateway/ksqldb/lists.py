@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
-from tailgate.lake.catalog import Catalog, CustomType, Item, MaterializedView, ksqldb_of
+from tailgate.lake.catalog import Catalog, CustomType, Item, MaterializedView, is_transient, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import UndefinedFunction
@@ -53,7 +53,8 @@ def rows(what: str, name: Name | None, items: Sequence[Item], catalog: Catalog, 
         running = [(item, ksqldb) for item, ksqldb in properties if ksqldb.query]
         return [_query(item, catalog, ksqldb, may_see) for item, ksqldb in sorted(running, key=lambda pair: pair[1].number)]
     type = "stream" if what == "streams" else "table"
-    return [(i.name, k.topic, k.key_format, k.value_format) for i, k in properties if k.type == type and not k.into]
+    lasting = [(i, k) for i, k in properties if k.type == type and not k.into and not is_transient(i)]
+    return [(i.name, k.topic, k.key_format, k.value_format) for i, k in lasting]
 
 
 def described_function(name: str) -> list[tuple[Any, ...]]:
@@ -79,6 +80,11 @@ def properties(setting: Callable[[str], str]) -> list[tuple[str, str, str]]:
     return sorted([*obeyed, *((name, "", "ignored") for name in IGNORED)])
 
 
+def query_type(item: Item) -> str:
+    """Returns the type of the query that maintains an item."""
+    return "PUSH" if is_transient(item) else "PERSISTENT"
+
+
 def query_status(item: Item) -> str:
     """Returns the status of the query that maintains an item."""
     if isinstance(item, MaterializedView) and (item.failed is not None or item.paused):
@@ -87,8 +93,9 @@ def query_status(item: Item) -> str:
 
 
 def _query(item: Item, catalog: Catalog, ksqldb: KsqldbItem, may_see: MaySee) -> tuple[Any, ...]:
-    sink = catalog[ksqldb.into] if ksqldb.into else item
-    return ksqldb.query, "PERSISTENT", query_status(item), sink.name, ksqldb.topic, ksqldb.statement if may_see(item) else None
+    sink = "" if is_transient(item) else catalog[ksqldb.into].name if ksqldb.into else item.name
+    statement = ksqldb.statement if may_see(item) else None
+    return ksqldb.query, query_type(item), query_status(item), sink, ksqldb.topic, statement
 
 
 def _described(item: Item) -> list[tuple[Any, ...]]:

@@ -90,6 +90,31 @@ class Keyed:
         return out
 
 
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """Another format without its last columns, of which there are `hidden`. `sorted`: whether the rows of a time are sorted by them."""
+
+    shape: Shape
+    hidden: int
+    sorted: bool
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.shape.columns
+
+    @property
+    def outputs(self) -> tuple[Field, ...]:
+        return self.shape.outputs[: -self.hidden]
+
+    def shaped(self, table: pa.Table) -> list[pa.ChunkedArray]:
+        """Returns the output columns. `table`: the net changes of one time, with the weight in the last column."""
+        if self.sorted:
+            end = table.num_columns - 1
+            for position in reversed(range(end - self.hidden, end)):
+                table = table.take(_sorted(table.column(position), False, False))
+        return self.shape.shaped(table)[: -self.hidden]
+
+
 class Shape(Protocol):
     """An output format: a hashable value. `columns`: those of the followed relation or query."""
 

@@ -20,6 +20,7 @@ from tailgate.gateway.serving.jobs import Jobs
 from tailgate.gateway.serving.prepared import Prepared, readable
 from tailgate.gateway.serving.progress import Progress
 from tailgate.lake.catalog import Item
+from tailgate.lake.errors import UndefinedTable
 from tailgate.lake.folder import Lake
 from tailgate.lake.types import Field
 from tailgate.sql.authorization import Authorized, Followed
@@ -68,7 +69,10 @@ class Followers:
         """
         item: Item | Prepared
         if isinstance(source.plan, Followed):
-            item = readable(self._progress.catalog[source.plan.item.id])
+            followed = source.plan.item
+            if (current := self._progress.catalog.items.get(followed.id)) is None:  # dropped since it was bound
+                raise UndefinedTable(f'relation "{followed.name}" does not exist')
+            item = readable(current)
             item = item if columns is None else replace(item, columns=columns)
         else:
             item = source.plan

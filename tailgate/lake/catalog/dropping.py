@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog.catalog import Catalog
-from tailgate.lake.catalog.items import DroppedWithOwner, Item, Sink, Table
+from tailgate.lake.catalog.items import DroppedWithOwner, Item, Sink, Table, is_transient
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DependentObjectsStillExist
 
@@ -40,8 +40,8 @@ class Dropped:
 def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool) -> Dropped:
     """Returns the items to drop with these roots. Without `cascade`, raises 2BP01 if other items depend on them.
 
-    Companions, unfinished replacements, and the view of a sink with a query are dropped with their owner
-    and never prevent it.
+    Companions, unfinished replacements, the view of a sink with a query, and those of push queries are dropped
+    with their owner and never prevent it.
     """
     root_ids = {root.id for root in roots}
     going: dict[int, Item | Schema] = {}  # in reverse order
@@ -101,7 +101,7 @@ def without_references(table: Table, tables: frozenset[int]) -> Table:
 
 def _goes_with_owner(item: Item) -> bool:
     """Returns whether an item is dropped with another without preventing it."""
-    return isinstance(item, DroppedWithOwner) or (isinstance(item, Sink) and item.of_view)
+    return isinstance(item, DroppedWithOwner) or (isinstance(item, Sink) and item.of_view) or is_transient(item)
 
 
 def _dependents(catalog: Catalog, of: Item | Schema) -> tuple[Item, ...]:

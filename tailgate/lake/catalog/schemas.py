@@ -16,6 +16,7 @@ from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
 SCHEMA = "public"
 PG_CATALOG = "pg_catalog"
 INFORMATION_SCHEMA = "information_schema"
+TRANSIENT = "pg_transient"  # schema of the views that push queries of ksqlDB follow; they are dropped with their queries
 TEMPORARY = "pg_temp"  # alias for the schema of a session's temporary relations, whose real name is pg_temp_<number>
 TEMPORARY_ID = 3 << 28  # id of that schema; its relations follow. These ids are local to a session and never in the log
 
@@ -31,7 +32,10 @@ class Schema(Record):
 
 
 PUBLIC = Schema(SCHEMA_ID, SCHEMA, comment="standard public schema")
-SYSTEM: Mapping[int, Schema] = {s.id: s for s in (Schema(11, PG_CATALOG), Schema(13124, INFORMATION_SCHEMA))}
+TRANSIENT_ID = 13123
+SYSTEM: Mapping[int, Schema] = {
+    s.id: s for s in (Schema(11, PG_CATALOG), Schema(TRANSIENT_ID, TRANSIENT), Schema(13124, INFORMATION_SCHEMA))
+}
 BUILT_IN: Mapping[int, Schema] = {**SYSTEM, PUBLIC.id: PUBLIC}
 
 

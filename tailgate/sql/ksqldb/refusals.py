@@ -38,8 +38,6 @@ def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
             return "RUN SCRIPT", "Use \\i in psql."
         case s.SetProperty(system=True):
             return "ALTER SYSTEM", "Use SET in each session."
-        case s.PushQuery(query=query) if query.emit == "final":
-            return "EMIT FINAL", "Use EMIT CHANGES."
     return None
 
 

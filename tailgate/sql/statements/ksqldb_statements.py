@@ -103,6 +103,7 @@ class PullKsqldb:
 
 @dataclass(frozen=True, slots=True)
 class FollowKsqldb:
-    """SELECT … EMIT CHANGES [LIMIT n]. The gateway replaces it by a TAIL of the query in PostgreSQL's dialect."""
+    """SELECT … EMIT CHANGES [LIMIT n]. `text`: as typed."""
 
     statement: PushQuery
+    text: str

@@ -9,6 +9,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
 from tailgate.sql.statements.definitions import CreateView
 from tailgate.sql.statements.kafka_statements import CreateSink
+from tailgate.sql.statements.ksqldb_statements import FollowKsqldb
 from tailgate.sql.statements.values import Options, QueryText, Time
 
 
@@ -116,7 +117,7 @@ class DeclareCursor:
     """
 
     name: str
-    statement: Select | Tail
+    statement: Select | Tail | FollowKsqldb
     hold: bool = False
     scroll: bool | None = None
     binary: bool = False
@@ -168,6 +169,6 @@ class CloseCursor:
 class CopyTo:
     """COPY {(query) | relation} TO STDOUT. `options`: all options except the format, as typed."""
 
-    statement: Select | Tail
+    statement: Select | Tail | FollowKsqldb
     format: Literal["text", "csv", "binary"] = "text"
     options: Options = ()

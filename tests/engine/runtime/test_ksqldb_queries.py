@@ -14,9 +14,10 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.lake.catalog import MaterializedView
+from tailgate.lake.catalog import MaterializedView, is_transient
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading
 from testing.engine_process import EngineProcess, rows, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -87,8 +88,10 @@ def test_a_paused_query_continues_without_loss(world: World) -> None:
     assert before is not None
     world.send("r", "a", 3)
     until(lambda: world.rows("same") == [("a", 4)])
-    world.engine.kill()
+    with world.engine.followed("SELECT k, n FROM r EMIT CHANGES"):
+        world.engine.kill()
     world.engine.start()
+    assert not [item for item in world.lake.catalog().items.values() if is_transient(item)]
     world.send("r", "b", 5)
     until(lambda: world.rows("same") == [("a", 4), ("b", 5)])
     assert (world.rows("sums"), world.rows("odd"), world.rows("counts")) == ([("a", 1)], [("a", 1)], [("a", 1)])
@@ -104,6 +107,35 @@ def test_a_paused_query_continues_without_loss(world: World) -> None:
     world.send("r", "a", 7)
     until(lambda: world.rows("sums") == [("a", 11), ("b", 5)] and world.rows("counts") == [("a", 3), ("b", 1)])
     assert world.engine.execute(f"RESUME {world.query('sums')}")["tag"] == "RESUME"
+
+
+def test_a_push_query_has_a_view_while_its_connection_is_open(world: World) -> None:
+    world.stream("p")
+    world.stream("q")
+    world.engine.execute("CREATE STREAM later AS SELECT k, n + 100 AS n FROM p EMIT CHANGES", {"auto.offset.reset": "earliest"})
+    world.send("p", "a", 1, 1000)
+    until(lambda: world.rows("later") == [("a", 101)])
+    joined = "SELECT l.k, l.n, q.n FROM later l JOIN q WITHIN 1 SECOND ON l.k = q.k EMIT CHANGES"
+    windows = "SELECT count(*) AS n, windowend FROM p WINDOW TUMBLING (SIZE 1 SECOND) GROUP BY k EMIT CHANGES"
+
+    def followed(view: int) -> list[tuple[Any, ...]]:
+        rows = reading.snapshot(world.lake, view).to_pylist()
+        return sorted(tuple(row.values())[:-1] for row in rows)
+
+    with (
+        world.engine.followed(joined) as of_join,
+        world.engine.followed("SELECT n FROM p EMIT CHANGES") as latest,
+        world.engine.followed("SELECT n, rowtime FROM p EMIT CHANGES", {"auto.offset.reset": "earliest"}) as earliest,
+        world.engine.followed(windows, {"auto.offset.reset": "earliest"}) as of_windows,
+    ):
+        assert [row[:2] for row in followed(earliest)] == [(1, 1000)] and followed(latest) == []
+        world.send("q", "a", 7, 1100)
+        world.send("p", "a", 2, 1200)
+        until(lambda: [row[:3] for row in followed(of_join)] == [("a", 102, 7)])  # not with the record of `later` before it
+        until(lambda: [row[0] for row in followed(latest)] == [2])
+        until(lambda: [row[:2] for row in followed(of_windows)] == [(2, 2000)])
+    until(lambda: not [item for item in world.lake.catalog().items.values() if is_transient(item)])
+    assert world.engine.get("/status")["views"]["later"]["status"] == "running"
 
 
 def test_lambdas_and_nested_keys(world: World) -> None:

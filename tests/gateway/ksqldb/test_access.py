@@ -11,11 +11,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import errors
 
 from tailgate.gateway.asgi import access
 from tailgate.gateway.ksqldb.server.command import add_options, checked_arguments
 from tailgate.gateway.ksqldb.server.options import Options
 from tailgate.gateway.security.tls import Files
+from tailgate.lake.catalog import MaterializedView, is_transient
 from tailgate.lake.errors import InvalidParameterValue
 from tests.certificates import Authority
 from tests.gateway.ksqldb.world import Api, KsqldbWorld
@@ -68,6 +70,7 @@ def test_privileges_are_those_of_the_role(own: Api) -> None:
     for path, text in (
         ("/query-stream", "SELECT * FROM t;"),
         ("/query-stream", "SELECT * FROM t EMIT CHANGES;"),
+        ("/query-stream", "SELECT * FROM readings EMIT CHANGES;"),
         ("/ksql", "SHOW TOPICS;"),
     ):
         status, document = own.failed(path, {"sql": text, "ksql": text}, **basic("ann", "secret"))
@@ -77,6 +80,19 @@ def test_privileges_are_those_of_the_role(own: Api) -> None:
     for user, shown in (("ann:secret", True), ("eve:eve", False)):
         entities = json.loads(own.request("POST", "/ksql", {"ksql": "SHOW QUERIES;"}, **basic(*user.split(":")))[2])
         assert bool(entities[0]["queries"][0]["queryString"]) == shown
+
+
+def test_the_view_of_a_push_query_belongs_to_its_role(own: Api) -> None:
+    with psycopg.connect(own.world.dsn, user="tailgate", autocommit=True) as admin:
+        admin.execute("GRANT SELECT ON readings TO ann")
+        with psycopg.connect(own.world.dsn, user="ann", password="secret") as ann:
+            ann.execute("DECLARE c CURSOR FOR SELECT * FROM readings EMIT CHANGES")
+            (view,) = [v for v in own.world.engine.writer.catalog.each(MaterializedView) if is_transient(v)]
+            read = f"SELECT * FROM pg_transient.{view.name}".encode()
+            assert admin.execute(read).fetchall() == []
+            with psycopg.connect(own.world.dsn, user="eve", password="eve") as eve, pytest.raises(errors.InsufficientPrivilege):
+                eve.execute(read)
+        admin.execute("REVOKE SELECT ON readings FROM ann")
 
 
 def test_a_role_without_a_password_has_none_to_give(own: Api) -> None:

@@ -10,6 +10,7 @@ from tailgate.engine.ddl.ksqldb.items import SinkTopic, declared_source, derived
 from tailgate.engine.ddl.ksqldb.messages import message_of
 from tailgate.engine.ddl.ksqldb.own_topics import check_unused, subjects_of
 from tailgate.engine.ddl.ksqldb.partitions import check_partitions
+from tailgate.engine.ddl.ksqldb.push import transient_view
 from tailgate.engine.ddl.ksqldb.queries import controlled, paused, query_view, stopped
 from tailgate.engine.ddl.ksqldb.upgrades import upgraded, upgraded_view, with_columns
 
@@ -34,6 +35,7 @@ __all__ = [
     "subjects_of",
     "topic_of",
     "topic_of_sink",
+    "transient_view",
     "upgraded",
     "upgraded_view",
     "with_columns",

@@ -16,7 +16,8 @@ from tailgate.engine.ddl.view import check_base
 from tailgate.engine.plan.views.inserts import separated, target_of
 from tailgate.engine.plan.views.replacements import readers, stored_inputs
 from tailgate.engine.plan.views.streams import joins_in_order
-from tailgate.lake.catalog import Catalog, Change, MaterializedView
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, is_transient
+from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DependentObjectsStillExist, FeatureNotSupported, UndefinedObject
 from tailgate.sql.statements import ControlQueries
 
@@ -32,24 +33,27 @@ def query_view(id: str, catalog: Catalog) -> MaterializedView:
 def controlled(statement: ControlQueries, role: int, catalog: Catalog) -> tuple[MaterializedView, ...]:
     """Returns the views of the queries that a statement names, inputs before the views that read them.
 
-    ALL names the queries that the role owns, for a superuser all. Raises 42704 if no query has the id.
+    ALL names the persistent queries that the role owns, for a superuser all. Raises 42704 if no query has the id.
     """
     if statement.query is not None:
         return (query_view(statement.query, catalog),)
     roles, acting = catalog.all_roles(), catalog.acting(role)
     is_superuser = role in roles and roles[role].superuser
-    views = [i for i in catalog.queries.values() if isinstance(i, MaterializedView) and (is_superuser or i.owner in acting)]
+    views = [i for i in catalog.queries.values() if isinstance(i, MaterializedView) and not is_transient(i)]
+    views = [view for view in views if is_superuser or view.owner in acting]
     return tuple(sorted(views, key=lambda view: len(catalog.below(view))))
 
 
 def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool) -> Change:
-    """Returns the change of PAUSE, or with `ends` that of TERMINATE, which drops the views of INSERT INTO … SELECT.
+    """Returns the change of PAUSE, or with `ends` that of TERMINATE, which drops the views of INSERT INTO … SELECT and of push queries.
 
     Raises 2BP01 if other views are maintained from them.
     """
     check_ready(views, catalog)
     ids = {view.id for view in views}
     for view in views:
+        if not ends and is_transient(view):
+            raise FeatureNotSupported("PAUSE of a push query is not supported", hint="TERMINATE it, or end its client.")
         if not ends and joins_in_order(view, catalog):
             raise FeatureNotSupported(
                 f"PAUSE of query {_query(view)}, which joins a stream, is not supported",
@@ -57,6 +61,7 @@ def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool
             )
         target = target_of(view, catalog)
         above = [i for i in readers([view.id], catalog) if isinstance(i, MaterializedView) and not i.paused and i.id not in ids]
+        above = [reader for reader in above if not is_transient(reader)]
         if above and not (ends and target is not None):
             word = "terminate" if ends else "pause"
             raise DependentObjectsStillExist(
@@ -71,7 +76,8 @@ def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool
             targets[target.id] = separated(view, targets.get(target.id, target), catalog)
     catalog = catalog.apply(Change(put=tuple(targets.values())))
     views = tuple(targets.get(view.id, view) for view in views)
-    dropped, _ = removal({v.id: v for v in views if ends and v.ksqldb is not None and v.ksqldb.into}, catalog, [], cascade=False)
+    going: dict[int, Item | Schema] = {v.id: v for v in views if ends and v.ksqldb is not None and (v.ksqldb.into or is_transient(v))}
+    dropped, _ = removal(going, catalog, [], cascade=False)
     paused = [replace(view, paused=True) for view in views if view.id not in dropped.drop]
     put = (replace(v, ksqldb=replace(v.ksqldb, query="")) if ends and v.ksqldb is not None else v for v in paused)
     streams = (target for id, target in targets.items() if id not in ids)

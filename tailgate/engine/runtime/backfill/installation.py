@@ -29,14 +29,14 @@ from tailgate.engine.plan.views.streams import Streams, depends_on_order
 from tailgate.engine.runtime.backfill.differences import Addition, differences, sums
 from tailgate.engine.runtime.backfill.fills import Fill, History
 from tailgate.engine.runtime.backfill.letters import Letters
-from tailgate.engine.runtime.backfill.preparation import first_offsets, prepared, replacements_of, sources_to_read
+from tailgate.engine.runtime.backfill.preparation import begins_behind, first_offsets, prepared, replacements_of, sources_to_read
 from tailgate.engine.runtime.backfill.restoring import remove_lost, restored
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka.readers import merged, reader_name
 from tailgate.engine.runtime.ticks.engine import CatalogEntry, Engine
 from tailgate.engine.runtime.ticks.engine_log import Changes
 from tailgate.engine.runtime.ticks.table_writes import TableWrites
-from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready, skips
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, is_transient, ready, skips
 from tailgate.lake.errors import CrashShutdown, ObjectNotInPrerequisiteState, TailgateError, Uncertain
 from tailgate.lake.log.entry import Header, stream
 from tailgate.lake.readers import holds, subscriptions
@@ -76,39 +76,45 @@ class Installation:
 
         Views whose state cannot be used, and all views that read them, are filled again into
         replacements. Until those are ready, the views report 55000. With `lost`, no state can be
-        used at all.
+        used at all. The views of push queries, which have ended with the engine, are dropped.
         """
         with self.lock:
-            engine, catalog = self.engine, self.engine.catalog
-            for fill in self.fills.values():
-                fill.end()
-            self.fills.clear()
-            self._filled.clear()
-            if (columns := with_all_columns(catalog)) != Change():
-                engine.change(columns)
-                catalog = engine.catalog
-            broken = self._broken(catalog, lost)
-            coming = catalog.replacements()
-            stale = [nodes.with_stale_since(i, engine.newest.time) for i in broken if not nodes.is_stale(i)]
-            new = replacements_of((i for i in broken if i.id not in coming), catalog)
-            unready = [*new, *(i for i in catalog.items.values() if not i.ready and failure(i) is None)]
-            if not unready and not lost:
-                engine.install(catalog_graph.compile_catalog(catalog, Streams(catalog)), sources_to_read(catalog), self._forgotten(()))
-                return
-            for item in stale:
-                log.warning('the state of %s "%s" cannot be used; it is filled again', item.kind, item.name)
-            unready = prepared(self.engine, unready, catalog.apply(Change(put=tuple(stale))))
-            state = None
-            if lost:
-                log.warning("all state is made again from what the lake holds")
-                stored_only = replace(
-                    catalog, items={i.id: i for i in catalog.items.values() if i.stored and not isinstance(i, MaterializedView)}
-                )
-                state = restored(engine, catalog_graph.compile_catalog(stored_only, Streams(stored_only)), catalog)
-            errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in stale]
-            self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)
-            if state is not None:
-                remove_lost(engine, state[0])
+            self._recover(lost)
+            if transient := tuple(i.id for i in self.engine.catalog.items.values() if is_transient(i)):
+                self.install(Change(drop=transient))
+
+    def _recover(self, lost: bool) -> None:
+        """Runs the log's catalog, as `recover` says. The caller holds the lock."""
+        engine, catalog = self.engine, self.engine.catalog
+        for fill in self.fills.values():
+            fill.end()
+        self.fills.clear()
+        self._filled.clear()
+        if (columns := with_all_columns(catalog)) != Change():
+            engine.change(columns)
+            catalog = engine.catalog
+        broken = self._broken(catalog, lost)
+        coming = catalog.replacements()
+        stale = [nodes.with_stale_since(i, engine.newest.time) for i in broken if not nodes.is_stale(i)]
+        new = replacements_of((i for i in broken if i.id not in coming), catalog)
+        unready = [*new, *(i for i in catalog.items.values() if not i.ready and failure(i) is None)]
+        if not unready and not lost:
+            engine.install(catalog_graph.compile_catalog(catalog, Streams(catalog)), sources_to_read(catalog), self._forgotten(()))
+            return
+        for item in stale:
+            log.warning('the state of %s "%s" cannot be used; it is filled again', item.kind, item.name)
+        unready = prepared(self.engine, unready, catalog.apply(Change(put=tuple(stale))))
+        state = None
+        if lost:
+            log.warning("all state is made again from what the lake holds")
+            stored_only = replace(
+                catalog, items={i.id: i for i in catalog.items.values() if i.stored and not isinstance(i, MaterializedView)}
+            )
+            state = restored(engine, catalog_graph.compile_catalog(stored_only, Streams(stored_only)), catalog)
+        errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in stale]
+        self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)
+        if state is not None:
+            remove_lost(engine, state[0])
 
     def planned_anew(
         self,
@@ -272,7 +278,7 @@ class Installation:
                 begin = item.starts[source.id]
                 at = {"n": header.n, "time": header.time}
                 histories.append(History(input.channel, source=source, begin=tuple(begin.items()), end=tuple(end.items()), **at))
-            elif source.ready:
+            elif source.ready and not begins_behind(item, source):
                 histories.append(History(input.channel, relation=source.id, time=header.time))
         fill = self.fills[item.id] = Fill(self.engine, item, tuple(histories), self, self.letters)
         fill.start()

@@ -18,7 +18,7 @@ from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka import transactions
 from tailgate.engine.runtime.kafka.readers import beginning, reader_name
 from tailgate.engine.runtime.ticks.engine import Engine
-from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, is_transient, ksqldb_of
 from tailgate.lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState, TailgateError
 from tailgate.lake.readers.failed import failure
 from tailgate.lake.readers.sizes import about
@@ -77,6 +77,17 @@ def _start(item: MaterializedView, source: Source, bounds: Mapping[str, tuple[in
         return beginning(source, bounds)
     starts = item.starts.get(source.id, {})
     return {p: max(starts.get(p, low if starts else high), low) for p, (low, high) in bounds.items()}
+
+
+def begins_behind(item: Item, source: Item) -> bool:
+    """Returns whether an item begins behind the rows of a derived stream: a push query with auto.offset.reset = 'latest'.
+
+    A persistent query begins with the first row, so that it can be filled again.
+    """
+    of_item, of_source = ksqldb_of(item), ksqldb_of(source)
+    if not is_transient(item) or of_item is None or of_item.reset == "earliest":
+        return False
+    return of_source is not None and of_source.type == "stream"
 
 
 def _unread(engine: Engine, source: Item) -> int:

@@ -51,7 +51,8 @@ class Answers:
 
     `statement(sql, settings, resolution, client)`, `entries(connection)`, which answers until the client disconnects,
     `write(body, id, again)`, `recent(relations, timeout)`, `table(body, client)`, `sequence(body, client)`,
-    `freshness(after, version)`, `hand_over()`, `plan(request)` for a statement in a transaction block, `block(body, client)`.
+    `freshness(after, version)`, `hand_over()`, `plan(request)` for a statement in a transaction block, `block(body, client)`,
+    `push(request, client)`, whose second result is called when the connection has ended.
     """
 
     statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]]
@@ -66,6 +67,10 @@ class Answers:
     hand_over: Callable[[], None] = lambda: None
     plan: Callable[[protocol.StatementRequest], dict[str, Any]] = lambda request: {}
     block: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
+    push: Callable[[protocol.StatementRequest, Client], tuple[dict[str, Any], Callable[[], None]]] = lambda request, client: (
+        {},
+        lambda: None,
+    )
 
 
 class _Server(ThreadingHTTPServer):
@@ -111,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         path = urlsplit(self.path).path
         try:
-            length = body_length(self.headers, STATEMENT_BYTES_MAX if path == protocol.STATEMENT else WRITE_BYTES_MAX)
+            length = body_length(self.headers, STATEMENT_BYTES_MAX if path in (protocol.STATEMENT, protocol.PUSH) else WRITE_BYTES_MAX)
         except BadRequest as e:
             self.close_connection = True
             self._answer(e.status, {"sqlstate": "54000" if e.status == 413 else "08P01", "message": e.message})
@@ -121,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(length)
         answers = self.server.answers
         with_client = {protocol.TABLE: answers.table, protocol.SEQUENCE: answers.sequence, protocol.BLOCK: answers.block}
-        if path not in (protocol.STATEMENT, protocol.WRITE, protocol.HAND_OVER, *with_client):
+        if path not in (protocol.STATEMENT, protocol.WRITE, protocol.PUSH, protocol.HAND_OVER, *with_client):
             self._answer(404, {"message": "no such path"})
             return
         text = ""
@@ -140,12 +145,24 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             request = protocol.StatementRequest.decode(body)
             text = request.sql
-            if request.block is not None:
+            if path == protocol.PUSH:
+                self._push(request)
+            elif request.block is not None:
                 self._answer(200, answers.plan(request))
             else:
                 self._answer(200, answers.statement(text, dict(request.settings), request.resolution, self))
         except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
             self._failed(e, text)
+
+    def _push(self, request: protocol.StatementRequest) -> None:
+        """Answers, and then waits until the client disconnects."""
+        answer, end = self.server.answers.push(request, self)
+        self.close_connection = True
+        try:
+            self._answer(200, answer)
+            select.select([self.connection], [], [])  # a client sends nothing after its request
+        finally:
+            end()
 
     def _failed(self, error: Exception, text: str = "") -> None:
         """Answers with an error; `text`: of the statement that ended in it."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic, sleep
+from typing import Literal
 
 from tailgate.engine.ddl import ksqldb as ddl
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
@@ -20,7 +21,7 @@ from tailgate.lake.catalog import Catalog, Change, Item, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.readers import holds
-from tailgate.sql.ksqldb.statements import AddColumns, CreateAs, CreateItem, InsertValues
+from tailgate.sql.ksqldb.statements import AddColumns, CreateAs, CreateItem, InsertValues, PushQuery
 from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertStream
 
 NO_ACCESS: Mapping[str, str] = {}
@@ -80,6 +81,12 @@ class KsqldbItems:
         if target_of(view, catalog) is not None:  # its sink writes the rows
             return view, errors
         return view, errors, ddl.inserting_sink(view, catalog.apply(Change(put=(view, errors))), self._endpoints)
+
+    def transient(self, statement: PushQuery, text: str, catalog: Catalog, reset: Literal["earliest", "latest"]) -> tuple[Item, ...]:
+        """Returns the view of a push query, and its errors."""
+        items = with_errors(ddl.transient_view(statement, text, catalog, reset))
+        ddl.check_partitions(statement.query, catalog, self._partitions)
+        return items
 
     @contextmanager
     def _topic(self, statement: CreateItem) -> Iterator[None]:

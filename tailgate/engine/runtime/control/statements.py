@@ -28,6 +28,7 @@ from tailgate.engine.runtime.control.control import Client, notice
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.control.ksqldb_queries import KsqldbQueries
 from tailgate.engine.runtime.control.new_items import Creation, NewItems
+from tailgate.engine.runtime.control.push.push_queries import PushQueries
 from tailgate.engine.runtime.control.source_statements import Attending
 from tailgate.engine.runtime.control.turns import check_canceled, turn
 from tailgate.engine.runtime.kafka.assertions import Assertions
@@ -105,6 +106,7 @@ class Statements:
         self._connectors = Connectors(endpoints)
         self._new_items = NewItems(engine, self._registry, self._ksqldb)
         self.planning = Planning(engine, self._new_items)
+        self.push_queries = PushQueries(installation, lambda *query: self._ksqldb.transient(*query))
 
     # ---- called by the control interface ---------------------------------------------------------
 

@@ -6,7 +6,19 @@
 """
 
 from tailgate.sql.ksqldb.queries.joins import FromClause, from_clause
+from tailgate.sql.ksqldb.queries.push import PushQuery, push_query
 from tailgate.sql.ksqldb.queries.scopes import is_stream, key_names
 from tailgate.sql.ksqldb.queries.selections import Translation, aggregation, derivation, projection
 
-__all__ = ["FromClause", "Translation", "aggregation", "derivation", "from_clause", "is_stream", "key_names", "projection"]
+__all__ = [
+    "FromClause",
+    "PushQuery",
+    "Translation",
+    "aggregation",
+    "derivation",
+    "from_clause",
+    "is_stream",
+    "key_names",
+    "projection",
+    "push_query",
+]

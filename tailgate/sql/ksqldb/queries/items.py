@@ -5,7 +5,7 @@ An expression without a name is KSQL_COL_0, the next one KSQL_COL_1, and so on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 
 from tailgate.lake.catalog.names import quoted
@@ -104,6 +104,13 @@ def bounds_of_windows(items: Items, translator: Translator) -> Items:
 
 def texts_of(items: Items) -> str:
     return ", ".join(f"{typed.text} AS {quoted(name)}" for _, name, typed in items)
+
+
+def unused_names(names: Iterable[str], items: Items) -> tuple[str, ...]:
+    """Returns names for hidden columns, with underscores before them, that no item has."""
+    used = {name for _, name, _ in items}
+    prefix = next(prefix for n in count(1) if used.isdisjoint((prefix := "_" * n) + name for name in names))
+    return tuple(prefix + name for name in names)
 
 
 def columns_of(items: Items) -> tuple[tuple[str, TypeName], ...]:

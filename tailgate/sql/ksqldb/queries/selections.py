@@ -4,6 +4,7 @@
 
     aggregation   SELECT … GROUP BY: a table
     projection    SELECT …: the rows of a stream or table
+    pushed        SELECT … EMIT CHANGES: the same, with hidden columns
     derivation    SELECT … [PARTITION BY]: a stream, with the positions of the rows, or a table
 
 The table of an aggregation with WINDOW has the columns windowstart and windowend, too. The first is in the key, and for
@@ -37,6 +38,7 @@ from tailgate.sql.ksqldb.queries.items import (
     items_of,
     listed_names,
     texts_of,
+    unused_names,
 )
 from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
 from tailgate.sql.ksqldb.queries.references import qualified
@@ -47,16 +49,22 @@ from tailgate.sql.ksqldb.typed.values import Typed
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A query of PostgreSQL's dialect. `message_key`: the names of the columns in the message's key. `unnamed_key`: see KsqldbItem."""
+    """A query of PostgreSQL's dialect. `message_key`: the names of the columns in the message's key. `unnamed_key`: see KsqldbItem.
+
+    `hidden`: the names of the columns of a push query that follow `columns` and are not shown.
+    """
 
     text: str
     columns: tuple[tuple[str, TypeName], ...]
     message_key: tuple[str, ...]
     unnamed_key: bool = False
+    hidden: tuple[str, ...] = ()
 
 
-def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
+def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = False) -> Translation:
     """Returns the translation of SELECT … FROM … [WHERE …] GROUP BY … [HAVING …].
+
+    That of a push query (`is_push`) may lack its key. The bounds of its windows are hidden columns.
 
     Raises 0A000 for clauses that are not supported, 42803 for an expression that is neither a key nor an
     aggregate, 42P10 if the projection lacks a key, and 22023 or 42809 for an invalid window.
@@ -78,32 +86,60 @@ def aggregation(query: e.SelectQuery, source: FromClause) -> Translation:
     keys = [_key(key, Translator(scope, clause="GROUP BY")) for key in query.group_by]
     translator = Translator(scope, no_tables="Table functions cannot be used with aggregations.")
     items = items_of(query, translator)
-    check_names(items, source.scope)
+    if not is_push:
+        check_names(items, source.scope)
     key_names: dict[e.Expression, str] = {}
     for item, name, _ in items:
         assert item.expression is not None
         if item.expression in query.group_by:
             key_names.setdefault(item.expression, name)
-    for key in key_names:
+    for key in () if is_push else key_names:
         check_once(key_names[key], [item for item in items if item[0].expression == key])
     check_grouping(query, items, (*query.group_by, *window_keys))
     missing = [key for key in query.group_by if key not in key_names]
-    if missing:
+    if missing and not is_push:
         raise InvalidColumnReference(
             "Key missing from projection. The query used to build the table must include the grouping expressions in its projection.",
             position=missing[0].position,
         )
     having = f" HAVING {translator.where(query.having)}" if query.having is not None else ""
-    message_key = tuple(key_names[key] for key in query.group_by)
+    message_key = () if missing else tuple(key_names[key] for key in query.group_by)
+    hidden: tuple[str, ...] = ()
+    columns = columns_of(items)
     if query.window is not None:
-        bounds = [(e.SelectItem(key), name, translator.value(key)) for key, name in zip(window_keys, WINDOW_BOUNDS, strict=True)]
+        names = unused_names(WINDOW_BOUNDS, items) if is_push else WINDOW_BOUNDS
+        bounds = [(e.SelectItem(key), name, translator.value(key)) for key, name in zip(window_keys, names, strict=True)]
         in_key = 2 if query.window.kind == "session" else 1
         items += bounds
-        message_key += WINDOW_BOUNDS[:in_key]
+        hidden, columns = (names, columns) if is_push else ((), columns_of(items))
+        message_key = () if missing else (*message_key, *names[:in_key])
         rows = with_session_keys(rows, [key.text for key in keys]) if query.window.kind == "session" else rows
         keys += [typed for _, _, typed in bounds[:in_key]]
     text = f"SELECT {texts_of(items)} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
-    return Translation(text, columns_of(items), message_key)
+    return Translation(text, columns, message_key, hidden=hidden)
+
+
+def pushed(query: e.SelectQuery, source: FromClause) -> Translation:
+    """Returns the translation of a push query without GROUP BY. The position of a stream's rows is in hidden columns.
+
+    `message_key`: of a table whose key is in the projection.
+    """
+    query = qualified(query, source.scope)
+    items = items_of(query, _of_rows(source))
+    _check_partition_by(query, source)
+    for key in query.partition_by:
+        _key(key, Translator(source.scope, clause="PARTITION BY"))
+    position = source.scope.position if source.type == "stream" else ()
+    hidden = unused_names(PSEUDO_COLUMNS, items)[: len(position)]
+    added = "".join(f", {text} AS {quoted(name)}" for name, text in zip(hidden, position, strict=True))
+    rows = _projection(query, source, items, added)
+    keys = () if source.type == "stream" else tuple(_name_of_key(key, items) for key in source.key)
+    return replace(rows, message_key=keys if all(keys) else (), hidden=hidden)
+
+
+def _name_of_key(key: KeyColumn, items: Items) -> str:
+    """Returns the name of the first item that is a column of the key, or an empty text."""
+    return next((name for item, name, typed in items if typed.text in key.columns and not is_copy(item)), "")
 
 
 def _key(key: e.Expression, translator: Translator) -> Typed:
@@ -134,8 +170,7 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
     is_stream = source.type == "stream"
     check_names(items, source.scope)
     keys = _partition_key(query, Translator(source.scope, clause="PARTITION BY")) if query.partition_by else source.key
-    if query.partition_by and not is_stream:
-        raise WrongObjectType("PARTITION BY is only supported for streams", position=query.partition_by[0].position)
+    _check_partition_by(query, source)
     has_unnamed_key = source.unnamed_key and not query.partition_by and len(keys) == 1
     key_names: tuple[str, ...] = (ROWKEY,)
     if has_unnamed_key:
@@ -179,6 +214,12 @@ def _partition_key(query: e.SelectQuery, translator: Translator) -> tuple[KeyCol
         return ()
     values = [_key(key, translator) for key in query.partition_by]
     return tuple(KeyColumn(value, frozenset([value.text]), "") for value in values)
+
+
+def _check_partition_by(query: e.SelectQuery, source: FromClause) -> None:
+    """Raises 42809 for PARTITION BY of a table."""
+    if query.partition_by and source.type == "table":
+        raise WrongObjectType("PARTITION BY is only supported for streams", position=query.partition_by[0].position)
 
 
 def _of_rows(source: FromClause) -> Translator:

@@ -15,7 +15,7 @@ from tailgate.sql.grammar.names import names, place, relation
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import options
 from tailgate.sql.statements.parsers.cursors import read
-from tailgate.sql.statements.queries import CopyTo, Select, Tail
+from tailgate.sql.statements.queries import CopyTo, Select
 from tailgate.sql.statements.values import Options, QueryText
 from tailgate.sql.statements.writes import ColumnName, CopyFrom
 
@@ -29,7 +29,7 @@ def copy(cursor: Parser) -> CopyTo | CopyFrom:
     """
     cursor.expect_word("copy")
     if cursor.accept("("):
-        statement: Select | Tail = read(cursor)
+        statement = read(cursor)
         cursor.expect(")")
         return CopyTo(statement, *_to(cursor))
     binary = cursor.accept_word("binary")

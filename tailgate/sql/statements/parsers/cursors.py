@@ -14,6 +14,9 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference, In
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.ksqldb.dialect import is_ksqldb
+from tailgate.sql.statements import ksqldb
+from tailgate.sql.statements.ksqldb_statements import FollowKsqldb
 from tailgate.sql.statements.parsers.clauses import as_of, boolean, column_names, options, query, relation_name, select, time
 from tailgate.sql.statements.parsers.subscriptions import at_subscription
 from tailgate.sql.statements.parsers.unsupported import refuse
@@ -129,14 +132,35 @@ def _order(cursor: Parser) -> OrderWithin:
     return OrderWithin(column, descending, nulls_first, at)
 
 
-def read(cursor: Parser) -> Select | Tail:
-    """Parses the statement of a cursor or COPY: a query, TAIL or SUBSCRIBE."""
+def read(cursor: Parser) -> Select | Tail | FollowKsqldb:
+    """Parses the statement of a cursor or COPY: a query, TAIL, SUBSCRIBE, or a push query of ksqlDB.
+
+    It ends with the text, or with the parenthesis of COPY.
+    """
+    end = _end(cursor)
+    if is_ksqldb(cursor.text[cursor.position : end]):
+        push = ksqldb.parse(" " * cursor.position + cursor.text[cursor.position : end])
+        assert isinstance(push, FollowKsqldb)
+        while cursor.position < end:
+            cursor.advance()
+        return replace(push, text=push.text.lstrip())
     if cursor.at_word("tail"):
         return tail(cursor)
     if cursor.at_word("subscribe"):
         return subscribe(cursor)
     refuse(cursor)
     return select(cursor)
+
+
+def _end(cursor: Parser) -> int:
+    """Returns the position of the parenthesis that closes the one before the current token, or of the end of the statement."""
+    depth = 0
+    for token in cursor.tokens[cursor.index :]:
+        sign = token.value if token.kind == "operator" else ""
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if depth < 0 or sign == ";":
+            return token.position
+    return len(cursor.text)
 
 
 def declare(cursor: Parser) -> DeclareCursor:

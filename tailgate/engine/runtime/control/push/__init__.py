@@ -1,0 +1,1 @@
+"""Push queries of ksqlDB in the running engine."""

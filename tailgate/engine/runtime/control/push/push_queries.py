@@ -1,0 +1,78 @@
+"""The views of push queries: each exists while the request of `POST /push` is open.
+
+    POST /push ──► view in the catalog, filled ──► answer: the id of the view ──► the gateway follows it
+                                                    └── the connection ends: the view is dropped
+
+A gateway closes the connection when its query ends, and the kernel does so when the gateway is killed. If the engine is
+killed, the next one drops the views (`Installation.recover`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+from tailgate.engine import ddl
+from tailgate.engine.ddl.drop import removal
+from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.control.blocks.installing import install_filled
+from tailgate.engine.runtime.control.blocks.planning import owner_id
+from tailgate.engine.runtime.control.control import Client
+from tailgate.engine.runtime.control.turns import turn
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, is_transient
+from tailgate.lake.control import StatementRequest
+from tailgate.lake.errors import ConfigurationLimitExceeded, FeatureNotSupported, TailgateError
+from tailgate.sql.ksqldb.statements import PushQuery
+from tailgate.sql.statements import FollowKsqldb, parse
+
+log = logging.getLogger("tailgate.engine")
+
+RUNNING_MAX = 100  # views of push queries: each takes part in every tick, and holds a thread of the control interface
+
+Items = Callable[[PushQuery, str, Catalog, Literal["earliest", "latest"]], tuple[Item, ...]]
+
+
+class PushQueries:
+    """Creates and drops the views of push queries. Thread safe. `items`: makes the items of a query."""
+
+    def __init__(self, installation: Installation, items: Items) -> None:
+        self._installation, self._items = installation, items
+
+    def begin(self, request: StatementRequest, client: Client) -> tuple[dict[str, Any], Callable[[], None]]:
+        """Creates the view of a push query. Returns the answer with its id when it is filled, and a function that drops it.
+
+        Raises 53400 if too many push queries run.
+        """
+        statement, settings = parse(request.sql, "ksqldb"), request.settings
+        if not isinstance(statement, FollowKsqldb):
+            raise FeatureNotSupported(f"{type(statement).__name__} is not a push query")
+        reset: Literal["earliest", "latest"] = "earliest" if settings.get("auto.offset.reset") == "earliest" else "latest"
+        installation = self._installation
+        with turn(installation, client):
+            committed = installation.engine.catalog
+            if sum(is_transient(view) for view in committed.each(MaterializedView)) >= RUNNING_MAX:
+                raise ConfigurationLimitExceeded(
+                    "too many push queries", detail=f"At most {RUNNING_MAX} can run.", hint="End those that nobody reads: SHOW QUERIES."
+                )
+            catalog = committed.with_resolution(request.resolution)
+            owner = owner_id(settings.get("role"), catalog)
+            items = tuple(replace(item, owner=owner) for item in self._items(statement.statement, request.sql, catalog, reset))
+            ddl.check_definitions(items, catalog)
+            installed = install_filled(installation, Change(put=items), client)
+        view = items[0].id
+        return {**installed.answer("SELECT", client), "view": view}, lambda: self._end(view)
+
+    def _end(self, view: int) -> None:
+        """Drops the view of a push query, unless it was dropped meanwhile."""
+        installation = self._installation
+        try:
+            with installation.lock:
+                catalog = installation.engine.catalog
+                if view in catalog.items:
+                    change, _ = removal({view: catalog[view]}, catalog, [], cascade=True)
+                    installation.install(change)
+                    installation.settle()
+        except TailgateError as error:
+            log.warning("the view %s of a push query remains until the engine starts again: %s", view, error.message)

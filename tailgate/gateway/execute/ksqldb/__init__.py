@@ -1,0 +1,1 @@
+"""Push and pull queries of ksqlDB."""

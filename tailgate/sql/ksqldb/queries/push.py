@@ -1,0 +1,54 @@
+"""Push queries: SELECT … EMIT CHANGES in PostgreSQL's dialect.
+
+of one stored stream or table   ──► a query that a gateway follows
+of others, JOIN, WINDOW         ──► the query of a view that the engine maintains while a gateway follows it
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.names import Name
+from tailgate.sql.ksqldb.custom_types import with_types
+from tailgate.sql.ksqldb.expressions import SelectQuery, TypeName
+from tailgate.sql.ksqldb.queries.joins import from_clause
+from tailgate.sql.ksqldb.queries.selections import aggregation, pushed
+
+
+@dataclass(frozen=True, slots=True)
+class PushQuery:
+    """A push query. `text`: in PostgreSQL's dialect. `columns`: those of its rows, which `hidden` further columns follow.
+
+    - `key`: the positions of the columns that identify a row; none if rows are only added, or the projection lacks one of them.
+    - `type`: whether it has the rows of a stream, whose position is in the hidden columns, or of a table.
+    - `needs_view`: whether the engine has to maintain its rows.
+    - `is_of_tables`: whether it reads tables only.
+    """
+
+    text: str
+    columns: tuple[tuple[str, TypeName], ...]
+    hidden: tuple[str, ...]
+    key: tuple[int, ...]
+    type: Literal["stream", "table"]
+    needs_view: bool
+    is_of_tables: bool
+
+
+def push_query(query: SelectQuery, catalog: Catalog) -> PushQuery:
+    """Returns a push query. Raises errors as of `from_clause`, `aggregation` and `pushed`."""
+    query = with_types(query, catalog)
+    source = from_clause(query, catalog)
+    translation = aggregation(query, source, is_push=True) if query.group_by else pushed(query, source)
+    names = [*(name for name, _ in translation.columns), *translation.hidden]
+    item = catalog.relation(Name(query.source.name))
+    return PushQuery(
+        translation.text,
+        translation.columns,
+        translation.hidden,
+        tuple(names.index(name) for name in translation.message_key),
+        "table" if query.group_by else source.type,
+        needs_view=bool(query.joins) or query.window is not None or not item.stored,
+        is_of_tables=source.type == "table",
+    )

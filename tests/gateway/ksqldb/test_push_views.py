@@ -1,0 +1,129 @@
+"""Push queries of declared streams: the engine keeps a view while one is followed, and drops it however it ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from psycopg import errors
+
+from tailgate.engine.runtime.control.push import push_queries
+from tailgate.lake.catalog import MaterializedView, is_transient
+from tailgate.lake.types import arrow_schema
+from testing.engine_process import until
+from tests.gateway.ksqldb.test_streams import Stream
+from tests.gateway.ksqldb.world import Api, KsqldbWorld
+
+PUSH = "SELECT sensor, reading * 2 AS twice FROM readings EMIT CHANGES"
+
+
+def views(world: KsqldbWorld) -> list[MaterializedView]:
+    return [view for view in world.engine.writer.catalog.each(MaterializedView) if is_transient(view)]
+
+
+def append(world: KsqldbWorld, *rows: tuple[Any, ...]) -> None:
+    """Adds rows to the view of the running push query, as a tick does. The last values are positions: ROWTIME and the offset."""
+    (view,) = views(world)
+    columns = zip(*((*row[:-2], row[-2], 0, row[-1], 1) for row in rows), strict=True)
+    schema = arrow_schema(view.columns, weight=True)
+    arrays = [pa.array(list(values), field.type) for values, field in zip(columns, schema, strict=True)]
+    world.engine.writer.append([(view.id, pa.Table.from_arrays(arrays, schema=schema))])
+
+
+@contextmanager
+def cursor(world: KsqldbWorld, text: str = PUSH) -> Iterator[psycopg.Cursor[Any]]:
+    """A cursor over a push query, in a block."""
+    with psycopg.connect(world.dsn) as connection:
+        connection.execute(f"DECLARE c CURSOR FOR {text}".encode())
+        yield connection.cursor()
+
+
+def test_rows_are_in_the_order_of_their_positions(api: Api, world: KsqldbWorld) -> None:
+    stream = Stream(api, PUSH + " LIMIT 4;")
+    assert (stream.header["columnNames"], stream.header["columnTypes"]) == (["SENSOR", "TWICE"], ["STRING", "INTEGER"])
+    until(lambda: len(views(world)) == 1)
+    append(world, ("b", 4, 20, 2), ("a", 2, 10, 1), ("b", 4, 20, 3))
+    append(world, ("c", 6, 15, 4), ("d", 8, 40, 5))
+    assert [stream.line() for _ in range(4)] == [["a", 2], ["b", 4], ["b", 4], ["c", 6]]
+    assert stream.rest() == b""
+    until(lambda: not views(world))
+
+
+def test_a_cursor_and_copy_follow_a_push_query(world: KsqldbWorld) -> None:
+    with cursor(world) as query:
+        append(world, ("a", 2, 10, 1), ("a", 2, 10, 2))
+        query.execute("FETCH 2 c")
+        assert [row[1:] for row in query] == [(1, "a", 2), (1, "a", 2)]
+        query.execute("FETCH 1 c WITH (timeout = '0.1s')")
+        assert query.fetchall() == []
+        query.execute("CLOSE c")
+        until(lambda: not views(world))
+    with psycopg.connect(world.dsn, autocommit=True) as connection, connection.cursor() as query:
+        adding = threading.Thread(target=lambda: (until(lambda: len(views(world)) == 1), append(world, ("a", 2, 10, 1))))
+        adding.start()
+        with query.copy(f"COPY ({PUSH} LIMIT 1) TO STDOUT".encode()) as copy:
+            assert [row[2:] for row in copy.rows()] == [("a", "2")]
+        adding.join()
+        until(lambda: not views(world))
+
+
+def test_a_client_that_vanishes_or_cancels_ends_the_view(api: Api, world: KsqldbWorld) -> None:
+    stream = Stream(api, PUSH)
+    until(lambda: len(views(world)) == 1)
+    stream.close()
+    until(lambda: not views(world))
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        threading.Thread(target=lambda: (until(lambda: len(views(world)) == 1), connection.cancel_safe())).start()
+        with pytest.raises(errors.QueryCanceled):
+            connection.execute(PUSH)
+        until(lambda: not views(world))
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_dropping_the_stream_or_terminating_the_query_ends_it(world: KsqldbWorld) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("CREATE STREAM gone (a INT) WITH (kafka_topic = 'gone', value_format = 'json')")
+        with cursor(world, "SELECT a FROM gone EMIT CHANGES") as query:
+            connection.execute("DROP STREAM gone")
+            with pytest.raises(errors.ObjectNotInPrerequisiteState, match="the push query has ended"):
+                query.execute("FETCH 1 c")
+        with cursor(world) as query:
+            ((id, *rest),) = [row for row in connection.execute("SHOW QUERIES").fetchall() if row[1] == "PUSH"]
+            assert rest[1:] == ["RUNNING", "", "", PUSH]
+            with pytest.raises(errors.FeatureNotSupported, match="PAUSE of a push query"):
+                connection.execute(f"PAUSE {id}".encode())
+            connection.execute(f"TERMINATE {id}".encode())
+            with pytest.raises(errors.ObjectNotInPrerequisiteState):
+                query.execute("FETCH 1 c")
+    assert views(world) == []
+
+
+def test_a_view_is_hidden(world: KsqldbWorld) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        listed = connection.execute("SHOW MATERIALIZED VIEWS").fetchall()
+        with cursor(world):
+            (view,) = views(world)
+            assert connection.execute("SHOW MATERIALIZED VIEWS").fetchall() == listed
+            assert [name for name, *_ in connection.execute("LIST STREAMS").fetchall()] == ["readings"]
+            with pytest.raises(errors.UndefinedTable):
+                connection.execute(f"SELECT * FROM {view.name}".encode())
+    until(lambda: not views(world))
+
+
+def test_the_number_of_views_is_limited(world: KsqldbWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(push_queries, "RUNNING_MAX", 1)
+    with cursor(world), pytest.raises(errors.ConfigurationLimitExceeded, match="too many push queries"), cursor(world):
+        pass
+    until(lambda: not views(world))
+
+
+def test_a_block_that_has_changed_the_catalog_has_no_push_query(world: KsqldbWorld) -> None:
+    with psycopg.connect(world.dsn) as connection:
+        connection.execute("CREATE TABLE in_block (a int)")
+        with pytest.raises(errors.ActiveSqlTransaction):
+            connection.execute(f"DECLARE c CURSOR FOR {PUSH}".encode())
