@@ -257,6 +257,9 @@ class KsqldbWithoutKafka(KsqldbItems):
     def _partitions(self, item: Item) -> int | None:
         return 1
 
+    def _records(self, source: Item) -> int:
+        return 0
+
 
 class WithoutKafka(Statements):
     """The engine's statements without a broker."""

@@ -12,8 +12,6 @@ from dataclasses import replace
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import committing, sequences, time_expressions
 from tailgate.gateway.execute.catalog_session import CatalogSession
-from tailgate.gateway.ksqldb import http_rows
-from tailgate.gateway.ksqldb.pull import SCAN_SETTING, pulled
 from tailgate.gateway.results import tail
 from tailgate.gateway.results.envelopes import shape_of
 from tailgate.gateway.results.rows import Rows, TableRows
@@ -28,7 +26,6 @@ from tailgate.lake.readers.failed import failure
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Followed
-from tailgate.sql.ksqldb.custom_types import with_types
 
 
 async def bind(session: Session, bound: Bound, statement: s.Select | s.Tail, oids: Sequence[int]) -> Bound:
@@ -85,14 +82,6 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
 
 def _no_changes() -> e.TailgateError:
     return e.FeatureNotSupported("TAIL of a temporary table is not supported", hint="Its changes are not in the log: use CREATE TABLE.")
-
-
-async def bind_pull(session: Session, bound: Bound, statement: s.PullKsqldb, oids: Sequence[int]) -> Bound:
-    """Replaces a pull query by its SELECT. Its rows have ksqlDB's names and types."""
-    scans = session.settings.find(SCAN_SETTING) != "false"
-    pull = pulled(with_types(statement.statement.query, session.catalog), session.catalog, scans=scans)
-    result = await bind_select(session, replace(bound, statement=pull.select), pull.select, oids)
-    return replace(result, columns=http_rows.declared(result.columns or (), pull.columns))
 
 
 def is_poll(bound: Bound) -> bool:
@@ -166,7 +155,7 @@ async def _selected(session: Session, bound: Bound, statement: s.Select, values:
 
 
 async def wait_recent(session: Session, relations: frozenset[int]) -> None:
-    """Waits until the records that Kafka has at the call for these relations are in the mirrors."""
+    """Waits until the records that Kafka has at the call for these relations are in the mirrors. Raises 57014."""
     timeout = milliseconds(session.settings["real_time_recency_timeout"]) / 1000
     time = await session.control.recent(relations, timeout)
     while session.serving.progress.time < time:

@@ -34,7 +34,7 @@ from tailgate.gateway.execute import (
     tokens,
 )
 from tailgate.gateway.execute.blocks import transactions
-from tailgate.gateway.execute.ksqldb import push
+from tailgate.gateway.execute.ksqldb import pull, push
 from tailgate.gateway.execute.tables import changes, copy_in, create_table_as, maintenance
 from tailgate.gateway.execute.tables import writes as table_writes
 from tailgate.gateway.ksqldb import targets
@@ -179,7 +179,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Select: Executor(queries.select, queries.bind_select),
     s.Tail: Executor(queries.follow, queries.bind_tail),
     s.FollowKsqldb: Executor(push.follow, push.bind),
-    s.PullKsqldb: Executor(queries.select, queries.bind_pull),
+    s.PullKsqldb: Executor(pull.run, pull.bind),
     s.CopyTo: Executor(_copy_to, _bind_inner),
     s.Insert: Executor(table_writes.begin, table_writes.bind),
     s.Update: Executor(table_writes.begin, table_writes.bind),

@@ -1,4 +1,4 @@
-"""Pull queries of ksqlDB: SELECT without EMIT, over rows that are stored.
+"""Pull queries of ksqlDB: SELECT without EMIT, over rows that are stored, or over the records of a declared stream.
 
 SelectQuery ──► checks ──► projection ──► SELECT in PostgreSQL's dialect
 """
@@ -17,7 +17,7 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Und
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.queries import from_clause, is_stream, projection
+from tailgate.sql.ksqldb.queries import PushQuery, from_clause, is_stream, projection, push_query
 from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS
 
 SCAN_SETTING = "ksql.query.pull.table.scan.enabled"
@@ -62,6 +62,15 @@ def pulled(query: e.SelectQuery, catalog: Catalog, *, scans: bool) -> Pulled:
     return Pulled(select, translation.columns)
 
 
+def of_topic(query: e.SelectQuery, catalog: Catalog) -> PushQuery | None:
+    """Returns the query of the rows of a declared stream, or None for another relation. Raises 0A000 for a clause that it cannot have."""
+    item = catalog.find(Name(query.source.name))
+    if not isinstance(item, Source) or not is_stream(item):
+        return None
+    _check_clauses(query)
+    return push_query(query, catalog)
+
+
 def _check_clauses(query: e.SelectQuery) -> None:
     """Raises 0A000 for a clause that pull queries do not have."""
     clauses = {"JOIN": query.joins, "WINDOW": query.window, "GROUP BY": query.group_by, "PARTITION BY": query.partition_by}
@@ -75,15 +84,10 @@ def _check_clauses(query: e.SelectQuery) -> None:
 
 
 def _check_stored(item: Item, position: int) -> None:
-    """Raises 0A000 for a declared table, which no query materializes, and for a declared stream."""
-    if isinstance(item, Source) and ksqldb_of(item) is not None:
+    """Raises 0A000 for a declared table, which no query materializes, unless it is a SOURCE table."""
+    ksqldb = ksqldb_of(item)
+    if isinstance(item, Source) and ksqldb is not None and not ksqldb.read_only:
         name = ksqldb_name(item.name)
-        if is_stream(item):
-            raise FeatureNotSupported(
-                f"a pull query of {name} is not supported, because its rows are not stored",
-                hint="Use CREATE STREAM … AS SELECT, and read that stream.",
-                position=position,
-            )
         raise FeatureNotSupported(
             f"The `{name}` table isn't queryable. To derive a queryable table, you can do "
             f"'CREATE TABLE QUERYABLE_{name} AS SELECT * FROM {name}'.",

@@ -202,8 +202,8 @@ def _explain(statement: q.Explain) -> Needs:
     return ()
 
 
-def _read(statement: ksqldb.FollowKsqldb) -> Needs:
-    """Returns the need for SELECT on the streams and tables that a push query reads."""
+def _read(statement: ksqldb.FollowKsqldb | ksqldb.PullKsqldb) -> Needs:
+    """Returns the need for SELECT on the streams and tables that a push or pull query reads."""
     query = statement.statement.query
     return (HoldPrivilege("SELECT", tuple(Name(source.name) for source in (query.source, *(join.source for join in query.joins)))),)
 
@@ -358,7 +358,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(ksqldb.AssertKafka, {}, CATALOG, lambda t: (BeSuperuser(),)),
     Kind(ksqldb.ChangeConnector, {}, CATALOG, lambda t: (BeSuperuser("use connectors"),)),
     Kind(ksqldb.FollowKsqldb, {}, QUERY, _read, rows=True),
-    Kind(ksqldb.PullKsqldb, {}, QUERY, rows=True),
+    Kind(ksqldb.PullKsqldb, {}, QUERY, _read, rows=True),
     Kind(ksqldb.InsertMessage, {}, CATALOG, _owner, tag="INSERT 0 1"),
     Kind(ksqldb.InsertStream, {}, CATALOG, lambda t: (*_owner(t), *_new(t)), tag="INSERT 0 0"),
     # schemas, roles and privileges

@@ -72,7 +72,7 @@ def parse(text: str) -> Parsed:
         case k.ExplainQuery(query=query):
             return Explain(QueryId(ksqldb_name(query)))
         case k.PushQuery(query=select):
-            return FollowKsqldb(statement, text) if select.emit else PullKsqldb(statement)
+            return FollowKsqldb(statement, text) if select.emit else PullKsqldb(statement, text)
         case k.DropItem(type=item_type, name=name):
             return Drop(item_type, (Name(name, position=statement.position),), statement.if_exists, delete_topic=statement.delete_topic)
         case k.DefineVariable(name=name, value=value):

@@ -96,9 +96,10 @@ class ChangeConnector:
 
 @dataclass(frozen=True, slots=True)
 class PullKsqldb:
-    """SELECT … [LIMIT n] without EMIT. The gateway replaces it by a SELECT in PostgreSQL's dialect."""
+    """SELECT … [LIMIT n] without EMIT. `text`: as typed."""
 
     statement: PushQuery
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,9 @@ def test_a_push_query_has_a_view_while_its_connection_is_open(world: World) -> N
         world.engine.followed("SELECT n FROM p EMIT CHANGES") as latest,
         world.engine.followed("SELECT n, rowtime FROM p EMIT CHANGES", {"auto.offset.reset": "earliest"}) as earliest,
         world.engine.followed(windows, {"auto.offset.reset": "earliest"}) as of_windows,
+        world.engine.followed("SELECT n FROM p WHERE n < 5") as pulled,
     ):
+        assert [row[:1] for row in followed(pulled)] == [(1,)]
         assert [row[:2] for row in followed(earliest)] == [(1, 1000)] and followed(latest) == []
         world.send("q", "a", 7, 1100)
         world.send("p", "a", 2, 1200)

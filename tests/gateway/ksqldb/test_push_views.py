@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,9 @@ import pyarrow as pa
 import pytest
 from psycopg import errors
 
+from tailgate.engine.runtime.control import ksqldb_items
 from tailgate.engine.runtime.control.push import push_queries
+from tailgate.gateway.execute import queries
 from tailgate.lake.catalog import MaterializedView, is_transient
 from tailgate.lake.types import arrow_schema
 from testing.engine_process import until
@@ -120,6 +123,24 @@ def test_the_number_of_views_is_limited(world: KsqldbWorld, monkeypatch: pytest.
     with cursor(world), pytest.raises(errors.ConfigurationLimitExceeded, match="too many push queries"), cursor(world):
         pass
     until(lambda: not views(world))
+
+
+def test_a_pull_query_of_a_declared_stream_has_a_view(api: Api, world: KsqldbWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def recent(session: Any, relations: frozenset[int]) -> None:
+        assert views(world)[0].ksqldb.reset == "earliest"  # type: ignore[union-attr]
+        await asyncio.to_thread(append, world, ("b", 4, 20, 2), ("a", 2, 10, 1))
+        await session.serving.progress.wait(world.engine.writer.newest.time - 1, 5)
+
+    monkeypatch.setattr(queries, "wait_recent", recent)
+    assert api.lines("SELECT sensor, reading * 2 AS twice FROM readings LIMIT 1;")[1:] == [["a", 2]]
+    until(lambda: not views(world))
+    monkeypatch.setattr(ksqldb_items, "PULLED_RECORDS_MAX", -1)
+    assert "can read at most -1 records" in api.failed("/query-stream", {"sql": "SELECT * FROM readings;"})[1]["message"]
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        columns = "(k VARCHAR PRIMARY KEY, v INT) WITH (kafka_topic = 'tt', value_format = 'json')"
+        connection.execute(f"CREATE SOURCE TABLE readable {columns}".encode())
+        assert api.lines("SELECT * FROM readable WHERE k = 'a';")[0]["columnNames"] == ["K", "V"]
+        connection.execute("DROP TABLE readable")
 
 
 def test_a_block_that_has_changed_the_catalog_has_no_push_query(world: KsqldbWorld) -> None:

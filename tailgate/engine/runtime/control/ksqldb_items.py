@@ -19,12 +19,13 @@ from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats import registry
 from tailgate.lake.catalog import Catalog, Change, Item, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import TailgateError
+from tailgate.lake.errors import ProgramLimitExceeded, TailgateError
 from tailgate.lake.readers import holds
 from tailgate.sql.ksqldb.statements import AddColumns, CreateAs, CreateItem, InsertValues, PushQuery
 from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertStream
 
 NO_ACCESS: Mapping[str, str] = {}
+PULLED_RECORDS_MAX = 1_000_000  # of a topic that a pull query reads: their rows are in the log until it ends
 SCHEMA_IDS_MAX = 1000  # ids of schemas that INSERT has registered
 ENDED_S = 5.0  # longest wait for the sink of a dropped item, which ends within ms while the sinks process runs
 ENDED_LOOK_S = 0.02
@@ -83,7 +84,12 @@ class KsqldbItems:
         return view, errors, ddl.inserting_sink(view, catalog.apply(Change(put=(view, errors))), self._endpoints)
 
     def transient(self, statement: PushQuery, text: str, catalog: Catalog, reset: Literal["earliest", "latest"]) -> tuple[Item, ...]:
-        """Returns the view of a push query, and its errors."""
+        """Returns the view of a push or pull query, and its errors. Raises 54000 for a pull query of too many records."""
+        if not statement.query.emit and self._records(catalog.relation(Name(statement.query.source.name))) > PULLED_RECORDS_MAX:
+            raise ProgramLimitExceeded(
+                f"a pull query of a stream can read at most {PULLED_RECORDS_MAX} records",
+                hint="Use EMIT CHANGES, or pull from a stream or table that a query derives.",
+            )
         items = with_errors(ddl.transient_view(statement, text, catalog, reset))
         ddl.check_partitions(statement.query, catalog, self._partitions)
         return items
@@ -168,6 +174,11 @@ class KsqldbItems:
                 self._schema_ids.clear()
             self._schema_ids[identity] = registry.register(url, NO_ACCESS, subject, schema)
         return self._schema_ids[identity]
+
+    def _records(self, source: Item) -> int:
+        """Returns the number of records in the topic of a declared stream. Raises 08006."""
+        assert isinstance(source, Source)
+        return sum(high - low for low, high in kafka.topic(*self._engine.place(source)).bounds.values())
 
     def _partitions(self, item: Item) -> int | None:
         """Returns the number of partitions of the topic of a relation, or None if it has none."""

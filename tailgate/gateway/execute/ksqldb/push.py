@@ -81,23 +81,10 @@ async def begin(session: Session, bound: Bound, values: Sequence[object], at: in
 
 async def follow(session: Session, bound: Bound, statement: s.FollowKsqldb, values: Sequence[object]) -> Rows:
     """Follows the view of a push query, which ends with the rows."""
-    if session.transaction.definitions is not None:
-        raise e.ActiveSqlTransaction("EMIT CHANGES cannot run in a transaction block that has changed the catalog")
-    if session.settings.as_of is not None:
-        raise e.FeatureNotSupported("EMIT CHANGES is not supported while tailgate.as_of is set", hint="RESET tailgate.as_of.")
-
-    def tell(notice: Notice) -> None:
-        session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
-        session.out.flush()
-
-    async def execute(resolution: Resolution) -> PushView:
-        return await session.control.push_query(statement.text, catalog_changes.settings_of(session, statement), resolution, tell)
-
-    await catalog_changes.caught_up(session)
-    view = await catalog_changes.resolved(session, statement, statement.text, execute)
+    view = await opened(session, statement)
     pushed: Pushed = bound.body
     try:
-        item = await _mirrored(session, view)
+        item = await mirrored(session, view)
         plan = authorize(Followed(item), session.access.role, session.serving.progress.catalog)
         limit = statement.statement.query.limit
         options = tail.TailOptions(session.serving.progress.time, snapshot=pushed.snapshot, progress=False, limit=limit)
@@ -107,7 +94,25 @@ async def follow(session: Session, bound: Bound, statement: s.FollowKsqldb, valu
         raise
 
 
-async def _mirrored(session: Session, view: PushView) -> Item:
+async def opened(session: Session, statement: s.FollowKsqldb | s.PullKsqldb) -> PushView:
+    """Returns the view of a query, which the engine maintains until it is closed."""
+    if session.transaction.definitions is not None:
+        raise e.ActiveSqlTransaction("this query of a stream cannot run in a transaction block that has changed the catalog")
+    if session.settings.as_of is not None:
+        raise e.FeatureNotSupported("this query of a stream is not supported while tailgate.as_of is set", hint="RESET tailgate.as_of.")
+
+    def tell(notice: Notice) -> None:
+        session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
+        session.out.flush()
+
+    async def execute(resolution: Resolution) -> PushView:
+        return await session.control.push_query(statement.text, catalog_changes.settings_of(session, statement), resolution, tell)
+
+    await catalog_changes.caught_up(session)
+    return await catalog_changes.resolved(session, statement, statement.text, execute)
+
+
+async def mirrored(session: Session, view: PushView) -> Item:
     """Returns the view once the mirrors contain the entry with which it is ready. Raises 55000 if it was dropped meanwhile."""
     progress = session.serving.progress
     await progress.wait(view.result.time - 1, catalog_changes.MIRROR_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""The views of push queries: each exists while the request of `POST /push` is open.
+"""The views of push queries, and of pull queries of declared streams: each exists while the request of `POST /push` is open.
 
     POST /push ──► view in the catalog, filled ──► answer: the id of the view ──► the gateway follows it
                                                     └── the connection ends: the view is dropped
@@ -24,8 +24,9 @@ from tailgate.engine.runtime.control.turns import turn
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, is_transient
 from tailgate.lake.control import StatementRequest
 from tailgate.lake.errors import ConfigurationLimitExceeded, FeatureNotSupported, TailgateError
+from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.ksqldb.statements import PushQuery
-from tailgate.sql.statements import FollowKsqldb, parse
+from tailgate.sql.statements import FollowKsqldb, PullKsqldb, parse
 
 log = logging.getLogger("tailgate.engine")
 
@@ -41,14 +42,15 @@ class PushQueries:
         self._installation, self._items = installation, items
 
     def begin(self, request: StatementRequest, client: Client) -> tuple[dict[str, Any], Callable[[], None]]:
-        """Creates the view of a push query. Returns the answer with its id when it is filled, and a function that drops it.
+        """Creates the view of a query. Returns the answer with its id when it is filled, and a function that drops it.
 
         Raises 53400 if too many push queries run.
         """
-        statement, settings = parse(request.sql, "ksqldb"), request.settings
-        if not isinstance(statement, FollowKsqldb):
-            raise FeatureNotSupported(f"{type(statement).__name__} is not a push query")
-        reset: Literal["earliest", "latest"] = "earliest" if settings.get("auto.offset.reset") == "earliest" else "latest"
+        statement, settings = parse(request.sql, HTTP), request.settings
+        if not isinstance(statement, FollowKsqldb | PullKsqldb):
+            raise FeatureNotSupported(f"{type(statement).__name__} is not a query")
+        is_earliest = isinstance(statement, PullKsqldb) or settings.get("auto.offset.reset") == "earliest"
+        reset: Literal["earliest", "latest"] = "earliest" if is_earliest else "latest"
         installation = self._installation
         with turn(installation, client):
             committed = installation.engine.catalog
