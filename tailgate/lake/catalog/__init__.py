@@ -2,6 +2,7 @@
 
 from tailgate.lake.catalog.catalog import FIRST_ID, Catalog, Change
 from tailgate.lake.catalog.formats import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, ERRORS
+from tailgate.lake.catalog.item_fields import is_transient
 from tailgate.lake.catalog.items import (
     ROUNDS,
     Companion,
@@ -24,7 +25,6 @@ from tailgate.lake.catalog.items import (
     Table,
     View,
     ViewErrors,
-    is_transient,
     known_columns,
     ksqldb_of,
     ready,

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog.catalog import Catalog
-from tailgate.lake.catalog.items import DroppedWithOwner, Item, Sink, Table, is_transient
+from tailgate.lake.catalog.item_fields import is_transient
+from tailgate.lake.catalog.items import DroppedWithOwner, Item, Sink, Table
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DependentObjectsStillExist
 

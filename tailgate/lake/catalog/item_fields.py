@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from tailgate.lake.catalog.formats import Record, option
 from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
+from tailgate.lake.catalog.schemas import TRANSIENT_ID
 from tailgate.lake.types import Field
 
 # Items of different namespaces may have the same name. As PostgreSQL's pg_class, the first has everything that has no namespace itself.
@@ -100,3 +101,8 @@ class ViewFields(ReplaceableFields):
     """
 
     numeric_rules: int = 1
+
+
+def is_transient(item: ItemFields) -> bool:
+    """Returns whether an item is a view of a push query, which is dropped when its query ends, or the relation of its errors."""
+    return item.schema == TRANSIENT_ID

@@ -29,7 +29,6 @@ from tailgate.lake.catalog.formats import (
 )
 from tailgate.lake.catalog.item_fields import ItemFields, Namespace, ReaderFields, ReplaceableFields, ViewFields
 from tailgate.lake.catalog.monitoring import Alert, Objective
-from tailgate.lake.catalog.schemas import TRANSIENT_ID
 from tailgate.lake.types import Field, Type
 
 ROUNDS = 1_000  # of a recursive query of a view, unless the view has another limit
@@ -394,11 +393,6 @@ def skips(item: Item) -> bool:
 def ksqldb_of(item: Item | None) -> KsqldbItem | None:
     """Returns the properties of a stream or table of ksqlDB, or None for another item."""
     return item.ksqldb if isinstance(item, Source | MaterializedView) else None
-
-
-def is_transient(item: Item) -> bool:
-    """Returns whether an item is a view of a push query, which is dropped when its query ends, or the relation of its errors."""
-    return item.schema == TRANSIENT_ID
 
 
 def known_columns(item: Item) -> Mapping[int, int]:

@@ -218,3 +218,8 @@ class SelectQuery:
     emit: Literal["", "changes", "final"] = ""
     limit: int | None = None
     position: int = field(default=0, compare=False)
+
+    @property
+    def sources(self) -> tuple[SourceName, ...]:
+        """Returns the streams and tables of FROM and JOIN."""
+        return (self.source, *(join.source for join in self.joins))

@@ -202,12 +202,6 @@ def _explain(statement: q.Explain) -> Needs:
     return ()
 
 
-def _read(statement: ksqldb.FollowKsqldb | ksqldb.PullKsqldb) -> Needs:
-    """Returns the need for SELECT on the streams and tables that a push or pull query reads."""
-    query = statement.statement.query
-    return (HoldPrivilege("SELECT", tuple(Name(source.name) for source in (query.source, *(join.source for join in query.joins)))),)
-
-
 def _use(statement: k.ValidateConnection) -> Needs:
     return (HoldPrivilege("USAGE", (statement.name,)),)
 
@@ -357,8 +351,8 @@ TABLE: tuple[Kind, ...] = (
     Kind(ksqldb.ControlQueries, {}, CATALOG, lambda t: (OwnQuery(t.query),)),
     Kind(ksqldb.AssertKafka, {}, CATALOG, lambda t: (BeSuperuser(),)),
     Kind(ksqldb.ChangeConnector, {}, CATALOG, lambda t: (BeSuperuser("use connectors"),)),
-    Kind(ksqldb.FollowKsqldb, {}, QUERY, _read, rows=True),
-    Kind(ksqldb.PullKsqldb, {}, QUERY, _read, rows=True),
+    Kind(ksqldb.FollowKsqldb, {}, QUERY, lambda t: (HoldPrivilege("SELECT", t.reads),), rows=True),
+    Kind(ksqldb.PullKsqldb, {}, QUERY, lambda t: (HoldPrivilege("SELECT", t.reads),), rows=True),
     Kind(ksqldb.InsertMessage, {}, CATALOG, _owner, tag="INSERT 0 1"),
     Kind(ksqldb.InsertStream, {}, CATALOG, lambda t: (*_owner(t), *_new(t)), tag="INSERT 0 0"),
     # schemas, roles and privileges

@@ -101,6 +101,11 @@ class PullKsqldb:
     statement: PushQuery
     text: str
 
+    @property
+    def reads(self) -> tuple[Name, ...]:
+        """Returns the names of the streams and tables that it reads."""
+        return tuple(Name(source.name) for source in self.statement.query.sources)
+
 
 @dataclass(frozen=True, slots=True)
 class FollowKsqldb:
@@ -108,3 +113,8 @@ class FollowKsqldb:
 
     statement: PushQuery
     text: str
+
+    @property
+    def reads(self) -> tuple[Name, ...]:
+        """Returns the names of the streams and tables that it reads."""
+        return tuple(Name(source.name) for source in self.statement.query.sources)

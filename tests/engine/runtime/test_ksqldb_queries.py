@@ -154,9 +154,9 @@ def test_lambdas_and_nested_keys(world: World) -> None:
     world.produce("nested", b'{"B": ["x"], "a": "1"}', b'{"ARR": [null]}')
     until(lambda: world.rows("by_struct") == [('{"A": 1, "B": ["x"]}', 2)])
     until(lambda: len(rows(world.lake, "lambdas")) == 5)
-    found = sorted(row[1:4] for row in rows(world.lake, "lambdas"))
+    results = sorted(row[1:4] for row in rows(world.lake, "lambdas"))
     cubes = ("[1, 2]", "[1, null]", "[null, 2]", "[null, null]")
-    assert found == [*(("[[2], [3]]", 2, cube) for cube in cubes), ("[[null]]", 0, "[null]")]
+    assert results == [*(("[[2], [3]]", 2, cube) for cube in cubes), ("[[null]]", 0, "[null]")]
 
 
 def test_an_expression_that_fails_is_null(world: World) -> None:

@@ -40,7 +40,7 @@ def append(world: KsqldbWorld, *rows: tuple[Any, ...]) -> None:
 
 @contextmanager
 def cursor(world: KsqldbWorld, text: str = PUSH) -> Iterator[psycopg.Cursor[Any]]:
-    """A cursor over a push query, in a block."""
+    """Declares a cursor over a push query, in a block."""
     with psycopg.connect(world.dsn) as connection:
         connection.execute(f"DECLARE c CURSOR FOR {text}".encode())
         yield connection.cursor()
@@ -51,7 +51,7 @@ def test_rows_are_in_the_order_of_their_positions(api: Api, world: KsqldbWorld) 
     assert (stream.header["columnNames"], stream.header["columnTypes"]) == (["SENSOR", "TWICE"], ["STRING", "INTEGER"])
     until(lambda: len(views(world)) == 1)
     append(world, ("b", 4, 20, 2), ("a", 2, 10, 1), ("b", 4, 20, 3))
-    append(world, ("c", 6, 15, 4), ("d", 8, 40, 5))
+    append(world, ("d", 8, 40, 5), ("c", 6, 30, 4))
     assert [stream.line() for _ in range(4)] == [["a", 2], ["b", 4], ["b", 4], ["c", 6]]
     assert stream.rest() == b""
     until(lambda: not views(world))

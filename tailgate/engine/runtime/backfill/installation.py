@@ -74,9 +74,8 @@ class Installation:
     def recover(self, *, lost: bool = False) -> None:
         """Runs the log's catalog. Interrupted fills restart.
 
-        Views whose state cannot be used, and all views that read them, are filled again into
-        replacements. Until those are ready, the views report 55000. With `lost`, no state can be
-        used at all. The views of push queries, which have ended with the engine, are dropped.
+        Views whose state cannot be used (with `lost`, all), and all views that read them, are filled again
+        into replacements. Until those are ready, they report 55000. The views of push queries are dropped.
         """
         with self.lock:
             self._recover(lost)
@@ -84,7 +83,7 @@ class Installation:
                 self.install(Change(drop=transient))
 
     def _recover(self, lost: bool) -> None:
-        """Runs the log's catalog, as `recover` says. The caller holds the lock."""
+        """Runs the log's catalog, with the views of push queries. The caller holds the lock."""
         engine, catalog = self.engine, self.engine.catalog
         for fill in self.fills.values():
             fill.end()

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What a bound push query that needs a view follows. `snapshot`: whether it sends the rows that the view has at first."""
+    """The format of a push query that needs a view. `snapshot`: whether it sends the rows that the view has at first."""
 
     shape: Shape
     snapshot: bool

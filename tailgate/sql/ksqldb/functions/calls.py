@@ -12,6 +12,7 @@ from tailgate.sql.ksqldb.expressions import ColumnReference, FunctionCall
 from tailgate.sql.ksqldb.functions.catalogue import ROWS, find
 from tailgate.sql.ksqldb.functions.entry import Function, wanted_type
 from tailgate.sql.ksqldb.functions.times import UNITS
+from tailgate.sql.ksqldb.functions.volatile import volatile_call
 from tailgate.sql.ksqldb.typed.values import Typed, coerced, element_json, of_json, to_json
 
 PLACE = re.compile(r"\{(j|json|hex)?([0-9]+|[*+])\}")
@@ -31,17 +32,14 @@ def with_unit(call: FunctionCall) -> FunctionCall:
 
 
 def call(name: str, arguments: Sequence[Typed], position: int, order: Sequence[str] = ()) -> Typed:
-    """Returns the value of a call. `order`: the position of a record, for aggregates; empty for a table.
+    """Returns the value of a call. `order`: the position of a record for aggregates, empty for a table; the place of a
+    record for volatile functions.
 
     Raises 42883, or 0A000 for a function whose value is not determined by its arguments, or that needs an order that does not exist.
     """
     function = find(name, [a.type for a in arguments], position)
     if function.volatile:
-        raise FeatureNotSupported(
-            f"{name.upper()}() is not supported, because its value differs each time",
-            hint="Use a column of the record, such as ROWTIME.",
-            position=position,
-        )
+        return volatile_call(name, order, position)
     if function.aggregate:
         _check_constants(function, arguments, position)
     values = _coerced(function, arguments)

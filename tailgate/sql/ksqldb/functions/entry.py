@@ -29,7 +29,7 @@ class Function:
 
     - `may_fail`: its evaluation may raise an error although its arguments do not.
     - `json`: the template's value is a jsonb that contains the result.
-    - `volatile`: its value is not determined by its arguments, so persistent queries refuse it.
+    - `volatile`: its value is not determined by its arguments, see `functions.volatile`.
     - `does`: what DESCRIBE FUNCTION prints.
     """
 

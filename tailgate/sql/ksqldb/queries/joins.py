@@ -67,7 +67,7 @@ class FromClause:
 
 def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
     """Returns FROM of a query. Raises 42P01, 42809, 42804, 42P10, or 0A000 for a join that is not supported."""
-    sources = (query.source, *(join.source for join in query.joins))
+    sources = query.sources
     items = [catalog.relation(Name(source.name, position=source.position)) for source in sources]
     scopes = [scope_of(item, source) for item, source in zip(items, sources, strict=True)]
     _check_names(sources, scopes)

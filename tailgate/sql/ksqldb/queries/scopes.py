@@ -33,7 +33,8 @@ def scope_of(item: Item, source: SourceName) -> Scope:
     keys = key_names(item) if has_unnamed_key(item) else ()
     unnamed_key = (keys[0], all_columns[keys[0]]) if keys else None
     names = (source.alias,) if source.alias else (source.name,)
-    return Scope(columns, names, has_position=is_stream(item), unnamed_key=unnamed_key)
+    is_declared = isinstance(item, Source)
+    return Scope(columns, names, has_position=is_stream(item), unnamed_key=unnamed_key, is_declared=is_declared)
 
 
 def has_unnamed_key(item: Item) -> bool:

@@ -75,7 +75,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
     inner = Translator(source.scope, clause="GROUP BY")
     conditions = [*source.conditions, *(f"{_key(key, inner).text} IS NOT NULL" for key in query.group_by)]
     if query.where is not None:
-        conditions.append(Translator(source.scope, clause="WHERE").where(query.where))
+        conditions.append(Translator(source.scope, clause="WHERE", per_record=source.type == "stream").where(query.where))
     rows, scope = f"{source.text} WHERE {' AND '.join(conditions)}", source.scope
     if query.window is not None:
         check_window(query.window, source, query.emit)
@@ -225,7 +225,7 @@ def _check_partition_by(query: e.SelectQuery, source: FromClause) -> None:
 def _of_rows(source: FromClause) -> Translator:
     """Returns the translator of the items of a projection."""
     no_tables = "Table source is not supported with table functions" if source.type == "table" else ""
-    return Translator(source.scope, aggregates=False, no_tables=no_tables)
+    return Translator(source.scope, aggregates=False, no_tables=no_tables, per_record=source.type == "stream")
 
 
 def _projection(query: e.SelectQuery, source: FromClause, items: Items, added: str = "") -> Translation:
@@ -233,7 +233,14 @@ def _projection(query: e.SelectQuery, source: FromClause, items: Items, added: s
     check_clauses(query)
     if query.having is not None:
         raise GroupingError("HAVING requires a GROUP BY clause", position=query.having.position)
-    conditions = [*source.conditions, *(() if query.where is None else (Translator(source.scope, clause="WHERE").where(query.where),))]
+    conditions = [
+        *source.conditions,
+        *(
+            ()
+            if query.where is None
+            else (Translator(source.scope, clause="WHERE", per_record=source.type == "stream").where(query.where),)
+        ),
+    ]
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return Translation(f"SELECT {texts_of(items)}{added} FROM {source.text}{where}", columns_of(items), ())
 

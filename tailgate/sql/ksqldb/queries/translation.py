@@ -55,7 +55,7 @@ class Scope:
     then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
     `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
     `of_join`: the texts of the pseudo columns of the rows of a join of streams. `is_flat`: the texts of the columns of a join
-    are single names, SOURCE.COLUMN.
+    are single names, SOURCE.COLUMN. `is_declared`: whether it is a declared stream.
     """
 
     columns: Mapping[str, TypeName]
@@ -67,6 +67,13 @@ class Scope:
     unnamed_key: tuple[str, TypeName] | None = None
     of_join: tuple[str, ...] = ()
     is_flat: bool = False
+    is_declared: bool = False
+
+    @property
+    def record(self) -> tuple[str, ...]:
+        """Returns the texts of the partition and the offset that identify the record from which a row results, if there is one."""
+        timed = next((source for source in self.sources if source.has_position), None)
+        return () if timed is None or not timed.is_declared or self.of_join else self.position[1:]
 
     @property
     def position(self) -> tuple[str, ...]:
@@ -103,14 +110,18 @@ class Translator:
     """Translates the expressions of one clause of a query.
 
     `aggregates`: whether aggregates are allowed in SELECT and HAVING. Other clauses have neither aggregates nor table functions.
-    `no_tables`: why SELECT has no table functions, if it has none.
+    `no_tables`: why SELECT has no table functions, if it has none. `per_record`: whether the clause is evaluated once for each record, so
+    that it may contain UUID and RANDOM.
     """
 
-    def __init__(self, scope: Scope, *, aggregates: bool = True, clause: str = "SELECT", no_tables: str = "") -> None:
+    def __init__(
+        self, scope: Scope, *, aggregates: bool = True, clause: str = "SELECT", no_tables: str = "", per_record: bool = False
+    ) -> None:
         self.scope = scope
         self._aggregates = aggregates
         self._clause = clause
         self._no_tables = no_tables
+        self._per_record = per_record
         self._in_table = False
         self._in_aggregate = False
         self._parameters: Mapping[str, Typed] = {}  # of lambdas, with their values
@@ -280,7 +291,8 @@ class Translator:
         self._in_aggregate, self._in_table = before
         if is_aggregate or is_table:
             arguments = [argument.or_null() for argument in arguments]
-        return call(function.name, arguments, function.position, list(self.scope.position) if is_aggregate else [])
+        record = self.scope.record if self._per_record and not self._parameters and not self._in_table else ()
+        return call(function.name, arguments, function.position, self.scope.position if is_aggregate else record)
 
     def _check_place(self, function: e.FunctionCall, *, is_aggregate: bool) -> None:
         """Raises 42803 for an aggregate or a table function in a place that has none."""

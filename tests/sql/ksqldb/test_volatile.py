@@ -1,0 +1,59 @@
+"""UUID and RANDOM: a value per record, and refused where no record of a topic is behind a row."""
+
+from __future__ import annotations
+
+import uuid
+
+import duckdb
+import pytest
+
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.sql.bind import bind_query
+from tailgate.sql.render.duckdb import render
+from tailgate.sql.statements import QueryText
+from tests.sql.ksqldb.test_push import CATALOG, push
+
+
+@pytest.fixture(scope="module", autouse=True)
+def records(engine: duckdb.DuckDBPyConnection) -> None:
+    """Makes the table that a scan of the stream `s` reads."""
+    columns = "NULL::int AS c0, 1 AS c1, NULL::text AS c2, now() AS c3, (n % 2)::int AS c4, n // 2 AS c5, 1 AS __weight"
+    engine.execute(f"CREATE TABLE r1000 AS SELECT {columns} FROM range(2000) AS t(n)")
+
+
+def sql_of(text: str) -> str:
+    return render(bind_query(QueryText(push(text).text), CATALOG, view=True).plan)
+
+
+def test_each_record_has_a_value_that_is_the_same_again(engine: duckdb.DuckDBPyConnection) -> None:
+    sql = sql_of("SELECT uuid() AS u, uuid() AS w, random() AS r FROM s EMIT CHANGES")
+    rows = engine.execute(sql).fetchall()
+    assert sorted(rows) == sorted(engine.execute(sql).fetchall())
+    ids = [uuid.UUID(id) for row in rows for id in row[:2]]
+    assert len(set(ids)) == 4000 and {id.version for id in ids} == {4} and {id.variant for id in ids} == {uuid.RFC_4122}
+    values = [row[2] for row in rows]
+    assert len(set(values)) == 2000 and all(0 <= value < 1 for value in values)
+    assert 0.45 < sum(values) / 2000 < 0.55
+
+
+def test_a_condition_may_contain_random(engine: duckdb.DuckDBPyConnection) -> None:
+    rows = engine.execute(sql_of("SELECT v FROM s WHERE random() < 0.25 EMIT CHANGES")).fetchall()
+    assert 400 < len(rows) < 600
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT uuid() AS u FROM derived EMIT CHANGES",
+        "SELECT uuid() AS u FROM kt EMIT CHANGES",
+        "SELECT v, uuid() AS u, count(*) AS n FROM s GROUP BY v EMIT CHANGES",
+        "SELECT uuid() AS u FROM s JOIN derived d WITHIN 1 HOUR ON s.k = d.k EMIT CHANGES",
+        "SELECT v FROM s PARTITION BY random() EMIT CHANGES",
+        "SELECT TRANSFORM(ARRAY[v], x => random()) AS r FROM s EMIT CHANGES",
+        "SELECT UNIX_TIMESTAMP() AS t FROM s EMIT CHANGES",
+        "SELECT UNIX_DATE() AS t FROM s EMIT CHANGES",
+    ],
+)
+def test_where_they_are_refused(text: str) -> None:
+    with pytest.raises(FeatureNotSupported, match=r"is not supported here, because its value differs each time"):
+        push(text)
