@@ -41,8 +41,16 @@ final class CdcBag extends Operator {
     this.codec = new EvolvingRowCodec(row, first, true);
   }
 
+  /** Returns the stored form of a record with the columns of a row: its fields are f1, f2, and so on. */
+  private static StructType record(StructType row) {
+    StructType fields = new StructType();
+    for (int i = 0; i < row.length(); i++) fields = fields.add("f" + (i + 1), row.apply(i).dataType());
+    return fields;
+  }
+
   @Override public StructType[] ports() {
-    StructType port = new StructType().add("after", row).add("before", row);
+    StructType image = record(row);
+    StructType port = new StructType().add("after", image).add("before", image);
     for (StructField f : ChangeEvent.COLUMNS.fields()) port = port.add(f);
     return new StructType[] {port};
   }
