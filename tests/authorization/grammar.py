@@ -283,16 +283,27 @@ class Grammar(Expressions):
             (1, self.endpoint),
             (1, lambda: f"{self.of('CREATE TOKEN t0 FOR', 'CREATE TOKEN t1 FOR')} {self.of('low', 'boss', 'helper')}"),
             (1, lambda: f"DROP TOKEN {self.of('', 'IF EXISTS ')}{self.of('t0', 't1')} FOR {self.of('low', 'boss', 'helper')}"),
-            (1, lambda: f"CREATE STREAM {self.of('s0', 's1')} (k VARCHAR KEY, n BIGINT) WITH (kafka_topic = 't', value_format = 'json')"),
             (1, lambda: f"ALTER SECRET {self.of('', 'IF EXISTS ')}{self.name()} AS 'x'"),
             (1, lambda: f"CREATE CONNECTION {self.own('c')} TO KAFKA ({sasl} SECRET {self.name()})"),
             (1, lambda: f"VALIDATE CONNECTION {self.name()}"),
             (1, lambda: f"{self.of('PAUSE', 'RESUME')} SOURCE {self.name()}"),
-            (1, lambda: f"{self.of('TERMINATE', 'PAUSE', 'RESUME')} {self.of('ALL', 'CTAS_OWN_0', 'CSAS_S0_1')}"),
             (1, lambda: f"{self.of('RETRY', 'DELETE')} DEAD LETTERS OF {self.name()}"),
             (1, lambda: f"ALTER SOURCE {self.name()} {self.of('REFRESH SCHEMA', 'RESUME AT EARLIEST')}"),
-            (0.3, lambda: "ASSERT TOPIC t TIMEOUT 1 SECONDS"),
         )  # fmt: skip
+
+    def ksqldb(self) -> str:
+        stream, type = self.of("s0", "s1", "own.s"), self.of("address", "d")
+        columns = "(k VARCHAR KEY, n BIGINT) WITH (kafka_topic = 't', value_format = 'json')"
+        return self.some(
+            (2, lambda: f"CREATE {self.of('', 'OR REPLACE ')}STREAM {stream} {columns}"),
+            (1, lambda: f"ALTER STREAM {stream} ADD COLUMN c{self.r.randrange(9)} INT"),
+            (1, lambda: f"{self.of('TERMINATE', 'PAUSE', 'RESUME')} {self.of('ALL', 'CTAS_OWN_0', 'CSAS_S0_1')}"),
+            (1, lambda: f"CREATE TYPE {self.of('', 'IF NOT EXISTS ')}{type} AS STRUCT<a INT>"),
+            (1, lambda: f"DROP TYPE {self.of('', 'IF EXISTS ')}{type}"),
+            (0.5, lambda: self.of("CREATE SOURCE CONNECTOR c WITH ('connector.class' = 'x')", "DROP CONNECTOR c")),
+            (0.5, lambda: "DEFINE x = 'y'"),
+            (0.3, lambda: "ASSERT TOPIC t TIMEOUT 1 SECONDS"),
+        )
 
     def maintenance(self) -> str:
         name = self.name()
@@ -359,6 +370,7 @@ class Grammar(Expressions):
             (1, lambda: f"INSERT INTO {self.target()} SELECT nextval('{name}'), x.name FROM ({self.query()}) AS x"),
             (1, lambda: f"GRANT {self.of('USAGE', 'SELECT', 'ALL')} ON SEQUENCE {name} TO {self.of('low', 'helper', 'PUBLIC')}"),
             (0.5, lambda: f"ALTER SEQUENCE {name} RENAME TO {self.of('q', 'salaries')}"),
+            (0.5, lambda: f"ALTER SEQUENCE {name} {self.of('RESTART', 'INCREMENT 2', 'OWNED BY ' + self.target() + '.n')}"),
             (0.5, lambda: f"DROP SEQUENCE {name}{self.of('', ' CASCADE')}"),
         )
 
@@ -381,7 +393,7 @@ WEIGHTS: dict[Callable[[Grammar], object], float] = {
     Grammar.reads: 14, Grammar.parameters: 4, Grammar.looks_up: 3, Grammar.follows: 1, Grammar.cursor: 2, Grammar.prepared: 3,
     Grammar.copies: 3, Grammar.copies_in: 1, Grammar.inserts: 6, Grammar.updates: 4, Grammar.truncates: 0.3, Grammar.shows: 3,
     Grammar.explains: 3, Grammar.catalog: 4, Grammar.settings: 3, Grammar.blocks: 2, Grammar.temporary: 4, Grammar.hidden: 1,
-    Grammar.view: 5, Grammar.maintenance: 1,
-    Grammar.materialized: 3, Grammar.function: 6, Grammar.table: 2, Grammar.kafka: 5, Grammar.subscriptions: 2, Grammar.indexes: 0.7,
-    Grammar.changes: 4, Grammar.grants: 5, Grammar.watches: 1, Grammar.several: 2, Grammar.sequences: 2, Grammar.presto: 1.5,
+    Grammar.view: 5, Grammar.maintenance: 1, Grammar.materialized: 3, Grammar.function: 6, Grammar.table: 2, Grammar.kafka: 4,
+    Grammar.ksqldb: 2, Grammar.subscriptions: 2, Grammar.indexes: 0.7, Grammar.changes: 4, Grammar.grants: 5, Grammar.watches: 1,
+    Grammar.several: 2, Grammar.sequences: 2, Grammar.presto: 1.5,
 }  # fmt: skip
