@@ -58,6 +58,7 @@ class World:
                 plan=self.statements.planning.plan_in_block,
                 block=Commits(self.statements.installation, writes),  # type: ignore[arg-type]
                 sequence=sequences,
+                push=self.statements.push_queries.begin,
             )
         )
         self.control.start()

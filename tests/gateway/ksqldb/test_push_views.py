@@ -118,8 +118,9 @@ def test_a_view_is_hidden(world: KsqldbWorld) -> None:
     until(lambda: not views(world))
 
 
-def test_the_number_of_views_is_limited(world: KsqldbWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(push_queries, "RUNNING_MAX", 1)
+@pytest.mark.parametrize("limit", ["RUNNING_MAX", "RUNNING_EACH"])
+def test_the_number_of_views_is_limited(world: KsqldbWorld, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(push_queries, limit, 1)
     with cursor(world), pytest.raises(errors.ConfigurationLimitExceeded, match="too many push queries"), cursor(world):
         pass
     until(lambda: not views(world))

@@ -30,7 +30,8 @@ from tailgate.sql.statements import FollowKsqldb, PullKsqldb, parse
 
 log = logging.getLogger("tailgate.engine")
 
-RUNNING_MAX = 100  # views of push queries: each takes part in every tick, and holds a thread of the control interface
+# views of push queries, of all roles and of one: each takes part in every tick, and holds a thread of the control interface
+RUNNING_MAX, RUNNING_EACH = 100, 50
 
 Items = Callable[[PushQuery, str, Catalog, Literal["earliest", "latest"]], tuple[Item, ...]]
 
@@ -54,12 +55,9 @@ class PushQueries:
         installation = self._installation
         with turn(installation, client):
             committed = installation.engine.catalog
-            if sum(is_transient(view) for view in committed.each(MaterializedView)) >= RUNNING_MAX:
-                raise ConfigurationLimitExceeded(
-                    "too many push queries", detail=f"At most {RUNNING_MAX} can run.", hint="End those that nobody reads: SHOW QUERIES."
-                )
             catalog = committed.with_resolution(request.resolution)
             owner = owner_id(settings.get("role"), catalog)
+            _check_limits(committed, owner)
             items = tuple(replace(item, owner=owner) for item in self._items(statement.statement, request.sql, catalog, reset))
             ddl.check_definitions(items, catalog)
             installed = install_filled(installation, Change(put=items), client)
@@ -78,3 +76,13 @@ class PushQueries:
                     installation.settle()
         except TailgateError as error:
             log.warning("the view %s of a push query remains until the engine starts again: %s", view, error.message)
+
+
+def _check_limits(catalog: Catalog, owner: int) -> None:
+    owners = [view.owner for view in catalog.each(MaterializedView) if is_transient(view)]
+    if len(owners) >= RUNNING_MAX or owners.count(owner) >= RUNNING_EACH:
+        raise ConfigurationLimitExceeded(
+            "too many push queries",
+            detail=f"At most {RUNNING_MAX} can run, {RUNNING_EACH} of one role.",
+            hint="End those that nobody reads: SHOW QUERIES.",
+        )
