@@ -42,7 +42,7 @@ COLUMNS = (
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678_000, timezone.utc)
 FULL: tuple[Any, ...] = (
     *(-5, 7, True, 0.5, 1.5, Decimal("-12.50"), "héllo", b"\0\xff", date(2026, 1, 2), MOMENT.replace(tzinfo=None), MOMENT),
-    *('{"a": 1}', {"months": 14, "days": 3, "micros": 1_500_000}, [1, -1], {"x": 1, "ys": ["a"]}, [MOMENT]),
+    *('{"a": 1}', {"months": 14, "days": 3, "micros": 1_500_000}, [1, -1], {"f1": 1, "f2": ["a"]}, [MOMENT]),
 )
 EMPTY = (0, *[None] * (len(COLUMNS) - 1))
 SHOWN: tuple[Any, ...] = (

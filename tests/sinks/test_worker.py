@@ -375,10 +375,10 @@ def test_a_full_disk_stops_no_sink(
     feed.create_sink(kafka.address, registry.url, topic)
     feed.random_tick()
     until(lambda: reached(feed))
-    refused: list[Path] = []
+    refused: list[Copy] = []
 
     def full(self: Copy, data: dict[str, Any]) -> None:
-        refused.append(self._path)
+        refused.append(self)
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:

@@ -57,7 +57,7 @@ def test_held_cursors_keep_their_rows(live: Live) -> None:
 
 
 def test_how_much_is_held_has_a_limit(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tailgate.gateway.execute.cursors.HELD_BYTES_MAX", 1 << 20)
+    monkeypatch.setattr("tailgate.gateway.execute.blocks.cursors.HELD_BYTES_MAX", 1 << 20)
     with psycopg.connect(live.dsn, autocommit=True) as connection:
         connection.execute("DECLARE a CURSOR WITH HOLD FOR SELECT n FROM generate_series(1, 100000) AS n")
         with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="at most 1 MiB"):

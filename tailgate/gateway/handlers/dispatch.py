@@ -24,7 +24,6 @@ from tailgate.gateway.execute import (
     catalog_changes,
     commands,
     constraints,
-    cursors,
     explain,
     queries,
     show,
@@ -33,7 +32,7 @@ from tailgate.gateway.execute import (
     time_expressions,
     tokens,
 )
-from tailgate.gateway.execute.blocks import transactions
+from tailgate.gateway.execute.blocks import cursors, transactions
 from tailgate.gateway.execute.ksqldb import pull, push
 from tailgate.gateway.execute.tables import changes, copy_in, create_table_as, maintenance
 from tailgate.gateway.execute.tables import writes as table_writes

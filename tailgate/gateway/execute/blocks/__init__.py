@@ -1,1 +1,1 @@
-"""Transaction blocks: the statements that begin and end them, and the commit of definitions with rows."""
+"""Transaction blocks: the statements that begin and end them, their cursors, and the commit of definitions with rows."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailgate.gateway.execute import committing, cursors
-from tailgate.gateway.execute.blocks import commits
+from tailgate.gateway.execute import committing
+from tailgate.gateway.execute.blocks import commits, cursors
 from tailgate.gateway.execute.commands import set_modes
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
