@@ -58,7 +58,8 @@ class Grammar(Expressions):
     def follows(self) -> Step:
         what = self.some((2, self.relation), (2, lambda: f"({self.query()})"))
         if self.r.random() < 0.2:
-            return Step(f"SELECT * FROM {self.relation()} EMIT CHANGES{self.of('', ' LIMIT 2')}", follows=True)
+            relation = self.of("s0", "s1", "salaries", self.relation())  # most of the latter have a schema, which ksqlDB does not know
+            return Step(f"SELECT * FROM {relation} EMIT CHANGES{self.of('', ' LIMIT 2')}", follows=True)
         if self.r.random() < 0.5:
             as_of = f" AS OF {self.time()}" if self.r.random() < 0.4 else ""
             return Step(f"TAIL {what}{self.of('', ' WITH (SNAPSHOT)', ' WITH (PROGRESS)')}{as_of}", follows=True)
