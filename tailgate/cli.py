@@ -85,7 +85,7 @@ def process_settings(options: argparse.Namespace, arguments: list[str], environm
         options.command,
         options.values,
         lambda: configuration.parse(parser(), arguments, environment).values,
-        {command.name: command for command in configuration.commands(parser())},
+        options.commands,
     )
     settings.on_change("log", lambda form: logs.change(form, options.command))
     settings.listen()

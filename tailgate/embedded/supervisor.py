@@ -35,13 +35,13 @@ from tailgate.lake.folder import Lake
 from tailgate.operations.definitions import UP
 from tailgate.operations.endpoint import Address, Endpoint, opened
 from tailgate.operations.metrics import labeled
+from tailgate.operations.settings.process import PROCESSES
 
 RESTART_FIRST_S, RESTART_LAST_S = 0.2, 5.0  # delays before a restart
 STEADY_S = 60.0  # a child that has run for this long is restarted after the first delay
 ENGINE_READY = timedelta(seconds=120)  # 6-10 s measured; a large state takes longer
 READY = timedelta(seconds=60)  # of the other children: 0.5 to 3 s measured
 EVERYWHERE = ("", "0.0.0.0", "::", "[::]")  # hosts to which no client can connect
-SIGNALED = ("engine", "stand-by", "sinks", "gateway", "watch")  # the children that handle SIGHUP
 WATCH_S = 0.5  # interval between checks of the children; long, so that an idle machine stays idle
 
 # The ports of the processes' metrics, after that of the supervisor.
@@ -89,6 +89,7 @@ class Part:
 
     name: str
     start: Callable[[], Child]
+    reloads: bool = False  # whether it handles SIGHUP
     child: Child | None = None
     ends: int = 0  # how often it has ended
     early_ends: int = 0  # consecutive ends within STEADY_S of the start
@@ -165,10 +166,10 @@ class Supervisor:
         self._stop.set()
 
     def pass_on(self, number: int) -> None:
-        """Sends a signal to the children that run a command of Tailgate and are ready. It would end others, such as a JVM."""
+        """Sends a signal to the children that handle it and are ready. It would end others, such as a JVM."""
         for part in self._parts:
             child = part.child
-            if part.name.startswith(SIGNALED) and child is not None and child.announced() and child.running():
+            if part.reloads and child is not None and child.announced() and child.running():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child.pid, number)
 
@@ -304,7 +305,7 @@ class Supervisor:
         command = [sys.executable, "-m", "tailgate", *arguments]
         assert self._claim is not None
         marked = self._claim.environment
-        return Part(name, lambda: Child(name, command, log=log, environment=marked, announces="ready "))
+        return Part(name, lambda: Child(name, command, log=log, environment=marked, announces="ready "), arguments[0] in PROCESSES)
 
     def _launch(self, part: Part) -> Child:
         part.started_at = time.monotonic()

@@ -3,25 +3,22 @@
     gateways/<port>.json         a gateway's port on loopback, its token, and its addresses for clients
     gateways/secret              32 bytes, written by the first gateway; source of the salts for roles that do not exist
 
-The owner writes a .json file and removes it when it ends. If the owner has crashed, the next gateway that finds it removes it.
+The owner writes a .json file and removes it when it ends (`store.announcements`).
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import secrets
-import socket
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from tailgate.lake.folder import Lake
-from tailgate.lake.host.processes import Process
-from tailgate.lake.store import documents
+from tailgate.lake.store import announcements, documents
 
 FOLDER = "gateways"
 SECRET_BYTES = 32
-_SUFFIX, _SECRET = ".json", f"{FOLDER}/secret"
+_SECRET = f"{FOLDER}/secret"
 
 log = logging.getLogger("tailgate.lake")
 
@@ -39,8 +36,8 @@ class Peer:
 
 def announce(lake: Lake, name: str, port: int, token: str, listens: Iterable[tuple[str, int]] = ()) -> str:
     """Announces a gateway. Returns the name for `withdraw` at its end. `name` distinguishes gateways of one process."""
-    place = f"{FOLDER}/{name}{_SUFFIX}"
-    content = {**asdict(Process.of(os.getpid())), "host": socket.gethostname(), "port": port, "token": token, "listens": sorted(listens)}
+    place = f"{FOLDER}/{name}{announcements.SUFFIX}"
+    content = {**announcements.of_this_process(), "port": port, "token": token, "listens": sorted(listens)}
     documents.write(lake.store, place, content)
     return place
 
@@ -64,15 +61,8 @@ def secret(lake: Lake) -> bytes:
 def announced(lake: Lake, but: str | None = None) -> list[Peer]:
     """Returns all running gateways of this machine, except the one announced under the name `but`."""
     gateways: list[Peer] = []
-    here = socket.gethostname()
-    for name in (f"{FOLDER}/{file}" for file in lake.store.names(FOLDER) if file.endswith(_SUFFIX)):
-        announcement = None if name == but else documents.read(lake.store, name)
-        if announcement is None:
-            continue
-        if announcement.get("host", here) != here:
-            continue
-        if not Process(announcement["pid"], announcement.get("started", 0), announcement.get("boot", "")).lives():
-            withdraw(lake, name)
+    for name, announcement in announcements.running(lake.store, FOLDER):
+        if name == but:
             continue
         listens = frozenset((host, port) for host, port in announcement.get("listens", ()))
         gateways.append(Peer(announcement["pid"], announcement["port"], announcement["token"], name, listens))

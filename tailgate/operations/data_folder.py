@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-DEFAULT = Path("tailgate-data")
+from tailgate.lake.host.ports import DATA
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds the option, with its default."""
-    parser.add_argument("--data", type=folder, default=DEFAULT, help=f"the data folder, the lake (./{DEFAULT})")
+    parser.add_argument("--data", type=folder, default=Path(DATA), help=f"the data folder, the lake (./{DATA})")
 
 
 def folder(text: str) -> Path:

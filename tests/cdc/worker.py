@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from tailgate.embedded.children import Child, free_port
-from tailgate.embedded.connect import CONVERTER, JARS, JSON, JVM
+from tailgate.embedded.connect import CONVERTER, JARS, JSON, JVM, SESSION_MS
 from tailgate.embedded.kafka import JARS as KAFKA_JARS
 from tailgate.embedded.kafka import java
 from tailgate.formats.converters import SIDES, apicurio_avro
@@ -26,7 +26,6 @@ Mode: TypeAlias = Literal["standalone", "distributed"]
 READY = timedelta(seconds=120)  # 3 s measured; after a kill, a distributed worker waits for the end of its predecessor's session
 ANSWER_S = 10.0
 OFFSETS_MS = 3000  # instead of 60 s, so that a run has kills before and after a flush
-SESSION_MS = 6000  # the shortest that a broker accepts; the group misses a killed worker for that long
 _LOGGING = """\
 rootLogger.level=info
 rootLogger.appenderRef.o.ref=o

@@ -26,11 +26,6 @@ USES_OF_THE_FOLDER = {
 }
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> FolderStore:
-    return FolderStore.made(tmp_path / "lake", ["log"])
-
-
 def test_a_fenced_writer_creates_nothing(store: FolderStore) -> None:
     first, second = store.writer(), store.writer()
     assert first.create("log/1", [b"first"])

@@ -11,14 +11,9 @@ from typing import Any
 import pytest
 
 from tailgate.lake.store import Revoked, Store, documents
-from tailgate.lake.store.folder import MAPPED_BYTES, FolderStore
+from tailgate.lake.store.folder import MAPPED_BYTES
 
 AT_ONCE = 32  # processes or threads that write one name
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return FolderStore.made(tmp_path / "lake", ["log"])
 
 
 def test_one_of_many_creates_a_name(store: Store) -> None:

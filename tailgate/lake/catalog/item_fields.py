@@ -13,11 +13,12 @@ from tailgate.lake.types import Field
 
 # Items of different namespaces may have the same name. As PostgreSQL's pg_class, the first has everything that has no namespace itself.
 Namespace: TypeAlias = Literal["relation", "function", "endpoint", "type"]
+NAMESPACES: Mapping[str | None, Namespace] = {"function": "function", "endpoint": "endpoint", "type": "type"}  # of kinds; else "relation"
 
 
 def namespace_of(kind: str | None) -> Namespace:
     """Returns the namespace of the items of a kind, as statements name it."""
-    return "function" if kind == "function" else "endpoint" if kind == "endpoint" else "type" if kind == "type" else "relation"
+    return NAMESPACES.get(kind, "relation")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tailgate.lake.catalog.items import CustomType, Endpoint, Function, Item
+from tailgate.lake.catalog.items import Item
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import Schema
@@ -54,14 +54,14 @@ class Resolution:
     def including(self, items: Iterable[Item], schemas: Mapping[int, Schema]) -> Resolution:
         """Returns the resolution with items added that the statement itself creates. `schemas`: all schemas by id."""
         relations, functions, endpoints, types = dict(self.relations), dict(self.functions), dict(self.endpoints), dict(self.types)
+        ids_by_namespace = {"relation": relations, "endpoint": endpoints, "type": types}
         for item in items:
             schema = schemas[item.schema].name
             for name in (Name(item.name, schema), *((Name(item.name),) if schema in self.path else ())):
-                if isinstance(item, Function):
+                if item.namespace == "function":
                     functions[name] = (*functions.get(name, ()), item.id)
                 else:
-                    ids = endpoints if isinstance(item, Endpoint) else types if isinstance(item, CustomType) else relations
-                    ids.setdefault(name, item.id)
+                    ids_by_namespace[item.namespace].setdefault(name, item.id)
         return replace(self, relations=relations, functions=functions, endpoints=endpoints, types=types)
 
     def to_json(self) -> dict[str, Any]:

@@ -192,8 +192,3 @@ def remove_folder(path: Path) -> None:
             if error.errno != errno.ENOTEMPTY or attempt == REMOVE_ATTEMPTS - 1:
                 raise
             time.sleep(REMOVE_PAUSE_S)
-
-
-def numbered(folder: Path) -> list[int]:
-    """Returns the names that are positive integers among the files and folders, in ascending order."""
-    return sorted(int(name) for name in os.listdir(folder) if name.isdecimal() and name[0] != "0")

@@ -6,15 +6,11 @@ Others notice from the announcement that it was killed. It also carries the proc
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Hashable
 from contextlib import suppress
-from dataclasses import asdict
 
 from tailgate.lake.folder import Lake
-from tailgate.lake.host.processes import Process
-from tailgate.lake.store import NoLocks, documents
+from tailgate.lake.store import NoLocks, announcements, documents
 from tailgate.lake.store.stand_by import StandBy
 
 FILE, LOCK, PLACE = "sinks.json", "sinks.lock", "sinks-stand-by.lock"
@@ -35,7 +31,7 @@ class SinksProcess:
         with suppress(NoLocks):
             if not self._lock.take():
                 self._lock.replace()
-        self._content = {**asdict(Process.of(os.getpid())), "host": socket.gethostname()}
+        self._content = announcements.of_this_process()
         documents.write(lake.store, FILE, self._content)
 
     def renew(self) -> bool:
@@ -54,10 +50,8 @@ class SinksProcess:
 
 def ended_unexpectedly(lake: Lake) -> bool:
     """Returns whether the process that has announced itself on this machine does not exist any more."""
-    data = documents.read(lake.store, FILE)
-    if data is None or data["host"] != socket.gethostname():
-        return False
-    return not Process(data["pid"], data["started"], data["boot"]).lives()
+    announcement = documents.read(lake.store, FILE)
+    return announcement is not None and announcements.ended(announcement)
 
 
 def _lease(lake: Lake) -> Hashable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from tailgate.lake.store.interface import Store
@@ -36,6 +36,15 @@ def write(store: Store, name: str, document: Mapping[str, Any]) -> None:
 def replace(store: Store, name: str, document: Mapping[str, Any], version: str | None) -> bool:
     """Replaces a document, or creates it if `version` is None. Returns False if another process was faster."""
     return store.replace(name, _encoded(document), version)
+
+
+def update(store: Store, name: str, change: Callable[[Document | None], Mapping[str, Any] | None]) -> None:
+    """Replaces a document by what `change` makes of it, which is None if it stays. Repeats this if another process was faster."""
+    replaced = False
+    while not replaced:
+        before, version = read_version(store, name)
+        after = change(before)
+        replaced = after is None or replace(store, name, after, version)
 
 
 def _decoded(content: bytes) -> Document:

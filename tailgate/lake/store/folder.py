@@ -9,14 +9,13 @@ Temporary files begin with a dot, and so does the file of the lock; such names a
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import itertools
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -103,7 +102,10 @@ class FolderStore:
 
     def replace(self, name: str, content: bytes, version: str | None) -> bool:
         path = self._path(name)
-        with _locked(path.parent / LOCK):
+        lock = locks.Lock(path.parent / LOCK)
+        try:
+            with suppress(locks.NoLocks):
+                lock.wait()
             try:
                 current = self.get_version(name)[1]
             except FileNotFoundError:
@@ -112,6 +114,8 @@ class FolderStore:
                 return False
             files.replace(path, content)
             return True
+        finally:
+            lock.release()
 
     def copy(self, name: str, target: str) -> None:
         path = self._path(target)
@@ -173,18 +177,3 @@ class FolderStore:
 
     def location(self, name: str) -> str:
         return str(self.path / name)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Allows one process and thread at a time, if the file system has locks."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, files.PRIVATE)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        except OSError as error:
-            if error.errno not in locks.NO_LOCKS:
-                raise
-        yield
-    finally:
-        os.close(descriptor)

@@ -75,12 +75,7 @@ class Announcement:
 
     def write(self, lake: Lake) -> None:
         """Writes engine.json, unless a later epoch has written it."""
-        while True:
-            data, version = documents.read_version(lake.store, ANNOUNCEMENT)
-            if data is not None and data["epoch"] > self.epoch:
-                return
-            if documents.replace(lake.store, ANNOUNCEMENT, asdict(self), version):
-                return
+        documents.update(lake.store, ANNOUNCEMENT, lambda before: None if before and before["epoch"] > self.epoch else asdict(self))
 
 
 def announced(lake: Lake) -> Announcement | None:

@@ -134,6 +134,7 @@ def _remove_sections(writer: Writer) -> None:
 def stop_readers(lake: Lake) -> None:
     """Stops readers that hold entries that are too old, or too many bytes, so that the log cannot grow without limit."""
     retentions = subscriptions.retentions(lake.catalog())
+    bytes_max = holds.bytes_max(lake)
     for hold in holds.holds(lake):
         if hold.stopped is not None:
             continue
@@ -144,7 +145,7 @@ def stop_readers(lake: Lake) -> None:
         age = newest.age - lake.log.header(next_).age
         if age > min(retentions.get(hold.reader, holds.AGE_MAX_MS), holds.AGE_MAX_MS):
             holds.stop(lake, hold.reader, hold.n, f"it has read nothing for {timedelta(seconds=age // 1000)}")
-        elif (held := holds.size_after(lake, hold.n)) > holds.bytes_max(lake):
+        elif (held := holds.size_after(lake, hold.n)) > bytes_max:
             holds.stop(lake, hold.reader, hold.n, f"it holds back {held >> 30} GiB of the log")
 
 

@@ -100,26 +100,32 @@ def commands(parser: argparse.ArgumentParser) -> list[Command]:
 
 
 def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None, environment: Mapping[str, str]) -> argparse.Namespace:
-    """Returns the options of a command line, with the values of the environment and of the file. `values` has their origins.
+    """Returns the options of a command line, with the values of the environment and of the file.
+
+    `values` has their origins, and `commands` the commands of the parser by name.
 
     Raises 22023 with the position of a key that is unknown or has a value that cannot be used.
     """
-    defaults = {id(action): action.default for _, command in _parsers(parser) for action in command._actions}
-    for _, command in _parsers(parser):
-        for action in _settings(command).values():
-            action.default = argparse.SUPPRESS  # the namespace has flags only
-    options = parser.parse_args(arguments)
     by_name = {command.name: command for command in commands(parser)}
+    actions = [action for command in by_name.values() for action in command.settings.values()]
+    defaults = [action.default for action in actions]
+    for action in actions:
+        action.default = argparse.SUPPRESS  # the namespace has flags only
+    try:
+        options = parser.parse_args(arguments)
+    finally:
+        for action, default in zip(actions, defaults, strict=True):
+            action.default = default
     file = _file(getattr(options, "config", None), environment, by_name)
     files = () if file is None else (file,)
     settings = by_name[options.command].settings
     if "data" in settings:
-        data = _value(options, "data", settings["data"], environment, files, defaults[id(settings["data"])]).value
+        data = _value(options, "data", settings["data"], environment, files).value
         system = system_file(data, by_name)
         files = files if system is None else (system, *files)
-    options.values = []
+    options.values, options.commands = [], by_name
     for name, action in settings.items():
-        value = _value(options, name, action, environment, files, defaults[id(action)])
+        value = _value(options, name, action, environment, files)
         options.values.append(replace(value, quantity=action.type) if isinstance(action.type, Quantity) else value)
     for value in options.values:
         setattr(options, settings[value.name].dest, value.value)
@@ -166,11 +172,10 @@ def _value(
     action: argparse.Action,
     environment: Mapping[str, str],
     files: Sequence[Configuration],
-    default: Any,
 ) -> Value:
     values = list(_values(options, name, action, environment, files))
     if not values:
-        return Value(name, default, DEFAULT, inherited=True)
+        return Value(name, action.default, DEFAULT, inherited=True)
     if options.command in SUPERVISORS:  # child processes add the values that they inherit
         values = [value for value in values if not value.inherited] or values
     if name == JOINED and len(values) > 1:

@@ -13,14 +13,12 @@ import argparse
 import logging
 import os
 import signal
-import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.host.processes import Process
 from tailgate.operations.settings.configuration import CHANGEABLE, Command, Value
 from tailgate.operations.settings.quantities import Quantity, Rate
 
@@ -55,17 +53,6 @@ class Setting:
     high: str = ""
     shown: str = ""  # the value as SHOW has it, with its unit
 
-    def row(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The object in which a process publishes its settings."""
-
-    store: Store
-    name: str
-
 
 class ProcessSettings:
     """The settings of this process. `read` parses its flags, variables and files again; `commands` has those of all processes."""
@@ -76,7 +63,7 @@ class ProcessSettings:
         self._pending: frozenset[str] = frozenset()
         self._read = read
         self._applying: dict[str, Callable[[Any], None]] = {}
-        self._published: Place | None = None
+        self._store: Store | None = None  # in which the settings are published
         self._lock = threading.Lock()  # one reload at a time
 
     def on_change(self, name: str, apply: Callable[[Any], None]) -> None:
@@ -106,8 +93,8 @@ class ProcessSettings:
                     if value.name not in self._pending:
                         log.warning('parameter "%s" cannot be changed without restarting the process', self._sql_name(value.name))
             self._pending = frozenset(pending)
-            if self._published is not None:
-                self._write(self._published)
+            if self._store is not None:
+                self._write(self._store)
             log.info("the settings were read again")
 
     def _apply(self, value: Value) -> bool:
@@ -147,21 +134,25 @@ class ProcessSettings:
     def publish(self, store: Store) -> None:
         """Writes the settings into the lake, and removes those of processes that have ended."""
         published(store)
-        self._published = Place(store, f"{FOLDER}/{self.command}.{os.getpid()}.json")
-        self._write(self._published)
+        self._store = store
+        self._write(store)
 
     def withdraw(self) -> None:
         """Removes the published settings, at the end of the process."""
-        if self._published is not None:
-            self._published.store.discard([self._published.name])
-            self._published = None
+        if self._store is not None:
+            self._store.discard([self._name])
+            self._store = None
 
-    def _write(self, place: Place) -> None:
-        from tailgate.lake.store import documents  # imports Arrow, which would delay the start of the engine's JVM
+    @property
+    def _name(self) -> str:
+        return f"{FOLDER}/{self.command}.{os.getpid()}.json"
 
-        process = {**asdict(Process.of(os.getpid())), "host": socket.gethostname(), "command": self.command}
+    def _write(self, store: Store) -> None:
+        from tailgate.lake.store import announcements, documents  # import Arrow, which would delay the start of the engine's JVM
+
+        process = {**announcements.of_this_process(), "command": self.command}
         try:
-            documents.write(place.store, place.name, {**process, "settings": [row.row() for row in self.rows()]})
+            documents.write(store, self._name, {**process, "settings": [asdict(row) for row in self.rows()]})
         except OSError as error:
             log.warning("the settings of this process are not published: %s", error)
 
@@ -185,17 +176,10 @@ class Published:
 
 def published(store: Store) -> list[Published]:
     """Returns the running processes of this machine that have published their settings. Removes the files of those that have ended."""
-    from tailgate.lake.store import documents
+    from tailgate.lake.store import announcements
 
     result: list[Published] = []
-    here = socket.gethostname()
-    for name in (f"{FOLDER}/{file}" for file in store.names(FOLDER) if file.endswith(".json")):
-        content = documents.read(store, name)
-        if content is None or content["host"] != here:
-            continue
-        if not Process(content["pid"], content["started"], content["boot"]).lives():
-            store.discard([name])
-            continue
+    for _, content in announcements.running(store, FOLDER):
         settings = tuple(Setting(**{**row, "choices": tuple(row["choices"])}) for row in content["settings"])
         result.append(Published(content["command"], content["pid"], settings))
     return result

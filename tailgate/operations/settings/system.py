@@ -43,9 +43,11 @@ def change(store: Store, commands: Mapping[str, Command], command: str, key: str
     checked = None if value is None else converted(commands[command].settings[key], value, f'parameter "{sql_name(command, key)}"')
 
     def changed(tables: Tables) -> None:
-        tables.setdefault(command, {})[key] = checked
+        table = tables.setdefault(command, {})
         if checked is None:
-            del tables[command][key]
+            table.pop(key, None)
+        else:
+            table[key] = checked
 
     _rewrite(store, changed)
 

@@ -17,11 +17,12 @@ NAME = f"{FOLDER}/silences"
 
 def silence(lake: Lake, alert: str, until: int) -> None:
     """Silences an alert until a time, in ms since the epoch. A time in the past ends the silence. Several processes may call this."""
-    now, replaced = time.time_ns() // 1_000_000, False
-    while not replaced:
-        before, version = documents.read_version(lake.store, NAME)
-        after = {name: end for name, end in {**(before or {}), alert: until}.items() if end > now}
-        replaced = documents.replace(lake.store, NAME, after, version)
+    now = time.time_ns() // 1_000_000
+
+    def changed(before: Mapping[str, int] | None) -> Mapping[str, int]:
+        return {name: end for name, end in {**(before or {}), alert: until}.items() if end > now}
+
+    documents.update(lake.store, NAME, changed)
 
 
 def read(lake: Lake) -> Mapping[str, int]:

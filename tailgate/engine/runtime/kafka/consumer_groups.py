@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 
-from tailgate.engine.runtime.kafka.requests import ANSWER_S
-from tailgate.lake.clients import librdkafka
+from tailgate.engine.runtime.kafka.requests import ANSWER_S, admin
 from tailgate.lake.errors import ConnectionFailure
 
 GROUPS_MAX = 10_000  # groups of a broker that are described; others are not counted
@@ -17,12 +15,12 @@ GROUPS_MAX = 10_000  # groups of a broker that are described; others are not cou
 
 def consumers(brokers: str, access: Mapping[str, str]) -> dict[str, tuple[int, int]]:
     """Returns the numbers of consumers and of consumer groups of each topic that has some. Raises 08006."""
-    admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(access)})
+    client = admin(brokers, access)
     members, groups = Counter[str](), Counter[str]()
     try:
-        listed = admin.list_consumer_groups(request_timeout=ANSWER_S).result(2 * ANSWER_S)
+        listed = client.list_consumer_groups(request_timeout=ANSWER_S).result(2 * ANSWER_S)
         ids = sorted(group.group_id for group in listed.valid)[:GROUPS_MAX]
-        described = admin.describe_consumer_groups(ids, request_timeout=ANSWER_S) if ids else {}
+        described = client.describe_consumer_groups(ids, request_timeout=ANSWER_S) if ids else {}
         for future in described.values():
             topics = [{p.topic for p in m.assignment.topic_partitions} for m in future.result(2 * ANSWER_S).members if m.assignment]
             members.update(name for of_member in topics for name in of_member)

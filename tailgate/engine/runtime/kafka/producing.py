@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from time import monotonic, sleep
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]  # not in its __all__
+from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # not in its __all__
 from confluent_kafka.cimpl import NewTopic
 
-from tailgate.engine.runtime.kafka.requests import ANSWER_S, look
+from tailgate.engine.runtime.kafka.requests import ANSWER_S, admin, look
 from tailgate.lake.clients import librdkafka
 from tailgate.lake.errors import ConnectionFailure, InvalidParameterValue
 
@@ -33,13 +33,15 @@ def create_topic(
                 f"A Kafka topic with the name '{name}' already exists, with different partition/replica configuration than required."
                 f" KSQL expects {partitions} partitions (topic has {len(existing.bounds)})."
             )
-        _check_retention(_admin(brokers, access), name, (config or {}).get(RETENTION))
+        retention = (config or {}).get(RETENTION)
+        if retention is not None:
+            _check_retention(brokers, access, name, retention)
         return False
-    admin = _admin(brokers, access)
     replication = -1 if replicas is None else replicas
+    client = admin(brokers, access)
     topic = NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(config or {}))
     try:
-        admin.create_topics([topic], operation_timeout=CREATED_S, request_timeout=CREATED_S)[name].result(2 * CREATED_S)
+        client.create_topics([topic], operation_timeout=CREATED_S, request_timeout=CREATED_S)[name].result(2 * CREATED_S)
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise ConnectionFailure(f'topic "{name}" was not created: {error.args[0].str()}') from error
@@ -47,17 +49,11 @@ def create_topic(
     return True
 
 
-def _admin(brokers: str, access: Mapping[str, str]) -> AdminClient:
-    return AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(access)})
-
-
-def _check_retention(admin: AdminClient, name: str, retention: str | None) -> None:
-    """Raises 22023 if a topic has another retention than the given one, which is None if any will do."""
-    if retention is None:
-        return
-    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+def _check_retention(brokers: str, access: Mapping[str, str], name: str, retention: str) -> None:
+    """Raises 22023 if a topic has another retention."""
+    client, resource = admin(brokers, access), ConfigResource(ConfigResource.Type.TOPIC, name)
     try:
-        entry = admin.describe_configs([resource], request_timeout=ANSWER_S)[resource].result(2 * ANSWER_S)[RETENTION]
+        entry = client.describe_configs([resource], request_timeout=ANSWER_S)[resource].result(2 * ANSWER_S)[RETENTION]
     except KafkaException as error:
         raise ConnectionFailure(f'the retention of topic "{name}" is not known: {error.args[0].str()}') from error
     if entry.value != retention:
@@ -84,9 +80,9 @@ def _await_leaders(brokers: str, name: str, access: Mapping[str, str]) -> None:
 
 def delete_topic(brokers: str, name: str, access: Mapping[str, str]) -> None:
     """Deletes a topic that a failed statement has created. Raises 08006."""
-    admin = _admin(brokers, access)
+    client = admin(brokers, access)
     try:
-        admin.delete_topics([name], operation_timeout=ANSWER_S, request_timeout=ANSWER_S)[name].result(2 * ANSWER_S)
+        client.delete_topics([name], operation_timeout=ANSWER_S, request_timeout=ANSWER_S)[name].result(2 * ANSWER_S)
     except KafkaException as error:
         raise ConnectionFailure(f'topic "{name}" was not deleted: {error.args[0].str()}') from error
 

@@ -82,6 +82,11 @@ class Topic:
     bounds: dict[str, tuple[int, int]]
 
 
+def admin(brokers: str, options: Mapping[str, str], **more: Any) -> AdminClient:
+    """Returns a client for administration. `more`: settings of librdkafka."""
+    return AdminClient({"bootstrap.servers": brokers, "log_level": 2, **more, **librdkafka(options)})
+
+
 def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[str, Topic]:
     """Returns those of the topics that exist."""
     last_error = _Heard()
@@ -91,8 +96,7 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
         existing = [t for t in topics if t in all_topics and all_topics[t].error is None]
         if not existing:
             return {}
-        admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2, **librdkafka(options)})
-        described = admin.describe_topics(TopicCollection(existing), request_timeout=ANSWER_S)
+        described = admin(brokers, options).describe_topics(TopicCollection(existing), request_timeout=ANSWER_S)
         return {
             topic: Topic(
                 str(described[topic].result(ANSWER_S).topic_id),
@@ -115,8 +119,7 @@ class Identities:
 
     def __init__(self, brokers: str, settings: Mapping[str, str]) -> None:
         self._brokers, self._heard = brokers, _Heard()
-        options: dict[str, Any] = {"bootstrap.servers": brokers, "log_level": 2, "error_cb": self._heard, **librdkafka(settings)}
-        self._admin = AdminClient(options)
+        self._admin = admin(brokers, settings, error_cb=self._heard)
 
     def of(self, topics: Iterable[str]) -> dict[str, str | None]:
         """Returns the ids by topic name, None for a missing topic. A broker answers in 1 ms."""

@@ -1,0 +1,49 @@
+"""Objects by which processes announce that they run, until they end: `gateways/`, `processes/`, `sinks.json`.
+
+An announcement names its process and its machine. Only processes of this machine can be checked: one that has crashed cannot remove
+its announcement, so the next process that looks removes it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from tailgate.lake.host.processes import Process
+from tailgate.lake.store import documents
+from tailgate.lake.store.documents import Document
+from tailgate.lake.store.interface import Store
+
+SUFFIX = ".json"
+
+
+def of_this_process() -> Document:
+    """Returns the fields that name this process and its machine."""
+    return {**asdict(Process.of(os.getpid())), "host": socket.gethostname()}
+
+
+def ended(announcement: Document) -> bool:
+    """Returns whether the process was on this machine and does not exist any more."""
+    return _is_here(announcement) and not _process(announcement).lives()
+
+
+def running(store: Store, folder: str) -> Iterator[tuple[str, Document]]:
+    """Yields the names and announcements of the running processes of this machine. Removes those of processes that have ended."""
+    for name in (f"{folder}/{file}" for file in store.names(folder) if file.endswith(SUFFIX)):
+        announcement = documents.read(store, name)
+        if announcement is None or not _is_here(announcement):
+            continue
+        if ended(announcement):
+            store.discard([name])
+        else:
+            yield name, announcement
+
+
+def _is_here(announcement: Document) -> bool:
+    return bool(announcement.get("host", socket.gethostname()) == socket.gethostname())  # version 0.1 wrote no host
+
+
+def _process(announcement: Document) -> Process:
+    return Process(announcement["pid"], announcement.get("started", 0), announcement.get("boot", ""))
