@@ -39,7 +39,7 @@ from tailgate.lake.folder import FOLDERS, Lake
 from tailgate.lake.host import disk, files, scratch
 from tailgate.lake.log.entry import Header
 from tailgate.lake.readers import holds
-from tailgate.lake.store.folder import FolderStore
+from tailgate.lake.store import Store
 from tailgate.lake.tables import checkpoints, delta
 
 IMAGE_S_MAX = 120.0  # for the image: less than half of the time for which the engine keeps files that are no longer needed
@@ -161,7 +161,7 @@ def _link_all(lake: Lake, image: Path) -> Header:
     _link_tree(lake.path, image, "segments", lambda name: int(name.partition("-")[2] or 0) <= newest)
     _link_tree(lake.path, image, "catalog", lambda name: name.isdecimal() and int(name) <= newest)
     _link_tree(lake.path, image, "state")
-    _without_gaps(FolderStore(image), header.inbox)
+    _without_gaps(Lake(image).store, header.inbox)
     return header
 
 
@@ -180,7 +180,7 @@ def _link_tree(source: Path, image: Path, folder: str, matches: Callable[[str], 
                     os.link(os.path.join(path, name), place / name)
 
 
-def _without_gaps(image: FolderStore, consumed: int) -> None:
+def _without_gaps(image: Store, consumed: int) -> None:
     """Removes inbox entries that follow a missing one: they arrived, as the missing one, while the image was made."""
     for epoch in image.numbers("inbox"):
         expected = consumed + 1

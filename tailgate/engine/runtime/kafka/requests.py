@@ -96,7 +96,8 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
         existing = [t for t in topics if t in all_topics and all_topics[t].error is None]
         if not existing:
             return {}
-        described = admin(brokers, options).describe_topics(TopicCollection(existing), request_timeout=ANSWER_S)
+        administrator = admin(brokers, options)  # must exist until the answers are there
+        described = administrator.describe_topics(TopicCollection(existing), request_timeout=ANSWER_S)
         return {
             topic: Topic(
                 str(described[topic].result(ANSWER_S).topic_id),
