@@ -18,6 +18,7 @@ from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.sink import create_sink
 from tailgate.engine.ddl.kafka.source import create_source
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
+from tailgate.engine.ddl.ksqldb.names_in_use import named
 from tailgate.engine.ddl.ksqldb.schemas import TopicSchemas
 from tailgate.engine.ddl.ksqldb.serdes import formats_of, with_key_name
 from tailgate.engine.ddl.ksqldb.unnamed_keys import has_unnamed_key, with_key
@@ -31,7 +32,7 @@ from tailgate.sql.ksqldb.declared.formats import WITH_SCHEMA, ItemFormat, check_
 from tailgate.sql.ksqldb.declared.properties import TopicProperties, topic_properties
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import Translation, aggregation, derivation, from_clause
-from tailgate.sql.ksqldb.queries.scopes import nested_types
+from tailgate.sql.ksqldb.queries.scopes import nested_types, source_item
 from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 from tailgate.sql.statements import CreateSink, CreateSource, CreateView, parse
@@ -75,7 +76,7 @@ def declared_source(
         types=nested_types((c.name, c.type) for c in complete.columns),
         read_only=complete.source,
     )
-    with _without_position():
+    with _without_position(), named(statement, catalog):
         return create_source(_parsed(sql, CreateSource), sql, catalog, registry, ksqldb)
 
 
@@ -92,7 +93,7 @@ def derived_view(
     `first`: the names of the columns that come first, in their order; of a stream that is replaced, all that it has.
     """
     endpoints.brokers()
-    source = catalog.relation(Name(statement.query.source.name, position=statement.query.source.position))
+    source = source_item(statement.query.source, catalog)
     origin = ksqldb_of(source)
     formats = (ItemFormat("KAFKA"), ItemFormat("JSON")) if origin is None else formats_of(origin)
     topic = topic_properties(statement, topic=ksqldb_name(statement.name), formats=formats)
@@ -116,7 +117,8 @@ def derived_view(
         number=number,
         reset=reset,
     )
-    return replace(view_of(statement.name, translation, catalog, first), ksqldb=ksqldb)
+    with named(statement, catalog):
+        return replace(view_of(statement.name, translation, catalog, first), ksqldb=ksqldb)
 
 
 def view_of(name: str, translation: Translation, catalog: Catalog, first: Sequence[str] = ()) -> MaterializedView:
@@ -139,7 +141,9 @@ def _translation(statement: CreateAs, catalog: Catalog) -> Translation:
     result = "table" if query.group_by else source.type
     if statement.type != result:
         raise WrongObjectType(
-            f"the query produces a {result}, not a {statement.type}", hint=f"Use CREATE {result.upper()} … AS.", position=query.position
+            f"Invalid result type. Your SELECT query produces a {result.upper()}."
+            f" Please use CREATE {result.upper()} AS SELECT statement instead.",
+            position=query.position,
         )
     translation = aggregation(query, source) if query.group_by else derivation(query, source)
     if query.limit is not None:

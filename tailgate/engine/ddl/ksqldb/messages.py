@@ -63,9 +63,9 @@ def message_of(statement: InsertValues, catalog: Catalog, register: Register) ->
         raise WrongObjectType("Cannot insert into HEADER columns", position=statement.position)
     columns = [c for c in item.columns if c.name not in PSEUDO_COLUMNS and c.name not in headers]
     types = column_types(item)
-    written = row(statement, {c.name: types[c.name] for c in columns})
     keys = list(ksqldb.message_key)
     others = [c.name for c in columns if c.name not in keys]
+    written = row(statement, {name: types[name] for name in (*keys, *others)})
     arrow = {c.name: c.type.arrow for c in columns}
 
     def encode(part: Part, names: Sequence[str]) -> bytes | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from time import monotonic, time_ns
+from time import monotonic, sleep, time_ns
 from typing import Any, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -21,6 +21,8 @@ from tailgate.lake.errors import ConnectionFailure, UndefinedObject
 from tailgate.lake.writer.inbox import Record
 
 ANSWER_S = 3.0  # longest wait for one answer of a broker: a source counts as stalled within 5 s
+LEADER_LOOK_S = 0.05  # time between two requests to a partition without a leader
+NO_LEADER = (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION)
 # longest wait for a batch of old records: the client waits for as many as were requested
 PIECE_S = 0.1
 IDLE_S = 10.0  # if no old records arrive for this time, the broker is considered lost
@@ -101,10 +103,7 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
         return {
             topic: Topic(
                 str(described[topic].result(ANSWER_S).topic_id),
-                {
-                    str(p): client.get_watermark_offsets(TopicPartition(topic, p), timeout=ANSWER_S)
-                    for p in sorted(all_topics[topic].partitions)
-                },
+                {str(p): _bounds(client, TopicPartition(topic, p)) for p in sorted(all_topics[topic].partitions)},
             )
             for topic in existing
         }
@@ -113,6 +112,18 @@ def look(brokers: str, topics: list[str], options: Mapping[str, str]) -> dict[st
         raise _silent(brokers, e, last_error) from e
     finally:
         client.close()
+
+
+def _bounds(client: Consumer, partition: TopicPartition) -> tuple[int, int]:
+    """Returns the first offset of a partition and the offset after its last one. Waits for the leader of a new partition."""
+    deadline = monotonic() + ANSWER_S
+    while True:
+        try:
+            return client.get_watermark_offsets(partition, timeout=ANSWER_S)
+        except KafkaException as e:
+            if e.args[0].code() not in NO_LEADER or monotonic() > deadline:
+                raise
+            sleep(LEADER_LOOK_S)
 
 
 class Identities:

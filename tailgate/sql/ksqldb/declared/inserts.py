@@ -29,7 +29,7 @@ class Row:
 
 
 def row(statement: s.InsertValues, columns: Mapping[str, TypeName]) -> Row:
-    """Returns the values of INSERT; missing columns are NULL. `columns`: those of the stream or table with their types.
+    """Returns the values of INSERT; missing columns are NULL. `columns`: those of the stream or table with their types, first the key.
 
     Raises 42703, 42804, 22023, or 0A000 for a value that is not a literal.
     """

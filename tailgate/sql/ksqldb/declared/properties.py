@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError
+from tailgate.sql.compute.ksqldb.time_patterns import parts_of
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.formats import FORMATS, NAMED, UNWRAPPING, WITH_SCHEMA, WRAPPING, ItemFormat, Window
@@ -63,8 +64,11 @@ def topic_properties(
             raise InvalidParameterValue(f"Invalid config variable(s) in the WITH clause: {property_name}", position=position)
         if property_name not in SUPPORTED and not (property_name == "KEY" and isinstance(statement, s.CreateItem)):
             raise FeatureNotSupported(f"property {property_name} is not supported", position=position)
-    if "FORMAT" in properties and ("KEY_FORMAT" in properties or "VALUE_FORMAT" in properties):
-        raise InvalidParameterValue("Cannot supply both 'VALUE_FORMAT' and 'FORMAT' properties.", position=position)
+    for part in ("KEY_FORMAT", "VALUE_FORMAT"):
+        if "FORMAT" in properties and part in properties:
+            raise InvalidParameterValue(
+                f"Cannot supply both '{part}' and 'FORMAT' properties, as 'FORMAT' sets both key and value formats.", position=position
+            )
     name = properties.get("KAFKA_TOPIC", topic)
     if not isinstance(name, str) or not name:
         raise InvalidParameterValue('Missing required property "KAFKA_TOPIC" which has no default value.', position=position)
@@ -128,7 +132,14 @@ def _timestamp_format(properties: dict[str, s.PropertyValue], position: int) -> 
     """Returns the pattern of TIMESTAMP_FORMAT, or an empty text. Raises 22023 without TIMESTAMP."""
     if "TIMESTAMP_FORMAT" in properties and "TIMESTAMP" not in properties:
         raise InvalidParameterValue("TIMESTAMP_FORMAT needs the property TIMESTAMP", position=position)
-    return str(properties.get("TIMESTAMP_FORMAT", ""))
+    pattern = str(properties.get("TIMESTAMP_FORMAT", ""))
+    try:
+        parts_of(pattern)
+    except TailgateError as error:
+        raise InvalidParameterValue(
+            f"Invalid datetime format for config:TIMESTAMP_FORMAT, reason:{error.message}", position=position
+        ) from None
+    return pattern
 
 
 def _window(properties: dict[str, s.PropertyValue], statement: s.CreateItem | s.CreateAs) -> Window | None:
@@ -253,6 +264,13 @@ def _number(properties: dict[str, s.PropertyValue], name: str, position: int) ->
 def _delimiter(value: s.PropertyValue, position: int) -> str:
     words: dict[str, str] = {"SPACE": " ", "TAB": "\t"}
     text = words.get(str(value).upper(), str(value))
+    if not text:
+        raise InvalidParameterValue(
+            "Delimiter cannot be empty, if you meant to have tab or space for delimiter, please use the special values 'TAB' or 'SPACE'",
+            position=position,
+        )
     if len(text) != 1 or text in '"\r\n':
-        raise InvalidParameterValue(f"Invalid delimiter value: '{value}'", hint="Use one character, SPACE or TAB.", position=position)
+        raise InvalidParameterValue(
+            f"Invalid delimiter value: '{value}'. Delimiter must be a single character or TAB,SPACE", position=position
+        )
     return text

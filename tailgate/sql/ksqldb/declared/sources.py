@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import InvalidParameterValue, InvalidTableDefinition
+from tailgate.lake.errors import DuplicateColumn, InvalidParameterValue, InvalidTableDefinition
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns, clause, string
@@ -60,9 +60,14 @@ class Endpoint:
 def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpoint) -> str:
     """Returns the text of CREATE SOURCE for a declared stream or table. Raises 42P16 or 22023."""
     keys, headers, values = message_key(statement), _headers(statement), value_columns(statement)
-    for column in statement.columns:
+    for n, column in enumerate(statement.columns):
         if column.name in PSEUDO_COLUMNS or column.name in WINDOW_BOUNDS:
-            raise InvalidTableDefinition(f"'{ksqldb_name(column.name)}' is a reserved column name.", position=column.position)
+            raise InvalidTableDefinition(
+                f"'{ksqldb_name(column.name)}' is a reserved column name. You cannot use it as a name for a column.",
+                position=column.position,
+            )
+        if column.name in (c.name for c in statement.columns[:n]):
+            raise DuplicateColumn(f"Duplicate column names: `{ksqldb_name(column.name)}`", position=column.position)
         types.check(column.type)
     if not values:
         raise InvalidTableDefinition("The statement does not define any columns.", position=statement.position)
@@ -102,6 +107,9 @@ def _headers(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
                 f"Invalid type for {what} column: expected {types.in_schema(expected)}, got {types.in_schema(column.type)}",
                 position=column.position,
             )
+    for n, column in enumerate(headers):
+        if column.role == "header" and column.header in (c.header for c in headers[:n]):
+            raise InvalidTableDefinition(f"Schema already contains a HEADER('{column.header}') column.", position=column.position)
     if sum(c.role == "headers" for c in headers) and len(headers) > 1:
         raise InvalidTableDefinition(
             "Schema already contains a HEADERS column."

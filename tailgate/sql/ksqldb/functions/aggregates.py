@@ -1,5 +1,7 @@
 """Aggregates. They ignore NULL, except for those that collect values.
 
+Sums, means and deviations of no values are 0.
+
 {order} is the order of the records, {latest} the reverse order; only streams have them.
 
 Source: ksqlDB 0.29, documentation, "Aggregation functions".
@@ -67,15 +69,17 @@ _SUM = "The sum of the values."
 ROWS = (
     _row("count", ("any",), t.BIGINT, "count({0})", "The number of values, or of rows with *."),
     _row("count_distinct", ("any",), t.BIGINT, "count(DISTINCT {0})", "The exact number of distinct values."),
-    _row("sum", (t.INT,), t.INT, "ksqldb_wrapped(sum({0}))", _SUM),
-    _row("sum", (t.BIGINT,), t.BIGINT, "CAST(sum({0}) AS bigint)", _SUM, may_fail=True),
-    _row("sum", (t.DECIMAL,), "same", "CAST(sum({0}) AS {type})", _SUM, may_fail=True),
-    _row("sum", (t.DOUBLE,), t.DOUBLE, "sum({0})", _SUM),
-    _row("avg", ("number",), t.DOUBLE, "CAST(avg({0}) AS double precision)", "The mean of the values."),
+    _row("sum", (t.INT,), t.INT, "coalesce(ksqldb_wrapped(sum({0})), 0)", _SUM),
+    _row("sum", (t.BIGINT,), t.BIGINT, "coalesce(CAST(sum({0}) AS bigint), 0)", _SUM, may_fail=True),
+    _row("sum", (t.DECIMAL,), "same", "CAST(coalesce(sum({0}), 0) AS {type})", _SUM, may_fail=True),
+    _row("sum", (t.DOUBLE,), t.DOUBLE, "coalesce(sum({0}), 0)", _SUM),
+    _row("avg", ("number",), t.DOUBLE, "coalesce(CAST(avg({0}) AS double precision), 0)", "The mean of the values."),
+    _row("min", (t.BYTES,), t.BYTES, "decode(min(encode({0}, 'hex')), 'hex')", "The smallest value."),
+    _row("max", (t.BYTES,), t.BYTES, "decode(max(encode({0}, 'hex')), 'hex')", "The greatest value."),
     _row("min", ("comparable",), "same", "min({0})", "The smallest value."),
     _row("max", ("comparable",), "same", "max({0})", "The greatest value."),
-    _row("stddev_samp", (t.DOUBLE,), t.DOUBLE, "var_samp({0})", "The sample variance: ksqlDB has this result under this name."),
-    _row("stddev_sample", (t.DOUBLE,), t.DOUBLE, "stddev_samp({0})", "The sample standard deviation."),
+    _row("stddev_samp", (t.DOUBLE,), t.DOUBLE, "coalesce(var_samp({0}), 0)", "The sample variance, which has this name in ksqlDB."),
+    _row("stddev_sample", (t.DOUBLE,), t.DOUBLE, "coalesce(stddev_samp({0}), 0)", "The sample standard deviation."),
     _row("correlation", (t.DOUBLE, t.DOUBLE), t.DOUBLE, "coalesce(corr({0}, {1}), CAST('NaN' AS double precision))",
          "Pearson's coefficient of correlation; NaN if it is not defined."),
     _row("attr", ("any",), "same", "CASE WHEN count(DISTINCT {0}) = 1 AND count({0}) = count(*) THEN min({0}) END",

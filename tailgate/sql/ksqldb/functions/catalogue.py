@@ -40,13 +40,13 @@ def find(name: str, arguments: Sequence[TypeName], position: int | None = None) 
     candidates = [(cost, row) for row in rows if (cost := row.cost(arguments)) is not None]
     if candidates:
         return min(candidates, key=lambda pair: pair[0])[1]
-    listed = ", ".join(t.shown(a) for a in arguments)
+    listed = ", ".join(map(t.in_schema, arguments))
     if not rows:
         raise UndefinedFunction(
-            f"function {name.upper()}({listed}) does not exist", hint="SHOW FUNCTIONS lists the functions.", position=position
+            f"Can't find any functions with the name '{name.upper()}'", hint="SHOW FUNCTIONS lists the functions.", position=position
         )
     raise UndefinedFunction(
-        f"function {name.upper()} does not accept parameters ({listed})",
-        hint=f"Valid alternatives: {'; '.join(f'{name.upper()}({row.signature})' for row in rows)}.",
+        f"Function '{name.upper()}' does not accept parameters ({listed}).",
+        hint=f"Valid alternatives are: {'; '.join(f'{name.upper()}({row.signature})' for row in rows)}.",
         position=position,
     )

@@ -23,7 +23,9 @@ def check_grouping(query: e.SelectQuery, items: Items, keys: tuple[e.Expression,
         assert item.expression is not None
         if not is_aggregate(item.expression, keys):
             raise GroupingError(
-                f"Non-aggregate SELECT expression(s) not part of GROUP BY: {listed_names((name,))}", position=item.expression.position
+                f"Non-aggregate SELECT expression(s) not part of GROUP BY: {listed_names((name,))}",
+                hint="Either add the column(s) to the GROUP BY or remove them from the SELECT.",
+                position=item.expression.position,
             )
     if query.having is not None and not is_aggregate(query.having, keys):
         raise GroupingError("Non-aggregate HAVING expression not part of GROUP BY", position=query.having.position)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tailgate.lake.catalog import Catalog, Item
-from tailgate.lake.catalog.names import Name, quoted
+from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import (
     DatatypeMismatch,
     DuplicateAlias,
@@ -31,7 +31,7 @@ from tailgate.lake.errors import (
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.queries.scopes import column_types, has_unnamed_key, is_stream, key_names, scope_of
+from tailgate.sql.ksqldb.queries.scopes import column_types, has_unnamed_key, is_stream, key_names, scope_of, source_item
 from tailgate.sql.ksqldb.queries.translation import ROWKEY, WINDOW_BOUNDS, Scope, Translator
 from tailgate.sql.ksqldb.typed.values import Typed
 
@@ -68,7 +68,7 @@ class FromClause:
 def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
     """Returns FROM of a query. Raises 42P01, 42809, 42804, 42P10, or 0A000 for a join that is not supported."""
     sources = query.sources
-    items = [catalog.relation(Name(source.name, position=source.position)) for source in sources]
+    items = [source_item(source, catalog) for source in sources]
     scopes = [scope_of(item, source) for item, source in zip(items, sources, strict=True)]
     _check_names(sources, scopes)
     _check_items(sources, items)
@@ -234,7 +234,7 @@ def _check_kind(left: FromClause, join: e.JoinClause, item: Item) -> None:
 def _check_types(join: e.JoinClause, one: Typed, other: Typed) -> None:
     """Raises 42804 for sides of ON with different types."""
     if one.type != other.type:
-        listed = f"{types.shown(one.type)} = {types.shown(other.type)}"
+        listed = f"{types.in_schema(one.type)} = {types.in_schema(other.type)}"
         raise DatatypeMismatch(f"Invalid join condition: types don't match. Got {listed}.", position=join.condition.position)
 
 

@@ -81,6 +81,7 @@ def _map_of(call: FunctionCall, of_key: Lambda, of_value: Lambda, collection: Ty
 
 
 def _reduction(initial: Typed, function: Lambda, collection: Typed, items: str, bodies: Bodies) -> Typed:
+    """Returns the last state; of a collection that is NULL, the initial state."""
     state, element = bodies.variable(), bodies.variable()
     type = _known(initial.type)
     value = bodies.body(function, [of_json(state, type, may_fail=True), *_values(collection, element)])
@@ -89,7 +90,7 @@ def _reduction(initial: Typed, function: Lambda, collection: Typed, items: str, 
         raise DatatypeMismatch(message, position=function.position)
     (_, result), _ = of_one_type((Typed("", type), value), function.position)
     text = f"ksqldb_reduce({items}, {to_json(initial)}, {state}, {element}, {to_json(result)})"
-    return of_json(text, type, may_fail=True)
+    return of_json(f"CASE WHEN {collection.text} IS NULL THEN {to_json(initial)} ELSE {text} END", type, may_fail=True)
 
 
 def _known(type: TypeName) -> TypeName:
@@ -111,5 +112,5 @@ def _checked(call: FunctionCall, function: Lambda, count: int) -> Lambda:
 def _refused(call: FunctionCall) -> TailgateError:
     rows = "; ".join(f"{call.name.upper()}({row.signature})" for row in variants(call.name))
     return UndefinedFunction(
-        f"function {call.name.upper()} does not accept these parameters", hint=f"Valid alternatives: {rows}.", position=call.position
+        f"Function '{call.name.upper()}' does not accept these parameters.", hint=f"Valid alternatives are: {rows}.", position=call.position
     )

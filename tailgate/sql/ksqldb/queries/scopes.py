@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from tailgate.lake.catalog import Item, Source, Table, ksqldb_of
+from tailgate.lake.catalog import Catalog, Item, Source, Table, ksqldb_of
 from tailgate.lake.catalog.formats import Avro
-from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.errors import FeatureNotSupported, UndefinedTable
 from tailgate.lake.types import Field
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 from tailgate.sql.ksqldb.expressions import SourceName, TypeName
+from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, ROWKEY, WINDOW_BOUNDS, Scope
 
 
@@ -19,6 +21,14 @@ def is_stream(item: Item) -> bool:
     """Returns whether a relation is a stream of ksqlDB, declared or derived. Its rows have a position."""
     ksqldb = ksqldb_of(item)
     return ksqldb is not None and ksqldb.type == "stream"
+
+
+def source_item(source: SourceName, catalog: Catalog) -> Item:
+    """Returns the relation that FROM names. Raises 42P01."""
+    try:
+        return catalog.relation(Name(source.name, position=source.position))
+    except UndefinedTable:
+        raise UndefinedTable(f"{ksqldb_name(source.name)} does not exist.", position=source.position) from None
 
 
 def scope_of(item: Item, source: SourceName) -> Scope:

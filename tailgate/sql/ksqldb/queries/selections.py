@@ -178,6 +178,7 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
         items = [*items, (e.SelectItem(None), ROWKEY, keys[0].value)]
     else:
         key_names = _with_keys(query, source, items, keys)
+        items = _in_order(query, source, items, key_names)
     position = (f"{text} AS {quoted(name)}" for name, text in zip(PSEUDO_COLUMNS, source.scope.position, strict=False))
     rows = _projection(query, source, items, "".join(f", {text}" for text in position) if is_stream else "")
     return Translation(rows.text, rows.columns, key_names, has_unnamed_key)
@@ -206,6 +207,14 @@ def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tup
         items[place] = item, name, key.value
         key_names.append(name)
     return tuple(key_names)
+
+
+def _in_order(query: e.SelectQuery, source: FromClause, items: Items, key_names: tuple[str, ...]) -> Items:
+    """Returns the items of SELECT * with PARTITION BY in the order of ksqlDB: the new key, the columns of the value, the old key."""
+    if not query.partition_by or len(query.items) != 1 or query.items[0].expression is not None:
+        return items
+    old = {column for key in source.key for column in key.columns}
+    return sorted(items, key=lambda item: (item[1] not in key_names, item[2].text in old))
 
 
 def _partition_key(query: e.SelectQuery, translator: Translator) -> tuple[KeyColumn, ...]:

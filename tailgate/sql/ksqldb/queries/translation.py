@@ -281,7 +281,7 @@ class Translator:
                 return Typed("count(*)", types.BIGINT)
             function = replace(function, arguments=(e.ColumnReference("rowtime", None, function.position),), star=False)
         if function.star:
-            raise UndefinedFunction(f"function {function.name.upper()} does not accept parameters (*)", position=function.position)
+            raise UndefinedFunction(f"Function '{function.name.upper()}' does not accept parameters (*).", position=function.position)
         if function.name in functions.LAMBDA_NAMES:
             return invocation(function, self)
         function = with_unit(function)

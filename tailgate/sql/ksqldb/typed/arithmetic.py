@@ -49,7 +49,7 @@ def arithmetic(sign: str, operands: list[Typed], position: int) -> Typed:
 
 
 def _unsupported(operands: list[Typed], position: int) -> DatatypeMismatch:
-    listed = " and ".join(types.shown(o.type) for o in operands)
+    listed = " ".join(types.in_schema(o.type) for o in operands)
     return DatatypeMismatch(f"Unsupported arithmetic types. {listed}", position=position)
 
 

@@ -12,6 +12,7 @@ from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.typed.coercion import of_one_type
 from tailgate.sql.ksqldb.typed.values import Typed, coerced, literal, part, to_json
 
+CASTS = "Cast a NULL to its type."
 NUMBER = re.compile(r"[0-9]+|\(-[0-9]+\)")
 
 
@@ -57,6 +58,8 @@ def array_of(values: Sequence[Typed], position: int) -> Typed:
     """Returns ARRAY[values]. Raises 42804 without values, or if they have no common type."""
     if not values:
         raise DatatypeMismatch("Array constructor cannot be empty. Please supply at least one element.", position=position)
+    if all(value.type == types.UNKNOWN for value in values):
+        raise DatatypeMismatch("Cannot construct an array with all NULL elements", hint=CASTS, position=position)
     elements, type = of_one_type(values, position)
     return Typed(f"jsonb_build_array({', '.join(map(to_json, elements))})", TypeName("array", arguments=(type,)), _may_fail(values))
 
@@ -67,6 +70,8 @@ def map_of(keys: Sequence[Typed], values: Sequence[Typed], position: int) -> Typ
         raise DatatypeMismatch("Map constructor cannot be empty. Please supply at least one key value pair.", position=position)
     if any(key.type != types.VARCHAR for key in keys):
         raise DatatypeMismatch("Only STRING keys are supported in maps", position=position)
+    if all(value.type == types.UNKNOWN for value in values):
+        raise DatatypeMismatch("Cannot construct a map with all NULL values", hint=CASTS, position=position)
     entries, type = of_one_type(values, position)
     members = ", ".join(f"CAST({key.text} AS text), {to_json(value)}" for key, value in zip(keys, entries, strict=True))
     return Typed(f"jsonb_build_object({members})", TypeName("map", arguments=(types.VARCHAR, type)), may_fail=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tailgate.engine.ddl.ksqldb.names_in_use import name_in_use
 from tailgate.lake.catalog import Item, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
-from tailgate.lake.errors import DuplicateTable, InvalidTableDefinition
+from tailgate.lake.errors import InvalidTableDefinition
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries.scopes import column_types, hidden_columns
@@ -21,8 +22,7 @@ from tailgate.sql.ksqldb.statements import ItemType
 def check_type(type: ItemType, old: Item, ksqldb: KsqldbItem, position: int) -> None:
     """Raises 42P07 if a stream is to replace a table, or a table a stream."""
     if ksqldb.type != type:
-        name = ksqldb_name(old.name)
-        raise DuplicateTable(f"Cannot add {type} '{name}': A {ksqldb.type} with the same name already exists", position=position)
+        raise name_in_use(type, old.name, ksqldb, position)
 
 
 def check_same_topic(old: Item, before: KsqldbItem, after: KsqldbItem | None) -> None:
