@@ -13,6 +13,7 @@ STREAMS = (
     "CREATE STREAM b (id VARCHAR KEY, y INT) WITH (kafka_topic = 'b', value_format = 'json')",
     "CREATE TABLE t (id VARCHAR PRIMARY KEY, n INT) WITH (kafka_topic = 't', value_format = 'json')",
 )
+START = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"
 ROWS = "(SELECT * FROM a WHERE id IS NOT NULL AND (x > 1))"
 
 
@@ -45,7 +46,8 @@ def intervals(*milliseconds: int) -> str:
 def test_windows_close(window: str, emit: str, text: str, streams: Catalog) -> None:
     query = f"SELECT id, count(*) AS n FROM a WINDOW {window} WHERE x > 1 GROUP BY id EMIT {emit}"
     view, sink, _ = derived(f"CREATE TABLE w AS {query}", streams)
-    assert f"FROM {text} GROUP BY" in view.query
+    since = f" WHERE {START} >= 0" if window.startswith("HOPPING") else ""  # none begins before 1970
+    assert f"FROM {text}{since} GROUP BY" in view.query
     assert (sink.envelope, sink.message_key[0] if sink.message_key else None) == ("upsert", 0)
 
 

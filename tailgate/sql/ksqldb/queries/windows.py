@@ -4,6 +4,7 @@
     SESSION             session
 
 The windows of a query contain the rows that satisfy its conditions. Those of a join have the columns SOURCE.COLUMN.
+No window begins before 1970.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def windowed(window: e.WindowClause, source: FromClause, conditions: list[str], 
     lengths.append(DEFAULT_GRACE_MS if window.grace is None else window.grace)
     last = ", 'last'" if emit == "final" else ""
     function = "hop" if window.kind == "hopping" else "tumble"
-    return f"{function}({rows}, rowtime, {', '.join(map(_interval, lengths))}{last})", scope
+    since = f" WHERE {WINDOWSTART} >= 0" if window.kind == "hopping" else ""
+    return f"{function}({rows}, rowtime, {', '.join(map(_interval, lengths))}{last}){since}", scope
 
 
 def with_session_keys(rows: str, keys: list[str]) -> str:
