@@ -406,7 +406,7 @@ def test_messages() -> None:
         ("CREATE STREAM s (a INT) WITH (value_format = 'json', colour = 1)", "22023", "Invalid config variable"),
         ("CREATE STREAM s (a INT) WITH (value_format = 'json', timestamp = 'a')", "22023", "Timestamp column, `A`, should be LONG"),
         ("CREATE STREAM s (a INT) WITH (value_format = 'json', timestamp = 'b')", "22023", "does not exist in the schema: 'b'"),
-        ("CREATE TABLE s (a INT PRIMARY KEY, b BIGINT) WITH (value_format = 'json', timestamp = 'b')", "0A000", "declared streams"),
+        ("CREATE TABLE s (a INT PRIMARY KEY, b BIGINT) WITH (value_format = 'json', timestamp = 'b')", "0A000", "supported for streams"),
         ("CREATE STREAM s (a INT HEADER('x')) WITH (value_format = 'json')", "42P16", "expected BYTES, got INTEGER"),
         (
             "CREATE STREAM s (a ARRAY<BYTES> HEADERS) WITH (value_format = 'json')",

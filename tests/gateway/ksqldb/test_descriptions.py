@@ -70,3 +70,12 @@ def test_spellings() -> None:
     assert parse("DESCRIBE EXTENDED readings") == parse("DESCRIBE readings EXTENDED") == Show("describe extended", name)
     assert parse("LIST TABLES EXTENDED") == parse("DESCRIBE TABLES EXTENDED") == Show("describe tables extended")
     assert parse("DESCRIBE STREAMS") == Show("describe streams")
+
+
+def test_the_column_with_the_time_of_a_stream() -> None:
+    catalog = declared("CREATE STREAM s (k INT KEY, `at` BIGINT) WITH (kafka_topic = 's', value_format = 'json', timestamp = '`at`')")
+    _, _, catalog = derived("CREATE STREAM d WITH (timestamp = 'later') AS SELECT k, `at` + 1 AS later FROM s EMIT CHANGES", catalog)
+    names = {
+        n: descriptions(Show("describe", Name(n)), catalog, None, lambda item: True)["sourceDescription"]["timestamp"] for n in ("s", "d")
+    }
+    assert names == {"s": "at", "d": "LATER"}

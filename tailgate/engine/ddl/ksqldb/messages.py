@@ -13,7 +13,7 @@ from tailgate.formats.ksqldb import serde as serdes
 from tailgate.formats.registry import Schema
 from tailgate.lake.catalog import Catalog, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
+from tailgate.lake.errors import FeatureNotSupported, NotNullViolation, WrongObjectType
 from tailgate.sql.ksqldb.declared.inserts import row
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries.scopes import column_types
@@ -66,6 +66,13 @@ def message_of(statement: InsertValues, catalog: Catalog, register: Register) ->
     keys = list(ksqldb.message_key)
     others = [c.name for c in columns if c.name not in keys]
     written = row(statement, {name: types[name] for name in (*keys, *others)})
+    missing = [ksqldb_name(name) for name in keys if written.values[name] is None]
+    if missing and ksqldb.type == "table":
+        raise NotNullViolation(
+            f"Failed to insert values into '{ksqldb_name(item.name)}'. Value for primary key column(s) {', '.join(missing)}"
+            " is required for tables",
+            position=statement.position,
+        )
     arrow = {c.name: c.type.arrow for c in columns}
 
     def encode(part: Part, names: Sequence[str]) -> bytes | None:

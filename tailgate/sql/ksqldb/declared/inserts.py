@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timezone
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidParameterValue, UndefinedColumn
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidParameterValue, UndefinedColumn, WrongObjectType
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import Constant, Constructor, Expression, TypeName
@@ -39,6 +39,8 @@ def row(statement: s.InsertValues, columns: Mapping[str, TypeName]) -> Row:
     values: dict[str, Any] = dict.fromkeys(columns)
     timestamp: int | None = None
     for name, expression in zip(names, statement.values, strict=True):
+        if name in ("rowpartition", "rowoffset"):
+            raise WrongObjectType(f"Inserting into column `{ksqldb_name(name)}` is not allowed.", position=statement.position)
         if name == "rowtime" and name not in columns:
             timestamp = int(str(_value(expression, types.BIGINT, name)))
             continue

@@ -91,13 +91,13 @@ def _timestamp(properties: dict[str, s.PropertyValue], statement: s.CreateItem |
     """Returns the column with ROWTIME, or an empty text. Raises 22023 for a column that cannot have it, 0A000 where it has no effect."""
     if "TIMESTAMP" not in properties:
         return ""
-    if isinstance(statement, s.CreateAs) or statement.type == "table":
+    if statement.type == "table":
         raise FeatureNotSupported(
-            "property TIMESTAMP is only supported for declared streams", hint="Declare it for the stream.", position=statement.position
+            "property TIMESTAMP is only supported for streams", hint="Declare it for the stream.", position=statement.position
         )
     spelling = str(properties["TIMESTAMP"])
     name = timestamp_column(spelling)
-    if statement.columns:
+    if isinstance(statement, s.CreateItem) and statement.columns:
         column = next((c for c in statement.columns if c.name == name), None)
         check_timestamp(spelling, None if column is None else column.type, "TIMESTAMP_FORMAT" in properties, statement.position)
     return name

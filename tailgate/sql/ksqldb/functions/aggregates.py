@@ -1,6 +1,6 @@
 """Aggregates. They ignore NULL, except for those that collect values.
 
-Sums, means and deviations of no values are 0.
+Sums, means and deviations of no values are 0. Lists of no values are empty.
 
 {order} is the order of the records, {latest} the reverse order; only streams have them.
 
@@ -30,6 +30,11 @@ def _array(arguments: Sequence[TypeName]) -> TypeName:
     return TypeName("array", arguments=(arguments[0],))
 
 
+def _slice(array: str, bounds: str) -> str:
+    """Returns the elements of an array from one place to another; of an array that is NULL, an empty array."""
+    return f"coalesce(ksqldb_slice({array}, {bounds}), CAST('[]' AS jsonb))"
+
+
 def _by_offset(name: str, order: str, does: str) -> list[Function]:
     """Returns the first values in an order: one, or a number of them in the order of the records."""
     first = f"(array_agg({{0}} ORDER BY {order}) FILTER (WHERE {{0}} IS NOT NULL))[1]"
@@ -40,12 +45,13 @@ def _by_offset(name: str, order: str, does: str) -> list[Function]:
         array = values % condition
         length = f"jsonb_array_length({array})"
         bounds = "1, {1}" if name.startswith("earliest") else f"{length} - {{1}} + 1, {length}"
-        rows.append(_row(name, ("any", *arguments), _array, f"ksqldb_slice({array}, {bounds})", does))
+        rows.append(_row(name, ("any", *arguments), _array, _slice(array, bounds), does))
     return [_row(name, ("any",), "same", first, does), _row(name, ("any", t.BOOLEAN), "same", with_null, does), *rows]
 
 
 _COLLECTED = "jsonb_agg({json0} ORDER BY {order})"
 _TOP = "jsonb_agg({json0} ORDER BY {0} DESC, {order}) FILTER (WHERE {0} IS NOT NULL)"
+_HISTOGRAM = "coalesce(ksqldb_histogram(jsonb_agg({json0} ORDER BY {0}) FILTER (WHERE {0} IS NOT NULL)), CAST('{}' AS jsonb))"
 TOP_COLUMNS_MAX = 8  # further columns of TOPK
 
 
@@ -61,7 +67,7 @@ def _top_columns(count: int) -> Function:
 
     arguments: tuple[Kind, ...] = ("comparable", *("any",) * count, t.INT)
     does = "The n greatest values in descending order, with other columns of their rows."
-    return _row("topk", arguments, result, f"ksqldb_slice({array}, 1, {{{count + 1}}})", does)
+    return _row("topk", arguments, result, _slice(array, f"1, {{{count + 1}}}"), does)
 
 
 _SUM = "The sum of the values."
@@ -88,10 +94,10 @@ ROWS = (
     *_by_offset("latest_by_offset", "{latest}", "The value of the last record, or of the last n. Optional: whether NULL is ignored."),
     _row("collect_list", ("any",), _array, _COLLECTED, "All values in the order of the records, with NULL."),
     _row("collect_set", ("any",), _array, f"ksqldb_array_distinct({_COLLECTED})", "The distinct values in the order of the records."),
-    _row("topk", ("comparable", t.INT), _array, f"ksqldb_slice({_TOP}, 1, {{1}})", "The n greatest values in descending order."),
+    _row("topk", ("comparable", t.INT), _array, _slice(_TOP, "1, {1}"), "The n greatest values in descending order."),
     *map(_top_columns, range(1, TOP_COLUMNS_MAX + 1)),
-    _row("topkdistinct", ("comparable", t.INT), _array, f"ksqldb_slice(ksqldb_array_distinct({_TOP}), 1, {{1}})",
+    _row("topkdistinct", ("comparable", t.INT), _array, _slice(f"ksqldb_array_distinct({_TOP})", "1, {1}"),
          "The n greatest distinct values in descending order."),
-    _row("histogram", (t.VARCHAR,), HISTOGRAM, "ksqldb_histogram(jsonb_agg({json0} ORDER BY {0}) FILTER (WHERE {0} IS NOT NULL))",
+    _row("histogram", (t.VARCHAR,), HISTOGRAM, _HISTOGRAM,
          "The number of rows of each value."),
 )  # fmt: skip
