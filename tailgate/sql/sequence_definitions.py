@@ -126,6 +126,14 @@ def reserved(sequence: Sequence, count: int) -> tuple[Sequence, int, int]:
     return replace(s, position=first + (number - 1) * s.increment, called=True), first, number
 
 
+def advanced(sequence: Sequence, count: int) -> Sequence:
+    """Returns the sequence after `count` more values. Raises 2200H."""
+    while count:
+        sequence, _, number = reserved(sequence, count)
+        count -= number
+    return sequence
+
+
 def numbers(sequence: Sequence, count: int) -> tuple[Sequence, list[int]]:
     """Returns the sequence after `count` more values, and these values. Raises 2200H."""
     values: list[int] = []

@@ -115,7 +115,7 @@ def _scenario(server: Server, database: MariaDB, kafka: str) -> None:
     _await(lambda: typed("DESCRIBE CONNECTOR calls_reader;"), "RUNNING")
     _await(lambda: typed(f"PRINT '{TOPIC}' FROM BEGINNING LIMIT 1;"), "rowtime")
     typed(STATEMENTS)
-    assert "CALLS" in typed("DESCRIBE CONNECTOR calls_reader;")
+    _await(lambda: typed("DESCRIBE CONNECTOR calls_reader;"), "CALLS", TOPIC)
     _await(lambda: typed(DEREK), "derek", "3", "refund")
     _await(lambda: typed(MICHAEL), "michael", "3", "46")
     typed("DROP CONNECTOR calls_reader;")

@@ -211,5 +211,5 @@ def test_a_lake_without_folders_of_writers(tmp_path: Path, monkeypatch: pytest.M
     for step in SUCCESSOR:
         life.step(step)
     life.check()
-    assert len(list((life.path / "writers").iterdir())) == 1
+    assert [folder.name for folder in (life.path / "writers").iterdir()] == [life.writer.store.path.name]
     life.writer.close()

@@ -101,6 +101,8 @@ def test_others_see_little(live: Live, statements: Statements) -> None:
                 bob.execute("select * from pg_authid")
             with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table internal_errors"):
                 bob.execute("select * from tailgate.internal_errors")
+            with pytest.raises(errors.InsufficientPrivilege, match="permission denied to execute ALTER SYSTEM"):
+                bob.execute("alter system reset all")
 
 
 def test_roles_in_the_catalog(live: Live, statements: Statements) -> None:

@@ -106,6 +106,7 @@ def run(options: Options, jvm: Jvm) -> int:
     endpoint = opened(options.metrics, ENGINE)
     lake = Lake.open(options.data, create=True)
     session, writer, place = _begun(options, lake, jvm)
+    options.held.apply(lake)
     engine = Engine(lake, session, writer, options.parallelism, options.vault)
     installation = Installation(engine)
     isolation = Isolation(installation)
@@ -155,8 +156,7 @@ def run(options: Options, jvm: Jvm) -> int:
 
 
 def _settings(options: Options, lake: Lake) -> Callable[[], None]:
-    """Applies the limits of the log, also when they change. Returns the function that ends this."""
-    options.held.apply(lake)
+    """Applies the limits of the log when they change, and publishes the settings. Returns the function that ends this."""
     settings = options.settings
     if settings is None:
         return lambda: None

@@ -31,7 +31,7 @@ from tailgate.lake.types import Field
 from tailgate.sql.binder.sequence_calls import with_ids
 from tailgate.sql.binder.writes.targets import default_of
 from tailgate.sql.plan import Scalar
-from tailgate.sql.sequence_definitions import numbers
+from tailgate.sql.sequence_definitions import advanced
 from tailgate.sql.statements import (
     AddColumn,
     AddConstraint,
@@ -84,7 +84,7 @@ class Alteration:
     def numbered(self, copies: int) -> Alteration:
         """Returns the alteration after its new columns have got values of their new sequences for this number of rows."""
         new = {column.name for column in self.after.columns[len(self.before.columns) :]}
-        put = (numbers(i, copies)[0] if isinstance(i, Sequence) and i.column in new else i for i in self.change.put)
+        put = (advanced(i, copies) if isinstance(i, Sequence) and i.column in new else i for i in self.change.put)
         return replace(self, change=replace(self.change, put=tuple(put)))
 
     @property

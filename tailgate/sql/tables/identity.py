@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tailgate.lake.catalog import Catalog, Change, Sequence, Table
 from tailgate.lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState
-from tailgate.lake.types import Field
+from tailgate.lake.types import Field, Type
 from tailgate.sql.sequence_definitions import altered, with_options
 from tailgate.sql.statements.definitions import SequenceOptions
 from tailgate.sql.statements.tables import AddIdentity, Generation, SetIdentity, TableColumn
@@ -25,21 +25,21 @@ def next_value(sequence: int) -> str:
 def column_sequence(column: TableColumn, table: Table, catalog: Catalog) -> Sequence:
     """Returns the sequence of a serial or identity column of a table in the catalog. Raises 22023."""
     assert column.generated is not None
-    return _sequence(column.name, Field(column.name, column.type), column.generated, column.options or SequenceOptions(), table, catalog)
+    return _sequence(Field(column.name, column.type), column.generated, column.options or SequenceOptions(), table, catalog)
 
 
-def _sequence(column: str, field: Field, generated: Generation, options: SequenceOptions, table: Table, catalog: Catalog) -> Sequence:
-    if generated != "serial" and field.type.name not in ("int2", "int4", "int8"):
-        raise InvalidParameterValue("identity column type must be smallint, integer, or bigint")
+def _sequence(column: Field, generated: Generation, options: SequenceOptions, table: Table, catalog: Catalog) -> Sequence:
+    if generated != "serial":
+        check_identity_type(column.type)
     names = {item.name for item in catalog.items.values() if item.schema == table.schema}
-    name = free_name(table.name, column, "seq", names.__contains__)
-    sequence = with_options(name, replace(options, type=options.type or field.type), catalog)
-    return replace(sequence, depends=(table.id,), column=column, schema=table.schema, owner=table.owner)
+    name = free_name(table.name, column.name, "seq", names.__contains__)
+    sequence = with_options(name, replace(options, type=options.type or column.type), catalog)
+    return replace(sequence, depends=(table.id,), column=column.name, schema=table.schema, owner=table.owner)
 
 
 def add_identity(action: AddIdentity, column: Field, table: Table, catalog: Catalog) -> Change:
     """Returns the change of ADD GENERATED … AS IDENTITY. Raises 22023, 55000."""
-    sequence = _sequence(column.name, column, action.generated, action.options, table, catalog)
+    sequence = _sequence(column, action.generated, action.options, table, catalog)
     what = f'column "{column.name}" of relation "{table.name}"'
     if column.nullable:
         raise ObjectNotInPrerequisiteState(f"{what} must be declared NOT NULL before identity can be added")
@@ -58,7 +58,7 @@ def set_identity(action: SetIdentity, column: Field, table: Table, catalog: Cata
     if action.generated is not None:
         put.append(replace(table, identity={**table.identity, column.name: action.generated}))
     if action.options != SequenceOptions():
-        put.append(altered(_owned(column, table, catalog), action.options))
+        put.append(altered(owned_sequence(column, table, catalog), action.options))
     return Change(put=tuple(put))
 
 
@@ -68,7 +68,7 @@ def drop_identity(column: Field, table: Table, catalog: Catalog) -> Change:
     defaults = {name: text for name, text in table.defaults.items() if name != column.name}
     identity = {name: generated for name, generated in table.identity.items() if name != column.name}
     after = replace(table, defaults=defaults, identity=identity)
-    return Change(put=(after,), drop=(_owned(column, table, catalog).id,))
+    return Change(put=(after,), drop=(owned_sequence(column, table, catalog).id,))
 
 
 def _check_identity(column: Field, table: Table) -> None:
@@ -76,5 +76,12 @@ def _check_identity(column: Field, table: Table) -> None:
         raise ObjectNotInPrerequisiteState(f'column "{column.name}" of relation "{table.name}" is not an identity column')
 
 
-def _owned(column: Field, table: Table, catalog: Catalog) -> Sequence:
+def check_identity_type(type: Type) -> None:
+    """Raises 22023 if an identity column cannot have this type."""
+    if type.is_array or type.name not in ("int2", "int4", "int8"):
+        raise InvalidParameterValue("identity column type must be smallint, integer, or bigint")
+
+
+def owned_sequence(column: Field, table: Table, catalog: Catalog) -> Sequence:
+    """Returns the sequence of a serial or identity column."""
     return next(s for s in catalog.each(Sequence) if s.depends == (table.id,) and s.column == column.name)

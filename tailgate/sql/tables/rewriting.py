@@ -18,7 +18,7 @@ from sqlglot import exp
 from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Change, Function, Index, Sequence, Table, View
 from tailgate.lake.catalog.dropping import described
-from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidParameterValue, TailgateError
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, TailgateError
 from tailgate.lake.types import UNKNOWN, Field, Type
 from tailgate.lake.uncommitted import with_ids
 from tailgate.sql.binder.expressions.expressions import Expressions
@@ -35,6 +35,7 @@ from tailgate.sql.statements.tables import SetType
 from tailgate.sql.tables.columns import readers_of
 from tailgate.sql.tables.constraints import check_key_types, check_reference_types
 from tailgate.sql.tables.definition import type_name
+from tailgate.sql.tables.identity import check_identity_type, owned_sequence
 
 CONVERSION = "Convert the values in another column: ADD COLUMN, UPDATE, DROP COLUMN and RENAME COLUMN."
 
@@ -85,10 +86,8 @@ def retyped_column(table: Table, position: int, action: SetType, catalog: Catalo
         )
     put: list[Sequence] = []
     if column.name in table.identity:
-        if action.type.name not in ("int2", "int4", "int8") or action.type.is_array:
-            raise InvalidParameterValue("identity column type must be smallint, integer, or bigint")
-        owned = next(s for s in catalog.each(Sequence) if s.depends == (table.id,) and s.column == column.name)
-        put.append(altered(owned, SequenceOptions(type=action.type)))
+        check_identity_type(action.type)
+        put.append(altered(owned_sequence(column, table, catalog), SequenceOptions(type=action.type)))
     columns = tuple(new if i == position else other for i, other in enumerate(table.columns))
     after = replace(table, columns=columns, defaults=dict(table.defaults) | _default(table, column, new))
     _check_constraints(after, position, action, catalog.apply(Change(put=(after,))))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tailgate.lake.errors import TailgateError
-from testing.engine_process import EngineProcess
+from testing.engine_process import EngineProcess, until
 
 pytestmark = pytest.mark.spark
 
@@ -32,11 +32,15 @@ def test_the_jvm_is_killed_during_statements(tmp_path: Path) -> None:
             return ENDED
 
     os.kill(engine.jvm, signal.SIGSTOP)
+    before = _threads(engine.pid)
     with ThreadPoolExecutor(STATEMENTS) as threads:
         answers = [threads.submit(create, n) for n in range(STATEMENTS)]
-        while not answers[0].running():
-            continue
+        until(lambda: _threads(engine.pid) >= before + STATEMENTS // 2)  # the engine handles half of them
         engine.kill(python=False, jvm=True)
     outcomes = {answer.result() for answer in answers}
     assert outcomes <= {"57P02", ENDED}
     assert "57P02" in outcomes
+
+
+def _threads(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/task"))

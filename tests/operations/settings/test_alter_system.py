@@ -17,7 +17,7 @@ import pytest
 from tailgate import cli
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.errors import InsufficientPrivilege
-from tailgate.operations.settings import configuration
+from tailgate.operations.settings import configuration, system
 from tailgate.operations.settings.process import FOLDER, ProcessSettings
 from testing.engine_process import until
 from tests.wire.live import Live
@@ -39,6 +39,7 @@ def live(folder: Path) -> Iterator[Live]:
     settings = cli.process_settings(configuration.parse(cli.parser(), words, {}), words, {})
     live = Live(folder / "lake", settings=settings)
     settings.publish(live.model.lake.store)
+    system.clear(live.model.lake.store)
     yield live
     settings.withdraw()
     live.close()
@@ -188,6 +189,6 @@ def test_errors_of_alter_system(connection: psycopg.Connection[Any], folder: Pat
     assert "[" not in (folder / "lake" / "tailgate.auto.toml").read_text()
 
 
-def test_alter_system_is_for_superusers_outside_of_blocks(live: Live, connection: psycopg.Connection[Any]) -> None:
+def test_alter_system_runs_outside_of_blocks_only(live: Live, connection: psycopg.Connection[Any]) -> None:
     with connection.transaction():
         assert failure(connection, "ALTER SYSTEM RESET ALL") == ("25001", "ALTER SYSTEM cannot run inside a transaction block", None)

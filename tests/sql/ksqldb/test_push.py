@@ -45,6 +45,8 @@ def test_the_position_of_a_streams_rows_is_hidden() -> None:
     items = f'(v / nullif(2, 0)) AS ksql_col_0, upper("Mixed") AS m, {rowtime} AS rowtime, k AS _rowtime'
     assert query.text == f"SELECT {items}{HIDDEN.replace('AS _', 'AS __')} FROM derived WHERE (v > 1)"
     assert push("SELECT v FROM derived WHERE abs(v) > 1 EMIT CHANGES").text.endswith("WHERE try((abs(v) > 1))")
+    assert push("SELECT v FROM derived WHERE v IS NOT NULL EMIT CHANGES").text.endswith("WHERE (NOT coalesce((v IS NULL), false))")
+    assert "GROUP BY try(abs(v))" in push("SELECT abs(v) AS a, count(*) AS n FROM derived GROUP BY abs(v) EMIT CHANGES").text
 
 
 def test_the_key_of_a_tables_rows() -> None:

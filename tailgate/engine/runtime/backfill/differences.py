@@ -51,15 +51,15 @@ class Addition:
 
     def __init__(self, engine: Engine, target: Item, view: Item) -> None:
         self._engine, self._target, self._view = engine, target, view
-        self._schema = arrow_schema(view.columns, weight=True)
-        self._n = engine.newest.n
-        self._rows = reading.snapshot(engine.lake, view.id, engine.newest.time)
+        at = engine.newest
+        self._n = at.n
+        self._rows = reading.snapshot(engine.lake, view.id, at.time)
 
     def now(self) -> list[tuple[int, bytes]]:
         """Returns the changes of the relation."""
         entries = self._engine.lake.log.after(self._n, self._engine.newest.n)
-        changes = [rows.rename_columns(self._schema.names) for entry in entries if (rows := entry.changes(self._view.id)) is not None]
-        net = total([self._rows.rename_columns(self._schema.names), *changes], self._schema)
+        changes = [rows for entry in entries if (rows := entry.changes(self._view.id)) is not None]
+        net = total([self._rows, *changes], arrow_schema(self._view.columns, weight=True))
         target = arrow_schema(self._target.columns, weight=True)
         return [(self._target.id, stream(net.select(target.names).cast(target)))] if net.num_rows else []
 

@@ -29,7 +29,7 @@ from tailgate.engine.runtime.ticks.tick_runner import TickRunner
 from tailgate.lake.catalog import Catalog, Change, Source
 from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.catalog.secrets import Vault, settings
-from tailgate.lake.errors import AdminShutdown, Replaced, Uncertain
+from tailgate.lake.errors import Replaced, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log.entry import Header
@@ -171,10 +171,8 @@ class Engine(EngineLog):
         """Writes records to the inbox, starts a tick and returns the number of the inbox entry.
 
         Calls `durable` with the number before anything can fail after the write. If the tick cannot be
-        started, the engine ends: the next engine reads the entry. Raises 57P01 if the engine is stopping: its JVM ends soon.
+        started, the engine ends: the next engine reads the entry.
         """
-        if self.stopping:
-            raise AdminShutdown("the engine is stopping", hint="Repeat the statement.")
         try:
             number = self.inbox.write(records)
         except (Replaced, Uncertain) as error:
@@ -182,7 +180,8 @@ class Engine(EngineLog):
             raise
         with self.committed_change():
             durable(number)
-            self._source.advance(self.inbox.location, number)
+            if not self.stopping:  # otherwise its JVM ends, and the next engine reads the entry
+                self._source.advance(self.inbox.location, number)
         return number
 
     # ---- sources and statistics ------------------------------------------------------------------

@@ -36,7 +36,8 @@ from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.name_resolution import resolve
-from tailgate.sql.sequence_definitions import numbers
+from tailgate.sql.sequence_definitions import advanced
+from tailgate.sql.statements.tables import AddColumn
 from tailgate.sql.tables import indexes
 from tailgate.sql.tables.alterations import Alteration, alteration
 from tailgate.sql.tables.altered_table import table_to_alter
@@ -115,10 +116,12 @@ async def _in_block(session: Session, bound: Bound, statement: s.CreateTableAs |
         table = next(table for table in after.each(Table) if is_local(table.id) and table.id not in before)
     else:
         table = after.expect(Table, change.table)
-    weights = change.rows.column(WEIGHT).to_numpy()
-    for sequence in after.each(Sequence):
-        if sequence.id not in before and table.id in sequence.depends:  # of a column that is added
-            session.transaction.move_sequence(sequence, numbers(sequence, int(weights[weights > 0].sum()))[0])
+    if isinstance(statement, s.AlterTable):
+        weights = change.rows.column(WEIGHT).to_numpy()
+        added = {action.column.name for action in statement.actions if isinstance(action, AddColumn)}
+        for sequence in after.each(Sequence):
+            if sequence.id not in before and table.id in sequence.depends and sequence.column in added:
+                session.transaction.move_sequence(sequence, advanced(sequence, int(weights[weights > 0].sum())))
     snapshot = session.transaction.snapshot(session.serving)
     assert snapshot is not None
     await add_rows(session, table, change.rows, change.reads, snapshot.inbox)
