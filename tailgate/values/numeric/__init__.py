@@ -1,0 +1,1 @@
+"""Arithmetic of general numerics: values, display scales and errors of PostgreSQL's type numeric."""
