@@ -14,7 +14,7 @@ from tailgate.sql.compute.ksqldb import regexps as ksqldb_regexps
 from tailgate.sql.compute.ksqldb import texts as ksqldb_texts
 from tailgate.sql.compute.ksqldb import times as ksqldb_times
 from tailgate.sql.compute.ksqldb import urls as ksqldb_urls
-from tailgate.sql.compute.numeric import float_functions, number_formats, number_parsing, numeric_functions
+from tailgate.sql.compute.numeric import float_functions, general_numerics, number_formats, number_parsing, numeric_functions
 from tailgate.sql.compute.regexp import functions as regexps
 from tailgate.sql.compute.regexp import likes
 from tailgate.sql.compute.text import arrays, byte_strings, formatting, strings
@@ -33,6 +33,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     edits,
     float_functions,
     formatting,
+    general_numerics,
     interval_functions,
     json_texts,
     ksqldb_collections,

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import duckdb
@@ -27,11 +28,13 @@ from tailgate.lake.errors import (  # fmt: skip
     TailgateError,
     of,
 )
-from tailgate.lake.types import Type
+from tailgate.lake.types import GENERAL, Type
 from tailgate.sql import interruption
 from tailgate.sql.compute.catalogue import UDFS
 from tailgate.sql.compute.registry import Udf
 from tailgate.sql.render.duckdb_macros import MACROS
+from tailgate.values.numbers import sortable
+from tailgate.values.numeric.scales import WIDE
 
 SETTINGS = (
     "SET TimeZone = 'UTC'",
@@ -70,7 +73,7 @@ def _vectorised(udf: Udf) -> Callable[..., Any]:
         memo: dict[tuple[Any, ...], Any] = {}
         out: list[Any] = []
         size = 0
-        for number, values in enumerate(zip(*map(_values, arrays), strict=True)):
+        for number, values in enumerate(zip(*map(_values, arrays, udf.arguments), strict=True)):
             if number % CHECKED_EVERY == 0:
                 interruption.check()
             if None in values:
@@ -108,7 +111,18 @@ def _raise(messages: Any) -> Any:
     raise RuntimeError(messages[0].as_py())
 
 
-def _values(array: Any) -> list[Any]:
+def _values(array: Any, type: str) -> list[Any]:
+    """Returns the values of an argument. A general numeric is a tuple of its fields, because 1.0 and 1.00 are equal decimals."""
+    if type in ("general", "general[]"):
+        array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    if type == "general[]":
+        ends = array.offsets.to_pylist()
+        items = _values(array.values, "general")
+        lists = (items[start:end] for start, end in pairwise(ends))
+        return [item if valid else None for item, valid in zip(lists, array.is_valid().to_pylist(), strict=True)]
+    if type == "general":
+        fields = zip(*(array.field(i).to_pylist() for i in range(3)), strict=True)
+        return [value if valid else None for value, valid in zip(fields, array.is_valid().to_pylist(), strict=True)]
     values: list[Any] = array.to_pylist()
     return values
 
@@ -119,7 +133,7 @@ def _duckdb(name: str) -> str:
         return "STRUCT(key VARCHAR, value VARCHAR)[]"
     if name.endswith("[]"):
         return _duckdb(name[:-2]) + "[]"
-    return "VARCHAR" if name == "numeric" else Type(name).duckdb
+    return "VARCHAR" if name == "numeric" else GENERAL_TYPES[name][0] if name in GENERAL_TYPES else Type(name).duckdb
 
 
 def _arrow(name: str) -> pa.DataType:
@@ -127,15 +141,31 @@ def _arrow(name: str) -> pa.DataType:
         return pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
     if name.endswith("[]"):
         return pa.list_(_arrow(name[:-2]))
-    return pa.string() if name == "numeric" else Type(name).arrow
+    return pa.string() if name == "numeric" else GENERAL_TYPES[name][1] if name in GENERAL_TYPES else Type(name).arrow
+
+
+# general numerics and their sort keys
+GENERAL_TYPES = {
+    "general": (GENERAL.duckdb, GENERAL.arrow),
+    "key": ("STRUCT(v DECIMAL(38,0), x BLOB)", pa.struct([("v", pa.decimal128(38, 0)), ("x", pa.binary())])),
+}
+
+
+def _loaded(value: tuple[Decimal, int, bytes | None]) -> Decimal:
+    """Returns a general numeric from the fields of its struct."""
+    unscaled, scale, form = value
+    return unscaled.scaleb(-scale, context=WIDE) if form is None else sortable.decode(form)
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
     "numeric": Decimal,
+    "general": _loaded,
+    "general[]": lambda values: list(map(_loaded, values)),
     "interval": lambda value: (value["months"], value["days"], value["micros"]),
 }
 WRITERS: dict[str, Callable[[Any], Any]] = {
     "numeric": lambda value: format(value, "f"),
+    "general": sortable.stored,
     "interval": lambda value: dict(zip(("months", "days", "micros"), value, strict=True)),
 }
 MEMO_MAX = 2048  # results; the size of a vector in DuckDB

@@ -59,6 +59,12 @@ def exact(text: str) -> Decimal:
     return value or value.copy_abs()
 
 
+def general(text: str) -> Decimal:
+    """Returns a number with the scale of its text, NaN, or an infinity. Raises 22P02 and 22003."""
+    number = text.strip(BLANKS).lower()
+    return Decimal(number) if number in SPECIAL_NUMBERS and number[1:4] != "nan" else exact(text)
+
+
 def overflow() -> TailgateError:
     return NumericValueOutOfRange("value overflows numeric format")
 

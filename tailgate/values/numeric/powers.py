@@ -61,7 +61,7 @@ def exponential(a: Decimal) -> Decimal:
 
 
 def _exponential(a: Decimal, scale: int) -> Decimal:
-    if abs(a) >= EXPONENT_MAX:
+    if a.copy_abs() >= EXPONENT_MAX:
         if a > 0:
             raise overflow()
         return ZERO.scaleb(-scale)
@@ -153,7 +153,7 @@ def _infinite_power(a: Decimal, b: Decimal) -> Decimal:
     if b.is_infinite():
         if a == -1:
             return ONE
-        return INFINITY if (abs(a) > 1) == (b > 0) else ZERO
+        return INFINITY if (a.copy_abs() > 1) == (b > 0) else ZERO
     if b < 0:
         return ZERO
     return MINUS_INFINITY if a < 0 and _is_odd(b) else INFINITY

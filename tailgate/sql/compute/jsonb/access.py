@@ -205,6 +205,11 @@ def jsonb_float8(text: str) -> float:
     return floats.read(str(_number(text, "double precision")), FLOAT8, DEFAULT)
 
 
+@udf("jsonb", to="general")
+def jsonb_general(text: str) -> Decimal:
+    return _number(text, "numeric")
+
+
 @udf("jsonb", "int4", "int4", to="numeric")
 def jsonb_numeric(text: str, precision: int, scale: int) -> Decimal:
     return scaled(_number(text, "numeric"), precision, scale)
