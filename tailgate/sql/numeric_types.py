@@ -14,6 +14,10 @@ digits: the state of their operators has these types.
     round(a), ceil, floor    (p - s + 1, 0)
     sum                      (38, s)
     min, max, abs, - a       as the argument
+
+By the rules `GENERAL`, all other results are general (`lake.types`): quotients, averages, roots, results that
+may have more than 38 digits, and choices between values of several scales. Queries that no view maintains
+follow these rules.
 """
 
 from __future__ import annotations
@@ -25,9 +29,9 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Type, numeric
+from tailgate.lake.types import GENERAL, NUMERIC_PRECISION, NUMERIC_SCALE, Type, numeric
 
-UNIFORM, EXACT = 1, 2  # the rules by which an item's query is typed
+UNIFORM, EXACT, WITH_GENERAL = 1, 2, 3  # the rules by which a query is typed
 DIGITS = {"int2": 5, "int4": 10, "int8": 19}  # of integers
 DIVISOR_DIGITS_MIN = 9  # before the decimal point of a divisor
 PRODUCT_SCALE_MAX = 18  # of a product that may have more than 38 digits; a larger scale leaves too few digits before the point
@@ -50,9 +54,28 @@ def sized(precision: int, scale: int) -> Type:
     return Type("numeric", (NUMERIC_PRECISION if _rules.get() == UNIFORM else min(precision, NUMERIC_PRECISION), scale), declared=False)
 
 
+def has_general() -> bool:
+    """Returns whether results may be general."""
+    return _rules.get() == WITH_GENERAL
+
+
+def unscaled(fixed: Type) -> Type:
+    """Returns the type of a result whose values have a display scale each; `fixed` by rules without general numerics."""
+    return GENERAL if has_general() else fixed
+
+
+def _sized(precision: int, scale: int) -> Type:
+    """Returns a numeric with this scale, general if it may have more than 38 digits."""
+    return GENERAL if has_general() and max(precision, scale) > NUMERIC_PRECISION else sized(precision, scale)
+
+
+def _any_general(types: Iterable[Type]) -> bool:
+    return any(t.general for t in types)
+
+
 def full(type: Type) -> Type:
     """Returns the type of a column that shows a computed numeric: 38 digits, so that it stays if the expression changes."""
-    return replace(type, modifiers=(NUMERIC_PRECISION, type.decimal[1])) if type.name == "numeric" and not type.declared else type
+    return replace(type, modifiers=(NUMERIC_PRECISION, type.decimal[1])) if type.name == "numeric" and not type.declared and not type.general else type
 
 
 def of_literal(value: Decimal) -> Type:
@@ -62,13 +85,27 @@ def of_literal(value: Decimal) -> Type:
     ((3, 2), (2, 2), (4, 0))
     """
     _, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    scale = min(max(0, -exponent), NUMERIC_PRECISION)
-    return sized(max(len(digits) + max(exponent, 0), scale, 1), scale)
+    if not isinstance(exponent, int):
+        return GENERAL
+    precision, scale = len(digits) + max(exponent, 0), max(0, -exponent)
+    if has_general() and max(precision, scale) > NUMERIC_PRECISION:
+        return GENERAL
+    scale = min(scale, NUMERIC_PRECISION)
+    return sized(max(precision, scale, 1), scale)
 
 
 def common(types: Iterable[Type]) -> Type:
-    """Returns a numeric with room for the values of all types: numerics and integers."""
+    """Returns a numeric with room for the values of all types: numerics and integers. Those of several scales are general."""
+    types = tuple(types)
+    if _any_general(types):
+        return GENERAL
+    type = comparable(types)
+    same_scale = all((t.decimal[1] if t.name == "numeric" else 0) == type.decimal[1] for t in types)
+    return type if same_scale else unscaled(type)
+
+
+def comparable(types: Iterable[Type]) -> Type:
+    """Returns a fixed numeric with room for the values of all types: numerics that are not general, and integers."""
     sizes = [t.decimal if t.name == "numeric" else (DIGITS.get(t.name, NUMERIC_PRECISION), 0) for t in types]
     scale = max(s for _, s in sizes)
     return sized(max(p - s for p, s in sizes) + scale, scale)
@@ -78,28 +115,40 @@ def common(types: Iterable[Type]) -> Type:
 
 
 def common_scale(types: tuple[Type, ...]) -> Type:
+    if _any_general(types):
+        return GENERAL
     scale = max(t.decimal[1] for t in types)
-    return sized(max(t.decimal[0] - t.decimal[1] for t in types) + 1 + scale, scale)
+    return _sized(max(t.decimal[0] - t.decimal[1] for t in types) + 1 + scale, scale)
 
 
 def remainder_scale(types: tuple[Type, ...]) -> Type:
+    if _any_general(types):
+        return GENERAL
     scale = max(t.decimal[1] for t in types)
-    return sized(min(t.decimal[0] - t.decimal[1] for t in types) + scale, scale)
+    return _sized(min(t.decimal[0] - t.decimal[1] for t in types) + scale, scale)
 
 
 def largest_scale(types: tuple[Type, ...]) -> Type:
+    if _any_general(types):
+        return GENERAL
     return numeric(max(t.decimal[1] for t in types))
 
 
 def product_scale(types: tuple[Type, ...]) -> Type:
+    if _any_general(types):
+        return GENERAL
     scales = [t.decimal[1] for t in types]
     precision = sum(t.decimal[0] for t in types)
+    if has_general():
+        return _sized(precision, sum(scales))
     if precision > NUMERIC_PRECISION or _rules.get() == UNIFORM:
         return numeric(min(sum(scales), max(*scales, PRODUCT_SCALE_MAX)))
     return sized(precision + 1, sum(scales))
 
 
 def quotient_scale(types: tuple[Type, ...]) -> Type:
+    if has_general():
+        return GENERAL
     return numeric(max(NUMERIC_SCALE, *(t.decimal[1] for t in types)))
 
 
@@ -120,7 +169,7 @@ def divisor(types: tuple[Type, ...]) -> str:
 
 
 def same_scale(types: tuple[Type, ...]) -> Type:
-    return sized(*types[0].decimal)
+    return GENERAL if types[0].general else sized(*types[0].decimal)
 
 
 def rounded(types: tuple[Type, ...]) -> Type:
@@ -129,17 +178,19 @@ def rounded(types: tuple[Type, ...]) -> Type:
 
 def rounded_to(type: Type, digits: int | None) -> Type:
     """Returns the result type of round() and trunc() with a number of digits after the decimal point, None if it is not constant."""
+    if type.general or (has_general() and (digits is None or digits > NUMERIC_PRECISION)):
+        return GENERAL
     precision, scale = type.decimal
     if digits is None:
         return numeric(scale)
     if digits < 0:
         return numeric(0)
     digits = min(digits, NUMERIC_PRECISION)
-    return sized(precision - scale + 1 + digits, digits)
+    return _sized(precision - scale + 1 + digits, digits)
 
 
 def whole(types: tuple[Type, ...]) -> Type:
-    return numeric(0)
+    return GENERAL if _any_general(types) else numeric(0)
 
 
 def integer(types: tuple[Type, ...]) -> Type:

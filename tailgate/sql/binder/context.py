@@ -23,7 +23,7 @@ from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope, Table
 from tailgate.sql.binder.types import row_operators
 from tailgate.sql.binder.types.coercion import bare_type, coerce, common, require_equality
-from tailgate.sql.binder.types.overloads import arguments, exact, operator, result
+from tailgate.sql.binder.types.overloads import arguments, operator, specialized
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.comparison import SIGNS
@@ -222,7 +222,8 @@ class ExpressionBinder(ABC):
     def call(self, function: Function, operands: list[Scalar], at: int | None) -> Scalar:
         """Returns a call of a function, with the arguments cast to its types."""
         casts = arguments(function, operands, self.parameters)
-        return Call(exact(function, type := result(function, casts)), casts, type, at)
+        function, casts, type = specialized(function, casts)
+        return Call(function, casts, type, at)
 
     def prefix(self, sign: str, operand: exp.Expr, at: int | None) -> Scalar:
         """Binds a prefix operator. Raises 42883, 42725, 0A000."""
@@ -233,7 +234,7 @@ class ExpressionBinder(ABC):
         """Returns IS DISTINCT FROM of two operands."""
         equal = self.operate("=", operands, at)
         assert isinstance(equal, Call)
-        if equal.function.arguments[0] not in ("jsonb", "interval", "bpchar"):
+        if equal.function.arguments[0] not in ("jsonb", "interval", "bpchar") and not equal.function.takes_general:
             return IsDistinct(*equal.arguments)
         # Values of these types can be equal in different stored forms, so `=` is needed. It is NULL
         # if an operand is NULL.

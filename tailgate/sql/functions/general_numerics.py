@@ -69,6 +69,7 @@ def _whole(name: str, correction: str) -> str:
 _DIGITS = "lpad(ltrim(CAST(a.u AS VARCHAR), '-'), CAST(greatest(a.s + 1, length(ltrim(CAST(a.u AS VARCHAR), '-'))) AS INTEGER), '0')"
 MACROS = (
     f"tg_power_of_ten(n) AS CAST([{_POWERS}] AS DECIMAL(38,0)[])[n + 1]",
+    "tg_json_number(t) AS CASE WHEN t IN ('NaN', 'Infinity', '-Infinity') THEN '\"' || t || '\"' ELSE t END",
     f"tg_general(u, s) AS CAST({{'u': u, 's': s, 'x': NULL}} AS {GENERAL_DUCKDB})",
     "tg_integer_to_general(a) AS CASE WHEN a IS NOT NULL THEN tg_general(a, 0) END",
     _sum("add", "+"),
@@ -85,7 +86,7 @@ MACROS = (
     _whole("ceil", "+ CAST({} > 0 AS BIGINT)"),
     _whole("floor", "- CAST({} < 0 AS BIGINT)"),
     "tg_general_scale_any(a) AS CASE WHEN a.u IS NOT NULL THEN CAST(a.s AS INTEGER) ELSE tg_general_scale(a) END",
-    f"tg_general_key_any(a) AS CASE WHEN {_KEY_SMALL} THEN {{'v': {_shifted('a', f'{KEY_SCALE} - a.s')}, 'x': ''::BLOB}}"
+    f"tg_general_key_any(a) AS CASE WHEN {_KEY_SMALL} THEN {{'f1': {_shifted('a', f'{KEY_SCALE} - a.s')}, 'f2': ''::BLOB}}"
     " ELSE tg_general_key(a) END",
     # a number that DuckDB sums, with KEY_SCALE digits after the decimal point, or NULL
     f"tg_general_term(a) AS CASE WHEN {_SUM_SMALL} THEN {_shifted('a', f'{KEY_SCALE} - a.s')} END",

@@ -76,6 +76,8 @@ def _widens(source: str, cast: Call) -> bool:
         return True
     if target.name == "numeric" and target.modifiers:
         precision, scale = target.modifiers
+        if source == "numeric" and cast.arguments[0].type.general:
+            return False
         if source == "numeric":
             wide, exact = cast.arguments[0].type.decimal
             return precision - scale >= wide - exact + (scale < exact)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.lake.types import TEXT, Type, numeric
+from tailgate.lake.types import BYTEA, TEXT, Field, Type, numeric
 from tailgate.sql.functions import arrays
 from tailgate.sql.functions.comparison import INTERVAL_DUCKDB, INTERVAL_SPARK
 from tailgate.sql.functions.entry import Function
@@ -23,13 +23,23 @@ ORDERS: dict[str, tuple[Function, Type]] = {
         numeric(0),
     ),
     "bpchar": (Function("order", ("bpchar",), "text", "rtrim({0})", "rtrim({0}, ' ')"), TEXT),
-    "jsonb": (Function("order", ("jsonb",), "bytea", COMPARED, COMPARED), Type("bytea")),
+    # of a general numeric: the value rounded down, and its bytes if it is another one
+    "numeric": (
+        Function("order", ("numeric",), "record", "", "tg_general_key_any({0})", takes_general=True),
+        Type("record", fields=(Field("f1", numeric(0)), Field("f2", BYTEA))),
+    ),
+    "jsonb": (Function("order", ("jsonb",), "bytea", COMPARED, COMPARED), BYTEA),
 }
 
 
 def has_equal_forms(type: Type) -> bool:
     """Returns whether equal values of a type may have different stored forms."""
-    return not type.leaves.isdisjoint(ORDERS)
+    return has_general(type) or not type.leaves.isdisjoint(ORDERS.keys() - {"numeric"})
+
+
+def has_general(type: Type) -> bool:
+    """Returns whether values of a type contain general numerics."""
+    return type.general or any(has_general(f.type) for f in type.fields)
 
 
 def sort_key(scalar: Scalar) -> Scalar:

@@ -27,8 +27,16 @@ def aggregate(call: AggregateCall, spell: Spell) -> str:
         "order": _order(call, texts, spell),
         "filter": filter_clause(conditions),
         "present": filter_clause([*conditions, *present]),
+        "others": _general(call, texts, [*conditions, f"tg_general_is_other({texts[0]})"]) if function.takes_general else "",
+        "values": _general(call, texts, [*conditions, *present]) if function.takes_general else "",
     }
     return fill_template(function.duckdb, texts, [a.type for a in operands], call.type, call.type.duckdb, marks=marks)
+
+
+def _general(call: AggregateCall, texts: list[str], conditions: list[str]) -> str:
+    """Returns the list of the general numerics that fulfil some conditions, with DISTINCT one of those that are equal."""
+    values = f"list({texts[0]}){filter_clause(conditions)}"
+    return f"tg_general_unique({values})" if call.distinct else values
 
 
 def arguments(call: AggregateCall) -> tuple[Scalar, ...]:

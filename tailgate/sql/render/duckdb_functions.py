@@ -147,7 +147,7 @@ def _arrow(name: str) -> pa.DataType:
 # general numerics and their sort keys
 GENERAL_TYPES = {
     "general": (GENERAL.duckdb, GENERAL.arrow),
-    "key": ("STRUCT(v DECIMAL(38,0), x BLOB)", pa.struct([("v", pa.decimal128(38, 0)), ("x", pa.binary())])),
+    "key": ("STRUCT(f1 DECIMAL(38,0), f2 BLOB)", pa.struct([("f1", pa.decimal128(38, 0)), ("f2", pa.binary())])),
 }
 
 
@@ -166,6 +166,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 WRITERS: dict[str, Callable[[Any], Any]] = {
     "numeric": lambda value: format(value, "f"),
     "general": sortable.stored,
+    "general[]": lambda values: list(map(sortable.stored, values)),
     "interval": lambda value: dict(zip(("months", "days", "micros"), value, strict=True)),
 }
 MEMO_MAX = 2048  # results; the size of a vector in DuckDB

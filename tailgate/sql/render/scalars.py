@@ -40,6 +40,7 @@ from tailgate.sql.render.dialects import Dialect
 from tailgate.sql.render.patterns import Patterns
 from tailgate.sql.render.shared_arguments import SqlText, atom, checked_length, own_size, share_arguments, uses
 from tailgate.sql.render.templates import fill_template
+from tailgate.values.numbers import sortable
 
 LONG_MIN = 1000  # characters; longer literals become parameters of DuckDB, which need no parsing and do not count as SQL
 CONSTANTS = 100_000  # these parameters have numbers above this; parameters of statements have numbers up to 65535
@@ -113,6 +114,8 @@ class _Renderer:
     def _call(self, call: Call) -> SqlText:
         dialect = self.dialect
         template = dialect.template(call.function)
+        if "numeric" in call.function.arguments and not call.function.takes_general and any(a.type.general for a in call.arguments):
+            template = ""
         if not template:
             raise FeatureNotSupported(f"{call.function}{dialect.where} is not supported")
         catching = replace(dialect, template=lambda f: dialect.catchable(dialect.template(f)))
@@ -178,6 +181,9 @@ def literal(value: Value, type: Type, dialect: Dialect) -> str:
         case (("float4" | "float8"), float()):
             shown = "NaN" if math.isnan(value) else "Infinity" if value == math.inf else "-Infinity" if value == -math.inf else repr(value)
             return cast.format(f"'{shown}'")
+        case "numeric", Decimal() if type.general:
+            struct = sortable.stored(value)
+            return f"tg_text_to_general('{value:f}')" if struct["x"] else f"tg_general({struct['u']}, {struct['s']})"
         case "numeric", Decimal():
             return cast.format(f"'{value:f}'")
         case "bytea", bytes():

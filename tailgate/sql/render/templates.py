@@ -10,12 +10,12 @@ from tailgate.lake.types import Type
 from tailgate.sql.numeric_types import divisor
 
 HOLE = re.compile(
-    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|long0|precision\d*|scale\d*|name\d+|length|now|distinct|order|filter|present|(?:test|search|global|like|fits)\d+)\}"
+    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|long0|precision\d*|scale\d*|name\d+|length|now|distinct|order|filter|present|others|values|(?:test|search|global|like|fits)\d+)\}"
 )
 
 
 DIGITS_64 = 18  # of decimals that DuckDB computes as 64-bit integers
-NONE: Mapping[str, str] = {"now": "", "distinct": "", "order": "", "filter": "", "present": ""}
+NONE: Mapping[str, str] = {"now": "", "distinct": "", "order": "", "filter": "", "present": "", "others": "", "values": ""}
 
 
 def fill_template(

@@ -20,9 +20,9 @@ from tailgate.sql.binder.grouping import has_aggregates, has_windows
 from tailgate.sql.binder.positions import aggregate_place, leftmost
 from tailgate.sql.binder.set_returning import refuse
 from tailgate.sql.binder.types.coercion import cast, check_one_form, coerce, require_equality, require_order
-from tailgate.sql.binder.types.overloads import arguments, function, result
+from tailgate.sql.binder.types.overloads import arguments, fixed, function, specialized
 from tailgate.sql.functions import arrays, catalogue
-from tailgate.sql.functions.aggregates import HYPOTHETICAL, WITHIN_GROUP
+from tailgate.sql.functions.aggregates import HYPOTHETICAL, VARIANCES, WITHIN_GROUP
 from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import AggregateCall, Call, Case, Literal, Not, Scalar, SortKey
@@ -33,6 +33,9 @@ from tailgate.sql.plan.sort_keys import sort_key
 JSON_TYPES = {"json_agg": JSON, "jsonb_agg": JSONB, "json_object_agg": JSON, "jsonb_object_agg": JSONB}
 FALSE = Literal(False, BOOL)
 OF_ARRAY = {"json": "array_to_json", "jsonb": "jsonb_build_array"}  # of an array of JSON values
+
+# aggregates that find equal values in different stored forms
+COMPARING = frozenset(("count", "min", "max", "sum", "avg", *VARIANCES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,9 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
         operands = _as_json(inner, name, nodes, operands)
     aggregate = function(name, tuple(s.type for s in operands), at)
     casts = tuple(inner.known(a) for a in arguments(aggregate, operands, inner.parameters))
+    if name == "mode" or (parts.distinct and name not in COMPARING):
+        casts = tuple(map(fixed, casts))
+    aggregate, casts, type = specialized(aggregate, casts)
     order = [SortKey(inner.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in parts.order or []]
     for scalar, place in zip((*casts, *(k.expression for k in order)), [*nodes, *aggregated, *(parts.order or [])], strict=True):
         if has_windows(scalar):
@@ -124,7 +130,7 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
     if condition is not None:
         direct = tuple(_where(condition, s) for s in direct)
         order = [replace(k, expression=_where(condition, k.expression)) for k in order]
-    return AggregateCall(aggregate, direct, result(aggregate, casts), parts.distinct, condition, tuple(order), at)
+    return AggregateCall(aggregate, direct, type, parts.distinct, condition, tuple(order), at)
 
 
 def _where(condition: Scalar, scalar: Scalar) -> Scalar:

@@ -75,13 +75,13 @@ def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: 
     probe = binder.call(row, [value, Literal(None, array.type.element)], at)
     assert isinstance(probe, Call)
     operand = probe.arguments[0]
-    if array.type.name == "numeric" and probe.arguments[1].type.decimal != array.type.decimal:
+    if array.type.name == "numeric" and probe.arguments[1].type.array() != array.type:
         widened = coerce(array, probe.arguments[1].type.array(), binder.parameters, "explicit")
         assert widened is not None
         array = widened
     if row.result != "bool":
         raise WrongObjectType("op ANY/ALL (array) requires operator to yield boolean", position=at)
-    return Call(arrays.quantified(row, every, (catalogue_name(operand.type), catalogue_name(array.type))), (operand, array), BOOL, at)
+    return Call(arrays.quantified(probe.function, every, (catalogue_name(operand.type), catalogue_name(array.type))), (operand, array), BOOL, at)
 
 
 # --- OVERLAPS -----------------------------------------------------------------------------------------------------------------------

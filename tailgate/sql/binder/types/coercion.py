@@ -10,11 +10,11 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, UndefinedFunction
-from tailgate.lake.types import FRACTIONAL, NUMERIC, TEXT, UNKNOWN, Type
+from tailgate.lake.types import FRACTIONAL, GENERAL, NUMERIC, TEXT, UNKNOWN, Type
 from tailgate.sql import numeric_types
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.functions import arrays, catalogue
+from tailgate.sql.functions import arrays, catalogue, general_templates
 from tailgate.sql.functions.casts import LENGTHS, OUTPUT
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Context, Function
@@ -86,7 +86,7 @@ def coerce(
     if is_row(source):
         return _row(scalar, target, parameters, context, position)
     if same(source, target):
-        return _modified(scalar, target)
+        return _numeric(scalar, target, position) if source.general != target.general else _modified(scalar, target)
     if source.is_array or target.is_array:
         return _array(scalar, target, parameters, context, position)
     row = catalogue.cast(catalogue_name(source), catalogue_name(target))
@@ -96,11 +96,33 @@ def coerce(
         return None
     if not row.duckdb:
         raise FeatureNotSupported(f"casting {source} to {target} is not supported", position=position or _place(scalar))
+    if source.general or target.general or (target == NUMERIC and numeric_types.has_general() and source.name not in numeric_types.DIGITS):
+        return _general(scalar, target, position)
     result = _result(row, scalar, target)
     if isinstance(scalar, Literal) and scalar.value is None:
         return Literal(None, target if target.modifiers else result, scalar.position)
     folded = _folded(scalar, result)
     return _modified(folded or Call(row, (scalar,), result, position), target)
+
+
+def _numeric(scalar: Scalar, target: Type, position: int | None) -> Scalar:
+    """Casts between general and fixed numerics. A general numeric has the type numeric without modifiers already."""
+    if scalar.type.general and not target.modifiers:
+        return scalar
+    if isinstance(scalar, Literal) and not scalar.type.is_array and target.general:
+        return replace(scalar, type=target)
+    return _general(scalar, target, position)
+
+
+def _general(scalar: Scalar, target: Type, position: int | None) -> Scalar:
+    """Casts from or to a general numeric. Raises 0A000."""
+    source = scalar.type
+    function = general_templates.cast(source.element, target.element)
+    if function is None:
+        raise FeatureNotSupported(f"casting {source} to {target} is not supported", position=position or _place(scalar))
+    result = bare_type(target) if target.name != "numeric" else target if target.modifiers else replace(GENERAL, is_array=target.is_array)
+    function = arrays.each(function, source.name, target.name) if source.is_array else function
+    return _modified(Call(replace(function, takes_general=True), (scalar,), result, position), target)
 
 
 def _result(row: Function, scalar: Scalar, target: Type) -> Type:
@@ -121,6 +143,8 @@ def _array(scalar: Scalar, target: Type, parameters: Parameters, context: Contex
             return None
         if isinstance(scalar, Literal) and scalar.value is None:
             return Literal(None, target, scalar.position)
+        if source.general or target.general:
+            return _general(scalar, target, position)
         result = target
         if target.name == "numeric" and not target.modifiers and callable(row.result):
             result = row.result((source.element,)).array()
@@ -139,6 +163,8 @@ def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
     name = scalar.type.name
     if name == "text":
         return scalar
+    if scalar.type.general:
+        return _general(scalar, TEXT.array(), position)
     row = OUTPUT["bool"] if name == "bool" else catalogue.cast(name, "text")
     return None if row is None else Call(arrays.each(row, name, "text"), (scalar,), TEXT.array(), position)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type
-from tailgate.sql.numeric_types import of_literal
+from tailgate.sql.numeric_types import has_general, of_literal
 from tailgate.sql.plan import Literal
+from tailgate.values.codec.codec import Value
 from tailgate.values.numbers import numerics
 from tailgate.values.registry import read_text
 from tailgate.values.times import intervals
@@ -17,14 +18,19 @@ def literal(text: str, type: Type, position: int | None = None, *, fields: str =
     `fields` restricts an interval, such as `hour to second`. Errors have the position.
     """
     try:
-        value = intervals.read_fields(text, fields) if fields else read_text(text, type)
+        if type.name == "numeric" and not type.is_array and not type.modifiers:
+            return _numeric(text, type, position)
+        value: Value = intervals.read_fields(text, fields) if fields else read_text(text, type)
     except TailgateError as error:
         error.position = position if error.position is None else error.position
         raise
-    if type.name == "numeric" and not type.is_array and not type.modifiers:
-        type = numeric_of(text)
-        value = numerics.scaled(numerics.exact(text), *type.decimal)
     return Literal(value, type, position)
+
+
+def _numeric(text: str, type: Type, position: int | None) -> Literal:
+    number = numerics.general(text) if has_general() else numerics.exact(text)
+    found = type if type.general else of_literal(number)
+    return Literal(number if found.general else numerics.scaled(number, *found.decimal), found, position)
 
 
 def numeric_of(text: str) -> Type:

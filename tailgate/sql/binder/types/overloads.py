@@ -11,16 +11,18 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tailgate.lake.errors import AmbiguousFunction, FeatureNotSupported, TailgateError, UndefinedFunction
-from tailgate.lake.types import FACTS, NUMERIC_PRECISION, UNKNOWN, Field, Type
+from tailgate.lake.types import FACTS, GENERAL, NUMERIC, NUMERIC_PRECISION, NUMERIC_SCALE, UNKNOWN, Field, Type, numeric
+from tailgate.sql import numeric_types
 from tailgate.sql.binder.types import postgres_names
 from tailgate.sql.binder.types.coercion import PREFERRED, bare_type, catalogue_name, coerce, common_numeric, from_name, implicit
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.types.polymorphism import concrete
-from tailgate.sql.functions import catalogue
+from tailgate.sql.functions import catalogue, general_templates
 from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.numeric_types import rounded_to
 from tailgate.sql.plan import Literal, Scalar
+from tailgate.sql.plan.sort_keys import has_general
 
 CASTS_HINT = "You might need to add explicit type casts."
 
@@ -149,6 +151,8 @@ def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
     Otherwise Spark would drop the digits that do not fit into 38 before it compares them. A literal
     takes the type of the other side if it loses no digits, so that a column needs no cast.
     """
+    if left.type.general or right.type.general:
+        return _to_general(left), _to_general(right)
     for a, b, swapped in ((left, right, False), (right, left, True)):
         if isinstance(b, Literal) and isinstance(b.value, Decimal) and not (isinstance(a, Literal) and swapped):
             precision, scale = a.type.decimal
@@ -159,7 +163,7 @@ def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
     scale = max(t.decimal[1] for t in types)
     room = scale + max(t.decimal[0] - t.decimal[1] for t in types), scale
     # A side whose type has room for both stays unchanged.
-    type = replace(next((t for t in types if t.decimal == room), common_numeric(types)), declared=False)
+    type = replace(next((t for t in types if t.decimal == room), numeric_types.comparable(types)), declared=False)
     casts = [s if s.type.decimal == type.decimal else coerce(s, type, Parameters()) for s in (left, right)]
     assert casts[0] is not None
     assert casts[1] is not None
@@ -177,12 +181,47 @@ def result(function: Function, operands: tuple[Scalar, ...]) -> Type:
     return function.result(tuple(a.type for a in operands)) if callable(function.result) else from_name(function.result)
 
 
-def exact(function: Function, type: Type) -> Function:
-    """Returns the function with the templates for a result that cannot overflow, if it has some and the result has such a type."""
+def _to_general(scalar: Scalar) -> Scalar:
+    cast = coerce(scalar, GENERAL.array() if scalar.type.is_array else GENERAL, Parameters(), "explicit")
+    assert cast is not None
+    return cast
+
+
+def specialized(function: Function, operands: tuple[Scalar, ...]) -> tuple[Function, tuple[Scalar, ...], Type]:
+    """Returns the function with the templates for the numerics among its arguments and results, the arguments and the result's type.
+
+    General numerics become fixed ones, with 16 digits after the decimal point, for a function that takes only these.
+    """
+    type = result(function, operands)
+    if any(has_general(s.type) for s in operands) or type.general or (type == NUMERIC and function.result == "numeric" and numeric_types.has_general()):
+        return _with_general(function, operands, type)
     if not function.exact[0] or type.decimal[0] == NUMERIC_PRECISION:
-        return function
+        return function, operands, type
     spark, duckdb = function.exact
-    return replace(function, spark=spark, duckdb=duckdb)
+    return replace(function, spark=spark, duckdb=duckdb), operands, type
+
+
+def _with_general(function: Function, operands: tuple[Scalar, ...], type: Type) -> tuple[Function, tuple[Scalar, ...], Type]:
+    is_fixed = not any(s.type.general for s in operands)
+    if is_fixed and operands and (row := general_templates.of_fixed(function, operands[0].type)) is not None:
+        return row, operands, GENERAL
+    names = _expanded(function, len(operands))
+    if (row := general_templates.general(function)) is not None:
+        casts = tuple(_to_general(s) if name == "numeric" else s for name, s in zip(names, operands, strict=True))
+        return row, casts, GENERAL if type.name == "numeric" else type
+    if all(name not in ("numeric", "numeric[]") for name in names) or function.unified:
+        return function, operands, type
+    return function, tuple(map(fixed, operands)), type if not type.general else NUMERIC
+
+
+def fixed(scalar: Scalar) -> Scalar:
+    """Returns the scalar; a general numeric is cast to one with 16 digits after the decimal point."""
+    if not scalar.type.general:
+        return scalar
+    type = replace(numeric(NUMERIC_SCALE), is_array=scalar.type.is_array)
+    cast = coerce(scalar, type, Parameters(), "explicit")
+    assert cast is not None
+    return cast
 
 
 def operator(sign: str, types: tuple[Type, ...], position: int | None) -> Function:

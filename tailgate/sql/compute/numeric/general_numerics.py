@@ -61,15 +61,15 @@ def general_key(a: Decimal) -> dict[str, Any]:
     """Returns the sort key: the value, rounded down to 20 digits after the decimal point, and its bytes if it is another one.
 
     >>> general_key(Decimal("1.50"))
-    {'v': Decimal('150000000000000000000'), 'x': b''}
+    {'f1': Decimal('150000000000000000000'), 'f2': b''}
     """
     if a.is_finite() and a.copy_abs() < KEY_LIMIT:
         scaled = a.scaleb(KEY_SCALE, context=WIDE)
         value = scaled.to_integral_value(rounding=ROUND_FLOOR, context=WIDE).quantize(Decimal(1), context=WIDE)
         rest = b"" if value == scaled else sortable.encode(a)[: -sortable.SCALE_BYTES]
-        return {"v": value or Decimal(0), "x": rest}
+        return {"f1": value or Decimal(0), "f2": rest}
     limit = Decimal(int(KEY_LIMIT) * 10**KEY_SCALE)
-    return {"v": limit.copy_negate() if a.is_signed() else limit, "x": sortable.encode(a)[: -sortable.SCALE_BYTES]}
+    return {"f1": limit.copy_negate() if a.is_signed() else limit, "f2": sortable.encode(a)[: -sortable.SCALE_BYTES]}
 
 
 # --- aggregates ----------------------------------------------------------------------------------
@@ -86,6 +86,17 @@ def general_total(part: Decimal, others: list[Decimal]) -> Decimal:
 @udf("text", "general[]", to="general")
 def general_variance(function: str, values: list[Decimal]) -> Decimal | None:
     return moments.variance(function, values)
+
+
+@udf("text", "text[]", to="general")
+def general_variance_texts(function: str, values: list[str]) -> Decimal | None:
+    return moments.variance(function, list(map(Decimal, values)))
+
+
+@udf("general[]", to="general[]")
+def general_unique(values: list[Decimal]) -> list[Decimal]:
+    """Returns one of the values that are equal."""
+    return list({arithmetic.trim_scale(v) if v.is_finite() else str(v): v for v in values}.values())
 
 
 # --- casts ---------------------------------------------------------------------------------------

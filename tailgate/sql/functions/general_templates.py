@@ -1,0 +1,125 @@
+"""DuckDB's templates for general arguments and results, in place of those of the catalogue's rows.
+
+The arguments of type numeric are general. A row without a template here has the same one for both forms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+from tailgate.lake.types import NUMERIC_PRECISION, Type
+from tailgate.sql.functions.aggregates import VARIANCES
+from tailgate.sql.functions.entry import Function
+
+N = "numeric"
+TEXT = "tg_general_to_text_any({0})"
+_BINARY = {"+": "add_any", "-": "subtract_any", "*": "multiply_any", "/": "divide", "%": "remainder_any", "^": "power"}
+_FUNCTIONS = {
+    "mod": "remainder_any", "div": "div", "gcd": "gcd", "lcm": "lcm", "log": "log", "power": "power", "pow": "power",
+}  # fmt: skip
+_UNARY = {
+    "ceil": "ceil_any", "ceiling": "ceil_any", "floor": "floor_any", "sign": "sign_any", "abs": "abs_any", "sqrt": "sqrt", "exp": "exp",
+    "ln": "ln", "log": "log10", "log10": "log10", "scale": "scale_any", "min_scale": "min_scale", "trim_scale": "trim_scale",
+}  # fmt: skip
+_SUM = "tg_general_sum(sum({distinct}tg_general_term({0})){filter}, max(tg_general_term_scale({0})){filter}, {others})"
+_COUNT = "tg_integer_to_general(count({distinct}%s){filter})"
+_FIXED_SUM = "CAST(sum({distinct}{0}){filter} AS DECIMAL(38,%s))"
+_COMPARED = "(tg_general_key_any({0}) %s tg_general_key_any({1}))"
+_KEYED = "{{'k': tg_general_key_any({{0}}), 's': {}}}"
+
+# by kind, name and types of the arguments
+TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
+    **{("operator", sign, (N, N)): f"tg_general_{name}({{0}}, {{1}})" for sign, name in _BINARY.items()},
+    **{("function", name, (N, N)): f"tg_general_{call}({{0}}, {{1}})" for name, call in _FUNCTIONS.items()},
+    **{("function", name, (N,)): f"tg_general_{call}({{0}})" for name, call in _UNARY.items()},
+    **{("function", name, (N,)): f"tg_general_{name}_any({{0}}, 0)" for name in ("round", "trunc")},
+    **{("function", name, (N, "int4")): f"tg_general_{name}_any({{0}}, {{1}})" for name in ("round", "trunc")},
+    **{("operator", sign, (N, N)): _COMPARED % sign for sign in ("=", "<>", "<", "<=", ">", ">=")},
+    ("prefix", "-", (N,)): "tg_general_negate_any({0})",
+    ("prefix", "+", (N,)): "{0}",
+    ("prefix", "@", (N,)): "tg_general_abs_any({0})",
+    ("operator", "||", ("text", N)): "({0} || tg_general_to_text_any({1}))",
+    ("operator", "||", (N, "text")): f"({TEXT} || {{1}})",
+    ("function", "width_bucket", (N, N, N, "int4")): "tg_width_bucket_general({0}, {1}, {2}, {3})",
+    ("function", "to_jsonb", (N,)): f"tg_json_number({TEXT})",
+    ("function", "to_json", (N,)): f"tg_json_number({TEXT})",
+    ("function", "factorial", ("int8",)): "tg_general_factorial({0})",
+    ("function", "to_number", ("text", "text")): "tg_text_to_general(tg_to_number({0}, {1}))",
+    ("aggregate", "sum", (N,)): _SUM,
+    ("aggregate", "avg", (N,)): f"tg_general_divide({_SUM}, {_COUNT % 'tg_general_key_any({0})'})",
+    ("aggregate", "min", (N,)): f"arg_min({{0}}, {_KEYED.format('{0}.s')}){{present}}",
+    ("aggregate", "max", (N,)): f"arg_max({{0}}, {_KEYED.format('- {0}.s')}){{present}}",
+    **{("aggregate", name, (N,)): f"tg_general_variance('{name}', {{values}})" for name in VARIANCES},
+}
+# aggregates of integers and of fixed numerics whose result is general
+OF_FIXED: dict[tuple[str, str], str] = {
+    **{
+        ("avg", t): f"tg_general_divide(tg_integer_to_general({_FIXED_SUM % '0'}), {_COUNT % '{0}'})" for t in ("int2", "int4", "int8")
+    },
+    **{
+        (name, t): f"tg_general_variance_texts('{name}', list({{distinct}}CAST({{0}} AS VARCHAR)){{present}})"
+        for name in VARIANCES
+        for t in ("int2", "int4", "int8", N)
+    },
+}
+# casts from general numerics, and to them, by the other type
+FROM: dict[str, str] = {
+    **{t: f"tg_general_to_{t}({{0}})" for t in ("int2", "int4", "int8", "float8")},
+    "float4": f"CAST({TEXT} AS FLOAT)",
+    "text": TEXT,
+}
+TO: dict[str, str] = {
+    **dict.fromkeys(("int2", "int4", "int8"), "tg_integer_to_general({0})"),
+    **dict.fromkeys(("text", "varchar", "bpchar"), "tg_text_to_general({0})"),
+    **{t: f"tg_{t}_to_general({{0}})" for t in ("float4", "float8")},
+    "jsonb": "tg_jsonb_general({0})",
+}
+
+
+def general(function: Function) -> Function | None:
+    """Returns a row with the template for general arguments, or None if there is none."""
+    template = TEMPLATES.get((function.kind, function.name, function.arguments))
+    return None if template is None else _with(function, template)
+
+
+def _with(function: Function, template: str) -> Function:
+    return replace(function, duckdb=template, spark="", exact=("", ""), takes_general=True)
+
+
+def of_fixed(function: Function, argument: Type) -> Function | None:
+    """Returns a row of an aggregate whose result is general and whose argument is not, or None if there is none."""
+    if function.name == "avg" and argument.name == N:
+        total = from_fixed(Type(N, (NUMERIC_PRECISION, argument.decimal[1]))).replace("{0}", _FIXED_SUM % argument.decimal[1])
+        return _with(function, f"tg_general_divide({total}, {_COUNT % '{0}'})")
+    template = OF_FIXED.get((function.name, argument.name))
+    return None if template is None or function.kind != "aggregate" else _with(function, template)
+
+
+def from_fixed(type: Type) -> str:
+    """Returns the template of the cast of a fixed numeric."""
+    precision, scale = type.decimal
+    text = "replace(CAST({0} AS VARCHAR), '.', '')"
+    units = "{0}" if scale == 0 else f"{{0}} * CAST({10**scale} AS DECIMAL({scale + 1},0))"
+    if precision + scale > NUMERIC_PRECISION and scale:
+        most = NUMERIC_PRECISION - 2 * scale - 1
+        small = f"WHEN {{0}} BETWEEN -{10**most} AND {10**most} THEN CAST({units} AS DECIMAL(38,0)) " if most > 0 else ""
+        units = f"CASE {small}ELSE CAST({text} AS DECIMAL(38,0)) END"
+    return f"(CASE WHEN {{0}} IS NOT NULL THEN tg_general(CAST({units} AS DECIMAL(38,0)), {scale}) END)"
+
+
+def to_fixed(type: Type) -> str:
+    """Returns the template of the cast to a fixed numeric."""
+    precision, scale = type.decimal
+    units = "{0}.u" if scale <= 0 else f"{{0}}.u * CAST('{Decimal(1).scaleb(-scale):f}' AS DECIMAL({scale},{scale}))"
+    same = f"WHEN {{0}}.s = {scale} AND {{0}}.u IS NOT NULL THEN CAST({units} AS {type.duckdb}) "
+    return f"(CASE {same}ELSE CAST(tg_general_to_fixed({{0}}, {precision}, {scale}) AS {type.duckdb}) END)"
+
+
+def cast(source: Type, target: Type) -> Function | None:
+    """Returns the cast from or to a general numeric, or None if there is none. Other modifiers of the target are ignored."""
+    if source.general:
+        template = to_fixed(target) if target.name == N else FROM.get(target.name)
+    else:
+        template = from_fixed(source) if source.name == N else TO.get(source.name)
+    return None if template is None else Function("cast", (source.name,), target.name, "", template, "cast", takes_general=True)
