@@ -3,9 +3,12 @@
     PostgreSQL type ──► Type (this module) ──► spark | arrow | duckdb | avro of the *stored form*
 
 Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds;
-interval is months, days and microseconds; json is text, jsonb canonical text; uuid is text. `numeric` is a
-decimal everywhere. Without a declared precision and scale it has 38 digits and the scale of its
-expression (0 for `sum(bigint)`, 16 by default), and clients see no type modifier.
+interval is months, days and microseconds; json is text, jsonb canonical text; uuid is text. A `numeric` is
+fixed or general (ADR 0020). A fixed one is a decimal everywhere. Without a declared precision and scale it
+has 38 digits and the scale of its expression (0 for `sum(bigint)`, 16 by default), and clients see no type
+modifier. A general one has a display scale per value, NaN and infinities: sortable bytes in Spark
+(`values.numbers.sortable`), text in Delta, and elsewhere a struct of unscaled value, display scale and, if 38
+digits are too few, the sortable bytes.
 
 Source: PostgreSQL 15, catalog pg_type.
 """
@@ -36,6 +39,9 @@ class Facts:
 
 INTERVAL_SPARK = "struct<months:int,days:int,micros:bigint>"
 INTERVAL_DUCKDB = "STRUCT(months INTEGER, days INTEGER, micros BIGINT)"
+# a general numeric: unscaled value and display scale, or NULL and the sortable bytes
+GENERAL_DUCKDB = "STRUCT(u DECIMAL(38,0), s SMALLINT, x BLOB)"
+GENERAL_ARROW = pa.struct([("u", pa.decimal128(38, 0)), ("s", pa.int16()), ("x", pa.binary())])
 
 FACTS: dict[str, Facts] = {
     f.name: f
@@ -104,6 +110,8 @@ class Type:
       timestamp or interval; otherwise empty.
     - `declared`: whether the user wrote the modifiers. Only then do clients see them as typmod.
     - `is_array`: whether this is an array; then `name` is the name of the element type.
+    - `general`: whether this is a numeric whose values have a display scale each. Its modifiers, if any, have more than 38
+      digits or a scale outside of the precision. Items of catalogs of earlier versions are not general.
     - `fields`: the fields of a record. In storage they are called f1, f2, …, because records with other names can be
       compared, and because the names may be equal, or equal but for case.
     """
@@ -113,6 +121,7 @@ class Type:
     declared: bool = True
     is_array: bool = False
     fields: tuple[Field, ...] = ()
+    general: bool = field(default=False, repr=False)
 
     @property
     def facts(self) -> Facts:
@@ -162,7 +171,8 @@ class Type:
 
     @property
     def decimal(self) -> tuple[int, int]:
-        """Returns the precision and scale of a numeric's stored form."""
+        """Returns the precision and scale of a fixed numeric's stored form."""
+        assert not self.general, self
         return (self.modifiers[0], self.modifiers[1]) if self.modifiers else (NUMERIC_PRECISION, NUMERIC_SCALE)
 
     @property
@@ -170,6 +180,8 @@ class Type:
         """Returns the stored form in Spark's DDL."""
         if self.is_array:
             return f"array<{self.element.spark}>"
+        if self.general:
+            return "binary"
         if self.name == "numeric":
             return "decimal({},{})".format(*self.decimal)
         if self.name == "record":
@@ -181,6 +193,8 @@ class Type:
         """Returns the stored form in DuckDB's SQL."""
         if self.is_array:
             return self.element.duckdb + "[]"
+        if self.general:
+            return GENERAL_DUCKDB
         if self.name == "numeric":
             return "DECIMAL({},{})".format(*self.decimal)
         if self.name == "record":
@@ -192,6 +206,8 @@ class Type:
         """Returns the stored form in Arrow."""
         if self.is_array:
             return pa.list_(self.element.arrow)
+        if self.general:
+            return GENERAL_ARROW
         if self.name == "numeric":
             return pa.decimal128(*self.decimal)
         if self.name == "record":
@@ -206,6 +222,8 @@ class Type:
             out["declared"] = False
         if self.is_array:
             out["array"] = True
+        if self.general:
+            out["general"] = True
         if self.fields:
             out["fields"] = [field_to_json(f) for f in self.fields]
         return out
@@ -218,6 +236,7 @@ class Type:
             data.get("declared", True),
             data.get("array", False),
             tuple(field_from_json(f) for f in data.get("fields", ())),
+            data.get("general", False),
         )
 
 
@@ -260,6 +279,7 @@ FLOAT4, FLOAT8 = Type("float4"), Type("float8")
 DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL = Type("date"), Type("time"), Type("timestamp"), Type("timestamptz"), Type("interval")
 UUID, OID, NAME, UNKNOWN = Type("uuid"), Type("oid"), Type("name"), Type("unknown")
 NUMERIC = Type("numeric")
+GENERAL = Type("numeric", general=True)
 
 
 def numeric(scale: int) -> Type:

@@ -75,7 +75,8 @@ def _any_general(types: Iterable[Type]) -> bool:
 
 def full(type: Type) -> Type:
     """Returns the type of a column that shows a computed numeric: 38 digits, so that it stays if the expression changes."""
-    return replace(type, modifiers=(NUMERIC_PRECISION, type.decimal[1])) if type.name == "numeric" and not type.declared and not type.general else type
+    is_computed = type.name == "numeric" and not type.declared and not type.general
+    return replace(type, modifiers=(NUMERIC_PRECISION, type.decimal[1])) if is_computed else type
 
 
 def of_literal(value: Decimal) -> Type:
@@ -170,6 +171,10 @@ def divisor(types: tuple[Type, ...]) -> str:
 
 def same_scale(types: tuple[Type, ...]) -> Type:
     return GENERAL if types[0].general else sized(*types[0].decimal)
+
+
+def trimmed(types: tuple[Type, ...]) -> Type:
+    return unscaled(same_scale(types))
 
 
 def rounded(types: tuple[Type, ...]) -> Type:

@@ -1,7 +1,8 @@
 """An Arrow column as Python values that need no further look at its type: the input of writers.
 
 bool, int, float │ str types, bytea: bytes │ date: days │ time, timestamp, timestamptz: µs since 1970
-numeric: the unscaled int │ interval: (months, days, µs) │ array: list of raw values │ record: tuple of raw values
+numeric: the unscaled int, or a decimal if it is general
+interval: (months, days, µs) │ array: list of raw values │ record: tuple of raw values
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailgate.lake.types import Type
+from tailgate.values.numbers import general
 
 STRINGS = frozenset({"text", "varchar", "bpchar", "name", "unknown", "json", "jsonb", "uuid"})
 
@@ -45,6 +47,8 @@ def values(array: pa.Array, type: Type) -> list[Any]:
     if name in ("timestamp", "timestamptz"):
         out = array.view(pa.int64()).to_pylist()
         return out
+    if type.general:
+        return general.values(array)
     if name == "numeric":
         return _unscaled(array)
     if name == "interval":

@@ -14,6 +14,7 @@ from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import DEFAULT, Style
 from tailgate.values.composites import arrays, records
 from tailgate.values.numbers.floats import DOUBLE_PRECISION, REAL
+from tailgate.values.numbers.general import GENERAL
 from tailgate.values.numbers.integers import BIGINT, INTEGER, OID, SMALLINT
 from tailgate.values.numbers.numerics import NUMERIC
 from tailgate.values.stored import stored
@@ -27,7 +28,8 @@ from tailgate.values.times.intervals import INTERVAL
 
 
 def codec(type: Type) -> Codec:
-    return ARRAYS[type.name] if type.is_array else CODECS[type.name]
+    name = "general" if type.general else type.name
+    return ARRAYS[name] if type.is_array else CODECS[name]
 
 
 CODECS: dict[str, Codec] = {
@@ -39,6 +41,7 @@ CODECS: dict[str, Codec] = {
     "float4": REAL,
     "float8": DOUBLE_PRECISION,
     "numeric": NUMERIC,
+    "general": GENERAL,  # numerics with a display scale each
     "text": TEXT,
     "varchar": VARCHAR,
     "bpchar": CHARACTER,

@@ -7,7 +7,7 @@ from typing import Any
 
 from tailgate.lake.types import Type
 from tailgate.values.codec.codec import Value
-from tailgate.values.numbers import numerics
+from tailgate.values.numbers import numerics, sortable
 
 INTERVAL_FIELDS = ("months", "days", "micros")
 
@@ -17,7 +17,7 @@ def stored(value: Value, type: Type) -> Any:
     if value is None:
         return None
     if isinstance(value, Decimal):
-        return numerics.fitted(value, type)
+        return sortable.stored(value) if type.general else numerics.fitted(value, type)
     if not isinstance(value, tuple):
         return value
     if type.is_array:

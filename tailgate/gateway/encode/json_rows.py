@@ -42,6 +42,8 @@ def value_writer(type: Type, numbers: Numbers = "number") -> Write:
         case "float4" | "float8":
             return lambda value: _number(text(value))
         case "int2" | "int4" | "int8" | "oid" | "numeric":
+            if type.general and numbers == "number":
+                return lambda value: _number(text(value))
             return (lambda value: b'"' + text(value) + b'"') if numbers == "text" and type.name in LARGE_NUMBERS else text
         case name if name in STRINGS:
             return lambda value: string(text(value))

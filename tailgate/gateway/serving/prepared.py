@@ -26,6 +26,7 @@ from tailgate.lake.types import BY_OID, FACTS, INT8, UNKNOWN, WEIGHT, Field, Typ
 from tailgate.sql import plan
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import NO_WIDTHS, bind_query
+from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.plan import explain
 from tailgate.sql.plan.sequences import SequenceCall, positions, separated
 from tailgate.sql.plan.traversal import memoize_by_object, walk
@@ -166,7 +167,7 @@ def analyzed_in_worker(query: QueryText, oids: Sequence[int], catalog: Catalog, 
 
 def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int, widths: Mapping[int, int] = NO_WIDTHS) -> Prepared:
     """Binds a query and renders its DuckDB SQL. Raises SQL errors. `widths`: as in `bind_query`."""
-    bound = bind_query(query, catalog, declared(oids), widths=widths)
+    bound = bind_query(query, catalog, declared(oids), widths=widths, numeric_rules=WITH_GENERAL)
     numbered = separated(bound.plan, len(bound.parameters) + 1)
     calls = numbered.calls if numbered.source is None else ()
     if calls:

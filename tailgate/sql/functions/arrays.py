@@ -136,6 +136,7 @@ def quantified(function: Function, for_all: bool, arguments: tuple[str, str]) ->
         f"tg_{'all' if for_all else 'any'}(list_transform({{1}}, lambda {EACH}: {element[1]}))",
         "operator",
         strict=False,
+        takes_general=function.takes_general,
     )
 
 
@@ -150,4 +151,5 @@ def each(function: Function, source: str, target: str) -> Function:
         f"list_transform({{0}}, lambda tg_e: {element[1]})",
         "cast",
         context=function.context,
+        takes_general=function.takes_general,
     )

@@ -74,10 +74,14 @@ MACROS = (
     "tg_integer_to_general(a) AS CASE WHEN a IS NOT NULL THEN tg_general(a, 0) END",
     _sum("add", "+"),
     _sum("subtract", "-"),
-    f"tg_general_multiply_any(a, b) AS CASE WHEN {_small('a')} AND {_small('b')} AND a.s + b.s <= {SCALE_MAX}"
-    " THEN tg_general(a.u * b.u, a.s + b.s) ELSE tg_general_multiply(a, b) END",
-    f"tg_general_remainder_any(a, b) AS CASE WHEN a.s = b.s AND {_small('a')} AND {_small('b')} AND b.u <> 0"
-    f" THEN tg_general({_LONG} % CAST(b.u AS BIGINT), a.s) ELSE tg_general_remainder(a, b) END",
+    (
+        f"tg_general_multiply_any(a, b) AS CASE WHEN {_small('a')} AND {_small('b')} AND a.s + b.s <= {SCALE_MAX}"
+        " THEN tg_general(a.u * b.u, a.s + b.s) ELSE tg_general_multiply(a, b) END"
+    ),
+    (
+        f"tg_general_remainder_any(a, b) AS CASE WHEN a.s = b.s AND {_small('a')} AND {_small('b')} AND b.u <> 0"
+        f" THEN tg_general({_LONG} % CAST(b.u AS BIGINT), a.s) ELSE tg_general_remainder(a, b) END"
+    ),
     "tg_general_negate_any(a) AS CASE WHEN a.u IS NOT NULL THEN tg_general(- a.u, a.s) ELSE tg_general_negate(a) END",
     "tg_general_abs_any(a) AS CASE WHEN a.u >= 0 THEN a WHEN a.u < 0 THEN tg_general(- a.u, a.s) ELSE tg_general_abs(a) END",
     "tg_general_sign_any(a) AS CASE WHEN a.u IS NOT NULL THEN tg_general(sign(a.u), 0) ELSE tg_general_sign(a) END",
@@ -86,17 +90,26 @@ MACROS = (
     _whole("ceil", "+ CAST({} > 0 AS BIGINT)"),
     _whole("floor", "- CAST({} < 0 AS BIGINT)"),
     "tg_general_scale_any(a) AS CASE WHEN a.u IS NOT NULL THEN CAST(a.s AS INTEGER) ELSE tg_general_scale(a) END",
-    f"tg_general_key_any(a) AS CASE WHEN {_KEY_SMALL} THEN {{'f1': {_shifted('a', f'{KEY_SCALE} - a.s')}, 'f2': ''::BLOB}}"
-    " ELSE tg_general_key(a) END",
+    (
+        f"tg_general_key_any(a) AS CASE WHEN {_KEY_SMALL} THEN {{'f1': {_shifted('a', f'{KEY_SCALE} - a.s')}, 'f2': ''::BLOB}}"
+        " ELSE tg_general_key(a) END"
+    ),
     # a number that DuckDB sums, with KEY_SCALE digits after the decimal point, or NULL
     f"tg_general_term(a) AS CASE WHEN {_SUM_SMALL} THEN {_shifted('a', f'{KEY_SCALE} - a.s')} END",
     f"tg_general_term_scale(a) AS CASE WHEN {_SUM_SMALL} THEN a.s END",
     f"tg_general_is_other(a) AS a IS NOT NULL AND ({_SUM_SMALL}) IS NOT TRUE",
     # the sum of terms, the largest of their display scales, and the other values
-    "tg_general_part(total, scale) AS tg_general(CAST(total AS HUGEINT) // CAST(tg_power_of_ten("
-    f"{KEY_SCALE} - coalesce(scale, 0)) AS HUGEINT), coalesce(scale, 0))",
-    "tg_general_sum(total, scale, others) AS CASE WHEN others IS NOT NULL THEN tg_general_total(tg_general_part(coalesce(total, 0), scale),"
-    " others) WHEN total IS NOT NULL THEN tg_general_part(total, scale) END",
-    "tg_general_to_text_any(a) AS CASE WHEN a.s = 0 AND a.u IS NOT NULL THEN CAST(a.u AS VARCHAR) WHEN a.u IS NOT NULL THEN"
-    f" CASE WHEN a.u < 0 THEN '-' ELSE '' END || left({_DIGITS}, -a.s) || '.' || right({_DIGITS}, a.s) ELSE tg_general_to_text(a) END",
+    (
+        "tg_general_part(total, scale) AS tg_general(CAST(total AS HUGEINT) // CAST(tg_power_of_ten("
+        f"{KEY_SCALE} - coalesce(scale, 0)) AS HUGEINT), coalesce(scale, 0))"
+    ),
+    (
+        "tg_general_sum(total, scale, others) AS CASE WHEN others IS NOT NULL"
+        " THEN tg_general_total(tg_general_part(coalesce(total, 0), scale), others)"
+        " WHEN total IS NOT NULL THEN tg_general_part(total, scale) END"
+    ),
+    (
+        "tg_general_to_text_any(a) AS CASE WHEN a.s = 0 AND a.u IS NOT NULL THEN CAST(a.u AS VARCHAR) WHEN a.u IS NOT NULL THEN"
+        f" CASE WHEN a.u < 0 THEN '-' ELSE '' END || left({_DIGITS}, -a.s) || '.' || right({_DIGITS}, a.s) ELSE tg_general_to_text(a) END"
+    ),
 )

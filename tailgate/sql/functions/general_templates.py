@@ -54,9 +54,7 @@ TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
 }
 # aggregates of integers and of fixed numerics whose result is general
 OF_FIXED: dict[tuple[str, str], str] = {
-    **{
-        ("avg", t): f"tg_general_divide(tg_integer_to_general({_FIXED_SUM % '0'}), {_COUNT % '{0}'})" for t in ("int2", "int4", "int8")
-    },
+    **{("avg", t): f"tg_general_divide(tg_integer_to_general({_FIXED_SUM % '0'}), {_COUNT % '{0}'})" for t in ("int2", "int4", "int8")},
     **{
         (name, t): f"tg_general_variance_texts('{name}', list({{distinct}}CAST({{0}} AS VARCHAR)){{present}})"
         for name in VARIANCES

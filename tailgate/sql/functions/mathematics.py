@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tailgate.sql.functions.arithmetic import INTEGERS, OVERFLOW, UNDERFLOW
 from tailgate.sql.functions.entry import Function, Kind, ResultType, duckdb_error, spark_error, strict, udf
-from tailgate.sql.numeric_types import common_scale, largest_scale, rounded, same_scale, whole
+from tailgate.sql.numeric_types import common_scale, largest_scale, rounded, trimmed, whole
 
 LAST_DIGIT = "the last digit may differ"
 NEGATIVE_ROOT = "cannot take square root of a negative number"
@@ -118,7 +118,7 @@ ROWS = (
     udf("factorial", ("int8",), whole),
     _row("scale", (N,), "int4", strict("{scale0}", 1), strict("{scale0}::INTEGER", 1)),
     udf("min_scale", (N,), "int4"),
-    _row("trim_scale", (N,), same_scale, "{0}", "{0}", note="the scale stays the column's"),
+    _row("trim_scale", (N,), trimmed, "{0}", "{0}", note="the scale stays the column's"),
     udf("width_bucket", (N, N, N, "int4"), "int4", "width_bucket_numeric"),
     udf("width_bucket", (F, F, F, "int4"), "int4", "width_bucket_float8"),
     _row("degrees", (F,), F, _checked_overflow("degrees({0})", spark_error), _checked_overflow("degrees({0})", duckdb_error), LAST_DIGIT),

@@ -19,6 +19,7 @@ from typing_extensions import assert_never
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Type
 from tailgate.sql.functions.arithmetic import INTEGERS
+from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import (
     And,
     Call,
@@ -114,7 +115,7 @@ class _Renderer:
     def _call(self, call: Call) -> SqlText:
         dialect = self.dialect
         template = dialect.template(call.function)
-        if "numeric" in call.function.arguments and not call.function.takes_general and any(a.type.general for a in call.arguments):
+        if not call.function.takes_general and _takes_numerics(call.function) and any(a.type.general for a in call.arguments):
             template = ""
         if not template:
             raise FeatureNotSupported(f"{call.function}{dialect.where} is not supported")
@@ -161,6 +162,10 @@ class _Renderer:
             for i in items
         ]
         return atom(checked_length(f"({', '.join(texts)})"))
+
+
+def _takes_numerics(function: Function) -> bool:
+    return not function.unified and any(name in ("numeric", "numeric[]") for name in function.arguments)
 
 
 def literal(value: Value, type: Type, dialect: Dialect) -> str:

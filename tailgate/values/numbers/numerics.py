@@ -22,10 +22,12 @@ from tailgate.values.numbers.floats import NUMBER, SPECIAL_NUMBERS
 SHORT = 1_000  # characters of a number that needs no check of its size
 DIGITS_MAX = 131_072  # before the decimal point
 SCALE_MAX = 16_383
+SPECIAL_SCALE = 0x20  # PostgreSQL's binary form of an infinity has it as its scale
 # Python's decimals with as many digits as PostgreSQL's numerics may have.
 EXACT = Context(prec=DIGITS_MAX + SCALE_MAX, Emax=999_999, Emin=-999_999, rounding=ROUND_HALF_UP)
 _GROUP = 10_000  # the base of the binary form
 _POSITIVE, _NEGATIVE, _NAN, _INFINITY, _MINUS_INFINITY = 0x0000, 0x4000, 0xC000, 0xD000, 0xF000
+_SPECIAL = {_NAN: "NaN", _INFINITY: "Infinity", _MINUS_INFINITY: "-Infinity"}
 
 
 def read(text: str, type: Type, style: Style) -> Decimal:
@@ -98,6 +100,14 @@ def fitted(value: Decimal, type: Type) -> Decimal:
 
 
 def read_binary(data: bytes, type: Type) -> Decimal:
+    value = decoded(data)
+    if not value.is_finite():
+        raise FeatureNotSupported("numeric NaN and infinity are not supported")
+    return fitted(value, type) if type.modifiers else value
+
+
+def decoded(data: bytes) -> Decimal:
+    """Returns the number of a binary form, with its display scale."""
     if len(data) < 8:
         if len(data) >= 6:
             _check_sign(int.from_bytes(data[4:6], "big"))
@@ -116,14 +126,13 @@ def read_binary(data: bytes, type: Type) -> Decimal:
         unscaled = unscaled * _GROUP + digit
     if len(data) > 8 + 2 * count:
         raise TrailingData
-    if sign not in (_POSITIVE, _NEGATIVE):
-        raise FeatureNotSupported("numeric NaN and infinity are not supported")
+    if sign in _SPECIAL:
+        return Decimal(_SPECIAL[sign])
     value = Decimal(unscaled).scaleb(4 * (weight + 1 - count), context=EXACT)
     shown = _truncated(value, scale)
     if shown and shown.adjusted() >= DIGITS_MAX:
         raise overflow()
-    value = shown.copy_negate() if sign == _NEGATIVE and shown else shown
-    return fitted(value, type) if type.modifiers else value
+    return shown.copy_negate() if sign == _NEGATIVE and shown else shown
 
 
 def _check_sign(sign: int) -> None:
@@ -166,6 +175,17 @@ def binary_writer(type: Type) -> Writer:
         return pack(f"!hhHH{len(digits)}H", len(digits), weight, sign, shown, *digits)
 
     return write
+
+
+def encoded(value: Decimal) -> bytes:
+    """Returns the binary form of a number with its display scale, NaN, or an infinity."""
+    if value.is_nan():
+        return pack("!hhHH", 0, 0, _NAN, 0)
+    if value.is_infinite():
+        return pack("!hhHH", 0, 0, _MINUS_INFINITY if value < 0 else _INFINITY, SPECIAL_SCALE)
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return binary_writer(Type("numeric", (DIGITS_MAX, -exponent)))(int(value.scaleb(-exponent, context=EXACT)))
 
 
 # --- text ----------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from tailgate.sql.binder.positions import aggregate_place, leftmost
 from tailgate.sql.binder.set_returning import refuse
 from tailgate.sql.binder.types.coercion import cast, check_one_form, coerce, require_equality, require_order
 from tailgate.sql.binder.types.overloads import arguments, fixed, function, specialized
-from tailgate.sql.functions import arrays, catalogue
+from tailgate.sql.functions import arrays, catalogue, general_templates
 from tailgate.sql.functions.aggregates import HYPOTHETICAL, VARIANCES, WITHIN_GROUP
 from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.grammar.names import position
@@ -208,6 +208,7 @@ def as_json(binder: ExpressionBinder, scalar: Scalar, target: Type, at: int | No
         scalar, type = Call(OUTPUT["bpchar"], (scalar,), TEXT), TEXT
     row = function(f"to_{target.name}", (type.element if type.is_array else type,), at)
     if type.is_array:
+        row = general_templates.general(row) or row if type.general else row
         items = Call(arrays.each(row, type.name, target.name), (scalar,), target.array(), at)
         return Call(catalogue.calls(OF_ARRAY[target.name])[0], (items,), target, at)
     return binder.call(row, [scalar], at)

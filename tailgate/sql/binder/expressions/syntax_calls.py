@@ -81,7 +81,8 @@ def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: 
         array = widened
     if row.result != "bool":
         raise WrongObjectType("op ANY/ALL (array) requires operator to yield boolean", position=at)
-    return Call(arrays.quantified(probe.function, every, (catalogue_name(operand.type), catalogue_name(array.type))), (operand, array), BOOL, at)
+    types = catalogue_name(operand.type), catalogue_name(array.type)
+    return Call(arrays.quantified(probe.function, every, types), (operand, array), BOOL, at)
 
 
 # --- OVERLAPS -----------------------------------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def _general(scalar: Scalar, target: Type, position: int | None) -> Scalar:
         raise FeatureNotSupported(f"casting {source} to {target} is not supported", position=position or _place(scalar))
     result = bare_type(target) if target.name != "numeric" else target if target.modifiers else replace(GENERAL, is_array=target.is_array)
     function = arrays.each(function, source.name, target.name) if source.is_array else function
-    return _modified(Call(replace(function, takes_general=True), (scalar,), result, position), target)
+    return _modified(Call(function, (scalar,), result, position), target)
 
 
 def _result(row: Function, scalar: Scalar, target: Type) -> Type:

@@ -193,7 +193,8 @@ def specialized(function: Function, operands: tuple[Scalar, ...]) -> tuple[Funct
     General numerics become fixed ones, with 16 digits after the decimal point, for a function that takes only these.
     """
     type = result(function, operands)
-    if any(has_general(s.type) for s in operands) or type.general or (type == NUMERIC and function.result == "numeric" and numeric_types.has_general()):
+    is_computed = type == NUMERIC and function.result == "numeric"  # not a column
+    if any(has_general(s.type) for s in operands) or type.general or (is_computed and numeric_types.has_general()):
         return _with_general(function, operands, type)
     if not function.exact[0] or type.decimal[0] == NUMERIC_PRECISION:
         return function, operands, type

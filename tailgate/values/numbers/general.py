@@ -1,0 +1,80 @@
+"""General numerics: input and output, in the stored form of Arrow and DuckDB (`Type.arrow`). Raw values are decimals."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailgate.lake.types import NUMERIC_PRECISION, Type
+from tailgate.values.codec.codec import Codec, Writer
+from tailgate.values.codec.columns import with_nulls
+from tailgate.values.codec.style import Style
+from tailgate.values.numbers import numerics, sortable
+
+FAST_SCALE_MAX = 6  # Arrow writes smaller numbers with an exponent
+FAST_SCALES_MAX = 4  # different display scales in a column that Arrow writes, once for each scale
+
+
+def read(text: str, type: Type, style: Style) -> Decimal:
+    return numerics.general(text)
+
+
+def read_binary(data: bytes, type: Type) -> Decimal:
+    return numerics.decoded(data)
+
+
+def text_writer(type: Type, style: Style) -> Writer:
+    """Returns a writer of decimals.
+
+    >>> [text_writer(Type("numeric", general=True), Style())(Decimal(text)) for text in ("1.10", "-Infinity")]
+    [b'1.10', b'-Infinity']
+    """
+    return lambda value: format(value, "f").encode()
+
+
+def binary_writer(type: Type) -> Writer:
+    """Returns a writer of decimals.
+
+    >>> binary_writer(Type("numeric", general=True))(Decimal("NaN")).hex()
+    '00000000c0000000'
+    """
+    return numerics.encoded
+
+
+def column_text(array: pa.StructArray, type: Type, style: Style) -> pa.Array | None:
+    """Writes numbers of few display scales, once for each scale."""
+    unscaled, scales, forms = (array.field(i) for i in range(3))
+    if forms.null_count < len(forms):
+        return None
+    found = pc.unique(scales.filter(array.is_valid())).to_pylist()
+    if len(found) > FAST_SCALES_MAX or any(scale > FAST_SCALE_MAX for scale in found):
+        return None
+    out = pa.nulls(len(array), pa.binary())
+    for scale in found:
+        decimals = pa.Array.from_buffers(
+            pa.decimal128(NUMERIC_PRECISION, scale), len(unscaled), unscaled.buffers(), unscaled.null_count, unscaled.offset
+        )
+        texts = decimals.cast(pa.string()).view(pa.binary())
+        out = texts if len(found) == 1 else pc.if_else(pc.equal(scales, scale).fill_null(False), texts, out)
+    return with_nulls(out, array)
+
+
+def values(array: pa.StructArray) -> list[Any]:
+    """Returns the decimals of an array in stored form."""
+    fields = [array.field(i).to_pylist() for i in range(3)]
+    valid = array.is_valid().to_pylist()
+    return [_decimal(*parts) if present else None for *parts, present in zip(*fields, valid, strict=True)]
+
+
+def _decimal(unscaled: Decimal, scale: int, form: bytes | None) -> Decimal:
+    return unscaled.scaleb(-scale, context=numerics.EXACT) if form is None else sortable.decode(form)
+
+
+def order_key(value: Decimal) -> bytes:
+    return sortable.encode(value)[: -sortable.SCALE_BYTES]
+
+
+GENERAL = Codec(read, read_binary, text_writer, binary_writer, column_text=column_text, order_key=order_key)
