@@ -59,6 +59,13 @@ def has_general() -> bool:
     return _rules.get() == WITH_GENERAL
 
 
+@contextmanager
+def without_general() -> Iterator[None]:
+    """Types expressions by rules without general results within the context."""
+    with typed_by(EXACT if has_general() else _rules.get()):
+        yield
+
+
 def unscaled(fixed: Type) -> Type:
     """Returns the type of a result whose values have a display scale each; `fixed` by rules without general numerics."""
     return GENERAL if has_general() else fixed

@@ -13,6 +13,7 @@ from tailgate.sql.functions.aggregates import VARIANCES
 from tailgate.sql.functions.entry import Function
 
 N = "numeric"
+DIGITS_64 = 18  # of decimals that DuckDB computes as 64-bit integers
 TEXT = "tg_general_to_text_any({0})"
 _BINARY = {"+": "add_any", "-": "subtract_any", "*": "multiply_any", "/": "divide", "%": "remainder_any", "^": "power"}
 _FUNCTIONS = {
@@ -98,7 +99,8 @@ def from_fixed(type: Type) -> str:
     """Returns the template of the cast of a fixed numeric."""
     precision, scale = type.decimal
     text = "replace(CAST({0} AS VARCHAR), '.', '')"
-    units = "{0}" if scale == 0 else f"{{0}} * CAST({10**scale} AS DECIMAL({scale + 1},0))"
+    number = "{0}" if precision + scale < DIGITS_64 else f"CAST({{0}} AS DECIMAL({max(precision, DIGITS_64 + 1)},{scale}))"
+    units = "{0}" if scale == 0 else f"{number} * CAST({10**scale} AS DECIMAL({scale + 1},0))"
     if precision + scale > NUMERIC_PRECISION and scale:
         most = NUMERIC_PRECISION - 2 * scale - 1
         small = f"WHEN {{0}} BETWEEN -{10**most} AND {10**most} THEN CAST({units} AS DECIMAL(38,0)) " if most > 0 else ""

@@ -27,16 +27,19 @@ def aggregate(call: AggregateCall, spell: Spell) -> str:
         "order": _order(call, texts, spell),
         "filter": filter_clause(conditions),
         "present": filter_clause([*conditions, *present]),
-        "others": _general(call, texts, [*conditions, f"tg_general_is_other({texts[0]})"]) if function.takes_general else "",
-        "values": _general(call, texts, [*conditions, *present]) if function.takes_general else "",
+        **(general_values(texts[0], conditions, present, distinct=call.distinct) if function.takes_general else {}),
     }
     return fill_template(function.duckdb, texts, [a.type for a in operands], call.type, call.type.duckdb, marks=marks)
 
 
-def _general(call: AggregateCall, texts: list[str], conditions: list[str]) -> str:
-    """Returns the list of the general numerics that fulfil some conditions, with DISTINCT one of those that are equal."""
-    values = f"list({texts[0]}){filter_clause(conditions)}"
-    return f"tg_general_unique({values})" if call.distinct else values
+def general_values(text: str, conditions: list[str], present: list[str], *, distinct: bool = False, over: str = "") -> dict[str, str]:
+    """Returns the marks `others` and `values`: lists of general numerics that DuckDB does not sum, and of all.
+
+    With DISTINCT they have one of the values that are equal. `over`: the OVER clause of a window function.
+    """
+    wanted = {"others": [*conditions, f"tg_general_is_other({text})"], "values": [*conditions, *present]}
+    lists = {mark: f"list({text}){filter_clause(tests)}{over}" for mark, tests in wanted.items()}
+    return {mark: f"tg_general_unique({values})" if distinct else values for mark, values in lists.items()}
 
 
 def arguments(call: AggregateCall) -> tuple[Scalar, ...]:

@@ -15,7 +15,7 @@ from tailgate.sql.functions.aggregates import COLLECTING, STRICT
 from tailgate.sql.functions.windows import FRAMED
 from tailgate.sql.plan import Bound, Frame, Literal, Scalar, Window, WindowCall
 from tailgate.sql.plan.rewriting import columns_of
-from tailgate.sql.render.duckdb_aggregates import filter_clause, order_by, sort_terms
+from tailgate.sql.render.duckdb_aggregates import filter_clause, general_values, order_by, sort_terms
 from tailgate.sql.render.templates import fill_template
 
 Spell = Callable[[Scalar], str]
@@ -52,6 +52,7 @@ class _Call:
             "order": order_by(self.argument_order),
             "filter": filter_clause(conditions) + clause,
             "present": filter_clause([*conditions, *present]) + clause,
+            **(general_values(texts[0], conditions, present, over=clause) if call.function.takes_general else {}),
         }
         return fill_template(call.function.duckdb, texts, [a.type for a in call.arguments], call.type, call.type.duckdb, marks=marks)
 

@@ -88,7 +88,7 @@ def decode(form: bytes) -> Decimal:
         exponent, body = int.from_bytes(body[:3], "big") - _LONG_BIAS, body[3:]
     else:
         exponent = head - _BIAS
-    digits = "".join(["%02d" % (digit - 1) for digit in body])
+    digits = "".join([f"{digit - 1:02d}" for digit in body])
     point = 2 * exponent - len(digits)  # the exponent of the last digit
     digits = digits + "0" * (scale + point) if point > -scale else digits[: len(digits) + scale + point]
     return Decimal((negative, tuple(map(int, digits.lstrip("0"))), -scale))

@@ -49,7 +49,8 @@ def square_root(a: Decimal) -> Decimal:
 
 def root_to(a: Decimal, scale: int) -> Decimal:
     """Returns the square root of a finite value that is not negative, rounded to a scale."""
-    return rounded(_context(a.adjusted() // 2 + scale + 2).sqrt(a), scale)
+    tenths = math.isqrt(int(a.scaleb(2 * scale + 2, context=WIDE)))  # of the unit of the result, cut off
+    return rounded(Decimal(tenths).scaleb(-scale - 1, context=WIDE), scale)
 
 
 def exponential(a: Decimal) -> Decimal:

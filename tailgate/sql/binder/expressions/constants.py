@@ -66,6 +66,7 @@ def bind_negative(binder: ExpressionBinder, node: exp.Neg) -> Scalar:
             return replace(scalar, position=position(node))
         if value in (2**31, 2**63) and inner.this.isdigit():
             return Literal(-int(value), INT4 if value == 2**31 else INT8, position(node))
-        return replace(scalar, value=-value, position=position(node))
+        opposite = -value if isinstance(value, int) else value.copy_negate() if value else value
+        return replace(scalar, value=opposite, position=position(node))
     inner = node.this
     return binder.prefix("-", inner, position(node))

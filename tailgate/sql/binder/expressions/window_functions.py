@@ -32,7 +32,7 @@ from tailgate.sql.binder.grouping import Windowed, has_windows, windowed
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.set_returning import refuse
 from tailgate.sql.binder.types.coercion import bare_type, coerce, require_equality, require_order
-from tailgate.sql.binder.types.overloads import arguments, function, result
+from tailgate.sql.binder.types.overloads import arguments, fixed, function, result
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.aggregates import WITHIN_GROUP
 from tailgate.sql.functions.entry import Function
@@ -66,6 +66,8 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Scalar:
     inner = replace(binder, within_window=True)
     bound_call, filter = _call(inner, parts)
     partition, order, spec = _window(inner, node)
+    if spec is not None and any(isinstance(spec.args.get(side), exp.Expr) for side in ("start", "end")):  # DuckDB adds the offset
+        order = tuple(replace(k, expression=fixed(k.expression)) for k in order)
     refuse((*bound_call.arguments, *partition, *(k.expression for k in order)), "window function")
     frame = _frame(inner, spec, order, position(node))
     call = WindowCall(bound_call.function, bound_call.arguments, bound_call.type, frame, filter, at)

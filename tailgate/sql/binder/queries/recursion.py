@@ -16,6 +16,7 @@ from tailgate.sql.binder.queries.set_operations import combined, nth
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.types.coercion import bare_type
 from tailgate.sql.grammar.names import position
+from tailgate.sql.numeric_types import without_general
 from tailgate.sql.plan import Distinct, Project, Recursive, Reduce, Relation, UnionAll, WorkingTable
 from tailgate.sql.plan.correlation import nodes
 from tailgate.sql.plan.sort_keys import has_equal_forms
@@ -27,7 +28,12 @@ def names_itself(cte: exp.Expr) -> bool:
 
 
 def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursive:
-    """Binds a recursive query, base UNION [ALL] step. Raises 42P19, 42804 and 0A000."""
+    """Binds a recursive query, base UNION [ALL] step. Its numerics are not general. Raises 42P19, 42804 and 0A000."""
+    with without_general():
+        return _bind_recursive(cte, names, queries)
+
+
+def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursive:
     name, tree, at = cte.alias, cte.this, position(cte)
     if not isinstance(tree, exp.Union):
         shape = "non-recursive-term UNION [ALL] recursive-term"

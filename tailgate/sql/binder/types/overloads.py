@@ -196,10 +196,20 @@ def specialized(function: Function, operands: tuple[Scalar, ...]) -> tuple[Funct
     is_computed = type == NUMERIC and function.result == "numeric"  # not a column
     if any(has_general(s.type) for s in operands) or type.general or (is_computed and numeric_types.has_general()):
         return _with_general(function, operands, type)
-    if not function.exact[0] or type.decimal[0] == NUMERIC_PRECISION:
+    if (
+        not function.exact[0]
+        or type.decimal[0] == NUMERIC_PRECISION
+        or (function.name in ("%", "mod") and not _is_remainder_exact(operands))
+    ):
         return function, operands, type
     spark, duckdb = function.exact
     return replace(function, spark=spark, duckdb=duckdb), operands, type
+
+
+def _is_remainder_exact(operands: tuple[Scalar, ...]) -> bool:
+    """Returns whether both operands have room in one decimal; otherwise DuckDB computes with floats."""
+    sizes = [s.type.decimal for s in operands]
+    return max(p - s for p, s in sizes) + max(s for _, s in sizes) <= NUMERIC_PRECISION
 
 
 def _with_general(function: Function, operands: tuple[Scalar, ...], type: Type) -> tuple[Function, tuple[Scalar, ...], Type]:
