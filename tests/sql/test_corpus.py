@@ -23,6 +23,9 @@ JAR = ROOT / "tailgate" / "jars" / "tailgate.jar"
 # The corpus was recorded in C.UTF-8. In the test server's C locale, only ASCII letters have case.
 LOCALE = {"text-036", "text-041"}
 
+# numerics of more than 38 digits, NaN and infinities: they differ in views only
+IN_VIEWS = {"arith-020", "arith-153", "arith-156", "arith-158", "array-080"}
+
 
 def test_duckdb(engine: duckdb.DuckDBPyConnection) -> None:
     verdicts = {e.id: on_duckdb(engine, e) for e in corpus()}
@@ -35,7 +38,7 @@ def test_duckdb(engine: duckdb.DuckDBPyConnection) -> None:
     assert not wrong, "\n".join(wrong)
     unsupported = [f"{e.id} {e.sql}" for e in corpus() if verdicts[e.id] == "refused" and e.id not in exceptions]
     assert not unsupported, "no longer supported:\n" + "\n".join(unsupported)
-    remaining = {e.id: exceptions[e.id] for e in corpus() if e.id in exceptions and verdicts[e.id] != "same"}
+    remaining = {e.id: exceptions[e.id] for e in corpus() if e.id in exceptions and (verdicts[e.id] != "same" or e.id in IN_VIEWS)}
     if os.environ.get("TAILGATE_UPDATE"):
         EXPECTED.write_text(HEADER + "".join(f"{id} {reason}\n" for id, reason in remaining.items()))
     print(Counter(v.split()[0] for v in verdicts.values()))

@@ -1,4 +1,4 @@
-"""DuckDB's SQL for general numerics gives the results of the arithmetic in Python, which `tests.values.test_numeric` compares with PostgreSQL."""
+"""DuckDB's SQL for general numerics gives the results of `values.numeric`, which tests.values.test_numeric compares with PostgreSQL."""
 
 from __future__ import annotations
 

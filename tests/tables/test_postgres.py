@@ -34,6 +34,7 @@ SCRIPTS = (
     "maintenance",
     "temporary",
     "merge",
+    "numerics",
 )
 
 # intended differences: statement → the part of the answer that differs
@@ -41,6 +42,7 @@ DIFFERENT: dict[str, str] = {
     "INSERT INTO t (id) VALUES (2147483647 + 1)": "message",
     "INSERT INTO kinds (i4) VALUES (2147483647 + 1)": "message",
     "CREATE TABLE bad (a int CHECK (generate_series(1, a) > 1))": "hint",
+    "SELECT (1000 / 3.0)::numeric(4, 2)": "detail",
     "INSERT INTO t VALUES (1, 'x') ON CONFLICT (nope) DO NOTHING": "hint",
 }
 

@@ -15,7 +15,7 @@ from psycopg.postgres import types as registry
 
 Convert = Callable[[Any], Any]
 VARCHAR_MAX = 2**31 - 1  # the length of Presto's varchar without a declared length
-NUMERIC = (38, 16)  # precision and scale of an undeclared numeric, as the gateway prints it
+NUMERIC = (38, 16)  # precision and scale of an undeclared numeric, as Presto shows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _scalar(name: str, column: Column) -> PrestoType:
         return TYPES.get(name, VARCHAR)
     precision, scale = (column.precision or NUMERIC[0], column.scale or 0) if column.precision else NUMERIC
     return PrestoType(
-        f"decimal({precision}, {scale})", _signature("decimal", _long(precision), _long(scale)), lambda v: f"{v:f}", BVType.DECIMAL
+        f"decimal({precision}, {scale})", _signature("decimal", _long(precision), _long(scale)), lambda v: f"{v:.{scale}f}", BVType.DECIMAL
     )
 
 

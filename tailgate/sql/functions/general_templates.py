@@ -103,8 +103,8 @@ def from_fixed(type: Type) -> str:
     units = "{0}" if scale == 0 else f"{number} * CAST({10**scale} AS DECIMAL({scale + 1},0))"
     if precision + scale > NUMERIC_PRECISION and scale:
         most = NUMERIC_PRECISION - 2 * scale - 1
-        small = f"WHEN {{0}} BETWEEN -{10**most} AND {10**most} THEN CAST({units} AS DECIMAL(38,0)) " if most > 0 else ""
-        units = f"CASE {small}ELSE CAST({text} AS DECIMAL(38,0)) END"
+        fits = f"CASE WHEN {{0}} BETWEEN -{10**most} AND {10**most} THEN CAST({units} AS DECIMAL(38,0)) ELSE" if most > 0 else ""
+        units = f"{fits} CAST({text} AS DECIMAL(38,0)) {'END' if fits else ''}"
     return f"(CASE WHEN {{0}} IS NOT NULL THEN tg_general(CAST({units} AS DECIMAL(38,0)), {scale}) END)"
 
 

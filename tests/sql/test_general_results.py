@@ -1,0 +1,89 @@
+"""Expressions whose results are general numerics: PostgreSQL's values, display scales and errors."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import duckdb
+import psycopg
+
+from tailgate.sql.bind import bind_query
+from tailgate.sql.numeric_types import WITH_GENERAL
+from tailgate.sql.render.duckdb import render
+from tailgate.sql.render.duckdb_functions import error_of, install
+from tailgate.values import raw
+from tailgate.values.registry import text_column
+from tests.sql import numerics
+
+LEAVES = (*[c.name for c in numerics.COLUMNS] * 3, *numerics.LITERALS, "'NaN'::numeric", "'Infinity'::numeric", "1e30", "1e-20")
+FUNCTIONS = ("round", "trunc", "ceil", "floor", "abs", "sign", "trim_scale", "-")
+AGGREGATES = ("sum", "avg", "min", "max", "var_pop", "stddev_samp")
+ERRORS = ("22003", "22012", "2201F", "2201E")
+
+
+def expression(source: random.Random, depth: int) -> str:
+    """Returns an expression. Casts to declared numerics are not among them, because NaN has no such value."""
+    if depth == 0:
+        return source.choice(LEAVES)
+    left, right = expression(source, depth - 1), expression(source, source.randint(0, depth - 1))
+    match source.randint(0, 11):
+        case 0 | 1 | 2:
+            return f"({left} {source.choice('+-*%')} {right})"
+        case 3 | 4:
+            return f"({left} / {right})"
+        case 5:
+            return f"round({left}::numeric, {source.randint(-3, 8)})"
+        case 6:
+            return f"{source.choice(FUNCTIONS)}({left}::numeric)"
+        case 7:
+            return f"(CASE WHEN {left} > {right} THEN {left} ELSE {right} END)"
+        case 8:
+            return f"coalesce({left}, 1.5)"
+        case 9:
+            return f"greatest({left}, {right}, 1.5)"
+        case 10:
+            return f"{source.choice(('sqrt', 'ln'))}(abs({left}::numeric) + 0.5)"
+    return f"power(abs({left}::numeric) % 7, {source.choice(('2', '0.5', '-1.5', '3.0'))})"
+
+
+def on_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> list[str | None] | str:
+    query = bind_query(f"SELECT {text} FROM {numerics.RELATION}", numerics.catalog(), numeric_rules=WITH_GENERAL)
+    try:
+        values = connection.execute(render(query.plan)).arrow().read_all().column(0)
+    except duckdb.Error as error:
+        return error_of(error).sqlstate
+    type = query.columns[0].type
+    return [None if v is None else v.decode() for v in text_column(raw.stored(values, type), type).to_pylist()]
+
+
+def test_results_are_postgres(postgres: str, seed: int) -> None:
+    source = random.Random(seed)
+    rows = numerics.random_rows(source, 12)
+    texts = [expression(source, source.randint(1, 3)) for _ in range(80)]
+    texts += [f"{source.choice(AGGREGATES)}({expression(source, source.randint(0, 2))}::numeric)" for _ in range(20)]
+    with psycopg.connect(postgres, autocommit=True) as server:
+        expected = results_of(server, rows, texts)
+    connection = duckdb.connect()
+    install(connection)
+    connection.register(f"r{next(iter(numerics.catalog().items))}", numerics.table(rows).drop(["n"]))
+    wrong = []
+    for text, right in zip(texts, expected, strict=True):
+        result = on_duckdb(connection, text)
+        if result != right and not (result in ERRORS and right in ERRORS):  # which row fails first is not defined
+            wrong.append((text, result, right))
+    assert not wrong, (len(wrong), wrong[:3])
+
+
+def results_of(server: psycopg.Connection[Any], rows: list[tuple[Any, ...]], texts: list[str]) -> list[list[str | None] | str]:
+    """Returns PostgreSQL's results. An aggregate has one row, so it has no column to sort by."""
+    plain = [text for text in texts if not text.startswith(tuple(f"{name}(" for name in AGGREGATES))]
+    results = dict(zip(plain, numerics.on_postgres(server, rows, plain), strict=True))
+    for text in texts:
+        if text not in results:
+            try:
+                found = server.execute(f"SELECT ({text})::text FROM {numerics.RELATION}".replace("%", "%%"), ()).fetchall()
+                results[text] = [value for (value,) in found]
+            except psycopg.Error as error:
+                results[text] = error.sqlstate or ""
+    return [results[text] for text in texts]
