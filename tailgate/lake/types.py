@@ -6,9 +6,9 @@ Where a system lacks a type, its values have another *stored form*: time is a bi
 interval is months, days and microseconds; json is text, jsonb canonical text; uuid is text. A `numeric` is
 fixed or general (ADR 0020). A fixed one is a decimal everywhere. Without a declared precision and scale it
 has 38 digits and the scale of its expression (0 for `sum(bigint)`, 16 by default), and clients see no type
-modifier. A general one has a display scale per value, NaN and infinities: sortable bytes in Spark
-(`values.numbers.sortable`), text in Delta, and elsewhere a struct of unscaled value, display scale and, if 38
-digits are too few, the sortable bytes.
+modifier. A general one has a display scale per value, NaN and infinities. It is the result of a query, never
+a column of a stored relation: a struct of unscaled value and display scale or, if 38 digits are too few, of sortable
+bytes (`values.numbers.sortable`).
 
 Source: PostgreSQL 15, catalog pg_type.
 """
@@ -110,8 +110,7 @@ class Type:
       timestamp or interval; otherwise empty.
     - `declared`: whether the user wrote the modifiers. Only then do clients see them as typmod.
     - `is_array`: whether this is an array; then `name` is the name of the element type.
-    - `general`: whether this is a numeric whose values have a display scale each. Its modifiers, if any, have more than 38
-      digits or a scale outside of the precision. Items of catalogs of earlier versions are not general.
+    - `general`: whether this is a numeric whose values have a display scale each. It has no modifiers.
     - `fields`: the fields of a record. In storage they are called f1, f2, …, because records with other names can be
       compared, and because the names may be equal, or equal but for case.
     """
@@ -180,8 +179,6 @@ class Type:
         """Returns the stored form in Spark's DDL."""
         if self.is_array:
             return f"array<{self.element.spark}>"
-        if self.general:
-            return "binary"
         if self.name == "numeric":
             return "decimal({},{})".format(*self.decimal)
         if self.name == "record":

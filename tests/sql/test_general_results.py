@@ -82,8 +82,8 @@ def results_of(server: psycopg.Connection[Any], rows: list[tuple[Any, ...]], tex
     for text in texts:
         if text not in results:
             try:
-                found = server.execute(f"SELECT ({text})::text FROM {numerics.RELATION}".replace("%", "%%"), ()).fetchall()
-                results[text] = [value for (value,) in found]
+                fetched = server.execute(f"SELECT ({text})::text FROM {numerics.RELATION}".replace("%", "%%"), ()).fetchall()
+                results[text] = [value for (value,) in fetched]
             except psycopg.Error as error:
                 results[text] = error.sqlstate or ""
     return [results[text] for text in texts]

@@ -37,8 +37,8 @@ def general_values(text: str, conditions: list[str], present: list[str], *, dist
 
     With DISTINCT they have one of the values that are equal. `over`: the OVER clause of a window function.
     """
-    wanted = {"others": [*conditions, f"tg_general_is_other({text})"], "values": [*conditions, *present]}
-    lists = {mark: f"list({text}){filter_clause(tests)}{over}" for mark, tests in wanted.items()}
+    tests_of = {"others": [*conditions, f"tg_general_is_other({text})"], "values": [*conditions, *present]}
+    lists = {mark: f"list({text}){filter_clause(tests)}{over}" for mark, tests in tests_of.items()}
     return {mark: f"tg_general_unique({values})" if distinct else values for mark, values in lists.items()}
 
 

@@ -49,16 +49,16 @@ def column_text(array: pa.StructArray, type: Type, style: Style) -> pa.Array | N
     unscaled, scales, forms = (array.field(i) for i in range(3))
     if forms.null_count < len(forms):
         return None
-    found = pc.unique(scales.filter(array.is_valid())).to_pylist()
-    if len(found) > FAST_SCALES_MAX or any(scale > FAST_SCALE_MAX for scale in found):
+    different = pc.unique(scales.filter(array.is_valid())).to_pylist()
+    if len(different) > FAST_SCALES_MAX or any(scale > FAST_SCALE_MAX for scale in different):
         return None
     out = pa.nulls(len(array), pa.binary())
-    for scale in found:
+    for scale in different:
         decimals = pa.Array.from_buffers(
             pa.decimal128(NUMERIC_PRECISION, scale), len(unscaled), unscaled.buffers(), unscaled.null_count, unscaled.offset
         )
         texts = decimals.cast(pa.string()).view(pa.binary())
-        out = texts if len(found) == 1 else pc.if_else(pc.equal(scales, scale).fill_null(False), texts, out)
+        out = texts if len(different) == 1 else pc.if_else(pc.equal(scales, scale).fill_null(False), texts, out)
     return with_nulls(out, array)
 
 

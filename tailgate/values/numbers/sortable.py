@@ -12,8 +12,6 @@ The exponent is to base 100, for digits that begin after the decimal point: 1 is
 stored as its value plus 1, and zeros at the end are left out. Everything of a negative number is
 complemented, and FF ends it, so that it is above the same digits with more behind them. All bytes but the
 last two are equal if and only if the values are, and the display scale decides among equal values.
-
-The class `Numeric` of the Java library reads and writes the same bytes.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ def literal(text: str, type: Type, position: int | None = None, *, fields: str =
 
 def _numeric(text: str, type: Type, position: int | None) -> Literal:
     number = numerics.general(text) if has_general() else numerics.exact(text)
-    found = type if type.general else of_literal(number)
-    return Literal(number if found.general else numerics.scaled(number, *found.decimal), found, position)
+    type = type if type.general else of_literal(number)
+    return Literal(number if type.general else numerics.scaled(number, *type.decimal), type, position)
 
 
 def numeric_of(text: str) -> Type:
