@@ -31,6 +31,7 @@ SELECT to_char(10 / 3.0, '9.999') AS a, width_bucket(10 / 3.0, 0, 10, 5) AS b, t
 SELECT string_agg((price / 2)::text, ',' ORDER BY price / 2) AS a, array_agg(price / 2 ORDER BY id)::text AS b, percentile_disc(0.5) WITHIN GROUP (ORDER BY price / 2)::text AS c FROM sales;
 SELECT (1 / 3.0) IS DISTINCT FROM 0.33333333333333333333 AS a, nullif(1.0 / 1, 1.00) AS b, 10 / 4.0 BETWEEN 2 AND 2.5 AS c, CASE 10 / 4.0 WHEN 2.5 THEN 'yes' END AS d;
 SELECT x::text AS x FROM (SELECT 1.5 AS x UNION SELECT 2 UNION SELECT 1.50 UNION SELECT 1 / 3.0) AS u ORDER BY u.x;
+SELECT x FROM (SELECT 1 / 4.0 AS x UNION ALL SELECT 0.25 EXCEPT ALL SELECT 0.250) AS u;
 SELECT (SELECT avg(price) FROM sales)::text AS a, EXISTS (SELECT FROM sales WHERE price / 2 > 1) AS b, 1.25 IN (SELECT price / 2 FROM sales) AS c;
 SELECT (avg(price) - 1)::text AS a, round(avg(price), 2)::text AS b, (100.0 * sum(quantity) / count(*))::text AS c FROM sales;
 SELECT (extract(epoch FROM interval '1 day') / 7)::text AS a, interval '1 day' * (10 / 4.0) AS b;

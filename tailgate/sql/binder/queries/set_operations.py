@@ -13,6 +13,7 @@ from tailgate.lake.errors import SyntaxError_
 from tailgate.lake.types import UNKNOWN, Field
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.types.coercion import coerce, common, require_equality
+from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Column, Project, Relation, Scalar, SetOperation, UnionAll
@@ -35,6 +36,7 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
     word, second = type(tree).__name__.upper(), tree.args["expression"]
     if len(left.columns) != len(right.columns):
         raise SyntaxError_(f"each {word} query must have the same number of columns", position=leftmost(nth(second, 0)))
+    is_bag = not tree.args.get("distinct") and not isinstance(tree, exp.Union)
     fields: list[Field] = []
     casts: list[tuple[Scalar, Scalar]] = []
     for i, (a, b) in enumerate(zip(left.columns, right.columns, strict=True)):
@@ -42,6 +44,9 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
         chosen = common(scalars, [None, leftmost(nth(second, i))], word)
         one, other = (coerce(s, chosen, parameters) for s in scalars)
         assert one is not None and other is not None
+        if is_bag and chosen.general:  # DuckDB compares stored forms
+            one, other = fixed(one), fixed(other)
+            chosen = one.type
         casts.append((one, other))
         fields.append(Field(a.name, chosen, NULLABLE[word](a.nullable, b.nullable)))
     columns, distinct = tuple(fields), bool(tree.args.get("distinct"))
