@@ -34,7 +34,7 @@ def encode(value: Decimal) -> bytes:
     """Returns the sortable form of a number whose exponent is minus its display scale.
 
     >>> [encode(Decimal(text)).hex(" ") for text in ("12345.67", "1.0", "-1", "0.00", "NaN")]
-    ['ad 02 18 2e 44 00 02', '83 02 00 01', '7d fd ff 00 00', '80 00 02', 'ff 00 00']
+    ['ad 02 18 2e 44 00 02', 'ab 02 00 01', '55 fd ff 00 00', '80 00 02', 'ff 00 00']
     """
     negative, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
