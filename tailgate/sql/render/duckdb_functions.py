@@ -68,13 +68,14 @@ def _vectorised(udf: Udf) -> Callable[..., Any]:
     function, arrow = udf.function, _arrow(udf.result)
     readers = [READERS.get(t) for t in udf.arguments]
     write = WRITERS.get(udf.result)
+    checked_every = 1 if "general" in udf.arguments else CHECKED_EVERY  # one value may have 100,000 digits
 
     def run(*arrays: Any) -> Any:
         memo: dict[tuple[Any, ...], Any] = {}
         out: list[Any] = []
         size = 0
         for number, values in enumerate(zip(*map(_values, arrays, udf.arguments), strict=True)):
-            if number % CHECKED_EVERY == 0:
+            if number % checked_every == 0:
                 interruption.check()
             if None in values:
                 out.append(None)

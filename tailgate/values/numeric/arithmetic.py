@@ -12,6 +12,7 @@ from tailgate.lake.errors import DivisionByZero, NumericValueOutOfRange
 from tailgate.values.numbers.numerics import DIGITS_MAX, SCALE_MAX, overflow
 from tailgate.values.numeric.scales import NAN, ONE, WIDE, ZERO, checked, quotient_scale, rounded, scale_of
 
+FACTORS_MAX = 64  # of a product of Python's integers
 FACTORIAL_MAX = 32_177  # a larger one has more digits than a numeric may have
 
 
@@ -168,4 +169,12 @@ def factorial(n: int) -> Decimal:
         raise NumericValueOutOfRange("factorial of a negative number is undefined")
     if n > FACTORIAL_MAX:
         raise overflow()
-    return Decimal(math.factorial(n))
+    return _product(1, n + 1)
+
+
+def _product(first: int, end: int) -> Decimal:
+    """Returns the product of the integers below `end`. Products of numbers of similar length are fast."""
+    if end - first <= FACTORS_MAX:
+        return Decimal(math.prod(range(first, end)))
+    middle = (first + end) // 2
+    return WIDE.multiply(_product(first, middle), _product(middle, end))

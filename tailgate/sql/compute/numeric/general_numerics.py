@@ -12,11 +12,13 @@ from functools import partial
 from typing import Any
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidArgumentForWidthBucketFunction, NumericValueOutOfRange
+from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
 from tailgate.values.numbers import numerics, sortable
 from tailgate.values.numeric import arithmetic, moments, powers
 from tailgate.values.numeric.scales import WIDE, rounded
 
+CHECKED_EVERY = 1_000  # values of a sum: whether the statement is to end
 KEY_SCALE = 20  # digits after the decimal point of the first part of a sort key
 KEY_LIMIT = Decimal(10**17)  # a larger value has its bytes as the second part
 
@@ -78,8 +80,11 @@ def general_key(a: Decimal) -> dict[str, Any]:
 @udf("general", "general[]", to="general")
 def general_total(part: Decimal, others: list[Decimal]) -> Decimal:
     """Returns the sum of a sum that DuckDB computed, which has its display scale, and of other values."""
-    total = moments.total([part, *others])
-    assert total is not None
+    total = part
+    for number, value in enumerate(others):
+        if number % CHECKED_EVERY == 0:
+            interruption.check()
+        total = arithmetic.add(total, value)
     return total
 
 
