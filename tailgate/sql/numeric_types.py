@@ -15,7 +15,7 @@ digits: the state of their operators has these types.
     sum                      (38, s)
     min, max, abs, - a       as the argument
 
-By the rules `GENERAL`, all other results are general (`lake.types`): quotients, averages, roots, results that
+By the rules `WITH_GENERAL`, all other results are general (`lake.types`): quotients, averages, roots, results that
 may have more than 38 digits, and choices between values of several scales. Queries that no view maintains
 follow these rules.
 """

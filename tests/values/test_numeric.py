@@ -9,10 +9,16 @@ from functools import partial
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import GENERAL
+from tailgate.values.codec.style import DEFAULT
+from tailgate.values.numbers.general import column_text
 from tailgate.values.numeric import arithmetic, moments, powers
+from tailgate.values.registry import binary_column, read_binary, read_text, text_column
+from tailgate.values.stored import stored
 
 SPECIAL = ("NaN", "Infinity", "-Infinity")
 EDGES = tuple("0 0.00 1 1.0 -1 -1.00 2 10 0.5 -0.5 9999 10000 0.0001 99.99 0.99999999 1.0000001 3".split())
@@ -137,3 +143,23 @@ def test_aggregates(name: str, server: Any, seed: int) -> None:
         if (ours := result(AGGREGATES[name], list(map(Decimal, values)))) != value:
             wrong.append((values, ours, value))
     assert not wrong, (len(wrong), wrong[:3])
+
+
+def test_text_and_binary_forms(server: Any, seed: int) -> None:
+    source = random.Random(f"{seed}forms")
+    texts = [*SPECIAL, *EDGES, *(random_number(source) for _ in range(300))]
+    query = "SELECT v::numeric::text, numeric_send(v::numeric) FROM unnest(%s::text[]) WITH ORDINALITY AS u(v, n) ORDER BY n"
+    rows = server.execute(query, (texts,)).fetchall()
+    values = [read_text(text, GENERAL) for text in texts]
+    column = pa.array([stored(v, GENERAL) for v in values], GENERAL.arrow)
+    assert text_column(column, GENERAL).to_pylist() == [text.encode() for text, _ in rows]
+    assert binary_column(column, GENERAL).to_pylist() == [data for _, data in rows]
+    for value, (_, data) in zip(values, rows, strict=True):
+        assert str(read_binary(data, GENERAL)) == str(value)
+
+
+def test_columns_of_few_display_scales_are_written_by_arrow() -> None:
+    texts = ["1.50", "-0.05", "0.00", None, "12345678901234567890", "-7", "0.000001", "3.000000"]
+    column = pa.array([None if t is None else stored(Decimal(t), GENERAL) for t in texts], GENERAL.arrow)
+    assert column_text(column, GENERAL, DEFAULT).to_pylist() == [None if t is None else t.encode() for t in texts]
+    assert text_column(column.slice(2, 4), GENERAL).to_pylist() == [b"0.00", None, b"12345678901234567890", b"-7"]

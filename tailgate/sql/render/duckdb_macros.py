@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tailgate.sql.functions import arithmetic, arrays, general_numerics
+from tailgate.sql.functions import arithmetic, arrays
+from tailgate.sql.functions.general import macros as general
 
 OUT_OF_RANGE = f"abs(months) >= {2**31} OR abs(days) >= {2**31} OR abs(micros) >= {2**63}"
 INTERVAL = (
@@ -27,7 +28,7 @@ _MACROS = (
     f"tg_percentile_cont(l, f) AS {PERCENTILE} tg_about(l, f * (len(l) - 1)) END",
     f"tg_like_any(x, p) AS CASE WHEN {SIMPLE} THEN x LIKE p ESCAPE '\\' ELSE tg_like(x, p) END",
     *arrays.MACROS,
-    *general_numerics.MACROS,
+    *general.MACROS,
 )
 
 

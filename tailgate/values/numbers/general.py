@@ -46,7 +46,7 @@ def binary_writer(type: Type) -> Writer:
 
 def column_text(array: pa.StructArray, type: Type, style: Style) -> pa.Array | None:
     """Writes numbers of few display scales, once for each scale."""
-    unscaled, scales, forms = (array.field(i) for i in range(3))
+    unscaled, scales, forms = array.flatten()  # NULL where the struct is
     if forms.null_count < len(forms):
         return None
     different = pc.unique(scales.filter(array.is_valid())).to_pylist()

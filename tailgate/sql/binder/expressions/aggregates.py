@@ -21,9 +21,10 @@ from tailgate.sql.binder.positions import aggregate_place, leftmost
 from tailgate.sql.binder.set_returning import refuse
 from tailgate.sql.binder.types.coercion import cast, check_one_form, coerce, require_equality, require_order
 from tailgate.sql.binder.types.overloads import arguments, fixed, function, specialized
-from tailgate.sql.functions import arrays, catalogue, general_templates
+from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.aggregates import HYPOTHETICAL, VARIANCES, WITHIN_GROUP
 from tailgate.sql.functions.casts import OUTPUT
+from tailgate.sql.functions.general import templates as general_templates
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import AggregateCall, Call, Case, Literal, Not, Scalar, SortKey
 from tailgate.sql.plan.may_fail import fallible

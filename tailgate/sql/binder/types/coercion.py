@@ -14,10 +14,11 @@ from tailgate.lake.types import FRACTIONAL, GENERAL, NUMERIC, TEXT, UNKNOWN, Typ
 from tailgate.sql import numeric_types
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.functions import arrays, catalogue, general_templates
+from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.casts import LENGTHS, OUTPUT
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Context, Function
+from tailgate.sql.functions.general import templates as general_templates
 from tailgate.sql.plan import Call, Literal, Parameter, Scalar, rows
 from tailgate.sql.plan.rows import is_row
 

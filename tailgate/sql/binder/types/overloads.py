@@ -17,9 +17,10 @@ from tailgate.sql.binder.types import postgres_names
 from tailgate.sql.binder.types.coercion import PREFERRED, bare_type, catalogue_name, coerce, common_numeric, from_name, implicit
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.types.polymorphism import concrete
-from tailgate.sql.functions import catalogue, general_templates
+from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.general import templates as general_templates
 from tailgate.sql.numeric_types import rounded_to
 from tailgate.sql.plan import Literal, Scalar
 from tailgate.sql.plan.sort_keys import has_general

@@ -1,6 +1,6 @@
 """Functions of general numerics, for values that DuckDB's decimals do not hold or do not compute.
 
-Macros of `sql.functions.general_numerics` compute the usual values.
+Macros of `sql.functions.general.macros` compute the usual values.
 """
 
 from __future__ import annotations

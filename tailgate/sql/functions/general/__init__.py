@@ -1,0 +1,1 @@
+"""DuckDB's SQL for general numerics."""
