@@ -210,7 +210,7 @@ def test_the_time_and_the_headers_of_a_message(world: World) -> None:
         " WITH (partitions = 1, kafka_topic = 'timed', value_format = 'json', timestamp = 'at')"
     )
     world.engine.execute("CREATE STREAM timed_out AS SELECT * FROM timed EMIT CHANGES")
-    columns = "k, CASE WHEN rowoffset < 4 THEN at + 500 END AS later"
+    columns = "k, CASE WHEN rowoffset < 4 THEN at + 500 WHEN at = 2 THEN -1 END AS later"
     world.engine.execute(f"CREATE STREAM timed_later WITH (timestamp = 'LATER') AS SELECT {columns} FROM timed EMIT CHANGES")
     world.produce("timed", bytes(4), b'{"AT": null}')
     world.produce("timed", bytes(4), b'{"AT": -1}')
@@ -220,7 +220,8 @@ def test_the_time_and_the_headers_of_a_message(world: World) -> None:
     until(lambda: list(rows(world.lake, "timed_later")) == [(0, 2000, later, 0, 2)])
     world.produce("timed", bytes(4), b'{"AT": 1}')
     world.produce("timed", bytes(4), b'{"AT": 2}')
-    until(lambda: len(rows(world.lake, "timed_out")) == 3)
+    world.produce("timed", bytes(4), b'{"AT": 3}')
+    until(lambda: len(rows(world.lake, "timed_out")) == 4)
     assert sorted(row[1] for row in rows(world.lake, "timed_later")) == [501, 2000]
     until(lambda: sorted(row[2] for row in rows(world.lake, "timed_dead_letters")) == [0, 1])
 

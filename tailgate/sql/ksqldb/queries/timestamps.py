@@ -12,9 +12,11 @@ from tailgate.sql.ksqldb.queries.selections import Translation
 from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.typed.values import literal, of_milliseconds
 
+EPOCH = "timestamptz '1970-01-01 00:00:00+00'"
+
 
 def timed(translation: Translation, topic: TopicProperties, position: int) -> Translation:
-    """Returns a query whose rows have the time of the column of TIMESTAMP. It leaves out rows without one.
+    """Returns a query whose rows have the time of the column of TIMESTAMP. It leaves out rows without one and before 1970.
 
     Raises 22023 for a column that cannot have the time.
     """
@@ -30,5 +32,5 @@ def timed(translation: Translation, topic: TopicProperties, position: int) -> Tr
     time = f"try({moment} AT TIME ZONE 'UTC')"
     columns = ", ".join(quoted(name) for name, _ in translation.columns)
     others = ", ".join(name for name in PSEUDO_COLUMNS if name != "rowtime")
-    text = f"SELECT {columns}, {time} AS rowtime, {others} FROM ({translation.text}) AS timed WHERE {time} IS NOT NULL"
+    text = f"SELECT {columns}, {time} AS rowtime, {others} FROM ({translation.text}) AS timed WHERE {time} >= {EPOCH}"
     return replace(translation, text=text)
