@@ -123,8 +123,8 @@ def _typed_literal(cursor: Rules) -> exp.Expr:
     to = type_name(cursor)
     at = cursor.position
     value = place(exp.Literal.string(cursor.string()), at)
-    if to.args["kind"] == "interval" and (fields := interval_fields(cursor)):
-        to.meta["fields"] = fields
+    if to.args["kind"] == "interval" and not to.expressions and "fields" not in to.meta:
+        to = interval_fields(cursor, to)
     return place(exp.Cast(this=value, to=to), start.position)
 
 

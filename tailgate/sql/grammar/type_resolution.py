@@ -21,10 +21,16 @@ KNOWN = frozenset(
 LENGTHS_MAX = 10485760  # characters of varchar and bpchar, as in PostgreSQL
 
 
-def resolve(node: exp.DataType) -> Type:
+def restricts(fields: str) -> bool:
+    """Returns whether the fields of an interval type, such as `day to hour`, exclude parts of a value."""
+    return bool(fields) and not fields.endswith("second")
+
+
+def resolve(node: exp.DataType, *, value: bool = False) -> Type:
     """Returns the type of a parsed type name.
 
-    Raises 42704 if the type does not exist, and 0A000 if only PostgreSQL has it.
+    `value`: the type is that of a cast, which may restrict an interval to some fields; types of columns
+    do not keep them. Raises 42704 if the type does not exist, and 0A000 if only PostgreSQL has it.
     """
     name = str(node.args["kind"])
     at = position(node)
@@ -38,6 +44,10 @@ def resolve(node: exp.DataType) -> Type:
     dimensions = len(node.args.get("values") or [])
     if dimensions > 1:
         raise FeatureNotSupported("arrays of more than one dimension are not supported", position=at)
+    fields = node.meta.get("fields", "")
+    if restricts(fields) and (dimensions or not value):
+        hint = "Use the type interval, and date_trunc() for its values."
+        raise FeatureNotSupported(f"type interval {fields}{'[]' * dimensions} is not supported", hint=hint, position=at)
     return Type(name, _modifiers(name, modifiers, at), is_array=dimensions == 1)
 
 

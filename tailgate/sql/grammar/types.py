@@ -88,9 +88,7 @@ def simple_type(cursor: Cursor) -> exp.DataType:
         case "interval":
             cursor.advance()
             node = _type("interval", token.position, _precision(cursor))
-            if fields := interval_fields(cursor):
-                node.meta["fields"] = fields
-            return node
+            return node if node.expressions else interval_fields(cursor, node)
     if not is_name(token, keywords.RESERVED | keywords.COLUMN):
         raise cursor.error()
     cursor.advance()
@@ -106,23 +104,24 @@ def simple_type(cursor: Cursor) -> exp.DataType:
     return node
 
 
-def interval_fields(cursor: Cursor) -> str:
-    """Parses the fields of an interval, such as YEAR or DAY TO SECOND(3).
+def interval_fields(cursor: Cursor, node: exp.DataType) -> exp.DataType:
+    """Parses the fields of an interval, such as YEAR or DAY TO SECOND(3), if they follow.
 
-    Returns '' if there are none.
+    Adds them, and the digits of the second, to the node of the type, and returns the node.
     """
     first = cursor.any_word(*INTERVAL_FIELDS)
     if first is None:
-        return ""
+        return node
     text = first
     if cursor.accept_word("to"):
         last = cursor.any_word(*INTERVAL_FIELDS)
         if last is None:
             raise cursor.error()
         text += " to " + last
+    node.meta["fields"] = text
     if text.endswith("second"):
-        _modifiers(cursor)
-    return text
+        node.set("expressions", _precision(cursor))
+    return node
 
 
 def _type(name: str, position: int, modifiers: list[exp.Expr] | None = None) -> exp.DataType:

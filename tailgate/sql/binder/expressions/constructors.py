@@ -16,7 +16,7 @@ from tailgate.sql.binder.types.coercion import bare_type, cast
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
-from tailgate.sql.grammar.type_resolution import resolve
+from tailgate.sql.grammar.type_resolution import resolve, restricts
 from tailgate.sql.plan import (
     Call,
     Case,
@@ -27,14 +27,18 @@ from tailgate.sql.plan import (
 
 def bind_cast(binder: ExpressionBinder, node: exp.Cast) -> Scalar:
     to = node.args["to"]
-    target = resolve(to)
+    target = resolve(to, value=True)
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return Literal((), target, position(node))
     at = position(node)
     if target.name in ("float4", "float8") and isinstance(node.this, exp.Literal) and not node.this.is_string:
         return literal(node.this.this, target, position(node.this))  # 1e300 does not fit into numeric
-    inner = binder.bind(node.this)
-    return cast(inner, target, binder.parameters, at, to.meta.get("fields", ""))
+    inner, fields = binder.bind(node.this), to.meta.get("fields", "")
+    value = cast(inner, target, binder.parameters, at, fields)
+    if isinstance(value, Literal) or not restricts(fields):
+        return value
+    truncate = next(row for row in catalogue.calls(f"date_trunc:{fields.split()[-1]}") if row.arguments == ("interval",))
+    return Call(truncate, (value,), target, at)
 
 
 def bind_case(binder: ExpressionBinder, node: exp.Case) -> Scalar:
