@@ -29,7 +29,7 @@ def restricts(fields: str) -> bool:
 def resolve(node: exp.DataType, *, value: bool = False) -> Type:
     """Returns the type of a parsed type name.
 
-    `value`: the type is that of a cast, which may restrict an interval to some fields; types of columns
+    `value`: the type is that of a cast, which may restrict an interval to some fields. Types of columns
     do not keep them. Raises 42704 if the type does not exist, and 0A000 if only PostgreSQL has it.
     """
     name = str(node.args["kind"])
