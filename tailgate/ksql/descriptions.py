@@ -69,14 +69,18 @@ def _columns(described: Entity) -> list[list[str]]:
     return [[name, f"{type:<{TYPE_WIDTH}} ({word})" if is_key else type] for name, type, is_key in types]
 
 
-def type_of(schema: Entity) -> str:
-    """Returns a type as DESCRIBE shows it."""
+def type_of(schema: Entity, string: str = "VARCHAR(STRING)") -> str:
+    """Returns a type as DESCRIBE shows it. `string`: the name of the type STRING.
+
+    >>> type_of({"type": "ARRAY", "memberSchema": {"type": "DECIMAL", "parameters": {"precision": 4, "scale": 2}}})
+    'ARRAY<DECIMAL(4, 2)>'
+    """
     name, inner = schema["type"], schema.get("memberSchema")
     if name == "STRING":
-        return "VARCHAR(STRING)"
+        return string
     if name == "STRUCT":
-        return "STRUCT<" + ", ".join(f"{f['name']} {type_of(f['schema'])}" for f in schema["fields"]) + ">"
+        return "STRUCT<" + ", ".join(f"{f['name']} {type_of(f['schema'], string)}" for f in schema["fields"]) + ">"
     if inner is not None:
-        return f"{name}<{'STRING, ' * (name == 'MAP')}{type_of(inner)}>"
+        return f"{name}<{'STRING, ' * (name == 'MAP')}{type_of(inner, string)}>"
     numbers = schema.get("parameters", {}).values()
     return f"{name}({', '.join(map(str, numbers))})" if numbers else str(name)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tailgate.ksql import connectors
-from tailgate.ksql.descriptions import description
+from tailgate.ksql.descriptions import description, type_of
 from tailgate.ksql.tables import table
 
 Entity = dict[str, Any]
@@ -24,7 +24,7 @@ def entity(value: Entity) -> str:
             rows = [[i["name"], i["topic"], i["keyFormat"], i["valueFormat"], i["isWindowed"]] for i in value[kind]]
             return table(names, rows)
         case "type_list":
-            return table(["Type Name", "Schema"], [[name, _type(schema)] for name, schema in value["types"].items()])
+            return table(["Type Name", "Schema"], [[name, type_of(schema, "STRING")] for name, schema in value["types"].items()])
         case "queries":
             names = ["Query ID", "Query Type", "Status", "Sink Name", "Sink Kafka Topic", "Query String"]
             return table(names, [_query(query) for query in value["queries"]])
@@ -67,22 +67,6 @@ def entity(value: Entity) -> str:
         case "query_descriptions":
             return "\n\n".join(map(_explained, value["queryDescriptions"]))
     return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-def _type(schema: Entity) -> str:
-    """Returns the text of a schema.
-
-    >>> _type({"type": "ARRAY", "memberSchema": {"type": "DECIMAL", "parameters": {"precision": 4, "scale": 2}}})
-    'ARRAY<DECIMAL(4, 2)>'
-    """
-    inner = ""
-    if schema.get("fields"):
-        inner = f"<{', '.join(field['name'] + ' ' + _type(field['schema']) for field in schema['fields'])}>"
-    elif schema.get("memberSchema"):
-        inner = f"<{'STRING, ' * (schema['type'] == 'MAP')}{_type(schema['memberSchema'])}>"
-    parameters = schema.get("parameters", {})
-    numbers = f"({parameters['precision']}, {parameters['scale']})" if parameters else ""
-    return f"{schema['type']}{inner}{numbers}"
 
 
 def _explained(query: Entity) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from tailgate.gateway.control import NoticeHandler
@@ -60,16 +61,19 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     if isinstance(statement, s.CreateSubscription):
         _check_subscriptions(session)
 
-    def tell(notice: Notice) -> None:
-        session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
-        session.out.flush()
-
+    tell = partial(send_notice, session)
     result = await send(session, bound, tell)
     for notice in result.notices:
         tell(notice)
     if result.time:
         await session.serving.progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
     return f"{result.tag} {result.n}" if session.settings.dialect == HTTP else result.tag
+
+
+def send_notice(session: Session, notice: Notice) -> None:
+    """Sends a notice of the engine to the client at once."""
+    session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
+    session.out.flush()
 
 
 async def define(session: Session, bound: Bound, text: str) -> StatementResult:

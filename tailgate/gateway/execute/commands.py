@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from tailgate.gateway.execute import catalog_changes
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.session.transactions import State
-from tailgate.gateway.settings.definitions import find
+from tailgate.gateway.settings.definitions import Setting, find
 from tailgate.lake import errors as e
 from tailgate.lake.catalog.names import list_of
 from tailgate.sql import statements as s
@@ -47,10 +48,13 @@ def set_value(session: Session, bound: Bound, statement: s.Set, values: Sequence
     else:
         if name == "role":
             session.access.find(statement.values[0])  # raises if the role may not be set
-        setting = find(name)
-        names = setting is not None and setting.kind == "path"
-        session.settings.set(name, list_of(statement.values) if names else ", ".join(statement.values), local=statement.local)
+        session.settings.set(name, _value(find(name), statement.values), local=statement.local)
     return "SET"
+
+
+def _value(setting: Setting | None, values: tuple[str, ...]) -> str:
+    """Returns the values of SET as one value. Those of a search path are quoted where necessary."""
+    return list_of(values) if setting is not None and setting.kind == "path" else ", ".join(values)
 
 
 def _import(session: Session, name: str) -> None:
@@ -76,25 +80,21 @@ def reset(session: Session, bound: Bound, statement: s.Reset, values: Sequence[o
 async def alter_system(session: Session, bound: Bound, statement: s.AlterSystem, values: Sequence[object]) -> str:
     """Executes ALTER SYSTEM. Processes apply the change after pg_reload_conf() or SIGHUP."""
     session.access.check_superuser("execute ALTER SYSTEM")
-    if session.transaction.in_block:
-        raise e.ActiveSqlTransaction("ALTER SYSTEM cannot run inside a transaction block")
+    catalog_changes.check_outside_block(session, "ALTER SYSTEM")
     processes, name = session.gateway.processes, statement.name
     if name is None:
         await asyncio.to_thread(processes.reset_all)
         return "ALTER SYSTEM"
     value = None
     if statement.values:
-        setting = None if processes.owns(name) else find(name)
-        names = setting is not None and setting.kind == "path"
-        value = list_of(statement.values) if names else ", ".join(statement.values)
+        value = _value(None if processes.owns(name) else find(name), statement.values)
     await asyncio.to_thread(processes.alter, name, value)
     return "ALTER SYSTEM"
 
 
 def discard(session: Session, bound: Bound, statement: s.Discard, values: Sequence[object]) -> str:
     if statement.what == "all":
-        if session.transaction.in_block:
-            raise e.ActiveSqlTransaction("DISCARD ALL cannot run inside a transaction block")
+        catalog_changes.check_outside_block(session, "DISCARD ALL")
         session.portals.drop_all(held=True)
         session.statements.clear()
         session.settings.reset(None)

@@ -117,9 +117,7 @@ async def _described(session: Session, bound: Bound, statement: Show) -> pa.Tabl
         failed = await asyncio.to_thread(figures.last_failed, items, catalog, session.gateway.lake, session.serving.progress.time)
         measured = figures.Measured(catalog, status, lines, failed)
     entity = entities.descriptions(statement, catalog, measured, session.access.may_see)
-    if _as_entity(session, statement):
-        return _entity(session, entity)
-    return _table(DESCRIPTION, [(line,) for line in entity_text(entity).split("\n")])
+    return _shown(session, statement, entity)
 
 
 async def _of_connectors(session: Session, bound: Bound, statement: Show) -> pa.Table:
@@ -127,10 +125,9 @@ async def _of_connectors(session: Session, bound: Bound, statement: Show) -> pa.
     entity = json.loads((await catalog_changes.send(session, bound)).lines[0])
     if statement.what == "describe connector":
         entity = connectors.described(entity, session.catalog, session.access.may_see)
+        return _shown(session, statement, entity)
     if _as_entity(session, statement):
         return _entity(session, entity)
-    if statement.what == "describe connector":
-        return _table(DESCRIPTION, [(line,) for line in entity_text(entity).split("\n")])
     return _table(connectors.COLUMNS[statement.what], connectors.rows(entity))
 
 
@@ -147,6 +144,11 @@ async def _described_queries(session: Session, bound: Bound, statement: Show) ->
             lines = ()
         plans.append((item, lines))
     entity = entities.query_descriptions(plans, session.catalog, session.access.may_see)
+    return _shown(session, statement, entity)
+
+
+def _shown(session: Session, statement: Show, entity: entities.Entity) -> pa.Table:
+    """Returns an entity, or its text for other dialects than that of the HTTP API."""
     if _as_entity(session, statement):
         return _entity(session, entity)
     return _table(DESCRIPTION, [(line,) for line in entity_text(entity).split("\n")])

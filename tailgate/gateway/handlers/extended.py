@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Sequence
 from tailgate.gateway.answers.answers import Request
 from tailgate.gateway.encode.rows import description
 from tailgate.gateway.execute import queries
-from tailgate.gateway.handlers import delivery, dispatch, statement_log
+from tailgate.gateway.handlers import delivery, dispatch, statement_log, texts
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.results.copying import CopyOut
@@ -58,8 +58,7 @@ def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
 
 async def _parse(session: Session, message: m.Parse) -> None:
     _check_new(session, message.statement)
-    full = session.variables.replaced(utf8(message.text), session.settings.dialect, session.catalog)
-    parts = await session.gateway.texts.read(full, session.settings.dialect, session.client.database)
+    parts = await texts.statements(session, message.text)
     if len(parts) > 1:
         raise e.SyntaxError_("cannot insert multiple commands into a prepared statement")
     empty: tuple[ParsedStatement, s.StatementText] = (s.Empty(), s.StatementText("", 0))

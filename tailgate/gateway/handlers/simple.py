@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable
 
 from tailgate.gateway.execute import committing, queries
-from tailgate.gateway.handlers import delivery, dispatch, statement_log
+from tailgate.gateway.handlers import delivery, dispatch, statement_log, texts
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.session.session import Session
@@ -19,7 +19,6 @@ from tailgate.gateway.session.statements.parsing import ParsedStatement
 from tailgate.gateway.session.transactions import Move, State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
-from tailgate.values.codec.texts import utf8
 
 
 def ready_answer(session: Session, raw: bytes) -> bytes | None:
@@ -38,8 +37,7 @@ def query(session: Session, message: m.Query) -> Awaitable[None]:
 async def _query(session: Session, raw: bytes) -> None:
     position = 0
     try:
-        full = session.variables.replaced(utf8(raw), session.settings.dialect, session.catalog)
-        parts = await session.gateway.texts.read(full, session.settings.dialect, session.client.database)
+        parts = await texts.statements(session, raw)
         logged = statement_log.started(session, (statement for statement, _ in parts), "statement", raw)
         if not parts:
             session.out.write(backend.EMPTY_QUERY_RESPONSE)

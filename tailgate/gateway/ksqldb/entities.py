@@ -14,7 +14,7 @@ from typing import Any
 
 from tailgate.gateway.catalog.relations.item_status import MaySee
 from tailgate.gateway.ksqldb.figures import Figures, Measured
-from tailgate.gateway.ksqldb.lists import query_status, query_type
+from tailgate.gateway.ksqldb.lists import query_status, query_type, sink_of
 from tailgate.gateway.ksqldb.targets import key_of
 from tailgate.lake.catalog import Catalog, CustomType, Item, MaterializedView, is_transient, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
@@ -104,8 +104,9 @@ def _description(item: Item, catalog: Catalog, measured: Measured | None, may_se
     figures = Figures(0, 0, "", "") if measured is None else measured.of(item)
     ksqldb = ksqldb_of(item)
     own = [(item, ksqldb)] if ksqldb is not None and ksqldb.query else []
-    writes = [*own, *((i, k) for i, k in _items(catalog) if k.query and k.into == item.id)]
-    reads = [(i, k) for i, k in _items(catalog) if k.query and item.id in i.depends and k.into != item.id]
+    queries = [(i, k) for i, k in _items(catalog) if k.query]
+    writes = [*own, *((i, k) for i, k in queries if k.into == item.id)]
+    reads = [(i, k) for i, k in queries if item.id in i.depends and k.into != item.id]
     return {
         "name": ksqldb_name(item.name),
         "windowType": None,
@@ -167,14 +168,14 @@ def query_description(item: Item, plan: Sequence[str], catalog: Catalog, may_see
 def _described_query(item: Item, plan: Sequence[str], catalog: Catalog, may_see: MaySee) -> Entity:
     ksqldb = ksqldb_of(item)
     assert ksqldb is not None
-    sink = catalog[ksqldb.into] if ksqldb.into else item
+    sink = sink_of(item, ksqldb, catalog)
     return {
         "id": ksqldb.query,
         "statementText": ksqldb.statement if may_see(item) else "",
         "windowType": None,
         "fields": described_fields(item),
         "sources": [ksqldb_name(catalog[id].name) for id in item.depends if catalog[id].is_relation],
-        "sinks": [] if is_transient(item) else [ksqldb_name(sink.name)],
+        "sinks": [] if sink is None else [ksqldb_name(sink.name)],
         "topology": "",
         "executionPlan": "\n".join(plan),
         "overriddenProperties": {"auto.offset.reset": ksqldb.reset},
@@ -204,11 +205,11 @@ def _listed(item: Item, ksqldb: KsqldbItem) -> Entity:
 
 
 def _query(item: Item, ksqldb: KsqldbItem, catalog: Catalog, may_see: MaySee) -> Entity:
-    status, sink = query_status(item), catalog[ksqldb.into] if ksqldb.into else item
+    status, sink = query_status(item), sink_of(item, ksqldb, catalog)
     return {
         "queryString": ksqldb.statement if may_see(item) else "",
-        "sinks": [] if is_transient(item) else [ksqldb_name(sink.name)],
-        "sinkKafkaTopics": [] if is_transient(item) else [ksqldb.topic],
+        "sinks": [] if sink is None else [ksqldb_name(sink.name)],
+        "sinkKafkaTopics": [] if sink is None else [ksqldb.topic],
         "id": ksqldb.query,
         "statusCount": {status: 1},
         "queryType": query_type(item),

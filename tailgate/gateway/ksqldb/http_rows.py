@@ -50,11 +50,6 @@ class Changes:
     columns: tuple[Field, ...]
     key: tuple[int, ...]
 
-    @staticmethod
-    def of(fields: tuple[Field, ...], columns: Columns, key: Sequence[str]) -> Changes:
-        """Returns the format of rows with these fields. `key`: names of `columns`."""
-        return Changes(fields, tuple(i for i, (name, _) in enumerate(columns) if name in key))
-
     @property
     def outputs(self) -> tuple[Field, ...]:
         return (TOMBSTONE, *self.columns)

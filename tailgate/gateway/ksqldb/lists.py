@@ -92,10 +92,17 @@ def query_status(item: Item) -> str:
     return "RUNNING" if item.ready else "CREATING"
 
 
+def sink_of(item: Item, ksqldb: KsqldbItem, catalog: Catalog) -> Item | None:
+    """Returns the item that the query of an item writes, or None for a push query."""
+    if is_transient(item):
+        return None
+    return catalog[ksqldb.into] if ksqldb.into else item
+
+
 def _query(item: Item, catalog: Catalog, ksqldb: KsqldbItem, may_see: MaySee) -> tuple[Any, ...]:
-    sink = "" if is_transient(item) else catalog[ksqldb.into].name if ksqldb.into else item.name
+    sink = sink_of(item, ksqldb, catalog)
     statement = ksqldb.statement if may_see(item) else None
-    return ksqldb.query, query_type(item), query_status(item), sink, ksqldb.topic, statement
+    return ksqldb.query, query_type(item), query_status(item), "" if sink is None else sink.name, ksqldb.topic, statement
 
 
 def _described(item: Item) -> list[tuple[Any, ...]]:

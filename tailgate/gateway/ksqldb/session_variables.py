@@ -50,10 +50,13 @@ class Variables:
         """Returns names and values, by name."""
         return sorted(self._values.items())
 
+    @staticmethod
+    def may_be_in(text: str, dialect: Dialect) -> bool:
+        """Returns whether the text of a message may contain variables."""
+        return "${" in text and dialect not in ("postgresql", HTTP)
+
     def replaced(self, text: str, dialect: Dialect, catalog: Catalog) -> str:
         """Returns the text of a message with the values of variables in its statements of ksqlDB. Raises 42704 or 22023."""
-        if "${" not in text or dialect in ("postgresql", HTTP):
-            return text
         return "".join(_parts(text, self._values, dialect, catalog))
 
 

@@ -146,13 +146,17 @@ ALIASES = {
 }
 
 
+def known(name: str) -> Setting | None:
+    """Returns the setting with this name, or None. Case and spaces do not matter."""
+    word = " ".join(name.lower().split())
+    return TABLE.get(ALIASES.get(word, word))
+
+
 def find(name: str) -> Setting | None:
     """Returns the setting with this name, or None for a custom setting (with a dot). Case and spaces do not matter. Raises 42704."""
-    word = " ".join(name.lower().split())
-    word = ALIASES.get(word, word)
-    setting = TABLE.get(word)
-    if setting is None and "." not in word:
-        raise UndefinedObject(f'unrecognized configuration parameter "{name}"', hint=near(word, TABLE))
+    setting = known(name)
+    if setting is None and "." not in name:
+        raise UndefinedObject(f'unrecognized configuration parameter "{name}"', hint=near(name.lower(), TABLE))
     return setting
 
 

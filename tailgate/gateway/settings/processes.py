@@ -35,6 +35,10 @@ class Processes:
         command, dot, _ = name.partition(".")
         return bool(dot) and command in self._commands
 
+    def has(self, name: str) -> bool:
+        """Returns whether a running process has a setting."""
+        return self.owns(name) and any(setting.name == name for setting in self.all())
+
     def find(self, name: str) -> Setting:
         """Returns a setting. Raises 42704 if no running process has it."""
         settings = {setting.name: setting for setting in self.all()}

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from tailgate.gateway.resources.budgets import Charge
 from tailgate.gateway.settings.checks import CHECKS, UNITS_MS, short
-from tailgate.gateway.settings.definitions import TABLE, Setting, find, near
+from tailgate.gateway.settings.definitions import TABLE, Setting, find, known, near
 from tailgate.gateway.settings.processes import Processes, own_row
 from tailgate.lake.errors import (
     CantChangeRuntimeParam,
@@ -109,6 +109,11 @@ class Settings:
         if key not in self._values:
             raise UndefinedObject(f'unrecognized configuration parameter "{name}"', hint=near(name, TABLE))
         return (setting.name if setting else key), self._values[key]
+
+    def has(self, name: str) -> bool:
+        """Returns whether `get` has a value for this name. Unlike an error of `get`, this does not look for similar names."""
+        key = name.lower()
+        return known(name) is not None or key in self._values or (self.processes is not None and self.processes.has(key))
 
     def _process(self, name: str) -> ProcessSetting | None:
         """Returns the setting of a process, or None for a name of another form. Raises 42704 if there is none, 42501 for ordinary roles."""

@@ -23,6 +23,7 @@ from sqlglot import exp
 from tailgate.gateway.catalog.catalog_query import CatalogQuery, catalog_query, is_catalog_query, parsed
 from tailgate.gateway.catalog.system_catalog import SystemCatalog
 from tailgate.gateway.mirrors.sandbox import open_sandbox
+from tailgate.gateway.settings import definitions
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Catalog, MaterializedView, Table, View
 from tailgate.lake.catalog.roles import OPERATOR
@@ -221,6 +222,13 @@ def test_errors(oracle: Oracle, sql: str, sqlstate: str) -> None:
     with pytest.raises(Exception) as caught:  # noqa: PT011
         oracle.ours.run(authorized_query(sql, oracle.catalog), [], oracle.session, oracle.catalog)  # type: ignore[arg-type]
     assert getattr(caught.value, "sqlstate", None) == sqlstate
+
+
+def test_a_setting_that_may_be_missing(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an error there is no search for similar names, which queries of pg_settings would repeat for each row."""
+    monkeypatch.setattr(definitions, "near", lambda *names: pytest.fail("searched"))
+    calls = ", ".join(f"current_setting('{name}', true)" for name in ("nonsense", "a.nonsense", "search_path", "block_size"))
+    assert oracle.compare(f"SELECT {calls}, 1::oid", []) == []
 
 
 @pytest.mark.parametrize(

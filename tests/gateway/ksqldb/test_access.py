@@ -17,9 +17,9 @@ from tailgate.gateway.asgi import access
 from tailgate.gateway.ksqldb.server.command import add_options, checked_arguments
 from tailgate.gateway.ksqldb.server.options import Options
 from tailgate.gateway.security.tls import Files
-from tailgate.lake.catalog import MaterializedView, is_transient
 from tailgate.lake.errors import InvalidParameterValue
 from tests.certificates import Authority
+from tests.gateway.ksqldb.test_push_views import views
 from tests.gateway.ksqldb.world import Api, KsqldbWorld
 
 
@@ -87,7 +87,7 @@ def test_the_view_of_a_push_query_belongs_to_its_role(own: Api) -> None:
         admin.execute("GRANT SELECT ON readings TO ann")
         with psycopg.connect(own.world.dsn, user="ann", password="secret") as ann:
             ann.execute("DECLARE c CURSOR FOR SELECT * FROM readings EMIT CHANGES")
-            (view,) = [v for v in own.world.engine.writer.catalog.each(MaterializedView) if is_transient(v)]
+            (view,) = views(own.world)
             read = f"SELECT * FROM pg_transient.{view.name}".encode()
             assert admin.execute(read).fetchall() == []
             with psycopg.connect(own.world.dsn, user="eve", password="eve") as eve, pytest.raises(errors.InsufficientPrivilege):

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS
 from tests.gateway.ksqldb.world import Api, KsqldbWorld
 
 
@@ -103,6 +104,10 @@ def test_variables_of_a_session(connection: psycopg.Connection[Any], world: Ksql
     keys = [key for _, key, _ in world.engine._statements.ksqldb.messages[before:]]
     assert keys == [b'"a"', b'"json"', b'"${format}"']
     assert rows(connection, "SELECT '${format}'") == [("${format}",)]
+    long = f"/* {'x' * LONG_CHARACTERS} */ DESCRIBE"
+    assert [name for name, _ in rows(connection, f"{long} ${{name}}")] == ["a", "b"]
+    with pytest.raises(psycopg.errors.UndefinedObject, match='variable "n" is not defined'):
+        connection.execute(f"{long} ${{n}}".encode())
     connection.execute("INSERT INTO t VALUES (77, '${format}', 1)")
     assert rows(connection, "SELECT name FROM t WHERE id = 77") == [("${format}",)]
     connection.execute("DELETE FROM t WHERE id = 77")

@@ -123,6 +123,8 @@ def test_an_unknown_name_is_reported_with_the_nearest_one(connection: psycopg.Co
         'unrecognized configuration parameter "statement_timout"',
         'Perhaps you meant "statement_timeout".',
     )
+    missing = "SELECT current_setting('gateway.log', true) IS NULL, current_setting('gateway.http_rat', true) IS NULL"
+    assert ask(connection, missing) == [(False, True)]
 
 
 def test_custom_settings_may_have_the_name_of_another_command(connection: psycopg.Connection[Any]) -> None:

@@ -24,7 +24,7 @@ from tailgate.gateway.catalog.relations.signatures import ENCODINGS
 from tailgate.gateway.settings.definitions import SERVER_VERSION
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import FeatureNotSupported, TailgateError, UndefinedObject
+from tailgate.lake.errors import FeatureNotSupported, TailgateError
 
 VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number after the first word
 
@@ -142,13 +142,10 @@ class Functions(FunctionGroup):
         return self._session.user if role in ("none", "") else role
 
     def current_setting(self, name: str, missing_ok: bool = False) -> str | None:
-        try:
-            return self._session.settings.get(name)[1]
-        except UndefinedObject:
-            fixed = self.facts.settings.get(name.lower())
-            if fixed is None and not missing_ok:
-                raise
+        settings, fixed = self._session.settings, self.facts.settings.get(name.lower())
+        if not settings.has(name) and (fixed is not None or missing_ok):
             return fixed
+        return settings.get(name)[1]
 
 
 NULL_ACCEPTED = {"format_type"}

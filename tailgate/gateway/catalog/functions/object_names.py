@@ -20,6 +20,9 @@ from tailgate.lake.errors import InvalidName
 class SessionSettings(Protocol):
     """The settings of a session."""
 
+    def has(self, name: str) -> bool:
+        """Returns whether `get` has a value for this name."""
+
     def get(self, name: str) -> tuple[str, str]:
         """Returns the setting's canonical name and its value. Raises 42704 if it does not exist."""
 

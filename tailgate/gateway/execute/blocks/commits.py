@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import replace
+from functools import partial
 
 from tailgate.gateway.execute import committing, constraints, subscriptions
-from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, withdrawable
+from tailgate.gateway.execute.catalog_changes import MIRROR_TIMEOUT_S, send_notice, withdrawable
 from tailgate.gateway.session.session import Session
 from tailgate.lake.catalog import Change
-from tailgate.lake.control import BlockCommit, Notice, Write
+from tailgate.lake.control import BlockCommit, Write
 from tailgate.lake.uncommitted import is_local
 
 
@@ -35,10 +36,7 @@ async def commit(session: Session) -> None:
         lost = pending.durable.keys() - durable.items.keys() - set(definitions.change.drop)  # others dropped these tables
         write = replace(write, reads=tuple(sorted(table for table in {*write.reads, *lost} if not is_local(table))))
 
-    def tell(notice: Notice) -> None:
-        session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
-        session.out.flush()
-
+    tell = partial(send_notice, session)
     request = BlockCommit(definitions.moved(transaction.sequences), write)
     result = await withdrawable(session, session.control.commit_block(request, tell))
     if isinstance(result, int):

@@ -20,18 +20,15 @@ from tailgate.lake.catalog import Item
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.catalog.schemas import TRANSIENT
 from tailgate.sql import statements as s
-from tailgate.sql.bind import bind_query
 from tailgate.sql.ksqldb.custom_types import with_types
 from tailgate.sql.ksqldb.queries import PushQuery
-from tailgate.sql.statements import QueryText
 
 
 async def bind(session: Session, bound: Bound, statement: s.PullKsqldb, oids: Sequence[int]) -> Bound:
     """Sets the columns of a pull query, with ksqlDB's names and types. One of stored rows becomes a SELECT."""
     query = with_types(statement.statement.query, session.catalog)
     if (topic := of_topic(query, session.catalog)) is not None:
-        described = bind_query(QueryText(topic.text), session.catalog, view=True)
-        session.access.authorize(described)
+        described = await push.authorized(session, topic.text)
         fields = described.columns[: len(topic.columns)]
         return replace(bound, columns=http_rows.declared(fields, topic.columns), body=topic)
     pull = pulled(query, session.catalog, scans=session.settings.find(SCAN_SETTING) != "false")

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
 
 from tailgate.gateway.control import PushView
 from tailgate.gateway.execute import catalog_changes, queries
+from tailgate.gateway.execute.temporary.relations import DescribedView, described_query
 from tailgate.gateway.ksqldb import http_rows
 from tailgate.gateway.results import tail
 from tailgate.gateway.results.envelopes import Plain, Shape, Trimmed
@@ -24,11 +26,9 @@ from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Item
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.control import Notice
 from tailgate.lake.types import Field
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Authorized, Followed, authorize
-from tailgate.sql.bind import bind_query
 from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.ksqldb.queries import PushQuery, push_query
 from tailgate.sql.statements import QueryText, Tail
@@ -50,8 +50,7 @@ async def bind(session: Session, bound: Bound, statement: s.FollowKsqldb, oids: 
     query = push_query(statement.statement.query, session.catalog)
     is_earliest = session.settings["auto.offset.reset"] == EARLIEST
     if query.needs_view:
-        described = bind_query(QueryText(query.text), session.catalog, view=True)
-        session.access.authorize(described)  # before the response begins
+        described = await authorized(session, query.text)  # before the response begins
         shape = _shape(session, query, described.columns)
         snapshot = is_earliest or not query.is_of_tables
         return replace(bound, columns=tail.columns(shape, False), body=Pushed(shape, snapshot))
@@ -61,6 +60,13 @@ async def bind(session: Session, bound: Bound, statement: s.FollowKsqldb, oids: 
     session.access.authorize(result.prepared)
     shape = _shape(session, query, result.prepared.columns)
     return replace(result, columns=tail.columns(shape, False), body=tail.Target(None, shape))
+
+
+async def authorized(session: Session, text: str) -> DescribedView:
+    """Returns the columns of a query for which the engine makes a view. Raises 42501 if the role may not run it."""
+    described = await session.serving.workers.run_bounded(described_query, QueryText(text), session.catalog)
+    session.access.authorize(described)
+    return described
 
 
 def _shape(session: Session, query: PushQuery, fields: Sequence[Field]) -> Shape:
@@ -101,9 +107,7 @@ async def opened(session: Session, statement: s.FollowKsqldb | s.PullKsqldb) -> 
     if session.settings.as_of is not None:
         raise e.FeatureNotSupported("this query of a stream is not supported while tailgate.as_of is set", hint="RESET tailgate.as_of.")
 
-    def tell(notice: Notice) -> None:
-        session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
-        session.out.flush()
+    tell = partial(catalog_changes.send_notice, session)
 
     async def execute(resolution: Resolution) -> PushView:
         return await session.control.push_query(statement.text, catalog_changes.settings_of(session, statement), resolution, tell)

@@ -100,8 +100,8 @@ def _check_kind(
 async def _reads_temporary(session: Session, source: Name | s.QueryText) -> bool:
     if isinstance(source, Name) or not session.naming.has_temporary:
         return isinstance(source, Name) and _find(session, source) is not None
-    depends = await session.serving.workers.run_bounded(depends_of, source, session.catalog)
-    return any(id in session.naming.temporary for id in depends)
+    query = await session.serving.workers.run_bounded(described_query, source, session.catalog)
+    return any(id in session.naming.temporary for id in query.depends)
 
 
 async def _is_temporary(session: Session, statement: s.CreateView) -> bool:
@@ -152,7 +152,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DescribedView:
-    """The query of a view: its columns, the ids of the items that it names, and the privileges that it needs."""
+    """The query of a view or sink: its columns, the ids of the items that it names, and the privileges that it needs."""
 
     columns: tuple[Field, ...]
     depends: tuple[int, ...]
@@ -164,9 +164,9 @@ def described_view(statement: s.CreateView, catalog: Catalog) -> DescribedView:
     return DescribedView(query.columns, query.depends, query.demands)
 
 
-def depends_of(query: s.QueryText, catalog: Catalog) -> tuple[int, ...]:
-    """Returns the ids of the items that a sink's query names."""
-    return bind_query(query, catalog, view=True).depends
+def described_query(text: s.QueryText, catalog: Catalog) -> DescribedView:
+    query = bind_query(text, catalog, view=True)
+    return DescribedView(query.columns, query.depends, query.demands)
 
 
 def all_restated(items: Sequence[Item], before: Catalog, after: Catalog) -> list[Item]:

@@ -14,7 +14,7 @@ from tailgate.lake.catalog import Table
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import TEMPORARY
 from tailgate.sql import statements as s
-from tailgate.sql.authorization import kind_of
+from tailgate.sql.authorization import Followed
 from tailgate.sql.statements.writes import OnCommit
 from tailgate.sql.tables.creation import new_table
 from tailgate.sql.tables.likeness import with_copies
@@ -51,9 +51,8 @@ async def create(session: Session, bound: Bound, statement: s.CreateTable) -> st
 async def define(session: Session, statement: s.CreateTable, text: str, on_commit: OnCommit) -> Table:
     """Adds a temporary table to the session's catalog. `text`: the statement."""
     id, catalog = session.naming.room()
-    for relation in (catalog.relation(like.relation) for like in statement.likes):
-        if not session.access.may_read(relation):
-            raise e.InsufficientPrivilege(f"permission denied for {kind_of(relation)} {relation.name}")
+    for like in statement.likes:
+        session.access.authorize(Followed(catalog.relation(like.relation)))
     if any(column.generated is not None for column in with_copies(statement, catalog)[0].columns):
         raise e.FeatureNotSupported("serial and identity columns of temporary tables are not supported", hint="Use CREATE TABLE.")
     if statement.foreign_keys:
