@@ -253,7 +253,7 @@ async def _execute(session: Session, portal: Portal, max_rows: int, request: Req
 
 
 async def _begin(session: Session, portal: Portal, request: Request | None) -> None:
-    """Starts a portal. Sends the response if there are no rows or if they are in memory; otherwise sets `portal.rows`."""
+    """Starts a portal. Sends the response if it has a tag only or its rows are in memory; otherwise sets `portal.rows`."""
     bound = portal.bound
     if request is not None:
         answer = await session.gateway.answers.get(request)

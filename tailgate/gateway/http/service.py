@@ -84,9 +84,9 @@ class HttpService:
             handled.sqlstate = error.error.sqlstate
             response = error_response(error.status, error.error, error.fields)
         except Exception as error:  # noqa: BLE001  # reported as an internal error
-            told = self._told(error, request)
-            handled.sqlstate = told.sqlstate
-            response = error_response(status_of(error) if isinstance(error, TailgateError) else 500, told)
+            shown_error = self._told(error, request)
+            handled.sqlstate = shown_error.sqlstate
+            response = error_response(status_of(error) if isinstance(error, TailgateError) else 500, shown_error)
         self._statistics.ended(handled, response)
         if not cross_origin:
             return response
