@@ -23,9 +23,9 @@ from tailgate.sql.ksqldb.custom_types import definition
 from tailgate.sql.ksqldb.declared.properties import timestamp_column
 from tailgate.sql.ksqldb.expressions import SourceName, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries import key_names
 from tailgate.sql.ksqldb.queries.scopes import scope_of
-from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.types import shown
 from tailgate.sql.statements import CreateKsqldbItem, Show, parse
 

@@ -17,8 +17,8 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Und
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries import PushQuery, from_clause, is_stream, projection, push_query
-from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS
 
 SCAN_SETTING = "ksql.query.pull.table.scan.enabled"
 COMPARISONS = ("=", "<", "<=", ">", ">=", "<>", "!=")

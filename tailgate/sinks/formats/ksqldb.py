@@ -25,8 +25,8 @@ from tailgate.lake.catalog import Item
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.scopes import column_types, value_positions
-from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.types import UNKNOWN, described
 
 LENGTH = struct.Struct(">I")

@@ -25,7 +25,7 @@ from tailgate.lake.catalog.formats import DeclaredColumn, Include, MessageFormat
 from tailgate.lake.catalog.secrets import settings
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedColumn, UndefinedObject
 from tailgate.lake.types import INT8, Field
-from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.statements import (
     Avro,
     Bytes,

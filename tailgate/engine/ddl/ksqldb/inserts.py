@@ -33,9 +33,9 @@ from tailgate.lake.errors import (
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.queries import Translation, derivation, from_clause
 from tailgate.sql.ksqldb.queries.scopes import column_types
-from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.statements import InsertQuery
 
 

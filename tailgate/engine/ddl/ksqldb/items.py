@@ -31,10 +31,10 @@ from tailgate.sql.ksqldb.declared import sources
 from tailgate.sql.ksqldb.declared.formats import WITH_SCHEMA, ItemFormat, check_columns
 from tailgate.sql.ksqldb.declared.properties import TopicProperties, topic_properties
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries import Translation, aggregation, derivation, from_clause
 from tailgate.sql.ksqldb.queries.scopes import nested_types, source_item
 from tailgate.sql.ksqldb.queries.timestamps import timed
-from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 from tailgate.sql.statements import CreateSink, CreateSource, CreateView, parse
 from tailgate.sql.statements.statement import Statement

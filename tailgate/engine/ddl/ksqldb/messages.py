@@ -16,8 +16,8 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, NotNullViolation, WrongObjectType
 from tailgate.sql.ksqldb.declared.inserts import row
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.queries.scopes import column_types
-from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.statements import InsertValues
 
 

@@ -15,8 +15,8 @@ from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.sql.ksqldb.declared.formats import ItemFormat
 from tailgate.sql.ksqldb.declared.sources import key_format
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.scopes import column_types, value_positions
-from tailgate.sql.ksqldb.queries.translation import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.types import described
 
 Part = Literal["key", "value"]

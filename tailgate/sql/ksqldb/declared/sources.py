@@ -15,7 +15,7 @@ from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns, clau
 from tailgate.sql.ksqldb.declared.properties import TopicProperties
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
 
 HEADERS = TypeName("array", arguments=(TypeName("struct", arguments=(types.VARCHAR, types.BYTES), fields=("key", "value")),))
 

@@ -31,8 +31,9 @@ from tailgate.lake.errors import (
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.scopes import column_types, has_unnamed_key, is_stream, key_names, scope_of, source_item
-from tailgate.sql.ksqldb.queries.translation import ROWKEY, WINDOW_BOUNDS, Scope, Translator
+from tailgate.sql.ksqldb.queries.translation import ROWKEY, Scope, Translator
 from tailgate.sql.ksqldb.typed.values import Typed
 
 AS_OF_ARRIVAL = "FOR SYSTEM_TIME AS OF PROCTIME()"

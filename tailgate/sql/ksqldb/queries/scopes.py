@@ -14,7 +14,8 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 from tailgate.sql.ksqldb.expressions import SourceName, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, ROWKEY, WINDOW_BOUNDS, Scope
+from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.queries.translation import ROWKEY, Scope
 
 
 def is_stream(item: Item) -> bool:

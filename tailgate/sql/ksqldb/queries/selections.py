@@ -26,6 +26,7 @@ from tailgate.lake.errors import (
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.grouping import check_grouping
 from tailgate.sql.ksqldb.queries.items import (
     Items,
@@ -42,7 +43,7 @@ from tailgate.sql.ksqldb.queries.items import (
 )
 from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
 from tailgate.sql.ksqldb.queries.references import qualified
-from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, ROWKEY, WINDOW_BOUNDS, Translator
+from tailgate.sql.ksqldb.queries.translation import ROWKEY, Translator
 from tailgate.sql.ksqldb.queries.windows import check_window, windowed, with_session_keys
 from tailgate.sql.ksqldb.typed.values import Typed
 

@@ -8,8 +8,8 @@ from tailgate.lake.catalog.names import quoted
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.properties import TopicProperties, check_timestamp
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.queries.selections import Translation
-from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.typed.values import literal, of_milliseconds
 
 EPOCH = "timestamptz '1970-01-01 00:00:00+00'"

@@ -31,6 +31,7 @@ from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.calls import call, with_unit
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
+from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.lambdas import invocation
 from tailgate.sql.ksqldb.typed import comparisons, nested
 from tailgate.sql.ksqldb.typed.arithmetic import arithmetic
@@ -39,8 +40,6 @@ from tailgate.sql.ksqldb.typed.coercion import of_one_type
 from tailgate.sql.ksqldb.typed.constants import constant, timestamp_of
 from tailgate.sql.ksqldb.typed.values import Typed
 
-PSEUDO_COLUMNS = {"rowtime": types.BIGINT, "rowpartition": types.INT, "rowoffset": types.BIGINT}
-WINDOW_BOUNDS = ("windowstart", "windowend")
 ROWKEY = "rowkey"  # the key of a full join, and an unnamed key
 ROWTIME = "CAST(extract(epoch FROM {}) * 1000 AS bigint)"  # milliseconds, as in ksqlDB
 WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # window_start: a column of tumble, hop and session

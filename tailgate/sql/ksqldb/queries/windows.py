@@ -16,8 +16,9 @@ from typing import Literal
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, WrongObjectType
 from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.queries.joins import FromClause
-from tailgate.sql.ksqldb.queries.translation import PSEUDO_COLUMNS, ROWKEY, WINDOWSTART, Scope
+from tailgate.sql.ksqldb.queries.translation import ROWKEY, WINDOWSTART, Scope
 from tailgate.sql.ksqldb.typed.values import Typed
 
 DEFAULT_GRACE_MS = 24 * 3_600_000
