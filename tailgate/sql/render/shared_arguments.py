@@ -24,6 +24,7 @@ COPIED_MAX = 200
 # Characters of a statement's SQL. DuckDB parses it while it holds Python's global lock: 100 ms for 1 MB.
 SQL_MAX = 512 * 1024
 
+SUBQUERY = "(SELECT "
 HOLE = re.compile(r"\{(\d+|\*|\+|nulls|nonnulls|like\d+|fits\d+)\}")
 FITS = 5  # how often at most a test with LIKE uses an argument (`tg_like_any`)
 CALL = re.compile(r"\b(tg_\w+)\(")
@@ -109,7 +110,7 @@ def own_size(template: str, macros: Macros) -> int:
 
 
 def share_arguments(arguments: list[SqlText], times: tuple[int, ...], variables: Iterable[str]) -> tuple[list[str], Mapping[str, str], int]:
-    """Decides which arguments become variables.
+    """Decides which arguments become variables: none if one has a subquery, which DuckDB refuses inside of lambdas.
 
     Returns the texts that fill the template, the variables with their SQL, and the total size.
     """
@@ -117,8 +118,9 @@ def share_arguments(arguments: list[SqlText], times: tuple[int, ...], variables:
     lets: dict[str, str] = {}
     size = 0
     names = iter(variables)
+    has_subquery = any(SUBQUERY in argument.text for argument in arguments)
     for argument, often in zip(arguments, times, strict=True):
-        if often > 1 and argument.size > COPIED_MAX:
+        if often > 1 and argument.size > COPIED_MAX and not has_subquery:
             name = next(names)
             lets[name] = argument.text
             texts.append(name)
