@@ -75,6 +75,18 @@ def test_results_are_postgres(postgres: str, seed: int) -> None:
     assert not wrong, (len(wrong), wrong[:3])
 
 
+def test_coalesce_keeps_long_numbers() -> None:
+    with duckdb.connect() as connection:
+        install(connection)
+        numbers = "FROM generate_series(1, 3000) AS t (i)"
+        results = []
+        for expression in ("coalesce((i / 7.0) ^ 50, 1.5)", "(i / 7.0) ^ 50"):
+            plan = bind_query(f"SELECT {expression} {numbers}", numerics.catalog(), numeric_rules=WITH_GENERAL).plan
+            results.append(connection.execute(render(plan)).arrow().read_all().column(0).to_pylist())
+        assert len(results[0]) == 3000
+        assert results[0] == results[1]
+
+
 def results_of(server: psycopg.Connection[Any], rows: list[tuple[Any, ...]], texts: list[str]) -> list[list[str | None] | str]:
     """Returns PostgreSQL's results. An aggregate has one row, so it has no column to sort by."""
     plain = [text for text in texts if not text.startswith(tuple(f"{name}(" for name in AGGREGATES))]

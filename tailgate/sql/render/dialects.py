@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tailgate.lake.types import Type
+from tailgate.lake.types import GENERAL_DUCKDB, Type
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.render.duckdb_macros import MACROS, catchable
 from tailgate.sql.render.shared_arguments import NO_MACROS, Macros
@@ -86,5 +86,9 @@ DUCKDB = Dialect(
     macros=Macros(MACROS),
     catchable=catchable,
     # DuckDB 1.5 frees the texts of a function in Python when coalesce has passed them on.
-    copied={"VARCHAR": "({} || '')", "BLOB": "({} || ''::BLOB)"},
+    copied={
+        "VARCHAR": "({} || '')",
+        "BLOB": "({} || ''::BLOB)",
+        GENERAL_DUCKDB: "list_transform([{}], lambda tg_g: CASE WHEN tg_g IS NOT NULL THEN tg_general_copy(tg_g) END)[1]",
+    },
 )

@@ -71,6 +71,7 @@ MACROS = (
     f"tg_power_of_ten(n) AS CAST([{_POWERS}] AS DECIMAL(38,0)[])[n + 1]",
     "tg_json_number(t) AS CASE WHEN t IN ('NaN', 'Infinity', '-Infinity') THEN '\"' || t || '\"' ELSE t END",
     f"tg_general(u, s) AS CAST({{'u': u, 's': s, 'x': NULL}} AS {GENERAL_DUCKDB})",
+    f"tg_general_copy(a) AS CAST({{'u': a.u, 's': a.s, 'x': a.x || ''::BLOB}} AS {GENERAL_DUCKDB})",
     "tg_integer_to_general(a) AS CASE WHEN a IS NOT NULL THEN tg_general(a, 0) END",
     _sum("add", "+"),
     _sum("subtract", "-"),
