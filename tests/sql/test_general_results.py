@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -85,6 +86,16 @@ def test_coalesce_keeps_long_numbers() -> None:
             results.append(connection.execute(render(plan)).arrow().read_all().column(0).to_pylist())
         assert len(results[0]) == 3000
         assert results[0] == results[1]
+
+
+def test_operands_whose_digits_have_no_room_in_one_decimal(postgres: str) -> None:
+    rows = [(Decimal("-11111111111.11"), None, Decimal(10**18 - 1), None, None, None, None, 2**62), (Decimal("0.02"),) + (None,) * 7]
+    texts = ["(c * c) % a", "(round(a, 3) > (c * k))::text"]
+    with psycopg.connect(postgres, autocommit=True) as server, duckdb.connect() as connection:
+        install(connection)
+        connection.register(f"r{next(iter(numerics.catalog().items))}", numerics.table(rows).drop(["n"]))
+        for text, right in zip(texts, results_of(server, rows, texts), strict=True):
+            assert on_duckdb(connection, text) == right, text
 
 
 def results_of(server: psycopg.Connection[Any], rows: list[tuple[Any, ...]], texts: list[str]) -> list[list[str | None] | str]:

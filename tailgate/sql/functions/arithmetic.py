@@ -78,7 +78,8 @@ def _numerics() -> list[Function]:
     n = "numeric"
     plain = "CAST({0} %s {1} AS {type})"
     remainder = "CAST(tg_decimal_remainder(CAST({0} AS VARCHAR), CAST({1} AS VARCHAR)) AS {type})"
-    exact_remainder = plain % "%", "tg_remainder({0}, {1})"
+    # DuckDB's type of an operand may have more digits, for which it would compute with floats
+    exact_remainder = plain % "%", "tg_remainder(CAST({0} AS DECIMAL({precision0},{scale0})), CAST({1} AS DECIMAL({precision1},{scale1})))"
 
     def operator(sign: str, result: ResultType) -> Function:
         exact = plain % sign, f"({{long0}} {sign} {{1}})"

@@ -163,6 +163,8 @@ def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
     types = left.type, right.type
     scale = max(t.decimal[1] for t in types)
     room = scale + max(t.decimal[0] - t.decimal[1] for t in types), scale
+    if room[0] > NUMERIC_PRECISION and numeric_types.has_general():
+        return _to_general(left), _to_general(right)
     # A side whose type has room for both stays unchanged.
     type = replace(next((t for t in types if t.decimal == room), numeric_types.comparable(types)), declared=False)
     casts = [s if s.type.decimal == type.decimal else coerce(s, type, Parameters()) for s in (left, right)]
