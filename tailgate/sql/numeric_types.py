@@ -54,7 +54,7 @@ def sized(precision: int, scale: int) -> Type:
     return Type("numeric", (NUMERIC_PRECISION if _rules.get() == UNIFORM else min(precision, NUMERIC_PRECISION), scale), declared=False)
 
 
-def has_general() -> bool:
+def may_be_general() -> bool:
     """Returns whether results may be general."""
     return _rules.get() == WITH_GENERAL
 
@@ -62,18 +62,18 @@ def has_general() -> bool:
 @contextmanager
 def without_general() -> Iterator[None]:
     """Types expressions by rules without general results within the context."""
-    with typed_by(EXACT if has_general() else _rules.get()):
+    with typed_by(EXACT if may_be_general() else _rules.get()):
         yield
 
 
 def unscaled(fixed: Type) -> Type:
     """Returns the type of a result whose values have a display scale each; `fixed` by rules without general numerics."""
-    return GENERAL if has_general() else fixed
+    return GENERAL if may_be_general() else fixed
 
 
 def _sized(precision: int, scale: int) -> Type:
     """Returns a numeric with this scale, general if it may have more than 38 digits."""
-    return GENERAL if has_general() and max(precision, scale) > NUMERIC_PRECISION else sized(precision, scale)
+    return GENERAL if may_be_general() and max(precision, scale) > NUMERIC_PRECISION else sized(precision, scale)
 
 
 def _any_general(types: Iterable[Type]) -> bool:
@@ -96,7 +96,7 @@ def of_literal(value: Decimal) -> Type:
     if not isinstance(exponent, int):
         return GENERAL
     precision, scale = len(digits) + max(exponent, 0), max(0, -exponent)
-    if has_general() and max(precision, scale) > NUMERIC_PRECISION:
+    if may_be_general() and max(precision, scale) > NUMERIC_PRECISION:
         return GENERAL
     scale = min(scale, NUMERIC_PRECISION)
     return sized(max(precision, scale, 1), scale)
@@ -147,7 +147,7 @@ def product_scale(types: tuple[Type, ...]) -> Type:
         return GENERAL
     scales = [t.decimal[1] for t in types]
     precision = sum(t.decimal[0] for t in types)
-    if has_general():
+    if may_be_general():
         return _sized(precision, sum(scales))
     if precision > NUMERIC_PRECISION or _rules.get() == UNIFORM:
         return numeric(min(sum(scales), max(*scales, PRODUCT_SCALE_MAX)))
@@ -155,7 +155,7 @@ def product_scale(types: tuple[Type, ...]) -> Type:
 
 
 def quotient_scale(types: tuple[Type, ...]) -> Type:
-    if has_general():
+    if may_be_general():
         return GENERAL
     return numeric(max(NUMERIC_SCALE, *(t.decimal[1] for t in types)))
 
@@ -190,7 +190,7 @@ def rounded(types: tuple[Type, ...]) -> Type:
 
 def rounded_to(type: Type, digits: int | None) -> Type:
     """Returns the result type of round() and trunc() with a number of digits after the decimal point, None if it is not constant."""
-    if type.general or (has_general() and (digits is None or digits > NUMERIC_PRECISION)):
+    if type.general or (may_be_general() and (digits is None or digits > NUMERIC_PRECISION)):
         return GENERAL
     precision, scale = type.decimal
     if digits is None:

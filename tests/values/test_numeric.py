@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import psycopg
@@ -50,9 +50,20 @@ TWO_ARGUMENTS: dict[str, Callable[[Decimal, Decimal], Any]] = {
     "log(a, b)": powers.logarithm,
     "power(a, b)": powers.power,
 }
+
+
+def total(values: Sequence[Decimal]) -> Decimal | None:
+    """Returns the sum with the largest display scale, None of no values."""
+    return reduce(arithmetic.add, values) if values else None
+
+
+def average(values: Sequence[Decimal]) -> Decimal | None:
+    return arithmetic.divide(reduce(arithmetic.add, values), Decimal(len(values))) if values else None
+
+
 AGGREGATES: dict[str, Callable[[list[Decimal]], Any]] = {
-    "sum": moments.total,
-    "avg": moments.average,
+    "sum": total,
+    "avg": average,
     **{name: partial(moments.variance, name) for name in ("var_pop", "var_samp", "stddev_pop", "stddev_samp")},
 }  # fmt: skip
 TRY = """

@@ -36,7 +36,7 @@ def _values() -> list[Decimal]:
 
 def test_a_number_keeps_its_value_and_display_scale() -> None:
     for value in _values():
-        for read in (sortable.decode(sortable.encode(value)), sortable.loaded(sortable.stored(value))):
+        for read in (sortable.decode(sortable.encode(value)), sortable.loaded(**sortable.stored(value))):
             assert read.as_tuple() == value.as_tuple()
 
 
@@ -51,7 +51,7 @@ def test_infinities_and_nan_enclose_all_numbers() -> None:
     low, high, nan = (sortable.encode(Decimal(text)) for text in ("-Infinity", "Infinity", "NaN"))
     assert low < min(map(sortable.encode, _values()))
     assert max(map(sortable.encode, _values())) < high < nan
-    assert str(sortable.loaded(sortable.stored(Decimal("NaN")))) == "NaN"
+    assert str(sortable.loaded(**sortable.stored(Decimal("NaN")))) == "NaN"
 
 
 def test_arrow_and_the_catalog_know_the_type() -> None:

@@ -35,10 +35,10 @@ def running(store: Store, folder: str) -> Iterator[tuple[str, Document]]:
         announcement = documents.read(store, name)
         if announcement is None or not _is_here(announcement):
             continue
-        if ended(announcement):
-            store.discard([name])
-        else:
+        if _process(announcement).lives():
             yield name, announcement
+        else:
+            store.discard([name])
 
 
 def _is_here(announcement: Document) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import Any
 
 import duckdb
@@ -32,9 +32,9 @@ from tailgate.lake.types import GENERAL, Type
 from tailgate.sql import interruption
 from tailgate.sql.compute.catalogue import UDFS
 from tailgate.sql.compute.registry import Udf
+from tailgate.sql.plan.sort_keys import GENERAL_KEY
 from tailgate.sql.render.duckdb_macros import MACROS
-from tailgate.values.numbers import sortable
-from tailgate.values.numeric.scales import WIDE
+from tailgate.values.numbers import general, sortable
 
 SETTINGS = (
     "SET TimeZone = 'UTC'",
@@ -113,7 +113,7 @@ def _raise(messages: Any) -> Any:
 
 
 def _values(array: Any, type: str) -> list[Any]:
-    """Returns the values of an argument. A general numeric is a tuple of its fields, because 1.0 and 1.00 are equal decimals."""
+    """Returns the values of an argument. A general numeric is a tuple of its fields (`values.numbers.general`)."""
     if type in ("general", "general[]"):
         array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
     if type == "general[]":
@@ -122,8 +122,7 @@ def _values(array: Any, type: str) -> list[Any]:
         lists = (items[start:end] for start, end in pairwise(ends))
         return [item if valid else None for item, valid in zip(lists, array.is_valid().to_pylist(), strict=True)]
     if type == "general":
-        fields = zip(*(array.field(i).to_pylist() for i in range(3)), strict=True)
-        return [value if valid else None for value, valid in zip(fields, array.is_valid().to_pylist(), strict=True)]
+        return general.fields(array)
     values: list[Any] = array.to_pylist()
     return values
 
@@ -134,7 +133,7 @@ def _duckdb(name: str) -> str:
         return "STRUCT(key VARCHAR, value VARCHAR)[]"
     if name.endswith("[]"):
         return _duckdb(name[:-2]) + "[]"
-    return "VARCHAR" if name == "numeric" else GENERAL_TYPES[name][0] if name in GENERAL_TYPES else Type(name).duckdb
+    return "VARCHAR" if name == "numeric" else GENERAL_TYPES.get(name, Type(name)).duckdb
 
 
 def _arrow(name: str) -> pa.DataType:
@@ -142,26 +141,17 @@ def _arrow(name: str) -> pa.DataType:
         return pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
     if name.endswith("[]"):
         return pa.list_(_arrow(name[:-2]))
-    return pa.string() if name == "numeric" else GENERAL_TYPES[name][1] if name in GENERAL_TYPES else Type(name).arrow
+    return pa.string() if name == "numeric" else GENERAL_TYPES.get(name, Type(name)).arrow
 
 
 # general numerics and their sort keys
-GENERAL_TYPES = {
-    "general": (GENERAL.duckdb, GENERAL.arrow),
-    "key": ("STRUCT(f1 DECIMAL(38,0), f2 BLOB)", pa.struct([("f1", pa.decimal128(38, 0)), ("f2", pa.binary())])),
-}
-
-
-def _loaded(value: tuple[Decimal, int, bytes | None]) -> Decimal:
-    """Returns a general numeric from the fields of its struct."""
-    unscaled, scale, form = value
-    return unscaled.scaleb(-scale, context=WIDE) if form is None else sortable.decode(form)
+GENERAL_TYPES = {"general": GENERAL, "key": GENERAL_KEY}
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
     "numeric": Decimal,
-    "general": _loaded,
-    "general[]": lambda values: list(map(_loaded, values)),
+    "general": lambda fields: sortable.loaded(*fields),
+    "general[]": lambda values: list(starmap(sortable.loaded, values)),
     "interval": lambda value: (value["months"], value["days"], value["micros"]),
 }
 WRITERS: dict[str, Callable[[Any], Any]] = {

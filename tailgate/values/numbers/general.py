@@ -64,17 +64,13 @@ def column_text(array: pa.StructArray, type: Type, style: Style) -> pa.Array | N
 
 def values(array: pa.StructArray) -> list[Any]:
     """Returns the decimals of an array in stored form."""
-    fields = [array.field(i).to_pylist() for i in range(3)]
-    valid = array.is_valid().to_pylist()
-    return [_decimal(*parts) if present else None for *parts, present in zip(*fields, valid, strict=True)]
+    return [None if parts is None else sortable.loaded(*parts) for parts in fields(array)]
 
 
-def _decimal(unscaled: Decimal, scale: int, form: bytes | None) -> Decimal:
-    return unscaled.scaleb(-scale, context=numerics.EXACT) if form is None else sortable.decode(form)
+def fields(array: pa.StructArray) -> list[tuple[Decimal, int, bytes | None] | None]:
+    """Returns the fields of each number, None for NULL. Unlike decimals, those of 1.0 and 1.00 are not equal."""
+    columns = zip(*(array.field(i).to_pylist() for i in range(3)), strict=True)
+    return [parts if valid else None for parts, valid in zip(columns, array.is_valid().to_pylist(), strict=True)]
 
 
-def order_key(value: Decimal) -> bytes:
-    return sortable.encode(value)[: -sortable.SCALE_BYTES]
-
-
-GENERAL = Codec(read, read_binary, text_writer, binary_writer, column_text=column_text, order_key=order_key)
+GENERAL = Codec(read, read_binary, text_writer, binary_writer, column_text=column_text, order_key=sortable.key)

@@ -20,8 +20,12 @@ from decimal import Decimal
 from typing import Any
 
 from tailgate.lake.types import NUMERIC_PRECISION
+from tailgate.values.numbers.numerics import EXACT
 
 SCALE_BYTES = 2
+# DuckDB's sort key: a decimal with KEY_SCALE digits after the decimal point, and `key` of numbers with more of them
+# or with more than KEY_DIGITS before it
+KEY_SCALE, KEY_DIGITS = 20, 17
 _MINUS_INFINITY, _ZERO, _SMALL, _LARGE, _INFINITY, _NAN = 0x02, 0x80, 0x81, 0xFD, 0xFE, 0xFF
 _SMALLEST, _LARGEST = -40, 82  # exponents that are part of the head
 _BIAS = 0x82 - _SMALLEST  # the head of exponent 0
@@ -54,6 +58,11 @@ def encode(value: Decimal) -> bytes:
     body = bytes(int(text[at : at + 2]) + 1 for at in range(0, len(text), 2))
     form = _head(point // 2) + body
     return (_negated(form) if negative else form) + scale
+
+
+def key(value: Decimal) -> bytes:
+    """Returns the sortable form without the display scale: equal if and only if the values are."""
+    return encode(value)[:-SCALE_BYTES]
 
 
 def _head(exponent: int) -> bytes:
@@ -105,10 +114,6 @@ def stored(value: Decimal) -> dict[str, Any]:
     return {"u": None, "s": None, "x": encode(value)}
 
 
-def loaded(struct: dict[str, Any]) -> Decimal:
-    """Returns the number in a struct of Arrow or DuckDB."""
-    form = struct["x"]
-    if form is not None:
-        return decode(form)
-    sign, digits, _ = struct["u"].as_tuple()
-    return Decimal((sign, digits, -struct["s"]))
+def loaded(u: Decimal, s: int, x: bytes | None) -> Decimal:
+    """Returns the number with these fields of the struct."""
+    return u.scaleb(-s, context=EXACT) if x is None else decode(x)

@@ -1,4 +1,4 @@
-"""Sums, averages and variances of general numerics.
+"""Variances and standard deviations of general numerics.
 
 Source: PostgreSQL 15, src/backend/utils/adt/numeric.c (numeric_accum to numeric_stddev_internal).
 """
@@ -9,20 +9,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import reduce
 
-from tailgate.values.numeric.arithmetic import add, divide, divide_to
+from tailgate.values.numeric.arithmetic import divide_to
 from tailgate.values.numeric.powers import root_to
 from tailgate.values.numeric.scales import NAN, WIDE, ZERO, checked, quotient_scale
 
 SAMPLE_FUNCTIONS = ("var_samp", "variance", "stddev_samp", "stddev")  # need two values
-
-
-def total(values: Sequence[Decimal]) -> Decimal | None:
-    """Returns the sum with the largest display scale, None of no values."""
-    return reduce(add, values) if values else None
-
-
-def average(values: Sequence[Decimal]) -> Decimal | None:
-    return divide(reduce(add, values), Decimal(len(values))) if values else None
 
 
 def variance(function: str, values: Sequence[Decimal]) -> Decimal | None:

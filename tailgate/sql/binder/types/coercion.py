@@ -97,7 +97,11 @@ def coerce(
         return None
     if not row.duckdb:
         raise FeatureNotSupported(f"casting {source} to {target} is not supported", position=position or _place(scalar))
-    if source.general or target.general or (target == NUMERIC and numeric_types.has_general() and source.name not in numeric_types.DIGITS):
+    if (
+        source.general
+        or target.general
+        or (target == NUMERIC and numeric_types.may_be_general() and source.name not in numeric_types.DIGITS)
+    ):
         return _general(scalar, target, position)
     result = _result(row, scalar, target)
     if isinstance(scalar, Literal) and scalar.value is None:

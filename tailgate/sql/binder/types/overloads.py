@@ -163,7 +163,7 @@ def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
     types = left.type, right.type
     scale = max(t.decimal[1] for t in types)
     room = scale + max(t.decimal[0] - t.decimal[1] for t in types), scale
-    if room[0] > NUMERIC_PRECISION and numeric_types.has_general():
+    if room[0] > NUMERIC_PRECISION and numeric_types.may_be_general():
         return _to_general(left), _to_general(right)
     # A side whose type has room for both stays unchanged.
     type = replace(next((t for t in types if t.decimal == room), numeric_types.comparable(types)), declared=False)
@@ -197,22 +197,18 @@ def specialized(function: Function, operands: tuple[Scalar, ...]) -> tuple[Funct
     """
     type = result(function, operands)
     is_computed = type == NUMERIC and function.result == "numeric"  # not a column
-    if any(has_general(s.type) for s in operands) or type.general or (is_computed and numeric_types.has_general()):
+    if any(has_general(s.type) for s in operands) or type.general or (is_computed and numeric_types.may_be_general()):
         return _with_general(function, operands, type)
-    if (
-        not function.exact[0]
-        or type.decimal[0] == NUMERIC_PRECISION
-        or (function.name in ("%", "mod") and not _is_remainder_exact(operands))
-    ):
+    if not function.exact[0] or type.decimal[0] == NUMERIC_PRECISION or not _have_room(operands):
         return function, operands, type
     spark, duckdb = function.exact
     return replace(function, spark=spark, duckdb=duckdb), operands, type
 
 
-def _is_remainder_exact(operands: tuple[Scalar, ...]) -> bool:
-    """Returns whether both operands have room in one decimal; otherwise DuckDB computes with floats."""
-    sizes = [s.type.decimal for s in operands]
-    return max(p - s for p, s in sizes) + max(s for _, s in sizes) <= NUMERIC_PRECISION
+def _have_room(operands: tuple[Scalar, ...]) -> bool:
+    """Returns whether the numerics have room in one decimal; otherwise DuckDB computes a remainder with floats."""
+    sizes = [s.type.decimal for s in operands if s.type.name == "numeric"]
+    return not sizes or max(p - s for p, s in sizes) + max(s for _, s in sizes) <= NUMERIC_PRECISION
 
 
 def _with_general(function: Function, operands: tuple[Scalar, ...], type: Type) -> tuple[Function, tuple[Scalar, ...], Type]:

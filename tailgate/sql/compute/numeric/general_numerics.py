@@ -15,12 +15,12 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidArgumentForWidthBuc
 from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
 from tailgate.values.numbers import numerics, sortable
+from tailgate.values.numbers.sortable import KEY_DIGITS, KEY_SCALE
 from tailgate.values.numeric import arithmetic, moments, powers
 from tailgate.values.numeric.scales import WIDE, rounded
 
 CHECKED_EVERY = 1_000  # values of a sum: whether the statement is to end
-KEY_SCALE = 20  # digits after the decimal point of the first part of a sort key
-KEY_LIMIT = Decimal(10**17)  # a larger value has its bytes as the second part
+KEY_LIMIT = Decimal(10**KEY_DIGITS)
 
 for _name, _function in {
     "negate": arithmetic.negated,
@@ -68,10 +68,10 @@ def general_key(a: Decimal) -> dict[str, Any]:
     if a.is_finite() and a.copy_abs() < KEY_LIMIT:
         scaled = a.scaleb(KEY_SCALE, context=WIDE)
         value = scaled.to_integral_value(rounding=ROUND_FLOOR, context=WIDE).quantize(Decimal(1), context=WIDE)
-        rest = b"" if value == scaled else sortable.encode(a)[: -sortable.SCALE_BYTES]
+        rest = b"" if value == scaled else sortable.key(a)
         return {"f1": value or Decimal(0), "f2": rest}
     limit = Decimal(int(KEY_LIMIT) * 10**KEY_SCALE)
-    return {"f1": limit.copy_negate() if a.is_signed() else limit, "f2": sortable.encode(a)[: -sortable.SCALE_BYTES]}
+    return {"f1": limit.copy_negate() if a.is_signed() else limit, "f2": sortable.key(a)}
 
 
 # --- aggregates ----------------------------------------------------------------------------------

@@ -10,12 +10,12 @@ computes the same row. A template of DuckDB for general arguments has the name o
 from __future__ import annotations
 
 from tailgate.lake.types import GENERAL_DUCKDB
+from tailgate.values.numbers.numerics import SCALE_MAX
+from tailgate.values.numbers.sortable import KEY_DIGITS, KEY_SCALE
 
 FACTOR_MAX = 10**18 - 1  # of both factors, so that the product has less than 38 digits; a DECIMAL(18, 0)
 TERM_MAX = 10**37  # of both terms
 SHIFT_MAX = 18  # zeros that are added to a value below FACTOR_MAX
-SCALE_MAX = 16_383
-KEY_SCALE, KEY_DIGITS = 20, 17  # sql.compute.numeric.general_numerics.general_key()
 SUM_DIGITS = 8  # before the decimal point, of values that DuckDB sums: their sum may have 10^10 of them
 
 
