@@ -134,6 +134,9 @@ SELECT placed + interval '1 mon 1 day', day + 1, day - date '2021-01-01', placed
 SELECT extract(epoch FROM created_at), extract(second FROM created_at), date_part('hour', created_at) FROM users
 SELECT amount::int, amount::text, amount::numeric(10, 1), id::text, is_vip::text FROM orders JOIN users USING (id)
 SELECT name::varchar(1), name::char(3), 'abcdef'::varchar(3) FROM events
+SELECT a, count(*) FROM (SELECT 'ab'::char(5) UNION ALL SELECT 'ab'::char(3) UNION ALL SELECT 'ab ') v(a) GROUP BY a
+SELECT name::char(3) ~ 'x $', name::char(2) ~* 'X $', name::char(3) !~ 'x', name::char(3) ~~* 'X  ', name::char(3) NOT ILIKE 'x' FROM events
+SELECT nullif(n, 1.0), nullif(n, 2)::text, nullif(1.50, n)::text, nullif(n, 2.5::float8), nullif(name::char(4), 'x') IS NULL FROM events
 SELECT x, count(*) FROM events GROUP BY x
 SELECT 1 WHERE 1 = 2
 SELECT count(*) FROM (VALUES (0::float8), ('-0'::float8), ('NaN'::float8), ('NaN'::float8), (NULL)) v(x) GROUP BY x
@@ -149,6 +152,22 @@ SELECT id FROM users LIMIT -1
 SELECT id FROM users OFFSET -1
 SELECT 'a' || id || true, 1.50 * 2, 7 % -3, -7 / 2, 2 ^ 0.5 IS NULL FROM users WHERE id = 99
 SELECT B'101' FROM users
+""".strip().splitlines()
+TYPES = """
+SELECT name::char(3) FROM events UNION SELECT name::char(5) FROM events
+SELECT name::char(3) FROM events UNION SELECT name::varchar(3) FROM events
+SELECT name::varchar(3) FROM events UNION ALL SELECT name::varchar(3) FROM events
+SELECT name::char(3) FROM events UNION SELECT 'b'
+SELECT NULL UNION SELECT name::varchar(3) FROM events
+SELECT * FROM (VALUES ('a'::char(3)), ('b'::char(5))) v
+SELECT CASE WHEN n > 1 THEN name::char(3) ELSE name::char(5) END, CASE WHEN n > 1 THEN name::char(3) END FROM events
+SELECT coalesce(name::varchar(4), name::varchar(4)), coalesce(name::varchar(4), 'x'), greatest(name::char(4), name::char(4)) FROM events
+SELECT array_agg(name::varchar(3)), array_agg(placed::timestamp(3)), max(placed::timestamp(3)), min(name::char(3)) FROM events, orders
+SELECT lag(name::char(3)) OVER w, first_value(name::varchar(3)) OVER w FROM events WINDOW w AS (ORDER BY n)
+SELECT unnest(ARRAY[name::varchar(3)]), nullif(day, placed), nullif(placed, day), nullif(1::smallint, 2) FROM events, orders
+SELECT nullif(1, 1.5), nullif(1, 1::numeric), nullif(2, 1::bigint), nullif(1::numeric, 1), nullif(1, 2.0::float8), nullif(1, NULL), nullif(NULL, 1)
+SELECT nullif(name::varchar(3), name), nullif(name::char(3), 'b'), nullif('a', 'b'), nullif(NULL, NULL), nullif('1 day', interval '24 hours') FROM events
+SELECT nullif(ARRAY[interval '1 day'], '{24 hours}'), nullif('{1}', ARRAY[1.5]), nullif(amount, 1), nullif(amount::int, amount), nullif(amount, 1.5) FROM orders
 """.strip().splitlines()
 REFUSED = {"SELECT B'101' FROM users": "0A000"}
 
@@ -191,6 +210,14 @@ def rounded(value: Any) -> Any:
 @pytest.mark.parametrize("text", QUERIES)
 def test_query(text: str, server: psycopg.Connection[Any], engine: duckdb.DuckDBPyConnection) -> None:
     assert ours(text, engine) == theirs(text, server)
+
+
+@pytest.mark.parametrize("text", TYPES)
+def test_types(text: str, server: psycopg.Connection[Any]) -> None:
+    result = server.execute(text).pgresult  # type: ignore[arg-type]
+    assert result is not None
+    expected = [(result.ftype(i), result.fmod(i)) for i in range(result.nfields)]
+    assert [(c.type.oid, c.type.typmod) for c in bind_query(text, make_catalog()).columns] == expected
 
 
 def theirs(text: str, server: psycopg.Connection[Any]) -> Any:

@@ -25,7 +25,7 @@ def _operators() -> list[Function]:
     for sign in ("~", "~*", "!~", "!~*"):
         negation = "NOT " if "!" in sign else ""
         spark = f"({negation}tg_re_like({{0}}, {{test1}}))"
-        rows.append(_row(sign, (T, T), "bool", spark, f"({negation}{{like1}})", "operator"))
+        rows += [_row(sign, (left, T), "bool", spark, f"({negation}{{like1}})", "operator") for left in (T, "bpchar")]
     return rows
 
 

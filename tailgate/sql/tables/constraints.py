@@ -77,13 +77,18 @@ def key_columns(unique: Unique, columns: Sequence[Field]) -> tuple[int, ...]:
 def check_key_types(types: Iterable[Type], what: str) -> None:
     """Raises 42704 for a type without an order, and 0A000 for one whose equal values have several stored forms."""
     for type in types:
-        if type.name in INCOMPARABLE:
-            raise UndefinedObject(
-                f'data type {type} has no default operator class for access method "btree"',
-                hint="You must specify an operator class for the index or define a default operator class for the data type.",
-            )
+        check_indexable(type)
         if type.name in SEVERAL_FORMS or type.is_array:
             raise FeatureNotSupported(f"{what} of type {type} is not supported")
+
+
+def check_indexable(type: Type) -> None:
+    """Raises 42704 for a type without an order."""
+    if type.name in INCOMPARABLE:
+        raise UndefinedObject(
+            f'data type {type} has no default operator class for access method "btree"',
+            hint="You must specify an operator class for the index or define a default operator class for the data type.",
+        )
 
 
 def unique_index(unique: Unique, table: Table, catalog: Catalog, id: int) -> Index:

@@ -13,10 +13,11 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.control import Notice
 from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedColumn, WrongObjectType
 from tailgate.sql.statements import CreateIndex
-from tailgate.sql.tables.constraints import check_key_types
+from tailgate.sql.tables.constraints import check_indexable, check_key_types
 from tailgate.sql.tables.names import columns_part, free_name
 
 UNCHECKED = "An index says by which columns rows are looked up. Unique indexes of tables are checked."
+UNUSED = "Equal values of this type may be stored in several forms. A condition on the column is a scan."
 VIEW = "Create a materialized view: CREATE MATERIALIZED VIEW."
 
 
@@ -52,8 +53,7 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
         enforced=enforced,
         nulls_distinct=statement.nulls_distinct,
     )
-    unchecked = Notice(f'index "{name}" is not checked: rows with equal values may come', hint=UNCHECKED)
-    return item, [unchecked] if statement.unique and not enforced else []
+    return item, _notices(item, relation)
 
 
 def _relation(name: Name, catalog: Catalog) -> Item:
@@ -77,11 +77,19 @@ def _columns(statement: CreateIndex, relation: Item, *, enforced: bool) -> tuple
         check_key_types((relation.columns[i].type for i in positions), "a unique index on a column")
         return positions
     for position in positions:
-        type = relation.columns[position].type
-        if type.name not in KEY_TYPES or type.is_array:
-            hint = "Equal values of this type may be stored in several forms: such a condition is a scan. Cast it in a view."
-            raise FeatureNotSupported(f"an index on a column of type {type} is not supported", hint=hint)
+        check_indexable(relation.columns[position].type)
     return positions
+
+
+def _notices(index: Index, relation: Item) -> list[Notice]:
+    """Returns notices for what an index does not do."""
+    notices = []
+    if index.unique and not index.enforced:
+        notices.append(Notice(f'index "{index.name}" is not checked: rows with equal values may come', hint=UNCHECKED))
+    types = [relation.columns[i].type for i in index.positions]
+    if (type := next((t for t in types if t.is_array or t.name not in KEY_TYPES), None)) is not None:
+        notices.append(Notice(f'index "{index.name}" is not used by queries, because a column has the type {type}', hint=UNUSED))
+    return notices
 
 
 def _position(name: str, relation: Item) -> int:

@@ -28,7 +28,7 @@ from tailgate.sql.binder.lambdas import bind_lambda
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.sequence_calls import bind_sequence_call
 from tailgate.sql.binder.types.coercion import bare_type, cast, coerce, elements_as_text
-from tailgate.sql.binder.types.overloads import function
+from tailgate.sql.binder.types.overloads import arguments, function, operator
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.functions.comparison import INCOMPARABLE
@@ -288,12 +288,19 @@ def _extreme(binder: ExpressionBinder, sign: str, values: tuple[Scalar, ...], ty
     return Case(tuple((chosen(value), value) for value in values), Literal(None, type), type)
 
 
+# types that PostgreSQL's operators `=` compare with each other without a cast
+FAMILIES: tuple[set[str], ...] = ({"int2", "int4", "int8"}, {"float4", "float8"}, {"date", "timestamp", "timestamptz"}, {"name", "text"})
+
+
 def _nullif(binder: ExpressionBinder, nodes: list[exp.Expr], at: int | None) -> Scalar:
+    """Binds NULLIF. Its type is the type of the left argument of PostgreSQL's operator `=` that compares the values."""
     operands = [binder.bind(n) for n in nodes]
-    equal = binder.operate("=", operands, at)
-    assert isinstance(equal, Call)
-    value = binder.known(operands[0])
-    return Case(((equal, Literal(None, value.type)),), value, value.type)
+    value = operands[0]
+    if not any(is_row(s.type) for s in operands):
+        operands = list(arguments(operator("=", tuple(s.type for s in operands), at), operands, binder.parameters))
+        if not any({value.type.name, operands[0].type.name} <= family for family in FAMILIES):
+            value = operands[0]
+    return Case(((binder.operate("=", operands, at), Literal(None, value.type)),), value, value.type)
 
 
 def _type_of(name: str) -> Type | None:

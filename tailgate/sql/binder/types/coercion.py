@@ -323,8 +323,9 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
 
     Raises 42804.
 
-    Among numerics, the largest scale wins. NULL and quoted literals take the type of the others. If
-    no scalar has a type, the result is text.
+    Among numerics, the largest scale wins. Other modifiers remain if all scalars have them, as with
+    select_common_typmod(). NULL and quoted literals take the type of the others. If no scalar has a
+    type, the result is text.
     """
     types = [s.type for s in scalars]
     typed = [(t, p) for t, p in zip(types, places, strict=True) if t != UNKNOWN]
@@ -333,7 +334,7 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
     chosen = typed[0][0]
     for type, place in typed[1:]:
         if same(type, chosen):
-            chosen = _common_row(chosen, type, place, what) if is_row(type) else _wider(chosen, type)
+            chosen = _common_row(chosen, type, place, what) if is_row(type) else chosen
             continue
         if type.facts.category != chosen.facts.category or type.is_array != chosen.is_array:
             raise DatatypeMismatch(
@@ -342,7 +343,9 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
             )
         if chosen.name not in PREFERRED and implicit(chosen, catalogue_name(type)) and not implicit(type, catalogue_name(chosen)):
             chosen = type
-    return common_numeric(types) if chosen.name == "numeric" else chosen
+    if chosen.name == "numeric":
+        return common_numeric(types)
+    return chosen if is_row(chosen) or all(type == chosen for type in types) else bare_type(chosen)
 
 
 def _common_row(a: Type, b: Type, place: int | None, what: str) -> Type:
@@ -352,13 +355,6 @@ def _common_row(a: Type, b: Type, place: int | None, what: str) -> Type:
     both = [(Literal(None, x.type), Literal(None, y.type)) for x, y in zip(a.fields, b.fields, strict=True)]
     fields = tuple(replace(x, type=common(list(pair), [place, place], what)) for x, pair in zip(a.fields, both, strict=True))
     return replace(a, fields=fields)
-
-
-def _wider(a: Type, b: Type) -> Type:
-    """Merges two declarations of one type: no modifiers, or for numeric, room for both."""
-    if a == b:
-        return a
-    return common_numeric((a, b)) if a.name == "numeric" else bare_type(a)
 
 
 def common_numeric(types: Sequence[Type]) -> Type:

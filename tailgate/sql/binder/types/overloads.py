@@ -174,14 +174,16 @@ def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def result(function: Function, operands: tuple[Scalar, ...]) -> Type:
-    """Returns the type of a function's result for these arguments."""
+    """Returns the type of a function's result for these arguments. It has no modifiers, except of numeric."""
     if function.name in ("round", "trunc") and function.arguments == ("numeric", "int4"):
         # the requested number of digits, if it is a literal
         digits = operands[1].value if isinstance(operands[1], Literal) else None
         return rounded_to(operands[0].type, digits if isinstance(digits, int) else None)
     if len(function.outputs) > 1:
         return Type("record", fields=tuple(Field(name, from_name(type)) for name, type in function.outputs))
-    return function.result(tuple(a.type for a in operands)) if callable(function.result) else from_name(function.result)
+    if callable(function.result):
+        return bare_type(function.result(tuple(a.type for a in operands)))
+    return from_name(function.result)
 
 
 def _to_general(scalar: Scalar) -> Scalar:

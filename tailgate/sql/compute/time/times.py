@@ -108,7 +108,9 @@ def _truncated(word: str, value: datetime, type: str) -> datetime:
             months = {"month": 1, "quarter": 3, "year": 12}[unit]
             return datetime(value.year, (value.month - 1) // months * months + 1, 1)
         case "decade":
-            return datetime(max(value.year // 10 * 10, 1), 1, 1)
+            if value.year < 10:
+                raise FeatureNotSupported("years before 1 are not supported")
+            return datetime(value.year // 10 * 10, 1, 1)
         case "century" | "millennium":
             years = {"century": 100, "millennium": 1000}[unit]
             return datetime((value.year - 1) // years * years + 1, 1, 1)

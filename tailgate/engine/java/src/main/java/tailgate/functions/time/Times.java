@@ -102,12 +102,17 @@ public final class Times {
       case "month" -> date.withDayOfMonth(1);
       case "quarter" -> LocalDate.of(year, (date.getMonthValue() - 1) / 3 * 3 + 1, 1);
       case "year" -> LocalDate.of(year, 1, 1);
-      case "decade" -> LocalDate.of(Math.max(year / 10 * 10, 1), 1, 1);
+      case "decade" -> decade(year);
       case "century" -> LocalDate.of((year - 1) / 100 * 100 + 1, 1, 1);
       case "millennium" -> LocalDate.of((year - 1) / 1000 * 1000 + 1, 1, 1);
       default -> throw TimeUnits.unsupported(word, type);
     };
     return first.toEpochDay() * TimeUnits.DAY;
+  }
+
+  private static LocalDate decade(int year) {
+    if (year < 10) throw new SqlError("0A000", "years before 1 are not supported");
+    return LocalDate.of(year / 10 * 10, 1, 1);
   }
 
   @Returns("timestamp_ntz")
