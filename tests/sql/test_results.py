@@ -165,9 +165,11 @@ SELECT coalesce(name::varchar(4), name::varchar(4)), coalesce(name::varchar(4), 
 SELECT array_agg(name::varchar(3)), array_agg(placed::timestamp(3)), max(placed::timestamp(3)), min(name::char(3)) FROM events, orders
 SELECT lag(name::char(3)) OVER w, first_value(name::varchar(3)) OVER w FROM events WINDOW w AS (ORDER BY n)
 SELECT unnest(ARRAY[name::varchar(3)]), nullif(day, placed), nullif(placed, day), nullif(1::smallint, 2) FROM events, orders
-SELECT nullif(1, 1.5), nullif(1, 1::numeric), nullif(2, 1::bigint), nullif(1::numeric, 1), nullif(1, 2.0::float8), nullif(1, NULL), nullif(NULL, 1)
-SELECT nullif(name::varchar(3), name), nullif(name::char(3), 'b'), nullif('a', 'b'), nullif(NULL, NULL), nullif('1 day', interval '24 hours') FROM events
-SELECT nullif(ARRAY[interval '1 day'], '{24 hours}'), nullif('{1}', ARRAY[1.5]), nullif(amount, 1), nullif(amount::int, amount), nullif(amount, 1.5) FROM orders
+SELECT nullif(1, 1.5), nullif(1, 1::numeric), nullif(2, 1::bigint), nullif(1::numeric, 1)
+SELECT nullif(1, 2.0::float8), nullif(1, NULL), nullif(NULL, 1)
+SELECT nullif(name::varchar(3), name), nullif(name::char(3), 'b'), nullif('a', 'b'), nullif(NULL, NULL) FROM events
+SELECT nullif(ARRAY[interval '1 day'], '{24 hours}'), nullif('{1}', ARRAY[1.5]), nullif('1 day', interval '24 hours')
+SELECT nullif(amount, 1), nullif(amount::int, amount), nullif(amount, 1.5) FROM orders
 """.strip().splitlines()
 REFUSED = {"SELECT B'101' FROM users": "0A000"}
 
