@@ -77,8 +77,8 @@ def writes(statement: ParsedStatement) -> bool:
 async def bind(session: Session, statement: ParsedStatement, text: s.StatementText, oids: Sequence[int]) -> Bound:
     """Resolves the names of a statement, and determines the columns and parameters of Describe. Raises 25P02 in a failed block."""
     check_failed(session, statement)
-    statement = targets.in_dialect(statement, text.text, session.catalog, session.settings.dialect)
-    bound = Bound(statement, text.text, text.position, catalog=session.catalog)
+    parsed, statement = statement, targets.in_dialect(statement, text.text, session.catalog, session.settings.dialect)
+    bound = Bound(statement, parsed, text.text, text.position, catalog=session.catalog)
     executor = EXECUTORS.get(type(statement))
     if executor is None or executor.bind is None:
         return bound
@@ -112,7 +112,7 @@ async def rebound(session: Session, statement: Statement) -> Bound:
     old = statement.bound
     if old.catalog is session.catalog and not isinstance(old.statement, (s.Fetch, s.Execute)):
         return old
-    bound = await bind_at(session, old.statement, s.StatementText(old.text, old.position), statement.oids)
+    bound = await bind_at(session, old.parsed, s.StatementText(old.text, old.position), statement.oids)
     if not isinstance(old.statement, (s.Fetch, s.Execute)):
         check_result(old, bound)
     statement.bound = bound
@@ -126,7 +126,7 @@ async def rebound(session: Session, statement: Statement) -> Bound:
 async def _bind_inner(session: Session, bound: Bound, statement: s.CopyTo | s.DeclareCursor, oids: Sequence[int]) -> Bound:
     """Binds the query of a COPY or a cursor, which becomes `body`."""
     query = statement.statement
-    inner = Bound(query, bound.text, bound.position, catalog=bound.catalog)
+    inner = Bound(query, query, bound.text, bound.position, catalog=bound.catalog)
     if isinstance(query, s.FollowKsqldb):
         body = await push.bind(session, inner, query, oids)
     else:

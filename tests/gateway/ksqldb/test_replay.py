@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ def test_responses(tmp_path: Path, version: str) -> None:
                 result = sent(http, exchange)
                 if result != exchange:
                     wrong.append((exchange, result))
+                    print(json.dumps(exchange), json.dumps(result), sep="\n")
     finally:
         api.close()
         world.close()

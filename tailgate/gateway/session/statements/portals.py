@@ -30,12 +30,13 @@ VALUE_FACTOR = 4  # memory of a value per byte of the message
 class Bound:
     """A statement with resolved names and types.
 
-    `columns`: those of the result, None if it has no rows. `parameters`: the types of $1, $2, …. `prepared`: the prepared query.
-    `catalog`: the one in which the names were resolved; with a newer catalog the statement is bound again. `body`: further data
-    that depends on the kind of statement.
+    `statement`: the one that runs, `parsed`: the one of the text, for which a query of ksqlDB has another one. `columns`: those of the
+    result, None if it has no rows. `parameters`: the types of $1, $2, …. `prepared`: the prepared query. `catalog`: the one in which
+    the names were resolved; with a newer catalog, `parsed` is bound again. `body`: further data that depends on the kind of statement.
     """
 
     statement: ParsedStatement
+    parsed: ParsedStatement
     text: str
     position: int = 0
     columns: tuple[Field, ...] | None = None
