@@ -26,21 +26,21 @@ USES_OF_THE_FOLDER = {
 }
 
 
-def test_a_fenced_writer_creates_nothing(store: FolderStore) -> None:
-    first, second = store.writer(), store.writer()
+def test_a_fenced_writer_creates_nothing(folder: FolderStore) -> None:
+    first, second = folder.writer(), folder.writer()
     assert first.create("log/1", [b"first"])
     assert not second.create("log/1", [b"second"])
     second.fence_others()
     with pytest.raises(Revoked):
         first.create("log/2", [b"first"])
-    assert not store.exists("log/2")
+    assert not folder.exists("log/2")
     first.renew()
     assert first.create("log/2", [b"first"])
     first.close()
     second.close()
 
 
-def test_a_name_that_is_not_durable(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_is_not_durable(folder: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
     exists: list[bool] = []
 
     def fail(name: str, path: Path, action: Callable[[], Any]) -> Any:
@@ -50,15 +50,15 @@ def test_a_name_that_is_not_durable(store: FolderStore, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(disk, "hook", fail)
     with pytest.raises(Uncertain):
-        store.create("log/1", [b"a"], visible=lambda: exists.append(store.exists("log/1")))
+        folder.create("log/1", [b"a"], visible=lambda: exists.append(folder.exists("log/1")))
     assert exists == [True]
 
 
-def test_locks(store: FolderStore) -> None:
-    lock, other = store.lock("a.lock"), store.lock("a.lock")
+def test_locks(folder: FolderStore) -> None:
+    lock, other = folder.lock("a.lock"), folder.lock("a.lock")
     assert lock.take()
     assert not other.take()
-    assert store.locked("a.lock")
+    assert folder.locked("a.lock")
     event = threading.Event()
     waiting = threading.Thread(target=lambda: (other.wait(), event.set()), daemon=True)
     waiting.start()
@@ -66,7 +66,7 @@ def test_locks(store: FolderStore) -> None:
     lock.release()
     assert event.wait(5)
     other.release()
-    assert not store.locked("a.lock")
+    assert not folder.locked("a.lock")
 
 
 def test_only_the_store_uses_the_folder_of_a_lake() -> None:

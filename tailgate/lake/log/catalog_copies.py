@@ -52,7 +52,7 @@ class CatalogCopies:
         if version == 0 or self._store.exists(name):
             return True
         try:
-            writer.create(name, [json.dumps(encode_catalog(catalog), separators=(",", ":")).encode()])
+            writer.create_copy(name, [json.dumps(encode_catalog(catalog), separators=(",", ":")).encode()])
         except (OSError, Revoked, Uncertain) as error:
             logger.warning("could not write the copy of the catalog of entry %d: %s", version, error)
         return self._store.exists(name)

@@ -83,5 +83,5 @@ class Segments:
                 yield raw
                 yield b"\0" * (-len(raw) % ALIGNMENT)
 
-        writer.create(segment.name, parts())
+        writer.create_copy(segment.name, parts())
         return segment

@@ -46,6 +46,9 @@ class FolderWriter:
                 raise
             raise Revoked from None
 
+    def create_copy(self, name: str, parts: Iterable[bytes | memoryview]) -> None:
+        self.create(name, parts)
+
     def fence_others(self) -> None:
         for name in os.listdir(self._parent):
             if name != self.path.name:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from tailgate.lake.host import files, locks
 from tailgate.lake.store.fencing import FolderWriter
-from tailgate.lake.store.interface import nothing
+from tailgate.lake.store.interface import nothing, numbers_in
 
 MAPPED_BYTES = 32 << 10  # larger files are mapped into memory; to read a smaller one is faster, and needs no mapping
 LOCK = ".lock"  # of a folder, for `replace`
@@ -79,7 +79,7 @@ class FolderStore:
             return []
 
     def numbers(self, folder: str) -> list[int]:
-        return sorted(int(name) for name in self.names(folder) if name.isdecimal() and name[0] != "0")
+        return numbers_in(self.names(folder))
 
     def size(self, name: str) -> int:
         return os.stat(self._root + name).st_size

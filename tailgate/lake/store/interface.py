@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from tailgate.lake.host.locks import NoLocks
 
-__all__ = ["FencedWriter", "Lock", "NoLocks", "Revoked", "Store", "nothing"]
+__all__ = ["FencedWriter", "Lock", "NoLocks", "Revoked", "Store", "nothing", "numbers_in"]
 
 
 class Revoked(Exception):
@@ -33,6 +33,11 @@ class Revoked(Exception):
 
 def nothing() -> None:
     """Does nothing."""
+
+
+def numbers_in(names: Iterable[str]) -> list[int]:
+    """Returns those of the names that are positive integers, in ascending order."""
+    return sorted(int(name) for name in names if name.isdecimal() and name[0] != "0")
 
 
 class Store(Protocol):
@@ -76,7 +81,9 @@ class Store(Protocol):
     def replace(self, name: str, content: bytes, version: str | None) -> bool:
         """Replaces an object if it still has this version; None means that it does not exist. Returns whether it did.
 
-        All writers of the name must use `replace`.
+        All writers of the name must use `replace`. If a response of a remote store is lost, False may also mean that
+        the object was replaced by this call, and after that by another process. Raises `Uncertain` if the store
+        does not answer at all.
         """
 
     def copy(self, name: str, target: str) -> None:
@@ -132,8 +139,12 @@ class FencedWriter(Protocol):
     def create(self, name: str, parts: Iterable[bytes | memoryview], *, visible: Callable[[], None] = nothing) -> bool:
         """Creates an object as `Store.create` does.
 
-        If a later writer has freed the name, creates nothing: raises `Revoked`, or returns False.
+        If a later writer has freed the name, creates nothing: raises `Revoked`, or returns False. The last part of the
+        name is a number, the first one after those that the writer has seen in the folder, or that it has created.
         """
+
+    def create_copy(self, name: str, parts: Iterable[bytes | memoryview]) -> None:
+        """Creates an object whose content follows from its name, unless it exists. A replaced writer may create it again."""
 
     def fence_others(self) -> None:
         """Fences all other writers: they create no name that is freed from now on until they have renewed themselves."""

@@ -1,0 +1,281 @@
+"""A lake's storage in a bucket with the S3 API: one object for each object.
+
+    create    PUT with If-None-Match: *
+    replace   PUT with If-Match: the ETag that was read
+    put       PUT
+
+An object is complete and durable when its PUT has succeeded, so `sync` has nothing to do. A conditional
+PUT whose response is lost is repeated. Every PUT has an id in the object's metadata, so a writer whose
+repetition is refused reads the object to learn whether the lost request has succeeded.
+
+A bucket has no locks, no folders, and no unfinished objects.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import time
+import uuid
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+from tailgate.lake.errors import Uncertain
+from tailgate.lake.host.locks import NoLocks
+from tailgate.lake.store import conditions
+from tailgate.lake.store.bucket_writer import BucketWriter
+from tailgate.lake.store.interface import nothing, numbers_in
+
+if TYPE_CHECKING:
+    from obstore import GetResult, PutMode
+
+SCHEME = "s3://"
+ID, FREED = "tailgate-id", "tailgate-freed"  # in the metadata of objects: the id of the PUT; that the name is not used any more
+CONDITIONAL_TIMEOUT_S = 60.0  # for a conditional PUT with its repetitions; an engine that cannot commit for longer ends
+REPEAT_PAUSE_S = 0.1  # between two of them
+RETRY_TIMEOUT = timedelta(seconds=60)  # for the client's own repetitions of requests that failed with 5xx, or whose connection was cut
+RETRIES_MAX = 10
+FREE = "there is no object with this name"
+
+log = logging.getLogger("tailgate.bucket")
+
+
+class BucketStore:
+    """The objects below a prefix of a bucket. `options`: of `obstore.store.S3Store`, for example its endpoint and credentials."""
+
+    def __init__(self, location: str, options: Mapping[str, Any] | None = None) -> None:
+        self._location = location.rstrip("/")
+        bucket, _, prefix = self._location.removeprefix(SCHEME).partition("/")
+        defaults: dict[str, Any] = {
+            "client_options": {"allow_http": True},  # an endpoint with this scheme is only used if it is configured
+            "retry_config": {"max_retries": RETRIES_MAX, "retry_timeout": RETRY_TIMEOUT},
+        }
+        self._client = S3Store(bucket, prefix=prefix or None, **{**defaults, **(options or {})})
+        self._freed: set[str] = set()  # names that are known to be freed
+
+    @staticmethod
+    def open(location: str, options: Mapping[str, Any] | None = None) -> BucketStore:
+        """Returns the storage at a location. Raises 55000 if it ignores the conditions of requests."""
+        store = BucketStore(location, options)
+        conditions.check(store)
+        return store
+
+    # ---- reading ---------------------------------------------------------------------------------------------------------------
+
+    def get(self, name: str) -> pa.Buffer:
+        return self._read(name)[0]
+
+    def get_range(self, name: str, offset: int, length: int) -> bytes:
+        if length == 0:
+            return b""
+        try:
+            return bytes(self._client.get_range(name, start=offset, length=length))
+        except BaseError as error:  # a range that begins at the end of the object, or behind it, is one
+            if self.size(name) > offset:
+                raise _os_error(error) from None
+            return b""
+
+    def get_version(self, name: str) -> tuple[bytes, str]:
+        content, version = self._read(name)
+        return content.to_pybytes(), version
+
+    def exists(self, name: str) -> bool:
+        try:
+            self._metadata(name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def names(self, folder: str) -> list[str]:
+        with _os_errors():
+            result = self._client.list_with_delimiter(folder or None)
+        objects = (o["path"] for o in result["objects"] if o["size"] or not self._is_freed(o["path"]))
+        return sorted(path.rpartition("/")[2] for path in (*objects, *result["common_prefixes"]))
+
+    def numbers(self, folder: str) -> list[int]:
+        return numbers_in(self.names(folder))
+
+    def size(self, name: str) -> int:
+        return self._metadata(name).meta["size"]
+
+    def _read(self, name: str) -> tuple[pa.Buffer, str]:
+        with _os_errors():
+            result = self._client.get(name)
+            content = pa.py_buffer(result.bytes())
+        if FREED in result.attributes:
+            raise FileNotFoundError(FREE)
+        return content, _version(result)
+
+    def _head(self, name: str) -> GetResult | None:
+        """Returns the metadata of an object, also if its name has been freed; None if there is none."""
+        try:
+            with _os_errors():
+                return self._client.get(name, options={"head": True})
+        except FileNotFoundError:
+            return None
+
+    def _metadata(self, name: str) -> GetResult:
+        head = self._head(name)
+        if head is None or FREED in head.attributes:
+            raise FileNotFoundError(FREE)
+        return head
+
+    def _is_freed(self, name: str) -> bool:
+        """Returns whether an empty object only says that its name has been freed."""
+        if name not in self._freed:
+            if self.exists(name):
+                return False
+            self._freed.add(name)
+        return True
+
+    # ---- writing ---------------------------------------------------------------------------------------------------------------
+
+    def create(self, name: str, parts: Iterable[bytes | memoryview], *, visible: Callable[[], None] = nothing) -> bool:
+        if not self.replace(name, b"".join(parts), None):
+            return False
+        visible()
+        return True
+
+    def put(self, name: str, content: bytes) -> None:
+        with _os_errors():
+            self._client.put(name, content, attributes=_identified())
+
+    def replace(self, name: str, content: bytes, version: str | None) -> bool:
+        attributes = _identified()
+        deadline = time.monotonic() + CONDITIONAL_TIMEOUT_S
+        while True:
+            try:
+                mode: PutMode = "create" if version is None else {"e_tag": version}
+                self._client.put(name, content, attributes=attributes, mode=mode, use_multipart=False)
+                return True
+            except BaseError as error:  # also a refusal: it may be that of a repetition, after a lost response
+                failure = error
+            with suppress(OSError):
+                current = self._head(name)
+                if current is not None and current.attributes.get(ID) == attributes[ID]:
+                    return True
+                if (None if current is None else _version(current)) != version:
+                    return False
+            if time.monotonic() > deadline:
+                raise Uncertain(f'could not write object "{name}": {_message(failure)}') from None
+            time.sleep(REPEAT_PAUSE_S)
+
+    def copy(self, name: str, target: str) -> None:
+        with _os_errors():
+            self._client.copy(name, target)
+
+    def adopt(self, path: Path, name: str) -> int:
+        with _os_errors():
+            self._client.put(name, path, attributes=_identified())
+        return path.stat().st_size
+
+    # ---- removal ---------------------------------------------------------------------------------------------------------------
+
+    def remove(self, name: str) -> None:
+        self.remove_all([name])
+
+    def remove_all(self, names: Iterable[str]) -> None:
+        """Removes objects durably. Raises OSError if one of them cannot be removed."""
+        if paths := list(names):
+            with _os_errors():
+                self._client.delete(paths)
+
+    def discard(self, names: Iterable[str]) -> None:
+        try:
+            self.remove_all(names)
+        except OSError as error:
+            log.warning("could not remove objects: %s", error)
+
+    def discard_folder(self, folder: str) -> None:
+        try:
+            self.remove_all(self.names_below(folder))
+        except OSError as error:
+            log.warning('could not remove the objects in "%s": %s', folder, error)
+
+    def names_below(self, folder: str) -> list[str]:
+        """Returns the names of all objects below a folder."""
+        with _os_errors():
+            return [o["path"] for o in self._client.list(folder).collect()]
+
+    def mark_freed(self, name: str) -> None:
+        """Replaces an object by an empty one, which readers do not see. Its name cannot be created any more."""
+        with _os_errors():
+            self._client.put(name, b"", attributes={FREED: "true"})
+
+    def discard_unfinished(self, folder: str) -> None:
+        """Does nothing: an object exists when it is complete."""
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Does nothing: an object is durable when it exists."""
+
+    # ---- processes -------------------------------------------------------------------------------------------------------------
+
+    def writer(self) -> BucketWriter:
+        return BucketWriter(self)
+
+    def lock(self, name: str) -> NoLock:
+        return NoLock()
+
+    def locked(self, name: str) -> bool:
+        return False
+
+    def renew(self, name: str) -> None:
+        content, version = self.get_version(name)
+        self.replace(name, content, version)
+
+    def renewed(self, name: str) -> Hashable:
+        metadata = self._metadata(name)
+        return metadata.attributes.get(ID), _version(metadata)
+
+    def location(self, name: str) -> str:
+        return f"{self._location}/{name}"
+
+
+class NoLock:
+    """A lock in a store without locks."""
+
+    def take(self) -> bool:
+        raise NoLocks
+
+    def wait(self) -> None:
+        raise NoLocks
+
+    def replace(self) -> None:
+        raise NoLocks
+
+    def release(self) -> None:
+        """Does nothing."""
+
+
+def _identified() -> dict[str, str]:
+    """Returns the metadata of the next PUT."""
+    return {ID: uuid.uuid4().hex}
+
+
+def _version(result: GetResult) -> str:
+    return result.meta["e_tag"] or ""
+
+
+@contextmanager
+def _os_errors() -> Iterator[None]:
+    """Raises the client's errors as OSError. A missing object is a FileNotFoundError already."""
+    try:
+        yield
+    except BaseError as error:
+        raise _os_error(error) from None
+
+
+def _os_error(error: BaseError) -> OSError:
+    return OSError(errno.EIO, _message(error))
+
+
+def _message(error: BaseError) -> str:
+    """Returns the first line of an error. The rest is the structure of the client's error."""
+    return str(error).partition("\n")[0]
