@@ -23,7 +23,7 @@ from tailgate.embedded.children import Child, free_port
 BUCKET = "bucket"
 CONTROL = "/-tailgate"  # no bucket can have this name
 READY_TIMEOUT = timedelta(seconds=60)  # 3 s measured, to import moto
-# (whether the request takes effect, what the client receives: a status, or None for a connection that is cut)
+# (whether the request takes effect, the status of the response, or None if the connection is cut)
 FAILURES = ((False, 503), (True, 503), (False, None), (True, None), (False, 412), (True, 412))
 REFUSALS = (4, 5)  # only requests with a condition are refused
 

@@ -29,7 +29,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
 
 @pytest.fixture
 def bucket(s3: S3, monkeypatch: pytest.MonkeyPatch) -> Iterator[BucketStore]:
-    """A store below a new prefix."""
+    """Returns a store below a new prefix."""
     for name, value in s3.environment.items():
         monkeypatch.setenv(name, value)
     yield BucketStore(f"s3://{BUCKET}/test/{next(_prefixes)}")
@@ -43,6 +43,6 @@ def folder(tmp_path: Path) -> FolderStore:
 
 @pytest.fixture(params=["folder", "bucket"])
 def store(request: pytest.FixtureRequest) -> Store:
-    """Both implementations."""
+    """Returns each of the implementations."""
     implementation: Store = request.getfixturevalue(request.param)
     return implementation

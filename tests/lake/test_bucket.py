@@ -63,7 +63,7 @@ def test_one_failed_request(kind: int, s3: S3, bucket: BucketStore) -> None:
 
 
 def test_a_store_that_does_not_answer(s3: S3, bucket: BucketStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is uncertain whether the object exists: the request may still take effect."""
+    """Checks that `create` raises `Uncertain`: the request may still take effect."""
     monkeypatch.setattr(implementation, "CONDITIONAL_TIMEOUT_S", 0.0)
     bucket = BucketStore(bucket.location(""), {"retry_config": {"max_retries": 0, "retry_timeout": implementation.RETRY_TIMEOUT}})
     s3.set(failures=1, kinds=[3])
@@ -165,7 +165,7 @@ def begin(store: BucketStore) -> FencedWriter:
 
 @pytest.mark.parametrize("freed", [5, 8])
 def test_a_paused_writer_that_begins(freed: int, bucket: BucketStore) -> None:
-    """It is paused before each of its requests, while the running writer adds 5 to 9, and frees those up to `freed`."""
+    """Pauses it before each of its requests, while the running writer adds 5 to 9, and frees those up to `freed`."""
     for number in itertools.count():
         location = bucket.location(str(number))
         store, other = BucketStore(location), BucketStore(location)
