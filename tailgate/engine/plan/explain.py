@@ -167,8 +167,8 @@ def _maintenance(explained: _Explained, plan: Relation) -> str:
             return f"join, {_join_state(operator)}{explained.shared(operator)}"
         case ArrivalJoin():
             return "join as of arrival, the right kept by key"
-        case Closing(last=last):
-            return "closing, rows kept while their windows are open" if last else "closing, late rows dropped"
+        case Closing(last=last, session=session):
+            return "closing, late rows dropped" if session is None and not last else "closing, rows kept while their windows are open"
         case WithinJoin():
             return "join within, both sides kept while their windows are open"
         case Reduce() | Distinct():

@@ -102,9 +102,11 @@ def line(plan: Relation) -> str:
             return f"{kind.capitalize()} join as of arrival: {text(condition, _both(left, right), outer=True)}"
         case WithinJoin():
             return _within(plan)
-        case Closing(input=input, time=time, end=end, grace=grace, last=last):
+        case Closing(input=input, time=time, end=end, grace=grace, last=last, session=session):
             until, at = text(end, input.columns), text(time, input.columns)
-            return f"Closing: {until} + {grace / 1e6:g} s, by {at}{', last rows only' if last else ''}"
+            keys = () if session is None else tuple(text(key, input.columns) for key in session.keys)
+            merged = "" if session is None else f", sessions of [{', '.join(keys)}]"
+            return f"Closing: {until} + {grace / 1e6:g} s, by {at}{merged}{', last rows only' if last else ''}"
         case Reduce(input=input, keys=keys, aggregates=aggregates):
             shown = ", ".join(text(k, input.columns, outer=True) for k in keys)
             calls = ", ".join(aggregate(a, input.columns) for a in aggregates)

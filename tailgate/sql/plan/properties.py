@@ -189,7 +189,9 @@ def _appends(node: Relation, catalog: Catalog) -> bool:
             return catalog[relation].append_only
         case Join(kind=kind):
             return kind in ("inner", "cross", "semi")
-        case Values() | Filter() | Project() | ArrivalJoin() | WithinJoin() | Closing() | Distinct() | UnionAll():
+        case Closing(last=last, session=session):
+            return last or session is None
+        case Values() | Filter() | Project() | ArrivalJoin() | WithinJoin() | Distinct() | UnionAll():
             return True
         case Generate():
             return True

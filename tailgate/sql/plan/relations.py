@@ -147,12 +147,23 @@ class WithinJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class Session:
+    """The column with the start of a row's window, and the keys of windows that are merged."""
+
+    start: Scalar
+    keys: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Closing:
     """The rows of a stream whose windows are open when they arrive.
 
     A window closes when the stream time, the greatest `time` so far, has reached its `end` plus `grace` in
     microseconds. `last`: the rows of each window are added when it closes. So the result depends on the order
     of changes, and only views have it.
+
+    With `session`, the windows of rows with equal keys that overlap or touch are one window. Its bounds replace those
+    of its rows, in the columns `start` and `end`.
     """
 
     input: Relation
@@ -160,6 +171,7 @@ class Closing:
     end: Scalar
     grace: int
     last: bool = False
+    session: Session | None = None
     position: int | None = field(default=None, compare=False)
 
     @property

@@ -32,6 +32,7 @@ from tailgate.sql.plan import (
     Relation,
     Scalar,
     Scan,
+    Session,
     SetOperation,
     Sort,
     SortKey,
@@ -145,8 +146,8 @@ def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
             return (condition,)
         case WithinJoin(condition=condition, times=times):
             return (condition, *times)
-        case Closing(time=time, end=end):
-            return (time, end)
+        case Closing(time=time, end=end, session=session):
+            return (time, end) if session is None else (time, end, session.start, *session.keys)
         case Project(expressions=expressions):
             return expressions
         case Join(condition=condition):
@@ -181,8 +182,9 @@ def with_scalars(relation: Relation, new: Rule) -> Relation:
             return replace(relation, condition=new(condition))
         case WithinJoin(condition=condition, times=(left, right)):
             return replace(relation, condition=new(condition), times=(new(left), new(right)))
-        case Closing(time=time, end=end):
-            return replace(relation, time=new(time), end=new(end))
+        case Closing(time=time, end=end, session=session):
+            merged = None if session is None else Session(new(session.start), tuple(map(new, session.keys)))
+            return replace(relation, time=new(time), end=new(end), session=merged)
         case Project(expressions=expressions):
             return replace(relation, expressions=tuple(map(new, expressions)))
         case Join(condition=condition):

@@ -222,6 +222,8 @@ class Printer:
                 return f"{node.kind}{', eager' if node.eager else ''}, {sides_text}, {times}{', filling' if node.filling else ''}"
             case operators.Closing(input=input, width=width):
                 times = f"c{node.time} until c{node.end}, grace {node.grace}"
+                if node.session is not None:
+                    times += f", sessions from c{node.session[0]} by {self._columns(node.session[1])}"
                 last = f"{', last rows' if node.last else ''}{', filling' if node.filling else ''}"
                 return f"({self._fields(input[:width])}) of ({self._fields(input)}), {times}{last}"
             case operators.Fixpoint(columns=columns, all=all, limit=limit):

@@ -321,17 +321,27 @@ def test_windows(world: World) -> None:
 
 
 def test_sessions(world: World) -> None:
-    """A record between two sessions merges them; a record that WHERE leaves out does not."""
+    """A record between two sessions merges them; a record that WHERE leaves out does not. EMIT FINAL adds a session when it has closed."""
     world.stream("c")
-    query = "SELECT k, sum(n) AS n FROM c WINDOW SESSION (10 SECONDS) WHERE n > 0 GROUP BY k EMIT CHANGES"
-    world.engine.execute(f"CREATE TABLE sessions AS {query}")
+    query = "SELECT k, sum(n) AS n FROM c WINDOW SESSION (10 SECONDS{}) WHERE n > 0 GROUP BY k EMIT {}"
+    world.engine.execute(f"CREATE TABLE sessions AS {query.format('', 'CHANGES')}")
+    world.engine.execute(f"CREATE TABLE final_sessions AS {query.format(', GRACE PERIOD 15 SECONDS', 'FINAL')}")
     for key, n, timestamp in (("a", 1, 1_000_000_000), ("a", 2, 1_000_018_000), ("b", 4, 1_000_005_000), ("a", 0, 1_000_009_000)):
         world.send("c", key, n, timestamp)
     first, second = ("a", 1, 1_000_000_000, 1_000_000_000), ("a", 2, 1_000_018_000, 1_000_018_000)
     other = ("b", 4, 1_000_005_000, 1_000_005_000)
     until(lambda: sorted(rows(world.lake, "sessions")) == [first, second, other])
     world.send("c", "a", 8, 1_000_008_000)
-    until(lambda: sorted(rows(world.lake, "sessions")) == [("a", 11, 1_000_000_000, 1_000_018_000), other])
+    merged = ("a", 11, 1_000_000_000, 1_000_018_000)
+    until(lambda: sorted(rows(world.lake, "sessions")) == [merged, other])
+    world.send("c", "b", 16, 1_000_030_001)  # the session of b at 5 s closes after 30 s
+    until(lambda: list(rows(world.lake, "final_sessions")) == [other])
+    world.engine.kill()
+    world.engine.start()
+    for key, n, timestamp in (("b", 32, 1_000_005_000), ("a", 64, 1_000_009_000), ("c", 128, 1_000_060_000)):
+        world.send("c", key, n, timestamp)
+    last = [("a", 75, 1_000_000_000, 1_000_018_000), other, ("b", 16, 1_000_030_001, 1_000_030_001)]
+    until(lambda: sorted(rows(world.lake, "final_sessions")) == last)
 
 
 HOPS = [(999_995_000, 9), (1_000_000_000, 11), (1_000_005_000, 6), (1_000_010_000, 4)]

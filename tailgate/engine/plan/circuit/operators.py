@@ -227,7 +227,8 @@ class Closing:
 
     Port 0: `input`, with the time of the row and the end of its window in the columns `time` and `end`; port 1:
     its history, while the view is being filled. `grace`: how late rows may be, in microseconds. `last`: rows are
-    emitted when their window closes. `filling`: all rows wait for the end of the fill.
+    emitted when their window closes. `session`: the column with the start of the window, and the columns of the key;
+    windows of a key that overlap or touch are merged. `filling`: all rows wait for the end of the fill.
     """
 
     node: int
@@ -237,6 +238,7 @@ class Closing:
     end: int
     grace: int
     last: bool
+    session: tuple[int, tuple[int, ...]] | None
     filling: bool
     fingerprint: str
 

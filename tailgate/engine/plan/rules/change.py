@@ -127,7 +127,8 @@ class Closing:
     """The rows of a stream whose windows are open when they arrive: the first `width` columns of the input.
 
     `time` and `end`: the columns with the time of a row and the end of its window; `grace` in microseconds. `last`:
-    rows are emitted when their window closes.
+    rows are emitted when their window closes. `session`: the column with the start of its window, and the keys of the
+    windows that are merged; their rows are retracted and emitted with the new bounds.
     """
 
     input: Stream
@@ -136,6 +137,7 @@ class Closing:
     end: int
     grace: int
     last: bool
+    session: tuple[int, tuple[int, ...]] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,8 +289,10 @@ class _Compiler:
             raise FeatureNotSupported(f"a grace period of windows {problem} is not supported", position=plan.position)
         entering = OperatorInput(0, [Column(i, f.type) for i, f in enumerate(below.columns)])
         time, end = entering.column(plan.time), entering.column(plan.end)
-        operator = change.Closing(_with_input(below, entering), len(below.columns), time, end, plan.grace, plan.last)
-        return Stream(operator, Steps(), below.columns, True)
+        merged = plan.session
+        session = None if merged is None else (entering.column(merged.start), tuple(map(entering.column, merged.keys)))
+        operator = change.Closing(_with_input(below, entering), len(below.columns), time, end, plan.grace, plan.last, session)
+        return Stream(operator, Steps(), below.columns, plan.last or session is None)
 
     def _aggregate(self, node: Reduce) -> Stream:
         measured = frozenset(i for call in node.aggregates for s in read_by(call) for i in columns_of(s))

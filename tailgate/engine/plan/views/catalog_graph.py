@@ -334,8 +334,8 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str, *, filling: 
             sides = _numbered(left.columns), _numbered(right.columns)
             times = operator.left_time, operator.right_time, operator.before, operator.after, operator.grace
             return operators.WithinJoin(node, kind, *sides, left_key, right_key, *times, operator.eager, filling, fingerprint)
-        case change.Closing(input, width, time, end, grace, last):
-            return operators.Closing(node, _numbered(input.columns), width, time, end, grace, last, filling, fingerprint)
+        case change.Closing(input, width, time, end, grace, last, session):
+            return operators.Closing(node, _numbered(input.columns), width, time, end, grace, last, session, filling, fingerprint)
         case change.Join(left, right, left_key, right_key, kind, null_safe, condition, unique):
             sides = _numbered(left.columns), _numbered(right.columns)
             append_only = left.append_only, right.append_only

@@ -41,8 +41,8 @@ def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
         case change.WithinJoin(left, right, left_key, right_key, kind):
             text = ["within", kind, _edge(left, item, catalog), _edge(right, item, catalog), left_key, right_key]
             text += [operator.left_time, operator.right_time, operator.before, operator.after, operator.grace, operator.eager]
-        case change.Closing(input, width, time, end, grace, last):
-            text = ["closing", _edge(input, item, catalog), width, time, end, grace, last]
+        case change.Closing(input, width, time, end, grace, last, session):
+            text = ["closing", _edge(input, item, catalog), width, time, end, grace, last, *(session or ())]
         case change.Reduce(input, keys, aggregates):
             calls = [call(a) for a in aggregates]
             text = ["reduce", _edge(input, item, catalog), keys, calls]

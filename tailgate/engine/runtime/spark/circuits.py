@@ -231,7 +231,10 @@ class Circuits:
                 return make.withinJoin(node.kind, *sides, node.before, node.after, node.grace, node.eager, node.filling)
             case operators.Closing():
                 row = struct(ddl_of(node.input))
-                return make.closing(row, node.width, node.time, node.end, node.grace, node.last, node.filling)
+                if node.session is None:
+                    return make.closing(row, node.width, node.time, node.end, node.grace, node.last, node.filling)
+                start, key = node.session
+                return make.sessions(row, node.width, ints(key), node.time, start, node.end, node.grace, node.last, node.filling)
             case operators.TemporalFilter():
                 return make.temporalFilter(struct(ddl_of(node.columns)))
             case operators.SetOperation(kind=kind, all=all):

@@ -2,7 +2,8 @@
 
     tumble(relation, time column, size [, grace [, 'last']])      each row with the window that contains its time
     hop(relation, time column, every, size [, grace [, 'last']])  each row with each window that contains its time
-    session(relation, time column, gap, key, …)                  each row with the session of its key
+    session(relation, time column, gap [, grace [, 'last']], key, …)
+                                                                 each row with the session of its key
 
 A window of hop begins at every multiple of `every`. A session consists of rows that follow each
 other within the gap.
@@ -12,7 +13,8 @@ their end. A session ends one gap after its last row. The columns window_start a
 after the relation's columns. A row whose time is NULL is in no window.
 
 With a grace period, which views may have, a window closes when the greatest time so far has reached its end plus
-the grace period. Rows that come later are dropped. With 'last' the rows of a window are added when it closes.
+the grace period. Rows that come later are dropped, unless they belong to a session that is open. With 'last' the rows
+of a window are added when it closes.
 
 Source: RisingWave, "Time windows"; Flink, "Windowing TVFs".
 """
@@ -45,6 +47,7 @@ from tailgate.sql.plan import (
     Project,
     Relation,
     Scalar,
+    Session,
     SortKey,
     Window,
     WindowCall,
@@ -71,8 +74,8 @@ def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relatio
     """
     call, at = node.this, position(node.this)
     name, nodes = str(call.this), list(call.expressions)
-    of_grace = nodes[len(ARGUMENTS[name]) :] if name != "session" else []
-    if len(nodes) < len(ARGUMENTS[name]) or len(of_grace) > 2:
+    of_grace = nodes[len(ARGUMENTS[name]) :]
+    if len(nodes) < len(ARGUMENTS[name]) or (len(of_grace) > 2 and name != "session"):
         raise UndefinedFunction(
             f"{name} has {len(ARGUMENTS[name])} arguments, not {len(nodes)}", hint=f"{name}({', '.join(ARGUMENTS[name])})", position=at
         )
@@ -88,7 +91,12 @@ def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relatio
     outputs = tuple(Field(n, time.type, False) for n in ("window_start", "window_end"))
     plan: Relation
     if name == "session":
-        plan = _sessions(binder, source.plan, time, lengths[0], tuple(binder.typed(n) for n in nodes[3:]), outputs)
+        of_grace, key_nodes = _split(binder, of_grace)
+        keys = tuple(binder.typed(n) for n in key_nodes)
+        if of_grace:
+            plan = _closing(binder, _alone(binder, source.plan, time, lengths[0], outputs), time, of_grace, at, keys)
+        else:
+            plan = _sessions(binder, source.plan, time, lengths[0], keys, outputs)
     else:
         plan = Generate(source.plan, WINDOWS[time.type.name], (time, lengths[0], lengths[-1]), outputs, position=at)
         plan = _closing(binder, plan, time, of_grace, at) if of_grace else plan
@@ -99,8 +107,28 @@ def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relatio
     return plan, scopes.of(shown, fields, names, shown)
 
 
-def _closing(binder: Expressions, plan: Relation, time: Scalar, nodes: list[exp.Expr], at: int | None) -> Relation:
-    """Returns the rows whose windows are open. `nodes`: the grace period, and possibly 'last'. Raises 0A000, 22023."""
+def _split(binder: Expressions, nodes: list[exp.Expr]) -> tuple[list[exp.Expr], list[exp.Expr]]:
+    """Returns the arguments of `session` after its gap: the grace period, a constant, and possibly 'last'; and the keys."""
+    if not nodes or not isinstance(grace := binder.bind(nodes[0]), Literal) or grace.type != INTERVAL:
+        return [], nodes
+    count = 2 if len(nodes) > 1 and isinstance(nodes[1], exp.Literal) and nodes[1].is_string else 1
+    return nodes[:count], nodes[count:]
+
+
+def _alone(binder: Expressions, rows: Relation, time: Scalar, gap: Literal, outputs: tuple[Field, ...]) -> Relation:
+    """Returns the rows with the bounds of a session that has no other row."""
+    own = tuple(Column(i, f.type) for i, f in enumerate(rows.columns))
+    timed = Filter(rows, Not(IsNull(time)))
+    return Project(timed, (*own, time, binder.operate("+", [time, gap], None)), (*rows.columns, *outputs))
+
+
+def _closing(
+    binder: Expressions, plan: Relation, time: Scalar, nodes: list[exp.Expr], at: int | None, keys: tuple[Scalar, ...] | None = None
+) -> Relation:
+    """Returns the rows whose windows are open. `nodes`: the grace period, and possibly 'last'. `keys`: those of sessions.
+
+    Raises 0A000, 22023.
+    """
     _, grace = window_length(binder, nodes[0])
     if grace < 0:
         raise InvalidParameterValue("the grace period of windows must not be negative", position=position(nodes[0]))
@@ -109,7 +137,8 @@ def _closing(binder: Expressions, plan: Relation, time: Scalar, nodes: list[exp.
     last = nodes[1] if len(nodes) > 1 else None
     if last is not None and not (isinstance(last, exp.Literal) and last.is_string and last.this == "last"):
         raise InvalidParameterValue("the last argument of windows with a grace period must be 'last'", position=position(last))
-    return Closing(plan, time, Column(len(plan.columns) - 1, time.type), grace, last is not None, at)
+    start, end = (Column(len(plan.columns) - n, time.type) for n in (2, 1))
+    return Closing(plan, time, end, grace, last is not None, None if keys is None else Session(start, keys), at)
 
 
 def _sessions(

@@ -79,7 +79,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
         conditions.append(Translator(source.scope, clause="WHERE", per_record=source.type == "stream").where(query.where))
     rows, scope = f"{source.text} WHERE {' AND '.join(conditions)}", source.scope
     if query.window is not None:
-        check_window(query.window, source, query.emit)
+        check_window(query.window, source)
         rows, scope = windowed(query.window, source, conditions, query.emit)
         window_keys = tuple(map(e.ColumnReference, WINDOW_BOUNDS))
     if query.partition_by:

@@ -1,7 +1,8 @@
 """WINDOW of ksqlDB as functions in FROM of PostgreSQL's dialect.
 
-    TUMBLING, HOPPING   tumble, hop: windows close after GRACE PERIOD, 24 hours by default; EMIT FINAL: 'last'
-    SESSION             session
+    TUMBLING, HOPPING, SESSION   tumble, hop, session
+
+Windows close after GRACE PERIOD, 24 hours by default; EMIT FINAL is 'last'.
 
 The windows of a query contain the rows that satisfy its conditions. Those of a join have the columns SOURCE.COLUMN.
 No window begins before 1970.
@@ -14,7 +15,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, WrongObjectType
+from tailgate.lake.errors import InvalidParameterValue, WrongObjectType
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.queries.joins import FromClause
@@ -24,15 +25,10 @@ from tailgate.sql.ksqldb.typed.values import Typed
 DEFAULT_GRACE_MS = 24 * 3_600_000
 
 
-def check_window(window: e.WindowClause, source: FromClause, emit: Literal["", "changes", "final"]) -> None:
-    """Raises 0A000, 22023, or 42809 for a table."""
+def check_window(window: e.WindowClause, source: FromClause) -> None:
+    """Raises 22023, or 42809 for a table."""
     if source.type == "table":
         raise WrongObjectType("WINDOW clause is only supported for streams", position=window.position)
-    if window.kind == "session" and (window.grace is not None or emit == "final"):
-        clause = "EMIT FINAL" if emit == "final" else "GRACE PERIOD"
-        raise FeatureNotSupported(
-            f"{clause} with WINDOW SESSION is not supported", hint="Late records count, and sessions are kept.", position=window.position
-        )
     if window.size <= 0 or (window.advance is not None and not 0 < window.advance <= window.size):
         raise InvalidParameterValue(
             "the size of a window must be positive, and its advance positive and at most the size", position=window.position
@@ -49,11 +45,9 @@ def windowed(window: e.WindowClause, source: FromClause, conditions: list[str], 
     rows = f"({rows} WHERE {' AND '.join(conditions)})"
     scope = replace(scope, window_end=_window_end(window))
     lengths = [window.size] if window.advance is None else [window.advance, window.size]
-    if window.kind == "session":
-        return f"session({rows}, rowtime, {_interval(window.size)})", scope
     lengths.append(DEFAULT_GRACE_MS if window.grace is None else window.grace)
     last = ", 'last'" if emit == "final" else ""
-    function = "hop" if window.kind == "hopping" else "tumble"
+    function = {"tumbling": "tumble", "hopping": "hop", "session": "session"}[window.kind]
     since = f" WHERE {WINDOWSTART} >= 0" if window.kind == "hopping" else ""
     return f"{function}({rows}, rowtime, {', '.join(map(_interval, lengths))}{last}){since}", scope
 

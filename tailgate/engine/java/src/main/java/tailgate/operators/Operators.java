@@ -75,6 +75,22 @@ public final class Operators {
     return new Closing(row, width, time, end, grace, last, filling);
   }
 
+  /**
+   * Creates an operator that merges the rows of a key to sessions, and drops rows of sessions that are closed. The output row is the
+   * first `width` columns.
+   *
+   * @param time the column with the time of a row
+   * @param start the column with the start of its window, which is replaced with that of its session
+   * @param end the column with the end of its window, which is replaced, too
+   * @param grace the time in µs after the end for which rows may be late
+   * @param last whether rows are emitted when their session closes
+   * @param filling whether rows wait for the end of the fill
+   */
+  public static Operator sessions(StructType row, int width, int[] key, int time, int start, int end, long grace, boolean last,
+      boolean filling) {
+    return new Sessions(row, width, key, time, start, end, grace, last, filling);
+  }
+
   /** Creates a temporal filter. Input: `row`, then from and until, bigint. */
   public static Operator temporalFilter(StructType row) { return new TemporalFilter(row); }
 

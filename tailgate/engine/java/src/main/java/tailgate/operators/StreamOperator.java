@@ -48,6 +48,9 @@ abstract class StreamOperator extends Operator {
     /** Processes one row. Every partition calls it for all rows, in the same order. */
     abstract void process(int side, Change c);
 
+    /** Ends the tick, after its last row. */
+    void finish() {}
+
     private void process(Arrival a) {
       tick.at(a.change);
       process(a.side, a.change);
@@ -87,6 +90,7 @@ abstract class StreamOperator extends Operator {
     }
     Work work = work(tick);
     for (int next = work.clock.released() ? 0 : release(work, live); next < live.size(); next++) work.process(live.get(next));
+    work.finish();
     work.clock.store();
   }
 
