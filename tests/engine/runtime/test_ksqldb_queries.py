@@ -20,6 +20,8 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
 from testing.engine_process import EngineProcess, rows, until
 
+TABLE_ROWS = 50_000  # more than one tick reads
+
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 
@@ -32,6 +34,9 @@ class World:
         self.engine.start()
         self.lake = Lake(folder / "lake")
         self._producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
+
+    def enqueue(self, topic: str, key: str, n: int) -> None:
+        self._producer.produce(topic, json.dumps({"N": n}), key=key)
 
     def send(self, topic: str, key: str, n: int, timestamp: int = 0) -> None:
         self.put(topic, key, json.dumps({"N": n}), timestamp)
@@ -377,6 +382,19 @@ def test_a_stream_joins_the_rows_of_its_arrival(world: World) -> None:
     assert world.rows("rates") == [(1, 1), (2, 1), (3, 1)]
     with pytest.raises(TailgateError, match="which joins a stream"):
         world.engine.execute(f"PAUSE {world.query('known')}")
+
+
+def test_old_records_join_the_table_that_kafka_holds(world: World) -> None:
+    """The table is created after its records, just before the query: its rows are read first."""
+    for n in range(TABLE_ROWS):
+        world.enqueue("held", str(n), n)
+    world.send("old", "7", 1)
+    world.engine.execute("CREATE TABLE held (id VARCHAR PRIMARY KEY, n INT) WITH (kafka_topic = 'held', value_format = 'json')")
+    world.stream("old")
+    query = "SELECT o.k AS k, o.n AS n, h.n AS m FROM old o LEFT JOIN held h ON o.k = h.id"
+    world.engine.execute(f"CREATE STREAM found AS {query}", {"auto.offset.reset": "earliest"})
+    until(lambda: rows(world.lake, "found") != {})
+    assert [row[:3] for row in rows(world.lake, "found")] == [("7", 1, 7)]
 
 
 def test_streams_join_within_a_time(world: World) -> None:

@@ -1,8 +1,9 @@
-"""Waits for the records that Kafka holds at the time of a call (`SET real_time_recency`).
+"""Waits for the records that Kafka holds at the time of a call.
 
     relations ──► their sources ──► current ends of the topics ──► first entry with those offsets
 
-A SELECT waits for that entry or fails after a timeout.
+A SELECT with `SET real_time_recency` waits for that entry or fails after a timeout. A statement that joins a stream
+with tables as of arrival waits for the tables, so that old records of the stream find the rows that are in Kafka.
 """
 
 from __future__ import annotations
@@ -11,13 +12,38 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tailgate.engine.runtime.control.control import Client
+from tailgate.engine.runtime.control.turns import check_canceled
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka.readers import reader_name
-from tailgate.lake.catalog import Catalog, Source
-from tailgate.lake.errors import QueryCanceled
+from tailgate.lake.catalog import Catalog, Change, MaterializedView, Source
+from tailgate.lake.errors import AdminShutdown, ObjectNotInPrerequisiteState, QueryCanceled
+from tailgate.sql.definitions import bind_definition
+from tailgate.sql.plan import ArrivalJoin, Scan
+from tailgate.sql.plan.traversal import walk
 
 if TYPE_CHECKING:
     from tailgate.engine.runtime.ticks.engine import Engine
+
+WAIT_S = 0.25  # between two checks whether the client of a waiting statement is still connected
+
+
+class Ends:
+    """The ends of the topics of these sources at the time of the call."""
+
+    def __init__(self, engine: Engine, sources: Iterable[Source]) -> None:
+        self._engine = engine
+        self._bounds = {s.id: kafka.topic(*engine.place(s)).bounds for s in sources}
+
+    def unread(self, offsets: Mapping[str, Any]) -> list[Source]:
+        """Returns the sources whose records are not all before these offsets of an entry, without those that were dropped."""
+        catalog = self._engine.catalog
+        existing = (catalog.items.get(id) for id in self._bounds)
+        return [s for s in existing if isinstance(s, Source) and not self._reached(offsets, s)]
+
+    def _reached(self, offsets: Mapping[str, Any], source: Source) -> bool:
+        at = offsets.get(reader_name(source), {}).get(source.topic)
+        return at is None or all(at.get(p, 0) >= high for p, (_, high) in self._bounds[source.id].items())
 
 
 class Recency:
@@ -34,26 +60,51 @@ class Recency:
         """
         engine = self._engine
         deadline = time.monotonic() + timeout
-        bounds_by_source = {s.id: kafka.topic(*engine.place(s)).bounds for s in sources(relations, engine.catalog)}
+        ends = Ends(engine, sources(relations, engine.catalog))
         n = 0
         while True:
             newest = engine.wait_newer(n, max(deadline - time.monotonic(), 0.0)) if n else engine.newest
-            missing = [engine.catalog[id].name for id, bounds in bounds_by_source.items() if not self._reached(newest.offsets, id, bounds)]
-            if not missing:
+            unread = ends.unread(newest.offsets)
+            if not unread:
                 return {"n": newest.n, "time": newest.time}
             if time.monotonic() >= deadline:
-                raise QueryCanceled(
-                    "canceling statement due to real_time_recency_timeout", detail=f"Not all of {', '.join(sorted(missing))} is in yet."
-                )
+                names = ", ".join(sorted(s.name for s in unread))
+                raise QueryCanceled("canceling statement due to real_time_recency_timeout", detail=f"Not all of {names} is in yet.")
             n = newest.n
 
-    def _reached(self, offsets: Mapping[str, Any], id: int, bounds: dict[str, tuple[int, int]]) -> bool:
-        """Returns whether the offsets of an entry have reached these bounds of a source's topic."""
-        source = self._engine.catalog.items.get(id)
-        if not isinstance(source, Source):
-            return True  # dropped meanwhile: the SELECT reports it
-        at = offsets.get(reader_name(source), {}).get(source.topic)
-        return at is None or all(at.get(p, 0) >= high for p, (_, high) in bounds.items())
+
+class JoinedTables:
+    """The tables that the views of one statement join as of arrival, as Kafka holds them when `are_read` is first called."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._ends: Ends | None = None
+
+    def are_read(self, change: Change, catalog: Catalog) -> bool:
+        """Returns whether the newest entry has the records of the tables that the new views of a change join.
+
+        Paused tables count as they are.
+        """
+        if self._ends is None:
+            after = catalog.apply(change)
+            views = (i for i in change.put if isinstance(i, MaterializedView) and not i.ready)
+            joins = (node for view in views for node in walk(bind_definition(view, after).plan) if isinstance(node, ArrivalJoin))
+            tables = {node.relation for join in joins for node in walk(join.right) if isinstance(node, Scan)}
+            self._ends = Ends(self._engine, (s for s in sources(tables, after) if not s.paused))
+        return not self._ends.unread(self._engine.newest.offsets)
+
+    def wait(self, client: Client) -> None:
+        """Waits until the tables are read. Raises 57014 if the client cancels, 55000 if a topic cannot be read."""
+        engine = self._engine
+        assert self._ends is not None
+        while unread := self._ends.unread(engine.newest.offsets):
+            check_canceled(client)
+            if engine.stopping:
+                raise AdminShutdown("the engine is stopping")
+            for source in unread:
+                if (stall := engine.health.of(source)) is not None:
+                    raise ObjectNotInPrerequisiteState(f'the records of "{source.name}" cannot be read', detail=stall.error)
+            engine.wait_newer(engine.newest.n, WAIT_S)
 
 
 def sources(relations: Iterable[int], catalog: Catalog) -> list[Source]:

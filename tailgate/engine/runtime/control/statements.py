@@ -29,6 +29,7 @@ from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.control.ksqldb_queries import KsqldbQueries
 from tailgate.engine.runtime.control.new_items import Creation, NewItems
 from tailgate.engine.runtime.control.push.push_queries import PushQueries
+from tailgate.engine.runtime.control.recency import JoinedTables
 from tailgate.engine.runtime.control.source_statements import Attending
 from tailgate.engine.runtime.control.turns import check_canceled, turn
 from tailgate.engine.runtime.kafka.assertions import Assertions
@@ -175,15 +176,21 @@ class Statements:
 
     def _create(self, statement: Creation | AlterKsqldbItem, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Creates the items of a statement and waits for their fills."""
-        with turn(self._installation, client):
-            planned = self.planning.plan(statement, text, self._engine.catalog.with_resolution(names), creator)
-            if planned.change == Change():
-                return self._answer(planned.tag, *planned.notices)
-            if planned.changes_plans:
-                again = self._installation.planned_anew(planned.change, check=lambda: check_canceled(client))
-                return self._answer(planned.tag, *_filled_again(again))
-            with self._ksqldb.topics_of(planned.change):
-                installed = install_filled(self._installation, planned.change, client)
+        tables = JoinedTables(self._engine)
+        while True:
+            with turn(self._installation, client):
+                catalog = self._engine.catalog.with_resolution(names)
+                planned = self.planning.plan(statement, text, catalog, creator)
+                if planned.change == Change():
+                    return self._answer(planned.tag, *planned.notices)
+                if planned.changes_plans:
+                    again = self._installation.planned_anew(planned.change, check=lambda: check_canceled(client))
+                    return self._answer(planned.tag, *_filled_again(again))
+                if tables.are_read(planned.change, catalog):
+                    with self._ksqldb.topics_of(planned.change):
+                        installed = install_filled(self._installation, planned.change, client)
+                    break
+            tables.wait(client)
         return {**installed.answer(planned.tag, client), "notices": [*planned.notices, *installed.notices]}
 
     def change_table(self, accepted: Acceptance, body: bytes, client: Client) -> Answer:

@@ -20,6 +20,7 @@ from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.blocks.installing import install_filled
 from tailgate.engine.runtime.control.blocks.planning import owner_id
 from tailgate.engine.runtime.control.control import Client
+from tailgate.engine.runtime.control.recency import JoinedTables
 from tailgate.engine.runtime.control.turns import turn
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, is_transient
 from tailgate.lake.control import StatementRequest
@@ -53,14 +54,19 @@ class PushQueries:
         is_earliest = isinstance(statement, PullKsqldb) or settings.get("auto.offset.reset") == "earliest"
         reset: Literal["earliest", "latest"] = "earliest" if is_earliest else "latest"
         installation = self._installation
-        with turn(installation, client):
-            committed = installation.engine.catalog
-            catalog = committed.with_resolution(request.resolution)
-            owner = owner_id(settings.get("role"), catalog)
-            _check_limits(committed, owner)
-            items = tuple(replace(item, owner=owner) for item in self._items(statement.statement, request.sql, catalog, reset))
-            ddl.check_definitions(items, catalog)
-            installed = install_filled(installation, Change(put=items), client)
+        tables = JoinedTables(installation.engine)
+        while True:
+            with turn(installation, client):
+                committed = installation.engine.catalog
+                catalog = committed.with_resolution(request.resolution)
+                owner = owner_id(settings.get("role"), catalog)
+                _check_limits(committed, owner)
+                items = tuple(replace(item, owner=owner) for item in self._items(statement.statement, request.sql, catalog, reset))
+                ddl.check_definitions(items, catalog)
+                if tables.are_read(Change(put=items), catalog):
+                    installed = install_filled(installation, Change(put=items), client)
+                    break
+            tables.wait(client)
         view = items[0].id
         return {**installed.answer("SELECT", client), "view": view}, lambda: self._end(view)
 
