@@ -1,4 +1,4 @@
-"""A Tailgate with ksqlDB's HTTP API over a Kafka of its own, and clients of the API."""
+"""A Tailgate with ksqlDB's HTTP API over a separate Kafka, and clients of the API."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Push:
                     raise ConnectionError(self._received[client])
                 now = time.perf_counter()
                 *lines, self._received[client] = (self._received[client] + more).split(b"\n")
-                out += [(int(found[1]), now) for line in lines if (found := re.search(rb'"columns":\[.*?(\d+)\]', line))]
+                out += [(int(match[1]), now) for line in lines if (match := re.search(rb'"columns":\[.*?(\d+)\]', line))]
         return out
 
     def close(self) -> None:

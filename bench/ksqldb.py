@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/ksqldb.py [--only PART …] [--items 100] [--records 300000] [--ratings 1000000] [--for 20]
 
-Each part has a broker and a Tailgate of its own, with all processes on two cores.
+Each part starts a broker and a Tailgate; all processes run on two cores.
 
     definitions   the time of CREATE STREAM, CREATE STREAM and TABLE … AS over an empty topic, and DROP, with 100 items in place
     chain         the delay from the producer's call to the topic of the third of three chained queries, at 1,000 events/s
@@ -93,14 +93,14 @@ def chain(system: System, chosen: argparse.Namespace) -> dict[str, float]:
     thread = threading.Thread(target=load)
     thread.start()
     ages: list[float] = []
-    seen: set[int] = set()
+    numbers: set[int] = set()
     for record in records(system.reader("THIRD")):
         number = json.loads(record.value() or b"{}")["ID"]
-        assert number not in seen, "an event is twice in the topic"
-        seen.add(number)
+        assert number not in numbers, "an event is twice in the topic"
+        numbers.add(number)
         if number >= warm:
             ages.append(time.perf_counter() - sent[number])
-        if len(seen) == count:
+        if len(numbers) == count:
             break
     thread.join()
     figures = quantiles(ages)
