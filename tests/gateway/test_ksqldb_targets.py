@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tailgate.gateway.ksqldb.targets import in_dialect
+from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS, read_in_worker
 from tailgate.lake.catalog import Catalog, Change, Source, Table
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.types import INT4, Field
@@ -44,3 +45,18 @@ CATALOG = Catalog().apply(
 )
 def test_the_dialect_follows_from_the_relations(text: str, dialect: Dialect, kind: str) -> None:
     assert type(in_dialect(parse(text, dialect), text, CATALOG, dialect)).__name__ == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("INSERT INTO s (a) VALUES ({})", "InsertMessage"),
+        ("INSERT INTO s SELECT {} AS a FROM s", "InsertStream"),
+        ("INSERT INTO t VALUES ({})", "LongWrite"),
+        ("UPDATE t SET a = {}", "LongWrite"),
+    ],
+)
+def test_the_dialect_of_a_long_text_follows_from_the_relations(text: str, kind: str) -> None:
+    text = text.format(f"'{'x' * LONG_CHARACTERS}'")
+    ((statement, _),) = read_in_worker(text)
+    assert type(in_dialect(statement, text, CATALOG, "auto")).__name__ == kind

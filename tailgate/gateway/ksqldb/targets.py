@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tailgate.gateway.session.statements.parsing import ParsedStatement
+from tailgate.gateway.session.statements.parsing import LongWrite, ParsedStatement
 from tailgate.lake.catalog import Catalog, Item, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.sql import statements as s
@@ -18,7 +18,7 @@ from tailgate.sql.ksqldb.queries import is_stream, key_names
 def in_dialect(statement: ParsedStatement, text: str, catalog: Catalog, dialect: Dialect) -> ParsedStatement:
     """Returns the statement, parsed again if its relations belong to ksqlDB."""
     match statement:
-        case s.Insert(table=name):
+        case s.Insert(table=name) | LongWrite(table=Name() as name):
             names = [name]
         case s.AlterTable(name=name, actions=actions) if all(isinstance(action, s.AddColumn) for action in actions):
             names = [name]

@@ -11,6 +11,7 @@ from tailgate.gateway.catalog.catalog_query import catalog_tree, is_catalog_quer
 from tailgate.gateway.resources.budgets import Budget, Cache
 from tailgate.gateway.workers.pool import Workers
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb.dialect import Dialect
 from tailgate.sql.statements import Delete, Empty, Insert, Merge, QueryText, Select, Statement, StatementText, Update, parse, split
@@ -24,9 +25,13 @@ LONG_CHARACTERS = 8_000  # longer texts are always parsed in another process: th
 
 @dataclass(frozen=True, slots=True)
 class LongWrite:
-    """An INSERT, UPDATE, DELETE or MERGE that was parsed in another process, and is also bound there, from its text."""
+    """An INSERT, UPDATE, DELETE or MERGE that was parsed in another process, and is also bound there, from its text.
+
+    `table`: the target of an INSERT.
+    """
 
     verb: str
+    table: Name | None = None
 
 
 _SECRET = re.compile(r"\b(password|secret)\b", re.IGNORECASE)  # such texts are not cached
@@ -89,7 +94,7 @@ def read_in_worker(text: str, dialect: Dialect = "auto", database: str = "") -> 
 
 def _light(value: Any) -> Any:
     if isinstance(value, Insert | Update | Delete | Merge):
-        return LongWrite(type(value).__name__.upper())
+        return LongWrite(type(value).__name__.upper(), value.table if isinstance(value, Insert) else None)
     if is_dataclass(value) and not isinstance(value, type):
         inner = {f.name: getattr(value, f.name) for f in fields(value) if f.name in ("statement", "target")}
         return replace(value, **{name: _light(part) for name, part in inner.items()}) if inner else value
