@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject
+from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, InvalidParameterValue, UndefinedObject
 from tailgate.lake.types import Type
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name, quoted
@@ -100,7 +100,7 @@ def check_keys(type: TypeName) -> None:
 
 
 def check(type: TypeName) -> None:
-    """Raises 22023 for a DECIMAL with invalid digits, 42704 for an unknown type, and 0A000 for keys of a map that are not VARCHAR."""
+    """Raises 22023 for a DECIMAL with invalid digits, 42701 for two equal fields, 42704 for an unknown type, and 0A000 for keys of a map that are not VARCHAR."""
     if type.name == "decimal":
         message = "" if len(type.numbers) == 2 else "DECIMAL needs a precision and a scale"
         if not message and type.numbers[0] < 1:
@@ -111,6 +111,9 @@ def check(type: TypeName) -> None:
             raise InvalidParameterValue(f"{message}: {text(type)}", hint="Write DECIMAL(precision, scale).", position=type.position)
         if type.numbers[0] > PRECISION_MAX:
             raise FeatureNotSupported(f"{text(type)} is not supported", hint=f"Use at most {PRECISION_MAX} digits.", position=type.position)
+    duplicate = next((f for n, f in enumerate(type.fields) if f in type.fields[:n]), None)
+    if duplicate is not None:
+        raise DuplicateColumn(f"Duplicate field names found in STRUCT: {ksqldb_name(duplicate)}", position=type.position)
     postgresql(type)
     for argument in type.arguments:
         check(argument)

@@ -179,7 +179,7 @@ def test_a_derived_stream_is_a_view_with_a_sink() -> None:
         ("SELECT sensor, sum(reading) AS n FROM readings", "42803", "aggregate function SUM requires a GROUP BY"),
         ("SELECT sensor, count(*) AS n FROM readings GROUP BY sensor", "42809", "produces a TABLE"),
         ("SELECT sensor, area AS rowtime FROM readings", "42939", "Reserved column name in select: `ROWTIME`"),
-        ("SELECT sensor, sensor FROM readings", "42701", "specified more than once"),
+        ("SELECT sensor, sensor FROM readings", "42P10", "contains a key column"),
         ("SELECT other.* FROM readings", "42703", "Column 'OTHER.\\*' cannot be resolved"),
         ("SELECT * FROM readings HAVING reading > 1", "42803", "HAVING requires a GROUP BY"),
         ("SELECT * FROM readings EMIT CHANGES LIMIT 3", "0A000", "LIMIT of a persistent query"),

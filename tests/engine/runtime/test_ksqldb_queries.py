@@ -170,6 +170,9 @@ def test_an_expression_that_fails_is_null(world: World) -> None:
     world.engine.execute("CREATE STREAM sums_1 AS SELECT k, n + 2147483646 AS n, CAST(k AS INT) AS i FROM f EMIT CHANGES")
     world.engine.execute("CREATE TABLE keys AS SELECT CAST(k AS INT) AS k, count(*) AS n FROM f GROUP BY CAST(k AS INT) EMIT CHANGES")
     world.engine.execute("CREATE STREAM large AS SELECT k, n FROM f WHERE n + 2147483646 > 0 EMIT CHANGES")
+    world.engine.execute(
+        "CREATE TABLE totals AS SELECT k, SUM(9223372036854775807 - 3 + n) AS n, MAX(n * 0.50) AS d FROM f GROUP BY k EMIT CHANGES"
+    )
     for key, n in (("a", 1), ("a", 3), ("b", 1), ("7", 2)):
         world.send("f", key, n)
     until(lambda: len(rows(world.lake, "sums_1")) == 4)
@@ -182,6 +185,8 @@ def test_an_expression_that_fails_is_null(world: World) -> None:
     until(lambda: world.rows("shares") == [("7", 100), ("a", 50), ("b", 0)])
     until(lambda: world.rows("large") == [("a", 1), ("b", 1)])
     until(lambda: world.rows("keys") == [(7, 1)])
+    totals = [("7", 2**63 - 2, Decimal("1.00")), ("a", -4, Decimal("1.50")), ("b", 2**63 - 3, Decimal("0.50"))]
+    until(lambda: sorted(row[:3] for row in rows(world.lake, "totals")) == totals)
 
 
 def test_keys_and_formats(world: World) -> None:

@@ -106,7 +106,9 @@ def derived_view(
     keys = [(name, type) for name, type in translation.columns if name in translation.message_key and name not in WINDOW_BOUNDS]
     check_columns(topic.key.name, keys, statement.position, is_key=True)
     hidden = (*translation.message_key, *WINDOW_BOUNDS)
-    check_columns(topic.value.name, [column for column in translation.columns if column[0] not in hidden], statement.position)
+    values = [column for column in translation.columns if column[0] not in hidden]
+    check_columns(topic.value.name, values, statement.position)
+    sources.check_wrapping(topic, len(values), statement.position)
     number = catalog.next_query
     ksqldb = KsqldbItem(
         type=statement.type,

@@ -1,4 +1,4 @@
-"""Conversion of JSON to the form of one of ksqlDB's types: of messages, and of arrays, maps and structures in CAST.
+"""Conversion of JSON to the form of one of ksqlDB's types: of messages, and of values that are cast implicitly.
 
 A type is JSON: "int", ["decimal", 4, 2], ["array", type], ["map", type of the values], ["struct", [name, type], …].
 
@@ -23,9 +23,8 @@ from typing import Any
 from tailgate.lake.errors import InvalidParameterValue, InvalidTextRepresentation, NumericValueOutOfRange, TailgateError
 from tailgate.sql.compute.jsonb.construction import jsonb_of_float8
 from tailgate.sql.compute.ksqldb.json_texts import ksqldb_json_text
-from tailgate.sql.compute.ksqldb.texts import ksqldb_double_text
 from tailgate.sql.compute.registry import udf
-from tailgate.values.strings.jsonb import Json, dump, load, member_order
+from tailgate.values.strings.jsonb import Json, dump, load
 
 BITS = {"int": 31, "bigint": 63, "date": 31, "time": 63, "timestamp": 63}
 SCALARS = frozenset(("boolean", "double", "varchar", "bytes", *BITS))
@@ -37,39 +36,13 @@ CACHE_MAX = 256  # types
 @udf("jsonb", "text", to="jsonb")
 def ksqldb_convert(value: str, type: str) -> str | None:
     """Returns a value in the form of a type; NULL for null. Raises 22P02, 22003, or 22023 for an invalid type."""
-    converted = _converted(load(value), _type(type))
-    return None if converted is None else dump(converted)
-
-
-@udf("jsonb", "text", to="text")
-def ksqldb_nested_text(value: str, type: str) -> str:
-    """Returns an array, map or structure as text, as Java writes it: [a, b], {k=v}, Struct{F=v}. Fields that are NULL are left out."""
-    return _shown(load(value), _type(type))
-
-
-def _shown(value: Json, type: Any) -> str:
-    if value is None:
-        return "null"
-    match type:
-        case ["array", element] if isinstance(value, list):
-            return "[" + ", ".join(_shown(item, element) for item in value) + "]"
-        case ["map", inner] if isinstance(value, dict):
-            keys = sorted(value, key=member_order)
-            return "{" + ", ".join(f"{key}={_shown(value[key], inner)}" for key in keys) + "}"
-        case ["struct", *fields] if isinstance(value, dict):
-            return "Struct{" + ",".join(f"{n}={_shown(value[n], t)}" for n, t in fields if value.get(n) is not None) + "}"
-        case "double":
-            if isinstance(value, bool) or not isinstance(value, str | Decimal):
-                raise _mismatch(value, type)
-            try:
-                return ksqldb_double_text(float(value))
-            except ValueError:
-                raise _mismatch(value, type) from None
-    return value if isinstance(value, str) else dump(value)
+    result = converted(load(value), type_of(type))
+    return None if result is None else dump(result)
 
 
 @lru_cache(maxsize=CACHE_MAX)
-def _type(text: str) -> Any:
+def type_of(text: str) -> Any:
+    """Returns a type from its text. Raises 22023."""
     return _checked(load(text))
 
 
@@ -91,19 +64,20 @@ def _is_count(value: Json) -> bool:
     return isinstance(value, Decimal) and 0 <= value <= PRECISION_MAX and value == value.to_integral_value()
 
 
-def _converted(value: Json, type: Any) -> Json:
+def converted(value: Json, type: Any) -> Json:
+    """Returns a value in the form of a type. Raises 22P02 or 22003."""
     if value is None:
         return None
     match type:
         case ["array", element] if isinstance(value, list):
-            return [_converted(item, element) for item in value]
+            return [converted(item, element) for item in value]
         case ["map", inner] if isinstance(value, dict):
-            return {key: _converted(item, inner) for key, item in value.items()}
+            return {key: converted(item, inner) for key, item in value.items()}
         case ["map", inner] if isinstance(value, list) and all(map(_is_entry, value)):
-            return {entry["key"]: _converted(entry["value"], inner) for entry in value}
+            return {entry["key"]: converted(entry["value"], inner) for entry in value}
         case ["struct", *fields] if isinstance(value, dict):
             folded = {key.lower(): item for key, item in value.items()}
-            return {name: _converted(value.get(name, folded.get(name.lower())), inner) for name, inner in fields}
+            return {name: converted(value.get(name, folded.get(name.lower())), inner) for name, inner in fields}
         case "varchar":
             return value if isinstance(value, str) else ksqldb_json_text(dump(value))
         case "bytes" if isinstance(value, str):
@@ -114,27 +88,28 @@ def _converted(value: Json, type: Any) -> Json:
             return value.lower() == "true"
         case "double" | ["decimal", *_] | "int" | "bigint" | "date" | "time" | "timestamp":
             return _number(value, type)
-    raise _mismatch(value, type)
+    raise mismatch(value, type)
 
 
 def _is_entry(value: Json) -> bool:
     return isinstance(value, dict) and value.keys() == {"key", "value"} and isinstance(value["key"], str)
 
 
-def _mismatch(value: Json, type: Any) -> TailgateError:
+def mismatch(value: Json, type: Any) -> TailgateError:
+    """Returns the error of a value that is not one of a type."""
     return InvalidTextRepresentation(f"{dump(value)} is not a value of type {type if isinstance(type, str) else type[0]}")
 
 
 def _number(value: Json, type: Any) -> Json:
     """Returns a number or the number in a string. Raises 22P02 or 22003."""
     if isinstance(value, bool) or not isinstance(value, str | Decimal):
-        raise _mismatch(value, type)
+        raise mismatch(value, type)
     try:
         number = Decimal(value)
     except InvalidOperation:
-        raise _mismatch(value, type) from None
+        raise mismatch(value, type) from None
     if not number.is_finite():
-        raise _mismatch(value, type)
+        raise mismatch(value, type)
     if type == "double":
         return load(jsonb_of_float8(float(number)))
     if isinstance(type, str):

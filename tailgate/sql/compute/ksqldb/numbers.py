@@ -74,6 +74,31 @@ def ksqldb_times(left: int, right: int) -> int:
     return _wrapped(left * right)
 
 
+@udf("numeric", to="int8")
+def ksqldb_bigint_of_numeric(value: Decimal) -> int:
+    """Returns the BIGINT of the lowest 64 bits of a number's whole part."""
+    return _wrapped(int(value))
+
+
+@udf("float8", to="int8")
+def ksqldb_bigint_of_double(value: float) -> int:
+    """Returns the whole part of a number; the nearest BIGINT if it is out of range, and 0 for NaN."""
+    return _saturated(value, 63)
+
+
+@udf("float8", to="int4")
+def ksqldb_int_of_double(value: float) -> int:
+    """Returns the whole part of a number; the nearest INT if it is out of range, and 0 for NaN."""
+    return _saturated(value, 31)
+
+
+def _saturated(value: float, bits: int) -> int:
+    if math.isnan(value):
+        return 0
+    limit: int = 2**bits
+    return min(max(int(max(min(value, 1e20), -1e20)), -limit), limit - 1)
+
+
 @udf("float8", "float8", to="float8")
 def ksqldb_quotient(left: float, right: float) -> float:
     """Returns a quotient: an infinity or NaN for a division by zero."""

@@ -17,11 +17,17 @@ from tailgate.lake.errors import InvalidParameterValue
 LETTERS = {
     "y": 9,
     "u": 9,
-    "M": 4,
-    "L": 4,
+    "G": 4,
+    "Y": 9,
+    "Q": 4,
+    "q": 4,
+    "M": 5,
+    "L": 5,
+    "w": 2,
+    "W": 1,
     "d": 2,
     "D": 3,
-    "E": 4,
+    "E": 5,
     "a": 1,
     "H": 2,
     "k": 2,
@@ -31,10 +37,15 @@ LETTERS = {
     "s": 2,
     "S": 9,
     "n": 9,
-    "X": 3,
-    "x": 3,
-    "Z": 3,
+    "A": 9,
+    "N": 18,
+    "O": 4,
+    "X": 5,
+    "x": 5,
+    "Z": 5,
 }
+FORMATS_ONLY = ("Y", "Q", "q", "w", "W", "O")  # are not parsed, and neither are narrow names and GMT+1
+FULL, NARROW = 4, 5  # letters of a full name, and of the first letter alone
 OFFSETS = ("X", "x", "Z")
 CACHE_MAX = 256  # patterns
 
@@ -51,6 +62,12 @@ class Field:
     letter: str
     count: int
     adjacent: bool = False
+
+
+def formats_only(field: Field) -> bool:
+    """Returns whether a field cannot be parsed."""
+    is_narrow = field.count == NARROW and field.letter in ("M", "L", "E")
+    return field.letter in FORMATS_ONLY or is_narrow or (field.letter == "Z" and field.count == FULL)
 
 
 @dataclass(frozen=True, slots=True)

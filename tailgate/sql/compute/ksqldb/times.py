@@ -12,8 +12,19 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta, timezone
 from functools import lru_cache
 
-from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat
-from tailgate.sql.compute.ksqldb.time_patterns import CACHE_MAX, OFFSETS, Field, Literal, Optional, Part, parts_of
+from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat, InvalidParameterValue
+from tailgate.sql.compute.ksqldb.time_patterns import (
+    CACHE_MAX,
+    FULL,
+    NARROW,
+    OFFSETS,
+    Field,
+    Literal,
+    Optional,
+    Part,
+    formats_only,
+    parts_of,
+)
 from tailgate.sql.compute.registry import udf
 from tailgate.values.times.zones import to_local, to_utc, zone
 
@@ -22,6 +33,10 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 SHORT = 3  # letters of the short names; more in a pattern mean the full name
 NOON = 12
 DIGITS_MAX = 9  # of a fraction
+ERAS = {SHORT: "AD", FULL: "Anno Domini"}
+ORDINALS = ("st", "nd", "rd", "th")
+DAY_US = 86_400_000_000  # microseconds
+WEEK = 7  # days; weeks begin on Sunday, and the first one contains 1 January
 
 
 # --- formatting ----------------------------------------------------------------------------------
@@ -52,8 +67,14 @@ def _formatted(value: datetime, parts: Sequence[Part]) -> str:
 
 def _field(value: datetime, letter: str, count: int) -> str:
     match letter:
-        case "y" | "u":
-            return f"{value.year % 100:02}" if count == 2 else f"{value.year:0{count}}"
+        case "G":
+            return ERAS[max(count, SHORT)]
+        case "y" | "u" | "Y":
+            year = _week_year(value) if letter == "Y" else value.year
+            return f"{year % 100:02}" if count == 2 else f"{year:0{count}}"
+        case "Q" | "q" if count >= SHORT:
+            quarter = _number(value, letter)
+            return f"Q{quarter}" if count == SHORT else f"{quarter}{ORDINALS[quarter - 1]} quarter"
         case "M" | "L" if count >= SHORT:
             return _name(MONTHS[value.month - 1], count)
         case "E":
@@ -66,16 +87,42 @@ def _field(value: datetime, letter: str, count: int) -> str:
             return f"{value.microsecond * 1000:0{count}}"
         case "X" | "x" | "Z":
             return _offset_text(int((value.utcoffset() or timedelta()).total_seconds()) // 60, letter, count)
+        case "O":
+            return _gmt(int((value.utcoffset() or timedelta()).total_seconds()) // 60, count)
     return f"{_number(value, letter):0{count}}"
 
 
 def _name(name: str, count: int) -> str:
-    return name[:SHORT] if count <= SHORT else name
+    return name[:1] if count == NARROW else name[:SHORT] if count <= SHORT else name
+
+
+def _week_year(value: datetime) -> int:
+    """Returns the year of the week of a day, which contains the next 1 January or the year's own."""
+    saturday = value.date() + timedelta(days=(5 - value.weekday()) % WEEK)
+    return saturday.year
+
+
+def _week(value: datetime, first: date) -> int:
+    """Returns the number of the week since the one that contains a day."""
+    return (value.date() - first + timedelta(days=(first.weekday() + 1) % WEEK)).days // WEEK + 1
+
+
+def _gmt(minutes: int, count: int) -> str:
+    """Returns an offset from GMT, as in GMT+1 or GMT+01:00."""
+    hours, rest = divmod(abs(minutes), 60)
+    if not minutes:
+        return "GMT"
+    sign = "-" if minutes < 0 else "+"
+    return f"GMT{sign}{hours:02}:{rest:02}" if count == FULL else f"GMT{sign}{hours}{f':{rest:02}' if rest else ''}"
 
 
 def _number(value: datetime, letter: str) -> int:
     hour = value.hour
     return {
+        "Q": (value.month + 2) // 3,
+        "q": (value.month + 2) // 3,
+        "w": _week(value, date(_week_year(value), 1, 1)) if _week_year(value) == value.year else 1,
+        "W": _week(value, date(value.year, value.month, 1)),
         "M": value.month,
         "L": value.month,
         "d": value.day,
@@ -86,17 +133,30 @@ def _number(value: datetime, letter: str) -> int:
         "h": hour % NOON or NOON,
         "m": value.minute,
         "s": value.second,
+        "A": _of_day(value) // 1000,
+        "N": _of_day(value) * 1000,
     }[letter]
 
 
+def _of_day(value: datetime) -> int:
+    """Returns the microseconds since midnight."""
+    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+
+
 def _offset_text(minutes: int, letter: str, count: int) -> str:
-    if minutes == 0 and letter == "X":
+    if letter == "Z" and count == FULL:
+        return _gmt(minutes, count)
+    if minutes == 0 and (letter == "X" or (letter == "Z" and count == NARROW)):
         return "Z"
     hours, rest = divmod(abs(minutes), 60)
     sign = "-" if minutes < 0 else "+"
     if letter != "Z" and count == 1:
         return f"{sign}{hours:02}" + (f"{rest:02}" if rest else "")
-    return f"{sign}{hours:02}{':' if letter != 'Z' and count == SHORT else ''}{rest:02}"
+    return f"{sign}{hours:02}{':' if _has_colon(letter, count) else ''}{rest:02}"
+
+
+def _has_colon(letter: str, count: int) -> bool:
+    return count == NARROW or (letter != "Z" and count == SHORT)
 
 
 # --- parsing -------------------------------------------------------------------------------------
@@ -137,6 +197,8 @@ def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[Field, ...]]:
                 case Optional(inner):
                     out.append(f"(?:{text_of(inner)})?")
                 case Field():
+                    if formats_only(part):
+                        raise InvalidParameterValue(f'pattern letters "{part.letter * part.count}" are not supported when a text is parsed')
                     fields.append(part)
                     out.append(f"(?P<f{len(fields) - 1}>{_field_expression(part)})")
         return "".join(out)
@@ -148,6 +210,8 @@ def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[Field, ...]]:
 def _field_expression(field: Field) -> str:
     letter, count = field.letter, field.count
     match letter:
+        case "G":
+            return ERAS[max(count, SHORT)]
         case "M" | "L" if count >= SHORT:
             return "|".join(_name(name, count) for name in MONTHS)
         case "E":
@@ -157,9 +221,9 @@ def _field_expression(field: Field) -> str:
         case "X" if count == 1:
             return r"Z|[+-][0-9]{2}(?:[0-9]{2})?"
         case "X" | "x" | "Z":
-            colon = ":" if letter != "Z" and count == SHORT else ""
+            colon = ":" if _has_colon(letter, count) else ""
             return (
-                ("Z|" if letter == "X" else "")
+                ("Z|" if letter == "X" or (letter == "Z" and count == NARROW) else "")
                 + f"[+-][0-9]{{2}}{colon}[0-9]{{2}}"
                 + ("|[+-][0-9]{2}" if letter == "x" and count == 1 else "")
             )
@@ -167,7 +231,7 @@ def _field_expression(field: Field) -> str:
             return f"[0-9]{{{count}}}" if field.adjacent else f"[0-9]{{{count},4}}" if count <= 4 else f"[0-9]{{{count}}}"
         case "S":
             return f"[0-9]{{{count}}}"
-    digits_max = {"D": 3, "n": DIGITS_MAX}.get(letter, 2)
+    digits_max = {"D": 3, "n": DIGITS_MAX, "A": 8, "N": 14}.get(letter, 2)
     return f"[0-9]{{1,{digits_max}}}" if count == 1 and not field.adjacent else f"[0-9]{{{count}}}"
 
 
@@ -183,6 +247,9 @@ def _local(values: dict[str, str], counts: dict[str, int]) -> datetime:
             raise ValueError("day of the year")
     if "E" in values and DAYS[day.weekday()][:SHORT] != values["E"][:SHORT] and "d" in values:
         raise ValueError("day of the week")
+    of_day = numbers["A"] * 1000 if "A" in numbers else numbers.get("N", 0) // 1000
+    if of_day:
+        return datetime(year, day.month, day.day) + timedelta(microseconds=_within(of_day, 0, DAY_US - 1))
     fraction = values["S"].ljust(6, "0")[:6] if "S" in values else f"{numbers.get('n', 0) // 1000:06}"
     return datetime(year, day.month, day.day, _hour(values, numbers), numbers.get("m", 0), numbers.get("s", 0), int(fraction))
 

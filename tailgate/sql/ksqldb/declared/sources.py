@@ -57,6 +57,12 @@ class Endpoint:
     value_message: str = ""
 
 
+def check_wrapping(topic: TopicProperties, columns: int, position: int) -> None:
+    """Raises 22023 for a value of several columns that is not wrapped."""
+    if not topic.value.wrapped and columns > 1:
+        raise InvalidParameterValue("'WRAP_SINGLE_VALUE' is only valid for single-field value schemas", position=position)
+
+
 def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpoint) -> str:
     """Returns the text of CREATE SOURCE for a declared stream or table. Raises 42P16 or 22023."""
     keys, headers, values = message_key(statement), _headers(statement), value_columns(statement)
@@ -73,8 +79,7 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpo
         raise InvalidTableDefinition("The statement does not define any columns.", position=statement.position)
     check_columns(topic.key.name, [(c.name, c.type) for c in keys], keys[0].position if keys else statement.position, is_key=True)
     check_columns(topic.value.name, [(c.name, c.type) for c in values], values[0].position)
-    if not topic.value.wrapped and len(values) > 1:
-        raise InvalidParameterValue("'WRAP_SINGLE_VALUE' is only valid for single-field value schemas", position=statement.position)
+    check_wrapping(topic, len(values), statement.position)
     if topic.window is not None and not keys:
         raise InvalidTableDefinition("Windowed sources require a key column.", position=statement.position)
     value_format = clause(topic.value, [c.name for c in values], registry=endpoint.registry, schema=endpoint.value_message)

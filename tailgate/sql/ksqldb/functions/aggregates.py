@@ -76,7 +76,7 @@ ROWS = (
     _row("count", ("any",), t.BIGINT, "count({0})", "The number of values, or of rows with *."),
     _row("count_distinct", ("any",), t.BIGINT, "count(DISTINCT {0})", "The exact number of distinct values."),
     _row("sum", (t.INT,), t.INT, "coalesce(ksqldb_wrapped(sum({0})), 0)", _SUM),
-    _row("sum", (t.BIGINT,), t.BIGINT, "coalesce(CAST(sum({0}) AS bigint), 0)", _SUM, may_fail=True),
+    _row("sum", (t.BIGINT,), t.BIGINT, "coalesce(ksqldb_bigint_of_numeric(sum({0})), 0)", _SUM),
     _row("sum", (t.DECIMAL,), "same", "CAST(coalesce(sum({0}), 0) AS {type})", _SUM, may_fail=True),
     _row("sum", (t.DOUBLE,), t.DOUBLE, "coalesce(sum({0}), 0)", _SUM),
     _row("avg", ("number",), t.DOUBLE, "coalesce(CAST(avg({0}) AS double precision), 0)", "The mean of the values."),

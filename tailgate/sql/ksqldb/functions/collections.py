@@ -43,7 +43,8 @@ _DESCENDING = "(upper({1}) IN ('DESC', 'DESCENDING'))"
 
 ROWS = (
     _of_two("array_concat", "coalesce({0} || {1}, {0}, {1})", "The elements of both arrays."),
-    Function("array_contains", (ARRAY, ELEMENT), t.BOOLEAN, "ksqldb_array_contains({0}, {j1})", "Whether an array contains a value."),
+    Function("array_contains", (ARRAY, ELEMENT), t.BOOLEAN, "coalesce(ksqldb_array_contains({0}, {j1}), false)",
+             "Whether an array contains a value; false for NULL."),
     _array("array_distinct", "ksqldb_array_distinct({0})", "The distinct elements in the order of their first occurrence."),
     _of_two("array_except", "ksqldb_array_except({0}, {1})", "The distinct elements that the second array lacks."),
     _of_two("array_intersect", "ksqldb_array_intersect({0}, {1})", "The distinct elements of both arrays."),

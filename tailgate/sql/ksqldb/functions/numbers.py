@@ -36,7 +36,7 @@ def _roundings(name: str, does: str) -> list[Function]:
 
 
 def _logarithm(value: str) -> str:
-    return f"CASE WHEN {value} > 0 THEN ln({value}) WHEN {value} = 0 THEN - {INFINITY} ELSE {NAN} END"
+    return f"CASE WHEN {value} > 0 THEN ln({value}) WHEN {value} = 0 THEN - {INFINITY} WHEN {value} < 0 THEN {NAN} END"
 
 
 def _with_base(base: str, value: str) -> str:
@@ -48,8 +48,9 @@ def _with_base(base: str, value: str) -> str:
 def _distance(radius: str) -> str:
     """Returns the great-circle distance of two points, by the haversine formula."""
     return (
-        f"(2 * {radius} * asin(sqrt(least(1, power(sin(radians({{2}} - {{0}}) / 2), 2)"
-        " + cos(radians({0})) * cos(radians({2})) * power(sin(radians({3} - {1}) / 2), 2)))))"
+        f"CASE WHEN {{0}} + {{1}} + {{2}} + {{3}} IS NOT NULL THEN 2 * {radius} * asin(sqrt(least(1,"
+        " power(sin(radians({2} - {0}) / 2), 2)"
+        " + cos(radians({0})) * cos(radians({2})) * power(sin(radians({3} - {1}) / 2), 2)))) END"
     )
 
 
@@ -95,8 +96,8 @@ ROWS = (
         tan: The tangent of an angle in radians.
         tanh: The hyperbolic tangent.
     """),
-    _double("acos", f"CASE WHEN abs({{0}}) <= 1 THEN acos({{0}}) ELSE {NAN} END", "The arc cosine, in radians."),
-    _double("asin", f"CASE WHEN abs({{0}}) <= 1 THEN asin({{0}}) ELSE {NAN} END", "The arc sine, in radians."),
+    _double("acos", f"CASE WHEN abs({{0}}) <= 1 THEN acos({{0}}) WHEN abs({{0}}) > 1 THEN {NAN} END", "The arc cosine, in radians."),
+    _double("asin", f"CASE WHEN abs({{0}}) <= 1 THEN asin({{0}}) WHEN abs({{0}}) > 1 THEN {NAN} END", "The arc sine, in radians."),
     _double("atan2", "atan2({0}, {1})", "The arc tangent of the quotient of the arguments, in radians.", 2),
     _double("cot", f"CASE WHEN {{0}} = 0 THEN {INFINITY} ELSE 1 / tan({{0}}) END", "The cotangent of an angle in radians."),
     _double("exp", f"CASE WHEN {{0}} > {EXPONENT_MAX} THEN {INFINITY} WHEN {{0}} < {EXPONENT_MIN} THEN 0 ELSE exp({{0}}) END",
@@ -106,7 +107,7 @@ ROWS = (
     _double("log", _with_base("{0}", "{1}"), "The logarithm to the base 10, or to the first argument.", 2),
     Function("pi", (), t.DOUBLE, "pi()", "The number π."),
     _double("power", "ksqldb_power({0}, {1})", "The first argument raised to the power of the second.", 2),
-    _double("sqrt", f"CASE WHEN {{0}} >= 0 THEN sqrt({{0}}) ELSE {NAN} END", "The square root."),
+    _double("sqrt", f"CASE WHEN {{0}} >= 0 THEN sqrt({{0}}) WHEN {{0}} < 0 THEN {NAN} END", "The square root."),
     Function("sign", ("number",), t.INT, "CAST(sign({0}) AS integer)", "-1, 0 or 1."),
     *(Function("round", (kind,), kind, "{0}", _ROUND) for kind in (t.INT, t.BIGINT)),
     Function("round", (t.DOUBLE,), t.BIGINT, "CAST(floor({0} + 0.5) AS bigint)", _ROUND, may_fail=True),

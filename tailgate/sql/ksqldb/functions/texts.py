@@ -9,6 +9,7 @@ from tailgate.sql.ksqldb import types as t
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.entry import Function
 from tailgate.sql.ksqldb.functions.json_texts import RECORDS, TEXTS
+from tailgate.sql.ksqldb.typed.values import literal
 
 LENGTH_MAX = 2**31 - 1
 MASKS = ("'X'", "'x'", "'n'", "'-'")  # the replacements of upper-case letters, lower-case letters, digits and others
@@ -50,6 +51,7 @@ def _from_bytes(name: str, result: TypeName, does: str) -> list[Function]:
     ]
 
 
+BLANKS = literal("".join(map(chr, range(1, ord(" ") + 1))))
 _CHR = "The character with a number, or with an escape such as \\u004b."
 _CONCAT, _CONCAT_WS = "The arguments in a row. NULL is left out.", "The arguments with a separator between them. NULL is left out."
 _INSTR = "The position of a part in a text, or 0. Optional: the position from which it is searched, and which occurrence."
@@ -96,7 +98,7 @@ STRINGS = (
       for kind, call in ((t.VARCHAR, "ksqldb_substring"), (t.BYTES, "ksqldb_substring_bytes"))),
     *(Function("substring", (kind, t.INT, t.INT), kind, f"{call}({{0}}, {{1}}, {{2}})", _SUBSTRING)
       for kind, call in ((t.VARCHAR, "ksqldb_substring"), (t.BYTES, "ksqldb_substring_bytes"))),
-    _text("trim", (t.VARCHAR,), "btrim({0})", "The text without spaces at its beginning and end."),
+    _text("trim", (t.VARCHAR,), f"btrim({{0}}, {BLANKS})", "The text without spaces and control characters at its beginning and end."),
     _text("ucase", (t.VARCHAR,), "upper({0})", "The text in upper case."),
     Function("uuid", (), t.VARCHAR, "CAST(gen_random_uuid() AS text)", "A random UUID.", volatile=True),
 )  # fmt: skip

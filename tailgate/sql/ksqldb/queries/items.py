@@ -11,6 +11,7 @@ from itertools import count
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import DuplicateColumn, GroupingError, InvalidColumnReference, ReservedName, UndefinedColumn
 from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.names import quoted as ksqldb_quoted
@@ -23,7 +24,7 @@ Items = list[tuple[e.SelectItem, str, Typed]]
 
 
 def items_of(query: e.SelectQuery, translator: Translator) -> Items:
-    """Returns the items of a projection, with * expanded. Raises 42701 for a name that occurs twice, and 42803 for * with GROUP BY."""
+    """Returns the items of a projection, with * expanded. Raises 42803 for * with GROUP BY."""
     items: Items = []
     generated = _generated_names(translator.scope)
     for item in query.items:
@@ -39,12 +40,17 @@ def items_of(query: e.SelectQuery, translator: Translator) -> Items:
             raise GroupingError("SELECT * is not allowed with GROUP BY", hint="Write the columns out.", position=item.position)
         for column, name in _expanded(item, translator.scope):
             items.append((e.SelectItem(column, position=item.position), name, translator.value(column)))
-    names: set[str] = set()
-    for item, name, _ in items:
-        if name in names:
-            raise DuplicateColumn(f'column "{name}" specified more than once', position=item.position)
-        names.add(name)
     return items
+
+
+def check_distinct(items: Items) -> None:
+    """Raises 42701 for a name that occurs twice."""
+    names: set[str] = set()
+    for item, name, typed in items:
+        if name in names:
+            column = f"`{ksqldb_name(name)}` {types.in_schema(typed.type)}"
+            raise DuplicateColumn(f"Duplicate value columns found in schema: {column}", position=item.position)
+        names.add(name)
 
 
 def _expanded(item: e.SelectItem, scope: Scope) -> list[tuple[e.ColumnReference, str]]:

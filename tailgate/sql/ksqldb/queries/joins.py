@@ -36,6 +36,7 @@ from tailgate.sql.ksqldb.queries.scopes import column_types, has_unnamed_key, is
 from tailgate.sql.ksqldb.queries.translation import ROWKEY, Scope, Translator
 from tailgate.sql.ksqldb.typed.values import Typed
 
+NO_COLUMNS = Scope({}, (), has_position=False)
 AS_OF_ARRIVAL = "FOR SYSTEM_TIME AS OF PROCTIME()"
 
 
@@ -182,8 +183,13 @@ def _stream_sides(join: e.JoinClause, left: Scope, both: Scope, right: Scope) ->
 
 
 def _reads(expression: e.Expression, scope: Scope, both: Scope) -> bool:
-    """Returns whether an expression reads columns of a scope only. Raises 42703 or 42702 if it is wrong in the scope of the join."""
+    """Returns whether an expression reads columns, and of a scope only. Raises 42703 or 42702 if it is wrong in the scope of the join."""
     Translator(both, aggregates=False).value(expression)
+    return _is_valid(expression, scope) and not _is_valid(expression, NO_COLUMNS)
+
+
+def _is_valid(expression: e.Expression, scope: Scope) -> bool:
+    """Returns whether a scope has the columns of an expression."""
     try:
         Translator(scope, aggregates=False).value(expression)
     except UndefinedColumn:

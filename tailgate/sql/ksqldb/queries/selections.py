@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import (
+    DuplicateColumn,
     FeatureNotSupported,
     GroupingError,
     InvalidColumnReference,
@@ -26,12 +27,14 @@ from tailgate.lake.errors import (
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.grouping import check_grouping
 from tailgate.sql.ksqldb.queries.items import (
     Items,
     add_item,
     bounds_of_windows,
+    check_distinct,
     check_names,
     check_once,
     columns_of,
@@ -96,6 +99,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
             key_names.setdefault(item.expression, name)
     for key in () if is_push else key_names:
         check_once(key_names[key], [item for item in items if item[0].expression == key])
+    check_distinct(items)
     check_grouping(query, items, (*query.group_by, *window_keys))
     missing = [key for key in query.group_by if key not in key_names]
     if missing and not is_push:
@@ -127,6 +131,7 @@ def pushed(query: e.SelectQuery, source: FromClause) -> Translation:
     """
     query = qualified(query, source.scope)
     items = items_of(query, _of_rows(source))
+    check_distinct(items)
     _check_partition_by(query, source)
     for key in query.partition_by:
         _key(key, Translator(source.scope, clause="PARTITION BY"))
@@ -155,7 +160,9 @@ def projection(query: e.SelectQuery, source: FromClause) -> Translation:
     Raises 0A000 for clauses that are not supported, and 42803 for aggregates.
     """
     query = qualified(query, source.scope)
-    return _projection(query, source, items_of(query, _of_rows(source)))
+    items = items_of(query, _of_rows(source))
+    check_distinct(items)
+    return _projection(query, source, items)
 
 
 def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
@@ -180,6 +187,7 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
     else:
         key_names = _with_keys(query, source, items, keys)
         items = _in_order(query, source, items, key_names)
+    check_distinct(items)
     position = (f"{text} AS {quoted(name)}" for name, text in zip(PSEUDO_COLUMNS, source.scope.position, strict=False))
     rows = _projection(query, source, items, "".join(f", {text}" for text in position) if is_stream else "")
     return Translation(rows.text, rows.columns, key_names, has_unnamed_key)
@@ -206,6 +214,9 @@ def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tup
             )
         item, name, _ = items[place]
         items[place] = item, name, key.value
+        if name in key_names:
+            column = f"`{ksqldb_name(name)}` {types.in_schema(key.value.type)}"
+            raise DuplicateColumn(f"Duplicate key columns found in schema: {column}", position=item.position)
         key_names.append(name)
     return tuple(key_names)
 

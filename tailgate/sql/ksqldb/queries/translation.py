@@ -214,6 +214,9 @@ class Translator:
         Raises 0A000 for a value that contains another whose type is not supported.
         """
         typed = self.expression(expression)
+        if typed.type.name == "decimal" and typed.type.numbers and not isinstance(expression, e.ColumnReference):
+            # PostgreSQL's max, CASE and literals of numeric have no precision and scale
+            typed = replace(typed, text=f"CAST({typed.text} AS {types.postgresql(typed.type)})")
         if typed.type.arguments and not types.is_complete(typed.type):
             raise FeatureNotSupported(
                 f"a value of type {types.shown(typed.type)} is not supported here",
@@ -320,6 +323,8 @@ class Translator:
         results = [self.expression(result) for _, result in case.branches]
         if case.otherwise is not None:
             results.append(self.expression(case.otherwise))
+        if all(result.type == types.UNKNOWN for result in results):
+            raise DatatypeMismatch("Invalid Case expression. All case branches have a NULL type", position=case.position)
         of_other_types = {r.type.name if r.type.name not in types.NUMBERS else "number" for r in results if r.type != types.UNKNOWN}
         if len(of_other_types) > 1:
             listed = ", ".join(dict.fromkeys(types.shown(r.type) for r in results if r.type != types.UNKNOWN))

@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Literal
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import InvalidParameterValue, WrongObjectType
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, WrongObjectType
 from tailgate.sql.ksqldb import expressions as e
-from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS
+from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.joins import FromClause
 from tailgate.sql.ksqldb.queries.translation import ROWKEY, WINDOWSTART, Scope
 from tailgate.sql.ksqldb.typed.values import Typed
@@ -26,9 +26,13 @@ DEFAULT_GRACE_MS = 24 * 3_600_000
 
 
 def check_window(window: e.WindowClause, source: FromClause) -> None:
-    """Raises 22023, or 42809 for a table."""
+    """Raises 22023, 42809 for a table, or 0A000 for a stream with windows."""
     if source.type == "table":
         raise WrongObjectType("WINDOW clause is only supported for streams", position=window.position)
+    if any(WINDOW_BOUNDS[0] in scope.columns for scope in source.scope.sources):
+        raise FeatureNotSupported(
+            "WINDOW over a stream whose keys have windows is not supported", hint="Group by WINDOWSTART instead.", position=window.position
+        )
     if window.size <= 0 or (window.advance is not None and not 0 < window.advance <= window.size):
         raise InvalidParameterValue(
             "the size of a window must be positive, and its advance positive and at most the size", position=window.position

@@ -22,8 +22,14 @@ TEXTS = {
     "timestamp": f"ksqldb_format_timestamp({{0}}, '{ISO}', 'UTC')",
     **dict.fromkeys(("boolean", "int", "bigint", "decimal", "date"), "CAST({0} AS text)"),
 }
-UNWRITTEN = ("bytes", "date", "time", "timestamp")
-WHOLE, FRACTIONAL = ("int", "bigint"), ("decimal", "double")
+# as in Java: a whole number keeps its lowest bits, a DOUBLE becomes the nearest whole number
+NARROWING = {
+    ("bigint", "int"): "ksqldb_wrapped({})",
+    ("decimal", "int"): "ksqldb_wrapped(ksqldb_bigint_of_numeric({}))",
+    ("decimal", "bigint"): "ksqldb_bigint_of_numeric({})",
+    ("double", "int"): "ksqldb_int_of_double({})",
+    ("double", "bigint"): "ksqldb_bigint_of_double({})",
+}
 TIMES = (("timestamp", "date"), ("timestamp", "time"), ("date", "timestamp"))
 
 
@@ -35,7 +41,9 @@ def cast(value: Typed, target: TypeName, position: int) -> Typed:
     if source in (target, types.UNKNOWN):
         return coerced(value, target)
     if name in types.STRUCTURES and source.name == name:
-        return Typed(f"ksqldb_convert({value.text}, {literal(types.descriptor(target))})", target, may_fail=True)
+        _check_inside(source, target, position)
+        descriptors = f"{literal(types.descriptor(source))}, {literal(types.descriptor(target))}"
+        return Typed(f"ksqldb_cast({value.text}, {descriptors})", target, may_fail=True)
     if name == "varchar" and source.name in types.STRUCTURES:
         _check_shown(source, position)
         return Typed(f"ksqldb_nested_text({value.text}, {literal(types.descriptor(source))})", target, may_fail=True)
@@ -44,8 +52,8 @@ def cast(value: Typed, target: TypeName, position: int) -> Typed:
     if source == types.VARCHAR and name == "boolean":
         return Typed(f"(lower({value.text}) = 'true')", target, value.may_fail)
     is_number = source.name in types.NUMBERS and name in types.NUMBERS
-    if is_number and source.name in FRACTIONAL and name in WHOLE:
-        return Typed(f"CAST(trunc({value.text}) AS {postgresql})", target, may_fail=True)
+    if (source.name, name) in NARROWING:
+        return Typed(NARROWING[source.name, name].format(value.text), target, value.may_fail)
     if is_number or (source.name, name) in TIMES or (source == types.VARCHAR and name not in ("bytes", *types.STRUCTURES)):
         # a literal is text first, because PostgreSQL refuses a statement whose literal is not a value of the type
         text = f"CAST({value.text} AS text)" if value.text.startswith("'") else value.text
@@ -53,9 +61,18 @@ def cast(value: Typed, target: TypeName, position: int) -> Typed:
     raise CannotCoerce(f"Cast of {types.shown(source)} to {types.shown(target)} is not supported", position=position)
 
 
+def _check_inside(source: TypeName, target: TypeName, position: int) -> None:
+    """Raises 42846 for arrays, maps or structures whose values inside have no cast."""
+    of_source = dict(zip(source.fields, source.arguments, strict=True)) if source.fields else {}
+    for number, inner in enumerate(target.arguments):
+        origin = of_source.get(target.fields[number]) if target.fields else source.arguments[number]
+        if origin is not None:
+            cast(Typed("", origin), inner, position)
+
+
 def _check_shown(type: TypeName, position: int) -> None:
-    """Raises 0A000 for a type whose values inside an array, map or structure are not written as text."""
-    if type.name in UNWRITTEN:
-        raise FeatureNotSupported(f"Cast of a value with {types.shown(type)} inside to VARCHAR(STRING) is not supported", position=position)
+    """Raises 0A000 for a type with BYTES inside, which are not written as text."""
+    if type == types.BYTES:
+        raise FeatureNotSupported("Cast of a value with BYTES inside to VARCHAR(STRING) is not supported", position=position)
     for inner in type.arguments:
         _check_shown(inner, position)

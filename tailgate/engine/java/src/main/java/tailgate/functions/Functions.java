@@ -40,6 +40,7 @@ import tailgate.functions.json.JsonbConstruction;
 import tailgate.functions.json.JsonbEdits;
 import tailgate.functions.json.JsonbOrder;
 import tailgate.functions.json.JsonbSets;
+import tailgate.functions.ksqldb.KsqldbCasts;
 import tailgate.functions.ksqldb.KsqldbCollections;
 import tailgate.functions.ksqldb.KsqldbConversion;
 import tailgate.functions.ksqldb.KsqldbJson;
@@ -100,6 +101,7 @@ public final class Functions {
       JsonbConstruction.class,
       JsonbEdits.class,
       JsonbOrder.class,
+      KsqldbCasts.class,
       KsqldbCollections.class,
       KsqldbConversion.class,
       KsqldbJson.class,

@@ -2,7 +2,6 @@ package tailgate.functions.ksqldb;
 
 import java.math.BigDecimal;
 import java.math.RoundingMode;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -10,7 +9,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.stream.Collectors;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.json.Jsonb;
@@ -19,8 +17,8 @@ import tailgate.functions.json.JsonbTree;
 import tailgate.functions.json.JsonbTree.JsonNumber;
 
 /**
- * Conversion of JSON to the form of one of ksqlDB's types: of messages, and of arrays, maps and
- * structures in CAST.
+ * Conversion of JSON to the form of one of ksqlDB's types: of messages, and of values that are cast
+ * implicitly.
  *
  * <p>A type is JSON; {@code tailgate/sql/compute/ksqldb/conversion.py} describes it, computes the same,
  * and names the source.
@@ -41,7 +39,8 @@ public final class KsqldbConversion {
     return converted == JsonbTree.NULL ? null : JsonbTree.text(converted);
   }
 
-  private static Object typeOf(UTF8String type) {
+  /** Returns a type from its text. Throws 22023. */
+  static Object typeOf(UTF8String type) {
     Object parsed = CACHE.get(type);
     if (parsed == null) {
       parsed = JsonbTree.read(UTF8String.fromBytes(Jsonb.canonical(type.getBytes())));
@@ -50,31 +49,6 @@ public final class KsqldbConversion {
       CACHE.put(type.clone(), parsed);
     }
     return parsed;
-  }
-
-  /** Returns an array, map or structure as text, as Java writes it: [a, b], {k=v}, Struct{F=v}. Fields that are NULL are left out. */
-  public static UTF8String ksqldbNestedText(UTF8String value, UTF8String type) {
-    return UTF8String.fromString(shown(JsonbTree.read(value), typeOf(type)));
-  }
-
-  private static String shown(Object value, Object type) {
-    if (value == JsonbTree.NULL) return "null";
-    if (type instanceof List<?> parts && value instanceof List<?> list && parts.get(0).equals("array")) {
-      return list.stream().map(item -> shown(item, parts.get(1))).collect(Collectors.joining(", ", "[", "]"));
-    }
-    if (type instanceof List<?> parts && value instanceof Map<?, ?> map) {
-      boolean isMap = parts.get(0).equals("map");
-      List<String> entries = new ArrayList<>();
-      if (isMap) map.forEach((key, item) -> entries.add(key + "=" + shown(item, parts.get(1))));
-      for (Object field : isMap ? List.of() : parts.subList(1, parts.size())) {
-        String name = (String) ((List<?>) field).get(0);
-        Object item = map.get(name);
-        if (item != null && item != JsonbTree.NULL) entries.add(name + "=" + shown(item, ((List<?>) field).get(1)));
-      }
-      return isMap ? "{" + String.join(", ", entries) + "}" : "Struct{" + String.join(",", entries) + "}";
-    }
-    if (type.equals("double")) return Double.toString(number(value, "double").doubleValue());
-    return value instanceof String s ? s : JsonbTree.text(value).toString();
   }
 
   private static boolean isType(Object type) {
@@ -100,7 +74,8 @@ public final class KsqldbConversion {
         && number.stripTrailingZeros().scale() <= 0;
   }
 
-  private static Object converted(Object value, Object type) {
+  /** Returns a value in the form of a type. Throws 22P02 or 22003. */
+  static Object converted(Object value, Object type) {
     if (value == JsonbTree.NULL) return value;
     if (type instanceof List<?> parts) {
       switch ((String) parts.get(0)) {
@@ -183,12 +158,13 @@ public final class KsqldbConversion {
     throw mismatch(value, type);
   }
 
-  private static SqlError mismatch(Object value, String type) {
+  /** Returns the error of a value that is not one of a type. */
+  static SqlError mismatch(Object value, String type) {
     return new SqlError("22P02", JsonbTree.text(value) + " is not a value of type " + type);
   }
 
   /** Returns a number or the number in a string. Throws 22P02. */
-  private static BigDecimal number(Object value, String type) {
+  static BigDecimal number(Object value, String type) {
     try {
       if (value instanceof JsonNumber n) return n.value();
       if (value instanceof String s) return new BigDecimal(s.strip());

@@ -2,6 +2,7 @@ package tailgate.functions.ksqldb;
 
 import java.math.BigDecimal;
 import java.math.RoundingMode;
+import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 
@@ -47,6 +48,15 @@ public final class KsqldbNumbers {
   public static long ksqldbMinus(long left, long right) { return left - right; }
 
   public static long ksqldbTimes(long left, long right) { return left * right; }
+
+  /** Returns the BIGINT of the lowest 64 bits of a number's whole part. */
+  public static long ksqldbBigintOfNumeric(Decimal value) { return value.toJavaBigDecimal().longValue(); }
+
+  /** Returns the whole part of a number; the nearest BIGINT if it is out of range, and 0 for NaN. */
+  public static long ksqldbBigintOfDouble(double value) { return (long) value; }
+
+  /** Returns the whole part of a number; the nearest INT if it is out of range, and 0 for NaN. */
+  public static int ksqldbIntOfDouble(double value) { return (int) value; }
 
   public static double ksqldbQuotient(double left, double right) { return left / right; }
 

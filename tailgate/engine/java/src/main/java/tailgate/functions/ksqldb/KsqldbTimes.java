@@ -32,17 +32,34 @@ public final class KsqldbTimes {
 
   /** Letters of patterns, and how often each may occur in a row. */
   private static final Map<Character, Integer> LETTERS = Map.ofEntries(
-      Map.entry('y', 9), Map.entry('u', 9), Map.entry('M', 4), Map.entry('L', 4), Map.entry('d', 2), Map.entry('D', 3),
-      Map.entry('E', 4), Map.entry('a', 1), Map.entry('H', 2), Map.entry('k', 2), Map.entry('K', 2), Map.entry('h', 2),
-      Map.entry('m', 2), Map.entry('s', 2), Map.entry('S', 9), Map.entry('n', 9), Map.entry('X', 3), Map.entry('x', 3),
-      Map.entry('Z', 3));
+      Map.entry('y', 9), Map.entry('u', 9), Map.entry('M', 5), Map.entry('L', 5), Map.entry('d', 2), Map.entry('D', 3),
+      Map.entry('E', 5), Map.entry('G', 4), Map.entry('Q', 4), Map.entry('q', 4), Map.entry('w', 2), Map.entry('W', 1),
+      Map.entry('Y', 9), Map.entry('A', 9), Map.entry('N', 18), Map.entry('O', 4), Map.entry('a', 1), Map.entry('H', 2), Map.entry('k', 2), Map.entry('K', 2), Map.entry('h', 2),
+      Map.entry('m', 2), Map.entry('s', 2), Map.entry('S', 9), Map.entry('n', 9), Map.entry('X', 5), Map.entry('x', 5),
+      Map.entry('Z', 5));
+
+  /** Letters that are not parsed. */
+  private static final String FORMATS_ONLY = "YQqwWO";
+  private static final int FULL = 4, NARROW = 5;  // letters of a full name, and of the first letter alone
 
   private KsqldbTimes() {}
+
+  private static final ConcurrentHashMap<UTF8String, DateTimeFormatter> PARSERS = new ConcurrentHashMap<>();
+
+  private static DateTimeFormatter parser(UTF8String pattern) {
+    DateTimeFormatter cached = PARSERS.get(pattern);
+    if (cached != null) return cached;
+    checkLetters(pattern.toString(), true);
+    DateTimeFormatter parser = formatter(pattern);
+    if (PARSERS.size() >= CACHE_MAX) PARSERS.clear();
+    PARSERS.put(pattern.clone(), parser);
+    return parser;
+  }
 
   private static DateTimeFormatter formatter(UTF8String pattern) {
     DateTimeFormatter cached = CACHE.get(pattern);
     if (cached != null) return cached;
-    checkLetters(pattern.toString());
+    checkLetters(pattern.toString(), false);
     if (CACHE.size() >= CACHE_MAX) CACHE.clear();
     try {
       DateTimeFormatter formatter = DateTimeFormatter.ofPattern(pattern.toString(), Locale.ENGLISH);
@@ -53,8 +70,8 @@ public final class KsqldbTimes {
     }
   }
 
-  /** Throws 22023 for letters that the Python implementation lacks. */
-  private static void checkLetters(String pattern) {
+  /** Throws 22023 for letters that the Python implementation lacks, or does not parse. */
+  private static void checkLetters(String pattern, boolean parses) {
     boolean quoted = false;
     for (int i = 0; i < pattern.length(); ) {
       char c = pattern.charAt(i);
@@ -66,9 +83,17 @@ public final class KsqldbTimes {
         if (end - i > LETTERS.getOrDefault(c, 0)) {
           throw SqlError.invalidParameter("pattern letters \"" + pattern.substring(i, end) + "\" are not supported");
         }
+        if (parses && formatsOnly(c, end - i)) {
+          String letters = "pattern letters \"" + pattern.substring(i, end);
+          throw SqlError.invalidParameter(letters + "\" are not supported when a text is parsed");
+        }
       }
       i = end;
     }
+  }
+
+  private static boolean formatsOnly(char letter, int count) {
+    return FORMATS_ONLY.indexOf(letter) >= 0 || count == NARROW && "MLE".indexOf(letter) >= 0 || count == FULL && letter == 'Z';
   }
 
   /** Returns a UTC timestamp in a time zone as a pattern says. */
@@ -82,7 +107,7 @@ public final class KsqldbTimes {
   @Returns("timestamp_ntz")
   public static long ksqldbParseTimestamp(UTF8String text, UTF8String pattern, UTF8String zone) {
     try {
-      TemporalAccessor fields = formatter(pattern).parse(text.toString());
+      TemporalAccessor fields = parser(pattern).parse(text.toString());
       long local = micros(date(fields), time(fields));
       ZoneId offset = fields.query(TemporalQueries.offset());
       return TimeZones.toUtc(local, offset == null ? TimeZones.zone(zone) : offset);
