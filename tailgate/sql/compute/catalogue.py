@@ -6,8 +6,8 @@ from types import ModuleType
 
 from tailgate.sql.compute import aggregates, casts, json_texts, registry
 from tailgate.sql.compute.jsonb import access, construction, edits
-from tailgate.sql.compute.ksqldb import collections as ksqldb_collections
 from tailgate.sql.compute.ksqldb import casts as ksqldb_casts
+from tailgate.sql.compute.ksqldb import collections as ksqldb_collections
 from tailgate.sql.compute.ksqldb import conversion as ksqldb_conversion
 from tailgate.sql.compute.ksqldb import json_texts as ksqldb_json_texts
 from tailgate.sql.compute.ksqldb import numbers as ksqldb_numbers

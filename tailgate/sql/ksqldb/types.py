@@ -100,7 +100,7 @@ def check_keys(type: TypeName) -> None:
 
 
 def check(type: TypeName) -> None:
-    """Raises 22023 for a DECIMAL with invalid digits, 42701 for two equal fields, 42704 for an unknown type, and 0A000 for keys of a map that are not VARCHAR."""
+    """Raises 22023 for a DECIMAL with invalid digits, 42701 for two equal fields, 42704 or 0A000 as `postgresql`."""
     if type.name == "decimal":
         message = "" if len(type.numbers) == 2 else "DECIMAL needs a precision and a scale"
         if not message and type.numbers[0] < 1:

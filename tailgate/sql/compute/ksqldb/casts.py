@@ -12,7 +12,7 @@ Source: ksqlDB 0.29, documentation, "Scalar functions", section "CAST".
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date, datetime, time, timedelta
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
