@@ -75,7 +75,9 @@ public final class KsqldbCasts {
     }
     if (to.equals("varchar")) return text(value, source);
     if (from.equals("varchar") && isMoment(to) && value instanceof String s) return number(moment(s, to));
-    if (from.equals("date") && to.equals("timestamp")) return new JsonNumber(decimal(value).multiply(BigDecimal.valueOf(DAY_MS)).toPlainString());
+    if (from.equals("date") && to.equals("timestamp")) {
+      return new JsonNumber(decimal(value).multiply(BigDecimal.valueOf(DAY_MS)).toPlainString());
+    }
     if (from.equals("timestamp") && to.equals("date")) return number(Math.floorDiv(whole(value), DAY_MS));
     if (from.equals("timestamp") && to.equals("time")) return number(Math.floorMod(whole(value), DAY_MS));
     if (from.equals("double") && to.equals("int")) return number((int) KsqldbConversion.number(value, "double").doubleValue());
@@ -151,7 +153,9 @@ public final class KsqldbCasts {
   /** Returns the days or milliseconds of the text of a DATE, TIME or TIMESTAMP. Throws 22007. */
   private static long moment(String text, String kind) {
     try {
-      if (kind.equals("date") && DATE_PATTERN.matcher(text).matches() && !text.startsWith("0000")) return LocalDate.parse(text).toEpochDay();
+      if (kind.equals("date") && DATE_PATTERN.matcher(text).matches() && !text.startsWith("0000")) {
+        return LocalDate.parse(text).toEpochDay();
+      }
       if (kind.equals("time") && TIME_PATTERN.matcher(text).matches()) return LocalTime.parse(text).toNanoOfDay() / 1_000_000;
       Matcher match = TIMESTAMP_PATTERN.matcher(text);
       if (kind.equals("timestamp") && match.matches() && !text.startsWith("0000")) {

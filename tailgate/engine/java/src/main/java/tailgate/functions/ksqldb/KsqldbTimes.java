@@ -34,7 +34,8 @@ public final class KsqldbTimes {
   private static final Map<Character, Integer> LETTERS = Map.ofEntries(
       Map.entry('y', 9), Map.entry('u', 9), Map.entry('M', 5), Map.entry('L', 5), Map.entry('d', 2), Map.entry('D', 3),
       Map.entry('E', 5), Map.entry('G', 4), Map.entry('Q', 4), Map.entry('q', 4), Map.entry('w', 2), Map.entry('W', 1),
-      Map.entry('Y', 9), Map.entry('A', 9), Map.entry('N', 18), Map.entry('O', 4), Map.entry('a', 1), Map.entry('H', 2), Map.entry('k', 2), Map.entry('K', 2), Map.entry('h', 2),
+      Map.entry('Y', 9), Map.entry('A', 9), Map.entry('N', 18), Map.entry('O', 4), Map.entry('a', 1),
+      Map.entry('H', 2), Map.entry('k', 2), Map.entry('K', 2), Map.entry('h', 2),
       Map.entry('m', 2), Map.entry('s', 2), Map.entry('S', 9), Map.entry('n', 9), Map.entry('X', 5), Map.entry('x', 5),
       Map.entry('Z', 5));
 
