@@ -28,21 +28,6 @@ from tailgate.sql import statements as s
 from tailgate.sql.authorization import Followed
 
 
-async def bind(session: Session, bound: Bound, statement: s.Select | s.Tail, oids: Sequence[int]) -> Bound:
-    """Resolves the names of a SELECT or TAIL."""
-    if isinstance(statement, s.Select):
-        return await bind_select(session, bound, statement, oids)
-    return await bind_tail(session, bound, statement, oids)
-
-
-async def begin(session: Session, bound: Bound, values: Sequence[object], at: int | None = None) -> Rows:
-    """Runs a SELECT or TAIL. `at`: for the TAIL of a cursor, the time of DECLARE."""
-    if isinstance(bound.statement, s.Tail):
-        return await follow(session, bound, bound.statement, values, at)
-    assert isinstance(bound.statement, s.Select)
-    return await select(session, bound, bound.statement, values)
-
-
 async def bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
     serving = session.serving
     session_catalog = session.naming.seen

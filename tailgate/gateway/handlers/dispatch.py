@@ -78,11 +78,14 @@ async def bind(session: Session, statement: ParsedStatement, text: s.StatementTe
     """Resolves the names of a statement, and determines the columns and parameters of Describe. Raises 25P02 in a failed block."""
     check_failed(session, statement)
     parsed, statement = statement, targets.in_dialect(statement, text.text, session.catalog, session.settings.dialect)
-    bound = Bound(statement, parsed, text.text, text.position, catalog=session.catalog)
-    executor = EXECUTORS.get(type(statement))
+    return await _bound(session, Bound(statement, parsed, text.text, text.position, catalog=session.catalog), oids)
+
+
+async def _bound(session: Session, bound: Bound, oids: Sequence[int]) -> Bound:
+    executor = EXECUTORS.get(type(bound.statement))
     if executor is None or executor.bind is None:
         return bound
-    result = executor.bind(session, bound, statement, oids)
+    result = executor.bind(session, bound, bound.statement, oids)
     return result if isinstance(result, Bound) else await result
 
 
@@ -126,11 +129,7 @@ async def rebound(session: Session, statement: Statement) -> Bound:
 async def _bind_inner(session: Session, bound: Bound, statement: s.CopyTo | s.DeclareCursor, oids: Sequence[int]) -> Bound:
     """Binds the query of a COPY or a cursor, which becomes `body`."""
     query = statement.statement
-    inner = Bound(query, query, bound.text, bound.position, catalog=bound.catalog)
-    if isinstance(query, s.FollowKsqldb):
-        body = await push.bind(session, inner, query, oids)
-    else:
-        body = await queries.bind(session, inner, query, oids)
+    body = await _bound(session, Bound(query, query, bound.text, bound.position, catalog=bound.catalog), oids)
     return replace(bound, parameters=body.parameters, body=body)
 
 

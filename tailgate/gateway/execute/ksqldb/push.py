@@ -79,10 +79,15 @@ def _shape(session: Session, query: PushQuery, fields: Sequence[Field]) -> Shape
 
 
 async def begin(session: Session, bound: Bound, values: Sequence[object], at: int | None = None) -> Rows:
-    """Runs the query of a cursor or COPY: a push query, or as of `queries.begin`."""
-    if isinstance(bound.statement, s.FollowKsqldb):
-        return await follow(session, bound, bound.statement, values)
-    return await queries.begin(session, bound, values, at)
+    """Runs the query of a cursor or COPY. `at`: for the TAIL of a cursor, the time of DECLARE."""
+    match bound.statement:
+        case s.FollowKsqldb() as statement:
+            return await follow(session, bound, statement, values)
+        case s.Tail() as statement:
+            return await queries.follow(session, bound, statement, values, at)
+        case statement:
+            assert isinstance(statement, s.Select)
+            return await queries.select(session, bound, statement, values)
 
 
 async def follow(session: Session, bound: Bound, statement: s.FollowKsqldb, values: Sequence[object]) -> Rows:
