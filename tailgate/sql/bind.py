@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 
 from sqlglot import exp
 
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import DuplicateColumn, IndeterminateDatatype, SyntaxError_
-from tailgate.lake.types import UNKNOWN, Field, Type
+from tailgate.lake.types import TEXT, UNKNOWN, Field, Type
 from tailgate.sql.binder.queries.full_columns import with_full_columns
 from tailgate.sql.binder.queries.queries import Queries
-from tailgate.sql.binder.relation_names import Names
+from tailgate.sql.binder.relation_names import NO_WIDTHS, Names
 from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_query
@@ -26,8 +26,7 @@ from tailgate.sql.plan import Query
 from tailgate.sql.plan.null_folding import fold_nulls
 from tailgate.sql.statements.definitions import CreateView
 from tailgate.sql.statements.values import QueryText
-
-NO_WIDTHS: Mapping[int, int] = MappingProxyType({})
+from tailgate.sql.statements.writes import Delete, Insert, Update
 
 
 def bind_query(
@@ -58,6 +57,27 @@ def bind_query(
             place = next((position(p) for p in tree.find_all(exp.Parameter) if p.name == str(number)), None)
             raise IndeterminateDatatype(f"could not determine data type of parameter ${number}", position=place)
     return Query(plan, plan.columns, tuple(types.types), tuple(names.used), tuple(names.places.items()), names.demanded())
+
+
+def bind_write(
+    statement: Insert | Update | Delete, catalog: Catalog, parameters: tuple[Type, ...] = (), widths: Mapping[int, int] = NO_WIDTHS
+) -> Query:
+    """Returns a statement with RETURNING as a query: the plan of its rows, and the columns of RETURNING.
+
+    The arguments are those of `bind_query`.
+    """
+    binder = Writes(catalog, parameters, widths)
+    match statement:
+        case Insert():
+            inserted = binder.insert(statement)
+            assert inserted.rows is not None and inserted.returning is not None
+            plan, columns, types, demands = inserted.rows, inserted.returning.columns, inserted.parameters, inserted.demands
+        case Update() | Delete():
+            changed = binder.update(statement) if isinstance(statement, Update) else binder.delete(statement)
+            assert changed.returning is not None
+            plan, columns, types, demands = changed.rows, changed.returning, changed.parameters, changed.demands
+    types = tuple(TEXT if type == UNKNOWN else type for type in types)
+    return Query(plan, columns, types, tuple(binder.names.used), tuple(binder.names.places.items()), demands)
 
 
 def bind_view(statement: CreateView, catalog: Catalog) -> Query:

@@ -10,8 +10,8 @@ RENAME and SET SCHEMA edit the texts of all items that refer to the renamed item
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
-from dataclasses import replace
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import fields, is_dataclass, replace
 
 from sqlglot import exp
 
@@ -19,7 +19,7 @@ from tailgate.lake.catalog import Alert, Catalog, Endpoint, Function, Item, Mate
 from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.sql.bind import bind_query
+from tailgate.sql.bind import bind_query, bind_write
 from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.definition_cache import DefinitionCache
 from tailgate.sql.grammar.names import position
@@ -38,10 +38,14 @@ from tailgate.sql.statements import (
     CreateSubscription,
     CreateTable,
     CreateView,
+    Delete,
+    Insert,
     QueryText,
+    Update,
     parse,
 )
 from tailgate.sql.statements.references import named_connections
+from tailgate.sql.statements.writes import WriteText
 
 Creation = (
     CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection
@@ -58,13 +62,23 @@ def bind_definition(item: Item, catalog: Catalog) -> Query:
     return _bound.get(definition_key(item), stored, lambda: _bind(item.query, item, stored), lambda query: query.depends)
 
 
-def _bind(query: QueryText | str, item: Item, catalog: Catalog) -> Query:
-    """Returns the plan of an item's query. Only the query of an endpoint has parameters."""
+def _bind(query: QueryText | WriteText | str, item: Item, catalog: Catalog) -> Query:
+    """Returns the plan of an item's query. Only the query of an endpoint has parameters, and may write."""
+    if isinstance(item, Endpoint) and item.method != "GET":
+        return bind_write(write_of(query), catalog, item.types, known_columns(item))
+    assert not isinstance(query, WriteText)
     if isinstance(item, Alert):
         return bind_query(query, catalog, (), widths=known_columns(item))
     if isinstance(item, Endpoint):
         return bind_query(query, catalog, item.types, widths=known_columns(item))
     return bind_query(query, catalog, view=True, widths=known_columns(item), numeric_rules=_numeric_rules(item))
+
+
+def write_of(query: QueryText | WriteText | str) -> Insert | Update | Delete:
+    """Returns the statement of an endpoint that writes, which is parsed if it is a string."""
+    statement = query.statement if isinstance(query, WriteText) else parse(query) if isinstance(query, str) else None
+    assert isinstance(statement, Insert | Update | Delete)
+    return statement
 
 
 def _numeric_rules(item: Item) -> int:
@@ -105,7 +119,7 @@ def rename_references(item: ItemType, before: Catalog, after: Catalog, statement
     if isinstance(statement, CreateSink | CreateSubscription | CreateObjective):
         if isinstance(statement.from_item, QueryText):
             places = bind_query(statement.from_item, before, view=True, widths=known_columns(item)).places
-            text.query(statement.from_item.tree, places)
+            text.query((statement.from_item.tree,), places)
         else:
             text.name(statement.from_item.position, item.depends[0])
     if isinstance(statement, CreateSource) and isinstance(item, Source) and statement.transactions and item.transactions:
@@ -117,7 +131,7 @@ def rename_references(item: ItemType, before: Catalog, after: Catalog, statement
         assert connection is not None
         text.name(name.position, connection.id)
     if isinstance(statement, CreateView | CreateEndpoint | CreateAlert) and statement.query is not None:
-        within = text.query(statement.query.tree, _bind(statement.query, item, before).places)
+        within = text.query(_trees(statement.query), _bind(statement.query, item, before).places, _unaliased(statement.query))
         return replace(item, sql=apply_edits(item.sql, text.edits), query=_moved(statement.query, within))
     if isinstance(statement, CreateFunction) and isinstance(item, Function):
         sql, query = _function_texts(item, statement, before, after, text)
@@ -135,14 +149,31 @@ def _function_texts(item: Function, statement: CreateFunction, before: Catalog, 
     inner = _Text(typed, before, after, begin)
     plain = item.sql[begin:].startswith(typed)
     names = check_body(item, body.tree, before)
-    within = inner.query(body.tree, names.places.items() if plain else ())
+    within = inner.query((body.tree,), names.places.items() if plain else ())
     if not plain and any(before.name_of(before[id]) != after.name_of(after[id]) for id in names.used):
         hint = "Create the function with AS $$ … $$, then there are no doubled quotes in it."
         raise FeatureNotSupported(f"other names for what function {item.display_name} reads are not supported", hint=hint)
     return apply_edits(item.sql, [*text.edits, *within]), _moved(body, within)
 
 
-def _moved(query: QueryText, edits: Iterable[tuple[int, int, str]]) -> str:
+def _trees(part: object) -> tuple[exp.Expr, ...]:
+    """Returns the trees in a query or in a statement that writes."""
+    if isinstance(part, exp.Expr):
+        return (part,)
+    if isinstance(part, QueryText):
+        return (part.tree,)
+    if is_dataclass(part):
+        part = tuple(getattr(part, f.name) for f in fields(part))
+    return tuple(tree for each in part for tree in _trees(each)) if isinstance(part, tuple) else ()
+
+
+def _unaliased(query: QueryText | WriteText) -> frozenset[int | None]:
+    """Returns the position of the table that a statement writes, if the table has no alias."""
+    written = query.statement if isinstance(query, WriteText) else None
+    return frozenset() if written is None or written.alias else frozenset({written.table.position})
+
+
+def _moved(query: QueryText | WriteText, edits: Iterable[tuple[int, int, str]]) -> str:
     """Returns the query's text after edits whose positions count from the start of the statement."""
     return apply_edits(query.text, [(b - query.offset, e - query.offset, new) for b, e, new in edits])
 
@@ -161,14 +192,17 @@ class _Text:
         self._before, self._after = before, after
         self.edits: list[tuple[int, int, str]] = []
 
-    def query(self, tree: exp.Expr, places: Iterable[tuple[int, int]]) -> list[tuple[int, int, str]]:
-        """Adds and returns the edits for the names in a query.
+    def query(
+        self, trees: Sequence[exp.Expr], places: Iterable[tuple[int, int]], unaliased: frozenset[int | None] = frozenset()
+    ) -> list[tuple[int, int, str]]:
+        """Adds and returns the edits for the names in the trees of a query.
 
-        `places`: (position, id) of each name.
+        `places`: (position, id) of each name. `unaliased`: positions of tables outside of the trees that have no alias.
         """
-        columns = {position(c) for c in tree.find_all(exp.Column) if c.args.get("db")}
-        bare = {position(t) for t in tree.find_all(exp.Table) if not t.alias and isinstance(t.this, exp.Identifier)}
-        ctes = {c.alias for c in tree.find_all(exp.CTE)}
+        columns = {position(c) for tree in trees for c in tree.find_all(exp.Column) if c.args.get("db")}
+        tables = [t for tree in trees for t in tree.find_all(exp.Table)]
+        bare = {position(t) for t in tables if not t.alias and isinstance(t.this, exp.Identifier)} | unaliased
+        ctes = {c.alias for tree in trees for c in tree.find_all(exp.CTE)}
         first = len(self.edits)
         for at, id in places:
             if at in columns:

@@ -29,7 +29,7 @@ from tailgate.lake.catalog import functions as routines
 from tailgate.lake.catalog.indexes import definition as index_definition
 from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.roles import Role
-from tailgate.lake.catalog.schemas import TEMPORARY_ID, TRANSIENT_ID
+from tailgate.lake.catalog.schemas import ENDPOINTS_ID, TEMPORARY_ID, TRANSIENT_ID
 from tailgate.lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
@@ -57,7 +57,7 @@ _CREATE = (
     "create alert",
 )
 
-HIDDEN_SCHEMAS = (TEMPORARY_ID, TRANSIENT_ID)
+HIDDEN_SCHEMAS = (ENDPOINTS_ID, TEMPORARY_ID, TRANSIENT_ID)
 DESCRIPTION = (Field("description", TEXT),)
 TOPICS = ("topics", "topics extended")
 QUERIES_EXTENDED = "queries extended"

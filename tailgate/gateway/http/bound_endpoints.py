@@ -1,4 +1,4 @@
-"""Endpoints with their bound queries.
+"""Endpoints with their bound queries, or with the plans of their writes.
 
 An endpoint whose query is a look-up by key, with columns or their casts to text as results, is answered from an index of the relation.
 """
@@ -6,24 +6,26 @@ An endpoint whose query is a look-up by key, with columns or their casts to text
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tailgate.gateway.encode.json_rows import object_writer, row_writer, text_value_writer, value_writer
-from tailgate.gateway.http.routes import check_names
 from tailgate.gateway.serving.lookup_plans import Lookup, equalities_of, lookup_of
 from tailgate.gateway.serving.prepared import Prepared, bind
 from tailgate.gateway.serving.service import Serving
-from tailgate.lake.catalog import Catalog, Endpoint, known_columns
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError
-from tailgate.lake.types import Type
+from tailgate.gateway.writes.constraints.rules import Rules, rendered
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, bound
+from tailgate.lake.catalog import Catalog, Endpoint, Table, known_columns
+from tailgate.lake.catalog.schemas import ENDPOINTS_ID, IDEMPOTENCY_KEYS_TABLE, SYSTEM
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.types import Field
 from tailgate.sql import plan
 from tailgate.sql.authorization import EXECUTE, Demand, renamed
+from tailgate.sql.binder.writes.rules import rules_of
+from tailgate.sql.definitions import write_of
 from tailgate.sql.plan.properties import key
-from tailgate.sql.statements import QueryText
-from tailgate.values.registry import read_text
-from tailgate.values.stored import stored
+from tailgate.sql.statements import Insert, QueryText
 
 # types whose cast to text is their output
 PLAIN_TEXTS = ("int2", "int4", "int8", "numeric", "text", "varchar", "uuid", "date")
@@ -70,30 +72,38 @@ class BoundEndpoint:
     lookup: Lookup | None
     write_found: WriteRow | None
 
-    def values(self, path: Mapping[str, str], fields: Mapping[str, str]) -> list[object]:
-        """Returns the values of the parameters. Raises 42P02 for an unknown field, and 22023 or the type's error for a wrong value."""
-        parameters, defaults = self.endpoint.parameters, self.endpoint.defaults
-        if fields:
-            check_names(fields, [*(p.name for p in parameters if p.name not in path), *(() if self.query.single else PAGING)])
-        values: list[object] = []
-        for parameter in parameters:
-            text = path.get(parameter.name, fields.get(parameter.name))
-            if text is None:
-                if parameter.name not in defaults:
-                    raise InvalidParameterValue(f'parameter "{parameter.name}" is missing')
-                text = defaults[parameter.name]
-            values.append(None if text is None else _value(text, parameter.name, parameter.type))
-        return values
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """Returns the columns of the objects."""
+        return self.query.prepared.columns
+
+    @property
+    def single(self) -> bool:
+        """Returns whether there is at most one object."""
+        return self.query.single
 
 
-def _value(text: str, name: str, type: Type) -> object:
-    try:
-        if "\0" in text:
-            raise InvalidParameterValue("a value contains the character with code zero")
-        return stored(read_text(text, type), type)
-    except TailgateError as error:
-        error.detail = f'It is the value of parameter "{name}".'
-        raise
+@dataclass(frozen=True, slots=True)
+class BoundWrite:
+    """An endpoint that writes.
+
+    - `plan`: with the demands of the endpoint, as `BoundQuery.prepared`.
+    - `columns`: of RETURNING. `single`: the statement writes at most one row.
+    - `keys`: the rules of the table of Idempotency-Keys.
+    - `write`: writes a row of RETURNING.
+    """
+
+    endpoint: Endpoint
+    plan: InsertPlan | ChangePlan
+    columns: tuple[Field, ...]
+    single: bool
+    keys: Rules
+    write: WriteRow
+
+    @property
+    def demands(self) -> tuple[Demand, ...]:
+        """Returns the demands of the plan."""
+        return self.plan.demands
 
 
 def bind_endpoint(endpoint: Endpoint, catalog: Catalog, catalog_n: int) -> BoundQuery:
@@ -107,6 +117,23 @@ def bind_endpoint(endpoint: Endpoint, catalog: Catalog, catalog_n: int) -> Bound
     demands = (*Call(endpoint).demands, *renamed(prepared.demands, endpoint.id))
     prepared = replace(prepared, demands=demands, equalities=equalities_of(below))
     return BoundQuery(prepared, key(relation) == (), _is_ordered(relation), texts)
+
+
+def bind_writing(endpoint: Endpoint, catalog: Catalog) -> tuple[InsertPlan | ChangePlan, tuple[Field, ...], bool, Rules]:
+    """Binds the statement of an endpoint that writes. Returns the first fields of `BoundWrite`. Raises the errors of the binder."""
+    stored, statement = catalog.stored, write_of(endpoint.query)
+    oids = tuple(t.oid for t in endpoint.types)
+    columns, plan = bound(statement, oids, stored, known_columns(endpoint))
+    assert columns is not None and isinstance(plan, InsertPlan | ChangePlan)
+    plan = replace(plan, demands=(*Call(endpoint).demands, *renamed(plan.demands, endpoint.id)))
+    if isinstance(plan, ChangePlan):
+        single = plan.pinned
+    else:
+        assert isinstance(statement, Insert)
+        single = statement.rows is None or (isinstance(statement.rows, tuple) and len(statement.rows) == 1)
+    keys = catalog.at(IDEMPOTENCY_KEYS_TABLE, SYSTEM[ENDPOINTS_ID])
+    assert isinstance(keys, Table)
+    return plan, columns, single, rendered(rules_of(keys, stored), compact=False)[keys.id]
 
 
 def _without_texts(relation: plan.Relation) -> tuple[plan.Relation, tuple[bool, ...]]:
@@ -142,9 +169,9 @@ class BoundEndpoints:
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._catalog_n = -1
-        self._bound: dict[int, asyncio.Task[BoundEndpoint]] = {}
+        self._bound: dict[int, asyncio.Task[BoundEndpoint | BoundWrite]] = {}
 
-    async def get(self, endpoint: Endpoint) -> BoundEndpoint:
+    async def get(self, endpoint: Endpoint) -> BoundEndpoint | BoundWrite:
         """Returns the bound endpoint; binds it once for concurrent requests."""
         catalog, catalog_n = self._serving.progress.known
         if self._catalog_n != catalog_n:
@@ -154,7 +181,10 @@ class BoundEndpoints:
             task = self._bound[endpoint.id] = asyncio.ensure_future(self._bind(endpoint, catalog, catalog_n))
         return task.result() if task.done() else await asyncio.shield(task)
 
-    async def _bind(self, endpoint: Endpoint, catalog: Catalog, catalog_n: int) -> BoundEndpoint:
+    async def _bind(self, endpoint: Endpoint, catalog: Catalog, catalog_n: int) -> BoundEndpoint | BoundWrite:
+        if endpoint.method != "GET":
+            plan, columns, single, keys = await self._serving.workers.run_bounded(bind_writing, endpoint, catalog)
+            return BoundWrite(endpoint, plan, columns, single, keys, row_writer(columns, endpoint.numbers))
         query = await self._serving.workers.run_bounded(bind_endpoint, endpoint, catalog, catalog_n)
         prepared, numbers = query.prepared, endpoint.numbers
         lookup = lookup_of(prepared.equalities, catalog)

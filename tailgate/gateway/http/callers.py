@@ -17,7 +17,13 @@ from tailgate.gateway.security.authentication import Peer, Trusted, check_login,
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.passwords import token_hash
 from tailgate.lake.catalog.roles import OPERATOR, Role
-from tailgate.lake.errors import ConfigurationLimitExceeded, InvalidAuthorizationSpecification, InvalidPassword, TailgateError
+from tailgate.lake.errors import (
+    ConfigurationLimitExceeded,
+    InsufficientPrivilege,
+    InvalidAuthorizationSpecification,
+    InvalidPassword,
+    TailgateError,
+)
 
 CHALLENGE = (b"WWW-Authenticate", b'Bearer realm="tailgate"')
 REQUESTS_PER_S = 5_000  # of one role that is not a superuser
@@ -57,6 +63,19 @@ def role_of(request: Request, peer: Peer, catalog: Catalog, secret: bytes, token
         return role
     except TailgateError as error:
         raise HttpError(401, error, CHALLENGE) from error
+
+
+def check_site(request: Request, origins: frozenset[str]) -> None:
+    """Raises an HttpError with 403 if the page of another site sends a request without a token (cross-site request forgery).
+
+    Browsers tell the site in Origin. A page cannot send a token that it does not have, but a gateway may admit the user without one.
+    """
+    origin = request.headers.get(b"origin")
+    if origin is None or b"authorization" in request.headers or origin.decode("latin-1") in origins:
+        return
+    if origin.partition(b"://")[2] != request.headers.get(b"host", b""):
+        hint = "Send a token, or start the gateway with --http-origin for this site."
+        raise HttpError(403, InsufficientPrivilege("pages of this site may not write", hint=hint))
 
 
 def _trusted(request: Request, peer: Peer, catalog: Catalog, secret: bytes) -> Role:

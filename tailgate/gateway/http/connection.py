@@ -18,14 +18,16 @@ from typing import cast
 import httptools
 
 from tailgate.gateway.http.messages import Request, Response, encoded, error_response
+from tailgate.gateway.resources.budgets import Budget, Charge
 from tailgate.gateway.security.authentication import Peer
 from tailgate.gateway.server.connection import peer_of
-from tailgate.lake.errors import FeatureNotSupported, ProgramLimitExceeded, ProtocolViolation, TailgateError
+from tailgate.lake.errors import FeatureNotSupported, OutOfMemory, ProgramLimitExceeded, ProtocolViolation, TailgateError
 
 REQUESTS_MAX = 64  # requests of a connection that wait
 TARGET_BYTES_MAX = 8 * 1024  # of path and query string, as in nginx
 HEADER_BYTES_MAX = 16 * 1024  # of all header fields of a request
 HEADERS_MAX = 100
+BODY_BYTES_MAX = 1024 * 1024  # as in nginx
 CONNECTIONS_MAX = 10_000  # of a gateway; further ones are closed at once
 IDLE_S = 75.0  # without a complete request, as nginx's keepalive_timeout
 WRITE_BYTES_HIGH = 256 * 1024  # unsent bytes at which the next request of the connection waits
@@ -37,7 +39,7 @@ Answer = Callable[[Request, Peer], Awaitable[Response]]
 class HttpConnection(asyncio.Protocol):
     """The connection of one client. `answer` returns the response to a request and raises nothing."""
 
-    def __init__(self, answer: Answer, connections: set[HttpConnection], *, insecure: bool, tls: bool) -> None:
+    def __init__(self, answer: Answer, connections: set[HttpConnection], bodies: Budget, *, insecure: bool, tls: bool) -> None:
         self._answer, self._connections, self._insecure, self._tls = answer, connections, insecure, tls
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
@@ -46,6 +48,7 @@ class HttpConnection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._writable = asyncio.Event()
         self._paused = False
+        self._bodies = Charge(bodies)
         self._refused = False
         self._streaming = False
         self._ended = False  # the client has closed its side of the connection
@@ -97,6 +100,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport = None
         self._impatience.cancel()
         self._queue.clear()
+        self._bodies.set(0)
         self._connections.discard(self)
         if self._task is not None:
             self._task.cancel()
@@ -120,6 +124,7 @@ class HttpConnection(asyncio.Protocol):
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._header_bytes = 0
+        self._body = bytearray()
 
     def on_message_begin(self) -> None:
         self._reset()
@@ -141,14 +146,28 @@ class HttpConnection(asyncio.Protocol):
         self._headers[name] = self._headers[name] + b", " + value if name in self._headers else value
 
     def on_headers_complete(self) -> None:
-        if self._headers.get(b"content-length", b"0").strip() != b"0":
-            raise _Refused(413, "requests with a body are not supported")
+        size = int(self._headers.get(b"content-length", b"0"))
+        if not size:
+            return
+        if self._parser.get_method() in (b"GET", b"HEAD", b"OPTIONS"):
+            raise _Refused(413, "requests of this method with a body are not supported")
+        if size > BODY_BYTES_MAX:
+            raise _Refused(413, f"a body may have at most {BODY_BYTES_MAX} bytes")
+        try:
+            self._bodies.add(size)
+        except OutOfMemory:
+            raise _Refused(503, "too many bodies of requests wait") from None
+        if self._headers.get(b"expect", b"").lower() == b"100-continue" and self._task is None and not self._queue:
+            self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, data: bytes) -> None:
+        self._body += data
 
     def on_message_complete(self) -> None:
         method = self._parser.get_method().decode("latin-1")
         path, _, query = self._url.decode("latin-1").partition("?")
         keep_alive = self._parser.should_keep_alive()
-        self._queue.append(Request(method, path, query, self._headers, keep_alive))
+        self._queue.append(Request(method, path, query, self._headers, keep_alive, bytes(self._body)))
 
     # --- answering
 
@@ -174,6 +193,7 @@ class HttpConnection(asyncio.Protocol):
                     self.close()
                     return
                 response = await self._answer(request, self._peer)
+                self._bodies.add(-len(request.body))
                 if response.stream is not None:
                     await self._send(response, response.stream)
                     return
@@ -211,7 +231,9 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(data)
 
 
-_ERRORS = {413: ProgramLimitExceeded, 414: ProgramLimitExceeded, 431: ProgramLimitExceeded, 501: FeatureNotSupported}
+_ERRORS = {
+    413: ProgramLimitExceeded, 414: ProgramLimitExceeded, 431: ProgramLimitExceeded, 501: FeatureNotSupported, 503: OutOfMemory,
+}  # fmt: skip
 
 
 class _Refused(Exception):

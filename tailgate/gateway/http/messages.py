@@ -15,6 +15,7 @@ from tailgate.lake.errors import TailgateError
 
 REASONS = {
     200: "OK",
+    201: "Created",
     204: "No Content",
     304: "Not Modified",
     400: "Bad Request",
@@ -23,9 +24,12 @@ REASONS = {
     404: "Not Found",
     405: "Method Not Allowed",
     406: "Not Acceptable",
+    409: "Conflict",
     410: "Gone",
     413: "Content Too Large",
     414: "URI Too Long",
+    415: "Unsupported Media Type",
+    422: "Unprocessable Content",
     429: "Too Many Requests",
     431: "Request Header Fields Too Large",
     500: "Internal Server Error",
@@ -33,19 +37,22 @@ REASONS = {
     503: "Service Unavailable",
 }
 # by SQLSTATE or its class: whether the caller, the definition or the moment causes the error
+# of requests that write, whose values cause the errors of data and constraints
+WRITE_STATUSES = {"23505": 409, "40001": 409, "23": 422, "22": 422, "54": 422}
 STATUSES = {"28": 401, "42501": 403, "53": 503, "55": 503, "57": 503, "58": 503, "40": 503, "08": 503}
 JSON = b"application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request. The names of `headers` are in lower case; `path` and `query` are as sent, without decoding."""
+    """A request. The names of `headers` are in lower case; `path`, `query` and `body` are as sent, without decoding."""
 
     method: str
     path: str
     query: str
     headers: Mapping[bytes, bytes]
     keep_alive: bool = True
+    body: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +78,10 @@ class HttpError(Exception):
         self.status, self.error, self.fields = status, error, fields
 
 
-def status_of(error: TailgateError) -> int:
-    """Returns the status for an error of SQL: 500 unless the caller or the moment causes it."""
+def status_of(error: TailgateError, *, writes: bool = False) -> int:
+    """Returns the status for an error of SQL: 500 unless the caller or the moment causes it. `writes`: the request writes."""
+    if writes and (status := WRITE_STATUSES.get(error.sqlstate) or WRITE_STATUSES.get(error.sqlstate[:2])):
+        return status
     return STATUSES.get(error.sqlstate) or STATUSES.get(error.sqlstate[:2], 500)
 
 

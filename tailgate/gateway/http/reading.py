@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from tailgate.gateway.answers.lookups import Lookups
-from tailgate.gateway.http.bound_endpoints import BoundEndpoint
+from tailgate.gateway.http.bound_endpoints import BoundEndpoint, BoundWrite
 from tailgate.gateway.mirrors.snapshots import raise_error_of
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.queries import execute
@@ -111,8 +111,8 @@ def _slice(time: int, objects: list[bytes], rows: Range) -> Page:
     return Page(time, objects[rows.offset : end], len(objects) > end)
 
 
-def json_objects(bound: BoundEndpoint, table: pa.Table) -> list[bytes]:
+def json_objects(bound: BoundEndpoint | BoundWrite, table: pa.Table) -> list[bytes]:
     """Returns the objects of rows. Columns behind those of the query are left out."""
-    types = [c.type for c in bound.query.prepared.columns]
+    types = [c.type for c in bound.columns]
     columns = [raw.values(raw.stored(table.column(i), t), t) for i, t in enumerate(types)]
     return [bound.write(row) for row in zip(*columns, strict=True)]

@@ -5,7 +5,7 @@ A segment that is equal goes before a parameter: `/users/me` before `/users/:id`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
@@ -17,10 +17,10 @@ QUERY_FIELDS_MAX = 100
 
 @dataclass(slots=True)
 class _Node:
-    """A place in the tree. `children`: by segment, "" for a parameter."""
+    """A place in the tree. `children`: by segment, "" for a parameter. `endpoints`: by method."""
 
     children: dict[str, _Node] = field(default_factory=dict)
-    endpoint: Endpoint | None = None
+    endpoints: dict[str, Endpoint] = field(default_factory=dict)
 
 
 class Routes:
@@ -32,30 +32,43 @@ class Routes:
             node = self._root
             for segment in endpoint.path.split("/")[1:]:
                 node = node.children.setdefault("" if segment.startswith(":") else ":" + segment, _Node())
-            node.endpoint = endpoint
+            node.endpoints[endpoint.method] = endpoint
 
-    def find(self, path: str) -> tuple[Endpoint, dict[str, str]] | None:
+    def methods(self, path: str) -> tuple[str, ...]:
+        """Returns the methods of the endpoints for a path as sent.
+
+        >>> Routes([]).methods("/users/5")
+        ()
+        """
+        return tuple(dict.fromkeys(method for endpoints in _matches(self._root, _segments(path)) for method in endpoints))
+
+    def find(self, method: str, path: str) -> tuple[Endpoint, dict[str, str]] | None:
         """Returns the endpoint for a path as sent, and the texts of its parameters in the path; None if there is none.
 
-        >>> Routes([]).find("/users/5") is None
+        >>> Routes([]).find("GET", "/users/5") is None
         True
         """
-        segments = [_decoded(segment) for segment in path.split("/")[1:]]
-        endpoint = _find(self._root, segments)
+        segments = _segments(path)
+        endpoint = next((e[method] for e in _matches(self._root, segments) if method in e), None)
         if endpoint is None:
             return None
         names = endpoint.path.split("/")[1:]
         return endpoint, {name[1:]: text for name, text in zip(names, segments, strict=True) if name.startswith(":")}
 
 
-def _find(node: _Node, segments: Sequence[str]) -> Endpoint | None:
+def _segments(path: str) -> list[str]:
+    return [_decoded(segment) for segment in path.split("/")[1:]]
+
+
+def _matches(node: _Node, segments: Sequence[str]) -> Iterator[Mapping[str, Endpoint]]:
+    """Yields the endpoints of each match by method, the best first."""
     if not segments:
-        return node.endpoint
+        yield node.endpoints
+        return
     for key in (":" + segments[0], ""):
         child = node.children.get(key)
-        if child is not None and (key or segments[0]) and (endpoint := _find(child, segments[1:])) is not None:
-            return endpoint
-    return None
+        if child is not None and (key or segments[0]):
+            yield from _matches(child, segments[1:])
 
 
 def _decoded(text: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tailgate.gateway.http.connection import HttpConnection
 from tailgate.gateway.http.service import HttpService
+from tailgate.gateway.resources.budgets import Budget
 from tailgate.gateway.security.tls import Tls
 from tailgate.gateway.server import listening
 from tailgate.gateway.server.server import check_address, is_loopback
@@ -18,6 +19,7 @@ from tailgate.gateway.session.gateway import Gateway
 BACKLOG = 1024
 STOP_S = 2.0  # limits the wait for responses in progress
 STOP_POLL_S = 0.02
+BODIES_BYTES_MAX = 64 << 20  # of all requests of a gateway that wait or are answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class HttpServer:
         self._service = HttpService(gateway, options.origins, options.rate, logs=options.logs)
         if gateway.settings is not None:
             self._service.follow(gateway.settings)
+        self._bodies = Budget("HTTP requests", BODIES_BYTES_MAX, gateway.budget)
+        self._expiry: asyncio.Task[None] | None = None
         self._connections: set[HttpConnection] = set()
         self._servers: list[asyncio.Server] = []
 
@@ -68,13 +72,17 @@ class HttpServer:
         context = None if self._gateway.tls is None else _context(self._gateway.tls)
         for each in self._sockets:
             self._servers.append(await loop.create_server(self._connection, sock=each, backlog=BACKLOG, ssl=context))
+        self._expiry = loop.create_task(self._service.writer.expire())
 
     def _connection(self) -> HttpConnection:
         gateway = self._gateway
-        return HttpConnection(self._service.answer, self._connections, insecure=gateway.insecure, tls=gateway.tls is not None)
+        tls = gateway.tls is not None
+        return HttpConnection(self._service.answer, self._connections, self._bodies, insecure=gateway.insecure, tls=tls)
 
     async def stop(self) -> None:
         """Stops listening, and closes connections when their responses are written, after STOP_S at the latest."""
+        if self._expiry is not None:
+            self._expiry.cancel()
         for server in self._servers:
             server.close()
         for connection in list(self._connections):

@@ -2,7 +2,7 @@
 
 A request is checked in this order, so that nobody without a token learns which endpoints exist:
 
-    method 405 ──► role 401 ──► rate 429 ──► path 404 ──► privileges 403 ──► parameters 400 ──► rows
+    method 405 ──► role 401 ──► rate 429 ──► path 404, 405 ──► privileges 403 ──► parameters 400 ──► rows
 """
 
 from __future__ import annotations
@@ -13,23 +13,26 @@ import contextlib
 import gzip
 import hashlib
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from tailgate.gateway.http import openapi
-from tailgate.gateway.http.bound_endpoints import BoundEndpoint, BoundEndpoints, Call
-from tailgate.gateway.http.callers import REQUESTS_PER_S, Rates, Tokens, role_of
+from tailgate.gateway.http import openapi, parameters
+from tailgate.gateway.http.bound_endpoints import PAGING, BoundEndpoint, BoundEndpoints, BoundWrite, Call
+from tailgate.gateway.http.callers import REQUESTS_PER_S, Rates, Tokens, check_site, role_of
 from tailgate.gateway.http.events import EVENTS, end, object_events, wants_events
-from tailgate.gateway.http.messages import HttpError, Request, Response, error_response, status_of
+from tailgate.gateway.http.idempotency import key_of
+from tailgate.gateway.http.messages import JSON, HttpError, Request, Response, error_response, status_of
 from tailgate.gateway.http.reading import EndpointReader, Page, Range
 from tailgate.gateway.http.requests import Handled, RequestStatistics
 from tailgate.gateway.http.routes import Routes, query_fields
+from tailgate.gateway.http.writing import EndpointWriter
 from tailgate.gateway.resources.budgets import TASK_BUDGET
 from tailgate.gateway.resources.concurrency import REQUESTER, Requester
 from tailgate.gateway.security.authentication import Peer
 from tailgate.gateway.serving.failures import translated
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.session.gateway import Gateway
+from tailgate.gateway.writes.plans import InsertPlan
 from tailgate.lake.catalog import Catalog, Endpoint
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import (
@@ -50,10 +53,11 @@ REQUEST_S_MAX = 30.0  # evaluation of one request
 PAGE_ROWS, PAGE_ROWS_MAX = 100, 1_000  # rows of a response without and with `limit`
 GZIP_BYTES_MIN = 1024  # below it compression saves no packet
 GZIP_LEVEL = 1
-METHODS = b"GET, HEAD, OPTIONS"
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 ETAG_BYTES = 12
 VARY = b"Accept, Accept-Encoding, Authorization"
-EXPOSED = b"ETag, Link, Tailgate-Time"
+EXPOSED = b"ETag, Idempotency-Replayed, Link, Tailgate-Time"
+ALLOWED = b"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Tailgate-As-Of, Tailgate-Role, If-None-Match"
 
 
 class HttpService:
@@ -64,6 +68,7 @@ class HttpService:
         self._statistics = RequestStatistics(gateway, logs=logs)
         self._endpoints = BoundEndpoints(gateway.serving)
         self._reader = EndpointReader(gateway.serving, gateway.answers.lookups)
+        self.writer = EndpointWriter(gateway)
         self._tokens = Tokens()
         self._rates = Rates() if rate is None else Rates(rate)
         self._routes: tuple[Catalog | None, Routes] = (None, Routes(()))
@@ -86,15 +91,21 @@ class HttpService:
         except Exception as error:  # noqa: BLE001  # reported as an internal error
             shown_error = self._told(error, request)
             handled.sqlstate = shown_error.sqlstate
-            response = error_response(status_of(error) if isinstance(error, TailgateError) else 500, shown_error)
+            writes = request.method not in ("GET", "HEAD")
+            response = error_response(status_of(error, writes=writes) if isinstance(error, TailgateError) else 500, shown_error)
         self._statistics.ended(handled, response)
         if not cross_origin:
             return response
         return replace(response, fields=(*response.fields, *cross_origin))
 
     def _told(self, error: Exception, request: Request) -> TailgateError:
-        """Returns the error for the client: of errors of rows, which may quote values, only their SQLSTATE."""
+        """Returns the error for the client: of errors of rows, which may quote values, only their SQLSTATE.
+
+        The message of a violated constraint, without its detail, has only names. Callers of endpoints that write need it.
+        """
         reported = self._gateway.internal_errors.reported(translated(error), request.path)
+        if reported.sqlstate.startswith("23") and request.method not in ("GET", "HEAD"):
+            return of(reported.sqlstate, reported.message)
         if reported.sqlstate.startswith(("22", "23", "P0")):
             return of(reported.sqlstate, "the query of the endpoint failed", hint="Its owner sees the error in SQL.")
         return of(reported.sqlstate, reported.message, hint=reported.hint)
@@ -103,9 +114,9 @@ class HttpService:
 
     async def _answer(self, request: Request, peer: Peer, handled: Handled) -> Response:
         if request.method == "OPTIONS":
-            return Response(204, fields=((b"Allow", METHODS),))
-        if request.method not in ("GET", "HEAD"):
-            raise HttpError(405, FeatureNotSupported(f"method {request.method} is not supported"), (b"Allow", METHODS))
+            return Response(204, fields=((b"Allow", ", ".join(METHODS).encode()),))
+        if request.method not in METHODS:
+            raise _not_allowed(request.method, METHODS)
         catalog = self._gateway.serving.progress.catalog
         role = handled.role = role_of(request, peer, catalog, self._gateway.secret, self._tokens)
         self._rates.take(role, asyncio.get_running_loop().time())
@@ -116,10 +127,12 @@ class HttpService:
         endpoint, path = self._route(request, catalog)
         handled.endpoint = endpoint
         bound = await self._endpoints.get(endpoint)
+        if isinstance(bound, BoundWrite):
+            return await self._write(request, bound, path, handled)
         query = authorize(bound.query.prepared, role, self._gateway.serving.progress.catalog)
         try:
             fields = query_fields(request.query)
-            values = bound.values(path, fields)
+            values = parameters.values(endpoint, path, fields, {}, () if bound.single else PAGING)
             rows = _range(bound, request, fields)
         except TailgateError as error:
             raise HttpError(400, error) from error
@@ -130,27 +143,59 @@ class HttpService:
         return _response(bound, request, page, rows)
 
     def _route(self, request: Request, catalog: Catalog) -> tuple[Endpoint, dict[str, str]]:
-        """Returns the endpoint of a path and its parameters in the path. Raises an HttpError with 400 or 404."""
+        """Returns the endpoint of a path and its parameters in the path. Raises an HttpError with 400, 404 or 405."""
         if self._routes[0] is not catalog:
             self._routes = (catalog, Routes(catalog.each(Endpoint)))
+        routes = self._routes[1]
         try:
-            route = self._routes[1].find(request.path)
+            route = routes.find("GET" if request.method == "HEAD" else request.method, request.path)
+            others = () if route is not None else routes.methods(request.path)
         except TailgateError as error:
             raise HttpError(400, error) from error
-        if route is None:
-            raise HttpError(404, UndefinedObject("there is no endpoint with this path"))
-        return route
+        if route is not None:
+            return route
+        if others:
+            raise _not_allowed(request.method, (*others, *("HEAD",) * ("GET" in others), "OPTIONS"))
+        raise HttpError(404, UndefinedObject("there is no endpoint with this path"))
 
-    async def _callable(self, role: Role, catalog: Catalog) -> list[BoundEndpoint]:
+    async def _callable(self, role: Role, catalog: Catalog) -> list[BoundEndpoint | BoundWrite]:
         """Returns the endpoints that a role may call, without those whose query cannot be evaluated now."""
         endpoints = []
         for endpoint in catalog.each(Endpoint):
             with contextlib.suppress(TailgateError):
                 authorize(Call(endpoint), role, catalog)
                 bound = await self._endpoints.get(endpoint)
-                authorize(bound.query.prepared, role, catalog)
+                authorize(bound if isinstance(bound, BoundWrite) else bound.query.prepared, role, catalog)
                 endpoints.append(bound)
         return endpoints
+
+    # --- writes
+
+    async def _write(self, request: Request, bound: BoundWrite, path: Mapping[str, str], handled: Handled) -> Response:
+        """Executes a statement that writes. Of requests with one Idempotency-Key, only the first is executed."""
+        role = handled.role
+        assert role is not None
+        check_site(request, self._origins)
+        authorize(bound, role, self._gateway.serving.progress.catalog)
+        if request.body and request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != JSON:
+            raise HttpError(415, FeatureNotSupported("a body must have the Content-Type application/json"))
+        key = key_of(request, bound.endpoint, role)
+        try:
+            values = parameters.values(bound.endpoint, path, query_fields(request.query), parameters.members(request.body))
+        except TailgateError as error:
+            raise HttpError(400, error) from error
+        try:
+            answer = await asyncio.wait_for(self.writer.run(bound, role.id, values, key), REQUEST_S_MAX)
+        except asyncio.TimeoutError:
+            hint = "The rows may have been written. With an Idempotency-Key the request can be sent again."
+            raise QueryCanceled("canceling the request due to its timeout", hint=hint) from None
+        except NoData as error:
+            raise HttpError(409 if isinstance(bound.plan, InsertPlan) else 404, error) from error
+        handled.rows = answer.rows
+        fields = [(b"Tailgate-Time", b"%d" % self._gateway.serving.progress.time), (b"Cache-Control", b"no-store"), (b"Vary", VARY)]
+        if answer.replayed:
+            fields.append((b"Idempotency-Replayed", b"true"))
+        return Response(answer.status, answer.body, tuple(fields))
 
     async def _page(self, bound: BoundEndpoint, query: Authorized[Prepared], values: list[object], rows: Range) -> Page:
         reading = self._reader.page(bound, query, values, rows)
@@ -234,9 +279,14 @@ class HttpService:
             return ((b"Vary", b"Origin"),)
         fields = [(b"Access-Control-Allow-Origin", origin), (b"Vary", b"Origin"), (b"Access-Control-Expose-Headers", EXPOSED)]
         if request.method == "OPTIONS":
-            allowed = b"Authorization, Last-Event-ID, Tailgate-As-Of, Tailgate-Role, If-None-Match"
-            fields += [(b"Access-Control-Allow-Methods", b"GET, HEAD"), (b"Access-Control-Allow-Headers", allowed)]
+            methods = ", ".join(m for m in METHODS if m != "OPTIONS").encode()
+            fields += [(b"Access-Control-Allow-Methods", methods), (b"Access-Control-Allow-Headers", ALLOWED)]
         return tuple(fields)
+
+
+def _not_allowed(method: str, methods: Sequence[str]) -> HttpError:
+    """Returns the error for a method that the path does not have."""
+    return HttpError(405, FeatureNotSupported(f"method {method} is not supported"), (b"Allow", ", ".join(methods).encode()))
 
 
 def _range(bound: BoundEndpoint, request: Request, fields: Mapping[str, str]) -> Range:

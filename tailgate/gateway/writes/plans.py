@@ -6,7 +6,7 @@ statement is long (`gateway.workers`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import TEXT, UNKNOWN, Field, Type
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
+from tailgate.sql.binder.relation_names import NO_WIDTHS
 from tailgate.sql.binder.writes.merges import Merges
 from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.plan.writes import INCOMING, ChangeRows, InsertRows, MergeRows
@@ -130,9 +131,11 @@ class TruncatePlan:
 WritePlan: TypeAlias = InsertPlan | ChangePlan | MergePlan | TruncatePlan
 
 
-def bound(statement: Write, oids: Sequence[int], catalog: Catalog, *, compact: bool = False) -> tuple[tuple[Field, ...] | None, WritePlan]:
-    """Returns the columns of RETURNING or None, and the plan."""
-    binder = Writes(catalog, declared(oids))
+def bound(
+    statement: Write, oids: Sequence[int], catalog: Catalog, widths: Mapping[int, int] = NO_WIDTHS, *, compact: bool = False
+) -> tuple[tuple[Field, ...] | None, WritePlan]:
+    """Returns the columns of RETURNING or None, and the plan. `widths`: as in `bind_query`."""
+    binder = Writes(catalog, declared(oids), widths)
     match statement:
         case s.Insert():
             plan = insert_plan(binder.insert(statement), compact=compact)

@@ -10,7 +10,6 @@ from tailgate.lake.catalog.items import (
     CustomType,
     DeadLetters,
     DroppedWithOwner,
-    Endpoint,
     Function,
     HistoryItem,
     Index,
@@ -30,7 +29,7 @@ from tailgate.lake.catalog.items import (
     ready,
     skips,
 )
-from tailgate.lake.catalog.monitoring import Alert, AlertWebhook, Objective
+from tailgate.lake.catalog.services import Alert, AlertWebhook, Endpoint, Objective
 
 __all__ = [
     "DEAD_LETTERS",

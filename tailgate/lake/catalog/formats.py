@@ -316,6 +316,8 @@ class SinkFormat(Record):
     nullable: str = ""
 
 
+EndpointMethod: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]  # GET reads, the others write
+
 # ---- columns of relations that are created with an item -------------------------------------------------------------------------------
 
 # columns of a source's dead letters: records that could not be decoded, with the error
@@ -336,3 +338,15 @@ DEAD_LETTERS_FIRST = 8  # number of columns in the first version; `since` and `b
 
 # columns of a maintained item's errors
 ERRORS = (Field("sqlstate", TEXT, False), Field("message", TEXT, False))
+
+# columns of the Idempotency-Keys of endpoints that write (`gateway.http.idempotency`), with the SHA-256 of the request and its response
+IDEMPOTENCY_KEYS = (
+    Field("endpoint", INT8, False),
+    Field("role", INT8, False),
+    Field("key", TEXT, False),
+    Field("request", TEXT, False),
+    Field("status", INT4, False),
+    Field("body", TEXT, False),
+    Field("until", TIMESTAMPTZ, False),
+)
+IDEMPOTENCY_KEYS_KEY = (0, 1, 2)

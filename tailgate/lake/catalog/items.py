@@ -28,7 +28,7 @@ from tailgate.lake.catalog.formats import (
     option,
 )
 from tailgate.lake.catalog.item_fields import ItemFields, Namespace, ReaderFields, ReplaceableFields, ViewFields
-from tailgate.lake.catalog.monitoring import Alert, Objective
+from tailgate.lake.catalog.services import Alert, Endpoint, Objective
 from tailgate.lake.types import Field, Type
 
 ROUNDS = 1_000  # of a recursive query of a view, unless the view has another limit
@@ -309,31 +309,6 @@ class Subscription(ItemFields):
     retention_ms: int
     snapshot: bool
     progress: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint(ReaderFields):
-    """A query that gateways serve over HTTP. `query` has the parameters $1, $2, …
-
-    - `method`, `path`: of the requests that it answers. A segment `:name` of the path is a parameter.
-    - `parameters`: names and types of $1, $2, …, also of those that are in the path.
-    - `defaults`: by parameter, the text of the value that it has if a request does not set it; None is NULL.
-    - `numbers`: whether bigint and numeric are numbers or strings in JSON.
-    """
-
-    kind: ClassVar[Literal["endpoint"]] = "endpoint"
-    is_relation: ClassVar[bool] = False
-    namespace: ClassVar[Namespace] = "endpoint"
-    method: Literal["GET"]
-    path: str
-    parameters: tuple[Field, ...] = field(default=(), metadata=option(always=True))
-    defaults: Mapping[str, str | None] = field(default_factory=dict, metadata=option(always=True))
-    numbers: Literal["number", "text"] = "number"
-
-    @property
-    def types(self) -> tuple[Type, ...]:
-        """Returns the types of the parameters."""
-        return tuple(p.type for p in self.parameters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Schemas: the namespaces of relations and sinks. Part of the catalog.
 
-Every lake has `public` and two system schemas; users create others. Sessions see them along a search path (`Catalog.along`).
+Every lake has `public` and the system schemas; users create others. Sessions see them along a search path (`Catalog.along`).
 
 Source: PostgreSQL 15, section 5.9, "Schemas".
 """
@@ -16,6 +16,7 @@ from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
 SCHEMA = "public"
 PG_CATALOG = "pg_catalog"
 INFORMATION_SCHEMA = "information_schema"
+ENDPOINTS = "pg_endpoint"  # schema of the relations that endpoints use: only superusers read them
 TRANSIENT = "pg_transient"  # schema of the views that push queries of ksqlDB follow; they are dropped with their queries
 TEMPORARY = "pg_temp"  # alias for the schema of a session's temporary relations, whose real name is pg_temp_<number>
 TEMPORARY_ID = 3 << 28  # id of that schema; its relations follow. These ids are local to a session and never in the log
@@ -32,9 +33,16 @@ class Schema(Record):
 
 
 PUBLIC = Schema(SCHEMA_ID, SCHEMA, comment="standard public schema")
-TRANSIENT_ID = 13123
+ENDPOINTS_ID, TRANSIENT_ID = 13122, 13123
+IDEMPOTENCY_KEYS_TABLE = "idempotency_keys"  # in the schema ENDPOINTS
 SYSTEM: Mapping[int, Schema] = {
-    s.id: s for s in (Schema(11, PG_CATALOG), Schema(TRANSIENT_ID, TRANSIENT), Schema(13124, INFORMATION_SCHEMA))
+    s.id: s
+    for s in (
+        Schema(11, PG_CATALOG),
+        Schema(ENDPOINTS_ID, ENDPOINTS),
+        Schema(TRANSIENT_ID, TRANSIENT),
+        Schema(13124, INFORMATION_SCHEMA),
+    )
 }
 BUILT_IN: Mapping[int, Schema] = {**SYSTEM, PUBLIC.id: PUBLIC}
 

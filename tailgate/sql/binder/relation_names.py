@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from tailgate.lake.catalog import Catalog, Function, Item, MaterializedView, View
 from tailgate.lake.types import Field
 from tailgate.sql.authorization import SESSION, Demand
 from tailgate.sql.plan import Relation
+
+NO_WIDTHS: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,13 @@ class Names:
     def demand(self, privilege: str, item: Item) -> None:
         """Records that this text needs a privilege on an item."""
         self.demands[Demand(privilege, item.id, self.readers)] = None
+
+    def use(self, item: Item, at: int | None) -> None:
+        """Records that this text names an item, at a position."""
+        if item.id not in self.used:
+            self.used.append(item.id)
+        if at is not None:
+            self.places[at] = item.id
 
     def demanded(self) -> tuple[Demand, ...]:
         return tuple(self.demands)

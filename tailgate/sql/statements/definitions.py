@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from tailgate.lake.catalog.formats import EndpointMethod
 from tailgate.lake.catalog.items import Volatility
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
 from tailgate.sql.statements.values import Options, OptionValue, QueryText, Time
+from tailgate.sql.statements.writes import WriteText
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +106,16 @@ class EndpointParameter:
 
 @dataclass(frozen=True, slots=True)
 class CreateEndpoint:
-    """CREATE [OR REPLACE] ENDPOINT name GET path [(parameters)] [WITH (options)] AS query.
+    """CREATE [OR REPLACE] ENDPOINT name method path [(parameters)] [WITH (options)] AS {query | INSERT | UPDATE | DELETE}.
 
-    `parameters`: of $1, $2, …, which stand for `:name` in `query`.
+    `parameters`: of $1, $2, …, which stand for `:name` in `query`. The query of other methods than GET writes.
     """
 
     name: Name
+    method: EndpointMethod
     path: str
     parameters: tuple[EndpointParameter, ...]
-    query: QueryText
+    query: QueryText | WriteText
     options: Options = ()
     if_not_exists: bool = False
     replace: bool = False

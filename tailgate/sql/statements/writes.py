@@ -157,6 +157,15 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class WriteText:
+    """The text of a statement with RETURNING, as typed, and its tree. `offset`: the position of `text` in the statement around it."""
+
+    text: str
+    statement: Insert | Update | Delete
+    offset: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Truncate:
     """TRUNCATE name, … [RESTART IDENTITY | CONTINUE IDENTITY] [CASCADE | RESTRICT]."""
 

@@ -24,9 +24,10 @@ class Web:
         self.port = asyncio.run_coroutine_threadsafe(self._start(options), self._loop).result(30)
 
     async def _start(self, options: HttpOptions) -> int:
-        self._server = HttpServer(Gateway(self.world.lake, self.world.served.serving), options)
-        ((_, port),) = await self._server.listen()
-        await self._server.start()
+        self.gateway = Gateway(self.world.lake, self.world.served.serving)
+        self.server = HttpServer(self.gateway, options)
+        ((_, port),) = await self.server.listen()
+        await self.server.start()
         return port
 
     def request(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
@@ -51,7 +52,11 @@ class Web:
         return status, json.loads(body)["error"]["sqlstate"]
 
     def close(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._server.stop(), self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(30)
+
+    async def _stop(self) -> None:
+        await self.server.stop()
+        self.gateway.control.close()
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def test_requests_are_logged_and_counted(world: World, tmp_path: Path) -> None:
         rf"{CLIENT} GET /people/:id 500 \d+ bytes {DURATION}",
         rf"{CLIENT} GET /people/:id 400 \d+ bytes {DURATION}",
         rf"{CLIENT} GET - 404 \d+ bytes {DURATION}",
-        rf"client=127.0.0.1 role=- POST - 405 \d+ bytes {DURATION}",
+        rf"client=127.0.0.1 role=tailgate POST - 405 \d+ bytes {DURATION}",
     ):
         assert len(re.findall(rf"{pattern}$", lines, re.MULTILINE)) == 1, (pattern, lines)
     assert "7654321" not in lines

@@ -229,10 +229,10 @@ class Statements:
     def _create_endpoint(self, statement: CreateEndpoint, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         with turn(self._installation, client):
             catalog = self._engine.catalog.with_resolution(names)
-            item, all_notices = ddl.create_endpoint(statement, text, catalog, owner_id(creator, catalog))
-            if item is not None:
-                ddl.check_definitions((item,), catalog)
-                self._installation.install(Change(put=(item,)))
+            items, all_notices = ddl.create_endpoint(statement, text, catalog, owner_id(creator, catalog))
+            if items is not None:
+                ddl.check_definitions(items[:1], catalog)
+                self._installation.install(Change(put=items))
         return {**self._answer("CREATE ENDPOINT"), "notices": all_notices}
 
     def _alter_secret(self, statement: AlterSecret, names: Resolution, client: Client) -> Answer:

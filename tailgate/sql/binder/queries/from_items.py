@@ -144,10 +144,7 @@ def _relation(node: exp.Table, level: Level) -> Source:
         raise FeatureNotSupported(f'cross-database references are not implemented: "{shown}"', position=at)
     item = names.catalog.relation(Name(name, schema or None, at))
     names.demand(SELECT, item)
-    if item.id not in names.used:
-        names.used.append(item.id)
-    if at is not None:
-        names.places[at] = item.id
+    names.use(item, at)
     columns = item.columns[: names.widths.get(item.id)]
     plan = plan_of_view(item, names, queries, at) if is_evaluated(item) else Scan(item.id, columns, item.key, item.name, at)
     if any(column.is_dropped for column in columns):

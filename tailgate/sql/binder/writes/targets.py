@@ -45,21 +45,22 @@ from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertVa
 from tailgate.values.numbers.integers import RANGES
 
 
-def written_table(name: Name, catalog: Catalog, verb: str = "insert into") -> Table:
-    """Returns the table that a statement writes to. Raises 42P01, 42809, 55000."""
-    item = catalog.relation(name)
+def written_table(name: Name, names: Names, verb: str = "insert into") -> Table:
+    """Returns the table that a statement writes to, and records its use. Raises 42P01, 42809, 55000."""
+    item = names.catalog.relation(name)
     if isinstance(item, View):
         raise ObjectNotInPrerequisiteState(f'cannot {verb} view "{item.name}"', detail="Views are not automatically updatable here.")
     if not isinstance(item, Table):
         hint = "Rows come from Kafka." if isinstance(item, Source) else None
         raise WrongObjectType(f'cannot change {item.kind} "{item.name}"', hint=hint)
+    names.use(item, name.position)
     return item
 
 
-def scope_of(table: Table, alias: str | None) -> Scope:
-    """Returns the scope of a written table: its columns, without those that were dropped."""
-    scope = scopes.of(alias or table.name, table.columns, relation=table.name, item=0 if alias else table.id)
-    columns = tuple(visible for visible, column in zip(scope.columns, table.columns, strict=True) if not column.is_dropped)
+def scope_of(table: Table, alias: str | None, width: int | None = None) -> Scope:
+    """Returns the scope of a written table: its columns, without those that were dropped. `width`: the number of those that are known."""
+    scope = scopes.of(alias or table.name, table.columns[:width], relation=table.name, item=0 if alias else table.id)
+    columns = tuple(visible for visible, column in zip(scope.columns, table.columns, strict=False) if not column.is_dropped)
     return Scope(columns, tuple(replace(t, columns=columns) for t in scope.tables))
 
 

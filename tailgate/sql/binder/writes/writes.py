@@ -6,7 +6,7 @@ parse_clause.c (infer_arbiter_indexes).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -27,7 +27,7 @@ from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.from_items import bind_cross_join
 from tailgate.sql.binder.queries.output_columns import column_name
 from tailgate.sql.binder.queries.queries import Queries, values_plan
-from tailgate.sql.binder.relation_names import Names
+from tailgate.sql.binder.relation_names import NO_WIDTHS, Names
 from tailgate.sql.binder.scope import Named, Scope, Source, Table, placed
 from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.types.parameters import Parameters
@@ -69,12 +69,12 @@ from tailgate.sql.statements.writes import (
 
 
 class Writes:
-    """The binder of one statement that writes. `parameters`: see `sql.bind.bind_query`."""
+    """The binder of one statement that writes. `parameters`, `widths`: see `sql.bind.bind_query`."""
 
-    def __init__(self, catalog: Catalog, parameters: tuple[Type, ...] | None) -> None:
+    def __init__(self, catalog: Catalog, parameters: tuple[Type, ...] | None, widths: Mapping[int, int] = NO_WIDTHS) -> None:
         self.catalog = catalog
         self.parameters = Parameters(parameters or (), parameters is not None)
-        self.names = Names(catalog)
+        self.names = Names(catalog, widths=widths)
         self.queries = Queries(self.parameters)
         self.level = Level(self.queries, self.names)
 
@@ -89,7 +89,7 @@ class Writes:
     def insert(self, statement: Insert) -> InsertRows:
         """Binds INSERT with ON CONFLICT and RETURNING. Raises 42601, 42703, 42804 and others."""
         self._with(statement.ctes)
-        table = written_table(statement.table, self.catalog)
+        table = written_table(statement.table, self.names)
         targets = columns_named(table, statement.columns)
         columns = statement.columns
         identity = identity_columns(table, targets, statement)
@@ -105,7 +105,7 @@ class Writes:
         existing = None if arbiter is None else self._existing(table, statement, arbiter)
         conflict = "error" if statement.conflict is None else "nothing" if existing is None else "update"
         incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), statement.alias or table.name)
-        scope = scope_of(table, statement.alias)
+        scope = self._scope(table, statement.alias)
         self.level.tables.extend(scope.tables)
         returning = self._returning(incoming, scope, statement.returning)
         plans = (None if p is None else decorrelate(p) for p in (existing, returning))
@@ -120,7 +120,7 @@ class Writes:
         Columns that are not in the input get their defaults.
         """
         self.catalog.check_schema(statement.table)
-        table = written_table(statement.table, self.catalog, "copy to")
+        table = written_table(statement.table, self.names, "copy to")
         targets = columns_named(table, statement.columns)
         rows: Relation | None = None
         if targets != tuple(range(len(table.columns))):
@@ -242,11 +242,11 @@ class Writes:
     # ---- UPDATE, DELETE ----------------------------------------------------------------------------------------------------
 
     def update(self, statement: Update) -> ChangeRows:
-        table = written_table(statement.table, self.catalog, "update")
+        table = written_table(statement.table, self.names, "update")
         return self._changed(table, statement, statement.assignments)
 
     def delete(self, statement: Delete) -> ChangeRows:
-        table = written_table(statement.table, self.catalog, "delete from")
+        table = written_table(statement.table, self.names, "delete from")
         return self._changed(table, statement, None)
 
     def _changed(self, table: items.Table, statement: Update | Delete, assignments: tuple[Assignment, ...] | None) -> ChangeRows:
@@ -259,7 +259,7 @@ class Writes:
         alias = statement.alias or table.name
         width = len(table.columns)
         target, weight = counted(table)
-        source = Source(target, scope_of(table, statement.alias))
+        source = Source(target, self._scope(table, statement.alias))
         self.level.tables.extend(source.scope.tables)
         for node in statement.sources:
             source = bind_cross_join(source, node, self.level, position(node))
@@ -280,7 +280,7 @@ class Writes:
             # The table's names refer to its new values. The columns of the other relations now come
             # after them.
             begin = width + 1 if new else 0
-            table_scope = scope_of(table, statement.alias).moved(begin)
+            table_scope = self._scope(table, statement.alias).moved(begin)
             behind = width + 1 + len(new)
             moved = source.scope.moved(behind - len(target.columns))
             tables = (*table_scope.tables, *(t for t in moved.tables if t.alias != alias))
@@ -350,6 +350,9 @@ class Writes:
         """
         own = dict.fromkeys(Demand(privilege, table.id) for privilege in privileges)
         return (*own, *(d for d in self.names.demanded() if d not in own))
+
+    def _scope(self, table: items.Table, alias: str | None) -> Scope:
+        return scope_of(table, alias, self.names.widths.get(table.id))
 
     def _types(self) -> tuple[Type, ...]:
         return tuple(self.parameters.types)

@@ -1,6 +1,7 @@
-"""Parses CREATE ENDPOINT: a query with named parameters that gateways serve over HTTP.
+"""Parses CREATE ENDPOINT: a query, or a statement that writes, with named parameters that gateways serve over HTTP.
 
     CREATE ENDPOINT users GET '/users/:id' (:id bigint) AS SELECT * FROM user_information WHERE id = :id
+    CREATE ENDPOINT order POST '/orders' AS INSERT INTO orders (item) VALUES (:item) RETURNING id
 
 In the query `:name` stands for a parameter if no blank follows the colon, as in psql. It is replaced by `$n` and blanks of the same
 length, so positions in the query remain those of the statement.
@@ -12,6 +13,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from tailgate.lake.catalog.formats import EndpointMethod
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, ReservedName, SyntaxError_
 from tailgate.lake.types import Type
 from tailgate.sql.grammar.parser import Parser
@@ -19,15 +21,17 @@ from tailgate.sql.grammar.type_resolution import resolve
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.lexer.tokens import Token, tokens
 from tailgate.sql.statements.definitions import CreateEndpoint, EndpointParameter
-from tailgate.sql.statements.parsers.clauses import if_not_exists, query, relation_name, with_options
+from tailgate.sql.statements.parsers import writes
+from tailgate.sql.statements.parsers.clauses import if_not_exists, query, relation_name, since, with_options
 from tailgate.sql.statements.values import QueryText
+from tailgate.sql.statements.writes import Delete, Insert, Merge, Update, WriteText
 
 PARAMETERS_MAX = 99  # so that `$n` is never longer than `:name` by more than one character
 PATH_CHARACTERS_MAX = 1000
 SEGMENT = re.compile(r"[A-Za-z0-9._~-]+|:[a-z_][a-z0-9_]*")
 RESERVED = ("limit", "cursor")  # of the query string, for results with several rows
 RESERVED_PATHS = ("/openapi.json",)
-OTHER_METHODS = ("post", "put", "patch", "delete", "head", "options")
+METHODS: tuple[EndpointMethod, ...] = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def create_endpoint(cursor: Parser) -> CreateEndpoint:
@@ -36,11 +40,7 @@ def create_endpoint(cursor: Parser) -> CreateEndpoint:
     cursor.expect_word("endpoint")
     absent = not replace and if_not_exists(cursor)
     this = relation_name(cursor)
-    if (method := cursor.any_word(*OTHER_METHODS)) is not None:
-        raise FeatureNotSupported(
-            f"{method.upper()} endpoints are not supported", hint="Use GET.", position=cursor.tokens[cursor.index - 1].position
-        )
-    cursor.expect_word("get")
+    method = _method(cursor)
     at = cursor.position
     path = cursor.string()
     names = _path_parameters(path, at)
@@ -50,8 +50,20 @@ def create_endpoint(cursor: Parser) -> CreateEndpoint:
     order = _numbered((*(p.name for p in declared), *names), cursor.tokens[cursor.index :])
     for parameter in (p for p in order if p in RESERVED):
         raise ReservedName(f'parameter name "{parameter}" is reserved', position=at)
-    text = _query(cursor, order)
-    return CreateEndpoint(this, path, _complete(declared, order), text, options, absent, replace)
+    text = _query(cursor, order, method)
+    return CreateEndpoint(this, method, path, _complete(declared, order), text, options, absent, replace)
+
+
+def _method(cursor: Parser) -> EndpointMethod:
+    """Parses {GET | POST | PUT | PATCH | DELETE}."""
+    for method in METHODS:
+        if cursor.accept_word(method.lower()):
+            return method
+    if (other := cursor.any_word("head", "options")) is not None:
+        at = cursor.tokens[cursor.index - 1].position
+        hint = "Gateways answer HEAD and OPTIONS for all endpoints."
+        raise FeatureNotSupported(f"{other.upper()} endpoints are not supported", hint=hint, position=at)
+    raise cursor.error()
 
 
 def _path_parameters(path: str, at: int) -> list[str]:
@@ -121,8 +133,8 @@ def _numbered(names: Sequence[str], row: Sequence[Token]) -> tuple[str, ...]:
     return order
 
 
-def _query(cursor: Parser, order: tuple[str, ...]) -> QueryText:
-    """Parses the query with its named parameters."""
+def _query(cursor: Parser, order: tuple[str, ...], method: EndpointMethod) -> QueryText | WriteText:
+    """Parses the query, or the statement that writes, with its named parameters. Raises 42P17 if it does not fit the method."""
     text = cursor.text
     for begin, end, name in _uses(cursor.tokens[cursor.index :]):
         parameter = f"${order.index(name) + 1}"
@@ -132,7 +144,33 @@ def _query(cursor: Parser, order: tuple[str, ...]) -> QueryText:
             )
         text = text[:begin] + parameter.ljust(end - begin) + text[end:]
     cursor.text, cursor.tokens = text, tokens(text)
-    return query(cursor)
+    start = cursor.position
+    write = _write(cursor)
+    if method == "GET":
+        if write is not None:
+            raise InvalidObjectDefinition("an endpoint of GET cannot write", hint="Use POST, PUT, PATCH or DELETE.", position=start)
+        return query(cursor)
+    if write is None:
+        hint = "Use INSERT, UPDATE or DELETE with RETURNING, or GET."
+        raise InvalidObjectDefinition(f"an endpoint of {method} must write", hint=hint, position=start)
+    if not write.returning:
+        raise InvalidObjectDefinition("an endpoint that writes needs RETURNING", position=start)
+    return WriteText(since(cursor, start), write, start)
+
+
+def _write(cursor: Parser) -> Insert | Update | Delete | None:
+    """Parses INSERT, UPDATE or DELETE. Returns None and consumes nothing for a query."""
+    at = cursor.position
+    if cursor.at_word("insert"):
+        return writes.insert(cursor)
+    if cursor.at_word("update"):
+        return writes.update(cursor)
+    if cursor.at_word("delete"):
+        return writes.delete(cursor)
+    write = writes.after_with(cursor) if cursor.at_word("with") else None
+    if isinstance(write, Merge) or cursor.at_word("merge"):
+        raise FeatureNotSupported("MERGE in an endpoint is not supported", hint="Use INSERT … ON CONFLICT.", position=at)
+    return write
 
 
 def _complete(declared: Sequence[EndpointParameter], order: Sequence[str]) -> tuple[EndpointParameter, ...]:

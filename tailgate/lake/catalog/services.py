@@ -1,13 +1,14 @@
-"""The items of the catalog that `tailgate watch` evaluates."""
+"""The items that other processes than the engine evaluate: endpoints (`gateway.http`), objectives and alerts (`operations.watch`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from tailgate.lake.catalog.formats import Record
-from tailgate.lake.catalog.item_fields import ItemFields, ReaderFields
+from tailgate.lake.catalog.formats import EndpointMethod, Record, option
+from tailgate.lake.catalog.item_fields import ItemFields, Namespace, ReaderFields
+from tailgate.lake.types import Field, Type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,3 +52,29 @@ class Alert(ReaderFields):
     severity: str
     webhooks: tuple[AlertWebhook, ...] = ()
     commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint(ReaderFields):
+    """A query, or a statement that writes with RETURNING, which gateways serve over HTTP. `query` has the parameters $1, $2, …
+
+    - `method`, `path`: of the requests that it answers. A segment `:name` of the path is a parameter.
+    - `parameters`: names and types of $1, $2, …, also of those that are in the path.
+    - `defaults`: by parameter, the text of the value that it has if a request does not set it; None is NULL.
+    - `numbers`: whether bigint and numeric are numbers or strings in JSON. `keys_ms`: how long an Idempotency-Key is kept.
+    """
+
+    kind: ClassVar[Literal["endpoint"]] = "endpoint"
+    is_relation: ClassVar[bool] = False
+    namespace: ClassVar[Namespace] = "endpoint"
+    method: EndpointMethod
+    path: str
+    parameters: tuple[Field, ...] = field(default=(), metadata=option(always=True))
+    defaults: Mapping[str, str | None] = field(default_factory=dict, metadata=option(always=True))
+    numbers: Literal["number", "text"] = "number"
+    keys_ms: int = 0
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """Returns the types of the parameters."""
+        return tuple(p.type for p in self.parameters)

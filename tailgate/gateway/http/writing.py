@@ -1,0 +1,156 @@
+"""Executes the statements of endpoints that write, each outside a transaction.
+
+evaluate on the mirrors ──► response, row of the key ──► POST /write ──conflict──► wait until the mirrors have it ──► evaluate again
+└── the key has a response ──► that response            └── number ──► wait until the mirrors have the rows ──► response
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import duckdb
+
+from tailgate.gateway.execute.committing import EVALUATIONS_MAX, could_not_serialize
+from tailgate.gateway.http.bound_endpoints import BoundWrite
+from tailgate.gateway.http.idempotency import EXPIRE_S, EXPIRED_MAX, Key, Keys
+from tailgate.gateway.http.reading import json_objects
+from tailgate.gateway.session.gateway import Gateway
+from tailgate.gateway.writes.effects import Effect
+from tailgate.gateway.writes.evaluation import CallEvaluator, Evaluation
+from tailgate.gateway.writes.pending import Pending
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan
+from tailgate.lake.catalog import Sequence as SequenceItem
+from tailgate.lake.errors import NoData, ProgramLimitExceeded, TailgateError, UndefinedTable
+from tailgate.sql.authorization import Authorized, authorize, shared
+from tailgate.sql.plan.sequences import SequenceCall
+from tailgate.values.codec.style import DEFAULT
+
+ROWS_MAX = 1_000  # of RETURNING in one response
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The response to a request: a JSON object or an array. `replayed`: it is that of an earlier request with the same key."""
+
+    status: int
+    body: bytes
+    rows: int = 0
+    replayed: bool = False
+
+
+Evaluated: TypeAlias = tuple[Answer, list[Effect]]
+
+
+class EndpointWriter:
+    """Executes bound statements."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway, self._serving = gateway, gateway.serving
+        self._keys = Keys()
+        self._rules: BoundWrite | None = None  # the newest statement with a key, whose rules find expired keys
+
+    async def run(self, bound: BoundWrite, role: int, values: Sequence[object], key: Key | None) -> Answer:
+        """Executes a statement for a role. On return its rows are readable at this gateway. Raises 40001 after too many conflicts.
+
+        Without a row, INSERT raises 02000 as do UPDATE and DELETE of one row; then nothing is written.
+        """
+        progress, reserve = self._serving.progress, ""
+        for _ in range(EVALUATIONS_MAX):
+            catalog, base = progress.catalog, progress.inbox
+            authorized = authorize(bound, catalog.all_roles()[role], catalog)
+            answer, effects = await self._evaluated(authorized, values, key)
+            pending = Pending()
+            for effect in effects:
+                pending.add(effect, base)
+            if not pending.durable:
+                return answer
+            sent = await self._gateway.control.write(pending.body(progress.catalog, reserve))
+            if not sent.conflict:
+                await progress.wait_inbox(sent.number)
+                return answer
+            reserve = reserve or secrets.token_hex(8)
+            await progress.wait_inbox(sent.conflict)
+        raise could_not_serialize()
+
+    async def _evaluated(self, authorized: Authorized[BoundWrite], values: Sequence[object], key: Key | None) -> Evaluated:
+        """Returns the response and the effects of an evaluation."""
+        bound, catalog, sequences = authorized.plan, self._serving.progress.catalog, self._sequences()
+
+        def work(cursor: duckdb.DuckDBPyConnection) -> Evaluated:
+            kept, expired = (None, None) if key is None else self._keys.find(cursor, bound.keys, key)
+            if kept is not None:
+                return Answer(kept.status, kept.body, replayed=True), []
+            effect = Evaluation(cursor, values, DEFAULT, catalog, sequences).run(bound.plan)
+            answer = _answer(bound, effect)
+            if key is None:
+                return answer, [effect]
+            assert expired is not None
+            return answer, [effect, self._keys.effect(bound.keys, key, answer.status, answer.body, expired)]
+
+        ids = bound.plan.relations | ({bound.keys.table.id} if key is not None else set())
+        if any(id not in catalog.items for id in ids):
+            raise UndefinedTable("a table of the statement does not exist")
+        if key is not None:
+            self._rules = bound
+        return await self._serving.queries.write(authorized, [catalog[id] for id in sorted(ids)], work)
+
+    def _sequences(self) -> CallEvaluator:
+        """Returns the function that evaluates nextval, from a thread."""
+        loop = asyncio.get_running_loop()
+        return lambda calls, values, rows: asyncio.run_coroutine_threadsafe(self._numbers(calls, rows), loop).result()
+
+    async def _numbers(self, calls: tuple[SequenceCall, ...], rows: int) -> list[Sequence[object]]:
+        """Returns the values of calls of nextval for this number of rows, in the order of rows and calls."""
+        ids, catalog = [call.sequence for call in calls], self._serving.progress.catalog
+        numbers: dict[int, list[int]] = {}
+        for id in dict.fromkeys(ids) if rows else ():
+            sequence = catalog.items.get(id)
+            if not isinstance(sequence, SequenceItem):
+                raise UndefinedTable("a sequence that the statement uses was dropped")
+            numbers[id] = await self._gateway.ranges.take(sequence, rows * ids.count(id))
+        return [numbers[id][ids[:i].count(id) :: ids.count(id)] if rows else [] for i, id in enumerate(ids)]
+
+    # ---- expired keys
+
+    async def expire(self) -> None:
+        """Removes expired keys from time to time, without end. Another gateway may remove the same keys; one of them has a conflict."""
+        while True:
+            await asyncio.sleep(EXPIRE_S)
+            with contextlib.suppress(TailgateError):  # the next attempt is soon
+                while await self.remove_expired() == EXPIRED_MAX:
+                    pass
+
+    async def remove_expired(self) -> int:
+        """Removes some expired keys and returns their number."""
+        bound, progress = self._rules, self._serving.progress
+        if bound is None or bound.keys.table.id not in progress.catalog.items:
+            return 0
+        base, rules = progress.inbox, bound.keys
+        effect = await self._serving.queries.write(shared(bound), [rules.table], lambda cursor: self._keys.expired(cursor, rules))
+        if effect is None:
+            return 0
+        pending = Pending()
+        pending.add(effect, base)
+        sent = await self._gateway.control.write(pending.body(progress.catalog, ""))
+        if sent.conflict:
+            return 0
+        await progress.wait_inbox(sent.number)
+        return int(effect.changes[rules.table.id].num_rows)
+
+
+def _answer(bound: BoundWrite, effect: Effect) -> Answer:
+    """Returns the response for an effect."""
+    assert effect.returned is not None
+    rows = effect.returned.num_rows
+    if rows > ROWS_MAX:
+        raise ProgramLimitExceeded(f"the statement of the endpoint returns {rows} rows; {ROWS_MAX} are the most")
+    if bound.single and not rows:
+        raise NoData("no row was inserted" if isinstance(bound.plan, InsertPlan) else "no row has this key")
+    objects = json_objects(bound, effect.returned)
+    body = objects[0] if bound.single else b"[" + b",".join(objects) + b"]"
+    return Answer(200 if isinstance(bound.plan, ChangePlan) else 201, body, rows)
