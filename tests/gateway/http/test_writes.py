@@ -56,7 +56,11 @@ def send(web: Web, method: str, path: str, body: Any = None, **headers: str) -> 
     try:
         connection.request(method, path, data, fields | {name.replace("_", "-"): value for name, value in headers.items()})
         response = connection.getresponse()
-        return response.status, {k.lower(): v for k, v in response.getheaders()}, json.loads(response.read() or b"null", parse_float=Decimal)
+        return (
+            response.status,
+            {k.lower(): v for k, v in response.getheaders()},
+            json.loads(response.read() or b"null", parse_float=Decimal),
+        )
     finally:
         connection.close()
 
