@@ -82,16 +82,16 @@ class Keys:
         columns = ", ".join(f"c{i}" for i in range(len(rules.table.columns)))
         where = f"FROM r{rules.table.id} WHERE c0 = $1 AND c1 = $2 AND c2 = $3"
         values = [key.endpoint, key.role, key.text]
-        found = cursor.execute(f"SELECT c3, c4, c5, epoch_ms(c6) {where}", values).fetchone()
-        if found is not None and found[3] > _now_ms():
-            if found[0] != key.request:
+        row = cursor.execute(f"SELECT c3, c4, c5, epoch_ms(c6) {where}", values).fetchone()
+        if row is not None and row[3] > _now_ms():
+            if row[0] != key.request:
                 hint = "Send a new key with each new request."
                 raise HttpError(422, InvalidParameterValue("the Idempotency-Key belongs to another request", hint=hint))
-            return Kept(found[1], found[2].encode()), _no_rows(rules)
+            return Kept(row[1], row[2].encode()), _no_rows(rules)
         if self.counts.get(key.role, 0) >= KEYS_OF_ROLE_MAX:
             detail = f"A role may have {KEYS_OF_ROLE_MAX} keys."
             raise HttpError(429, ConfigurationLimitExceeded("too many idempotency keys", detail=detail))
-        if found is None:
+        if row is None:
             return None, _no_rows(rules)
         return None, _rows(cursor, rules, f"SELECT {columns} {where}", values)
 
@@ -102,8 +102,8 @@ class Keys:
         until = (_now_ms() + key.keep_ms) * 1000
         values = (key.endpoint, key.role, key.text, key.request, status, body.decode(), until)
         schema = arrow_schema(rules.table.columns)
-        row = pa.table([pa.array([value], field.type) for value, field in zip(values, schema, strict=True)], schema=schema)
-        return _effect(rules, expired, row)
+        new = pa.table([pa.array([value], field.type) for value, field in zip(values, schema, strict=True)], schema=schema)
+        return _effect(rules, expired, new)
 
     def expired(self, cursor: duckdb.DuckDBPyConnection, rules: Rules) -> Effect | None:
         """Returns the effect of removing expired keys, or None if there are none. Counts the keys of each role."""

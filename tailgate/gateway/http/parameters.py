@@ -24,7 +24,7 @@ Json: TypeAlias = Any  # null, a bool, a string, a _Number, a list or a dict
 
 
 class _Number(str):
-    """A number as typed: no digit of it is lost."""
+    """A number as typed: all digits remain."""
 
     __slots__ = ()
 
@@ -66,21 +66,21 @@ def values(
     names = [p.name for p in endpoint.parameters if p.name not in path]
     check_names(fields, [*names, *others])
     check_names(body, names)
-    found: list[object] = []
+    stored_values: list[object] = []
     for parameter in endpoint.parameters:
         name, type = parameter.name, parameter.type
         if name in body:
             if name in fields:
                 raise InvalidParameterValue("a parameter occurs more than once")
-            found.append(_of_json(body[name], name, type))
+            stored_values.append(_of_json(body[name], name, type))
             continue
         text = path.get(name, fields.get(name))
         if text is None:
             if name not in endpoint.defaults:
                 raise InvalidParameterValue(f'parameter "{name}" is missing')
             text = endpoint.defaults[name]
-        found.append(None if text is None else _of_text(text, name, type))
-    return found
+        stored_values.append(None if text is None else _of_text(text, name, type))
+    return stored_values
 
 
 def _of_text(text: str, name: str, type: Type) -> object:

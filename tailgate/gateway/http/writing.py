@@ -82,9 +82,9 @@ class EndpointWriter:
         bound, catalog, sequences = authorized.plan, self._serving.progress.catalog, self._sequences()
 
         def work(cursor: duckdb.DuckDBPyConnection) -> Evaluated:
-            kept, expired = (None, None) if key is None else self._keys.find(cursor, bound.keys, key)
-            if kept is not None:
-                return Answer(kept.status, kept.body, replayed=True), []
+            earlier, expired = (None, None) if key is None else self._keys.find(cursor, bound.keys, key)
+            if earlier is not None:
+                return Answer(earlier.status, earlier.body, replayed=True), []
             effect = Evaluation(cursor, values, DEFAULT, catalog, sequences).run(bound.plan)
             answer = _answer(bound, effect)
             if key is None:

@@ -25,7 +25,8 @@ from tailgate.lake.readers.failed import readable_at
 from tailgate.lake.types import BY_OID, FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
 from tailgate.sql import plan
 from tailgate.sql.authorization import Demand
-from tailgate.sql.bind import NO_WIDTHS, bind_query
+from tailgate.sql.bind import bind_query
+from tailgate.sql.binder.relation_names import NO_WIDTHS
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.plan import explain
 from tailgate.sql.plan.sequences import SequenceCall, positions, separated

@@ -264,14 +264,14 @@ def test_expired_keys(web: Web, world: World, monkeypatch: pytest.MonkeyPatch) -
     assert first == again
     now += 2_000
     assert send(web, "POST", "/short", {"item": "other"}, Idempotency_Key="s")[2]["id"] != first
-    kept = "SELECT key FROM pg_endpoint.idempotency_keys WHERE key LIKE 's%' ORDER BY key"
-    assert world.sql("tailgate", kept) == [("s",), ("s2",)]
+    keys = "SELECT key FROM pg_endpoint.idempotency_keys WHERE key LIKE 's%' ORDER BY key"
+    assert world.sql("tailgate", keys) == [("s",), ("s2",)]
 
     def remove() -> int:
         return asyncio.run_coroutine_threadsafe(web.server._service.writer.remove_expired(), world.served.loop).result(60)
 
     assert remove() == 1
-    assert world.sql("tailgate", kept) == [("s",)]
+    assert world.sql("tailgate", keys) == [("s",)]
     assert remove() == 0
     monkeypatch.setattr(idempotency, "KEYS_OF_ROLE_MAX", 1)
     assert failed(web, "POST", "/short", {"item": "s"}, Idempotency_Key="s3") == (429, "53400")
