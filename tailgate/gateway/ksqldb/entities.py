@@ -20,14 +20,14 @@ from tailgate.lake.catalog import Catalog, CustomType, Item, MaterializedView, i
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.sql.ksqldb.custom_types import definition
-from tailgate.sql.ksqldb.declared.properties import timestamp_column
 from tailgate.sql.ksqldb.expressions import SourceName, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries import key_names
 from tailgate.sql.ksqldb.queries.scopes import scope_of
+from tailgate.sql.ksqldb.queries.timestamps import timestamp_of
 from tailgate.sql.ksqldb.types import shown
-from tailgate.sql.statements import CreateKsqldbItem, Show, parse
+from tailgate.sql.statements import Show
 
 COLUMNS = (Field("entity", TEXT), Field("log_entry", INT8))
 Entity = dict[str, Any]
@@ -114,7 +114,7 @@ def _description(item: Item, catalog: Catalog, measured: Measured | None, may_se
         "writeQueries": [_query(i, k, catalog, may_see) for i, k in writes],
         "fields": described_fields(item),
         "type": "TABLE" if key_of(item) else "STREAM",
-        "timestamp": "" if ksqldb is None else _timestamp(ksqldb),
+        "timestamp": "" if ksqldb is None else ksqldb_name(timestamp_of(ksqldb).name),
         "statistics": figures.statistics,
         "errorStats": figures.errors,
         "extended": measured is not None,
@@ -127,13 +127,6 @@ def _description(item: Item, catalog: Catalog, measured: Measured | None, may_se
         "queryOffsetSummaries": [],
         "sourceConstraints": [],
     }
-
-
-def _timestamp(ksqldb: KsqldbItem) -> str:
-    """Returns the column with the ROWTIME of a stream, as its statement names it, or an empty text."""
-    parsed = parse(ksqldb.statement, "ksqldb") if ksqldb.statement else None
-    properties = dict(parsed.statement.properties) if isinstance(parsed, CreateKsqldbItem) else {}
-    return ksqldb_name(timestamp_column(str(properties["TIMESTAMP"]))) if "TIMESTAMP" in properties else ""
 
 
 KINDS: dict[str, Callable[[Show, Catalog, Sequence[str], MaySee], Entity]] = {

@@ -138,3 +138,14 @@ def test_the_view_of_an_insert_may_be_in_another_schema() -> None:
     target = united(view, catalog)
     assert target is not None and target.query.endswith(" FROM other.insertquery_1")
     assert separated(view, target, catalog) == stream
+
+
+def test_rows_have_the_time_of_the_timestamp_of_the_stream() -> None:
+    timed = "CREATE STREAM timed (sensor VARCHAR KEY, at {}) WITH (kafka_topic = 'i', value_format = 'json', timestamp = 'at'{})"
+    catalog = declared(timed.format("VARCHAR", ", timestamp_format = 'yyyy'"), declared(READINGS))
+    view, _, catalog = inserted("INSERT INTO timed SELECT sensor, area AS at FROM readings", catalog)
+    assert "ksqldb_parse_timestamp(at, 'yyyy', 'UTC')" in view.query
+    at = "CAST(reading AS BIGINT) AS at"
+    _, _, catalog = derived(f"CREATE STREAM high WITH (timestamp = '`AT`') AS SELECT sensor, {at} FROM readings EMIT CHANGES", catalog)
+    view, _, _ = inserted(f"INSERT INTO high SELECT sensor, {at} FROM readings", catalog)
+    assert "rowtime >= timestamptz" in view.query

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from tailgate.sql.ksqldb.functions import FAMILIES, Function
-from tailgate.sql.ksqldb.functions.volatile import PER_RECORD
 from tests.sql.ksqldb.function_examples import Example, examples
 
 FILE = Path(__file__).parents[3] / "docs" / "sql" / "ksqldb-functions.md"
@@ -19,7 +18,8 @@ show the same rows.
 - T is any type. Arguments are cast to wider types of numbers, and nothing else.
 - The result for a NULL argument is NULL unless the description says otherwise. A function that fails is NULL, too.
 - `UUID` and `RANDOM` have one value for each record, and the same one when a query is evaluated again after a crash.
-  They may be used in SELECT and WHERE over a declared stream. Functions of the current time (*refused*) raise 0A000.
+  They may be used in SELECT and WHERE over a declared stream. The current time, `UNIX_TIMESTAMP()` and `UNIX_DATE()`,
+  may be used there over any stream; it is the time when a record is processed.
 - [ksqlDB's dialect](ksqldb.md) describes operators, casts, constructors and access to elements.
 """
 
@@ -37,8 +37,7 @@ def page() -> str:
         for name in sorted(names):
             variants = [row for row in rows if row.name.partition(":")[0].upper() == name]
             signatures = "; ".join(dict.fromkeys(map(_signature, variants)))
-            mark = " *refused*" if all(row.volatile for row in variants) and variants[0].name not in PER_RECORD else ""
-            out.append(f"| `{name}`{mark} | {signatures} | {variants[0].does} | {_example(name, by_name.get(name, []))} |")
+            out.append(f"| `{name}` | {signatures} | {variants[0].does} | {_example(name, by_name.get(name, []))} |")
     return "\n".join(out) + "\n"
 
 

@@ -1,7 +1,8 @@
-"""UUID and RANDOM: a value per record, and refused where no record of a topic is behind a row."""
+"""Functions whose value differs each time: a value per record, and refused where no record is behind a row."""
 
 from __future__ import annotations
 
+import time
 import uuid
 
 import duckdb
@@ -9,6 +10,7 @@ import pytest
 
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.bind import bind_query
+from tailgate.sql.ksqldb.functions.volatile import DAY_MS
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.statements import QueryText
 from tests.sql.ksqldb.test_push import CATALOG, push
@@ -41,6 +43,21 @@ def test_a_condition_may_contain_random(engine: duckdb.DuckDBPyConnection) -> No
     assert 400 < len(rows) < 600
 
 
+def test_the_time_is_that_of_the_evaluation(engine: duckdb.DuckDBPyConnection) -> None:
+    before = time.time_ns() // 1_000_000
+    rows = engine.execute(
+        sql_of("SELECT UNIX_TIMESTAMP() AS t, UNIX_DATE() AS d FROM s WHERE UNIX_TIMESTAMP() > 0 EMIT CHANGES")
+    ).fetchall()
+    after = time.time_ns() // 1_000_000
+    assert len(rows) == 2000
+    assert all(before <= row[0] <= after and before // DAY_MS <= row[1] <= after // DAY_MS for row in rows)
+
+
+@pytest.mark.parametrize("source", ["derived", "s JOIN derived d WITHIN 1 HOUR ON s.k = d.k"])
+def test_rows_without_a_record_of_a_topic_have_the_time(source: str) -> None:
+    push(f"SELECT UNIX_TIMESTAMP() AS t FROM {source} EMIT CHANGES")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -50,8 +67,8 @@ def test_a_condition_may_contain_random(engine: duckdb.DuckDBPyConnection) -> No
         "SELECT uuid() AS u FROM s JOIN derived d WITHIN 1 HOUR ON s.k = d.k EMIT CHANGES",
         "SELECT v FROM s PARTITION BY random() EMIT CHANGES",
         "SELECT TRANSFORM(ARRAY[v], x => random()) AS r FROM s EMIT CHANGES",
-        "SELECT UNIX_TIMESTAMP() AS t FROM s EMIT CHANGES",
-        "SELECT UNIX_DATE() AS t FROM s EMIT CHANGES",
+        "SELECT UNIX_TIMESTAMP() AS t FROM kt EMIT CHANGES",
+        "SELECT v, UNIX_DATE() AS t, count(*) AS n FROM s GROUP BY v EMIT CHANGES",
     ],
 )
 def test_where_they_are_refused(text: str) -> None:

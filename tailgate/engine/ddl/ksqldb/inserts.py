@@ -36,6 +36,7 @@ from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.queries import Translation, derivation, from_clause
 from tailgate.sql.ksqldb.queries.scopes import column_types
+from tailgate.sql.ksqldb.queries.timestamps import timed, timestamp_of
 from tailgate.sql.ksqldb.statements import InsertQuery
 
 
@@ -58,6 +59,7 @@ def inserting_view(
         raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=statement.query.position)
     translation = derivation(statement.query, source)
     _check_columns(statement, translation, target, properties)
+    translation = timed(translation, timestamp_of(properties), statement.position)
     number = catalog.next_query
     id = _query_id(statement, catalog) or f"INSERTQUERY_{number}"
     ksqldb = replace(properties, statement=text, query=id, number=number, reset=reset, into=target.id)

@@ -34,7 +34,7 @@ from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries import Translation, aggregation, derivation, from_clause
 from tailgate.sql.ksqldb.queries.scopes import nested_types, source_item
-from tailgate.sql.ksqldb.queries.timestamps import timed
+from tailgate.sql.ksqldb.queries.timestamps import TimestampColumn, timed
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 from tailgate.sql.statements import CreateSink, CreateSource, CreateView, parse
 from tailgate.sql.statements.statement import Statement
@@ -101,8 +101,7 @@ def derived_view(
     if {topic.key.name, topic.value.name} & set(WITH_SCHEMA):
         endpoints.schemas()
     translation = _translation(statement, catalog)
-    if topic.timestamp:
-        translation = timed(translation, topic, statement.position)
+    translation = timed(translation, TimestampColumn(topic.timestamp, topic.timestamp_format), statement.position)
     keys = [(name, type) for name, type in translation.columns if name in translation.message_key and name not in WINDOW_BOUNDS]
     check_columns(topic.key.name, keys, statement.position, is_key=True)
     hidden = (*translation.message_key, *WINDOW_BOUNDS)

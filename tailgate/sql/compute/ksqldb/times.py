@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta, timezone
 from functools import lru_cache
+from time import time_ns
 
 from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat, InvalidParameterValue
 from tailgate.sql.compute.ksqldb.time_patterns import (
@@ -37,6 +38,12 @@ ERAS = {SHORT: "AD", FULL: "Anno Domini"}
 ORDINALS = ("st", "nd", "rd", "th")
 DAY_US = 86_400_000_000  # microseconds
 WEEK = 7  # days; weeks begin on Sunday, and the first one contains 1 January
+
+
+@udf("int4", "int8", to="int8")
+def ksqldb_clock(partition: int, offset: int) -> int:
+    """Returns the current time in milliseconds, when the record at a place is processed."""
+    return time_ns() // 1_000_000
 
 
 # --- formatting ----------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
-"""UUID and RANDOM of a record: values that a query computes once per record, and that are the same when a tick runs again.
+"""Functions whose value differs each time: a query computes it once per record.
 
-A value is a hash of the record's place in its topic and of a text that is chosen once for each call, when the statement is executed.
+UUID and RANDOM are the same when a tick runs again: they are a hash of the record's place in its topic and of a text that is chosen
+once for each call, when the statement is executed. UNIX_TIMESTAMP and UNIX_DATE are the time when the record is processed.
 """
 
 from __future__ import annotations
@@ -12,22 +13,23 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.typed.values import Typed
 
-PER_RECORD = ("uuid", "random")
+OF_PLACE = ("uuid", "random")  # need a place that no other record has
+DAY_MS = 86_400_000
 RANDOM_BYTES = 6  # of a hash: 48 bits, which a DOUBLE holds exactly
 VERSION, VARIANT = "4", "a"  # of RFC 4122: a random UUID
 
 
 def volatile_call(name: str, record: Sequence[str], position: int) -> Typed:
-    """Returns the value of a volatile function. `record`: the partition and offset of a record, or empty where there is none.
-
-    Raises 0A000 without a record, and for a function of the current time, which its place does not determine.
-    """
-    if name not in PER_RECORD or not record:
+    """Returns the value of a volatile function. `record`: the partition and offset of a record. Raises 0A000 if it is empty."""
+    if not record:
         raise FeatureNotSupported(
             f"{name.upper()}() is not supported here, because its value differs each time",
-            hint="Use ROWTIME for times, and UUID and RANDOM in SELECT and WHERE over a declared stream.",
+            hint="Use it in SELECT and WHERE over a stream, UUID and RANDOM over a declared one.",
             position=position,
         )
+    if name not in OF_PLACE:
+        clock = f"ksqldb_clock(CAST({record[0]} AS integer), CAST({record[1]} AS bigint))"
+        return Typed(f"CAST({clock} / {DAY_MS} AS integer)", types.INT) if name == "unix_date" else Typed(clock, types.BIGINT)
     places = " || '/' || ".join(f"CAST({text} AS text)" for text in record)
     digest = f"md5('{secrets.token_hex(8)}/' || {places})"
     if name == "uuid":

@@ -1,36 +1,59 @@
-"""The property TIMESTAMP of a derived stream: a column of its rows is their ROWTIME."""
+"""The property TIMESTAMP of streams: a column of the rows of a derived stream, or of INSERT INTO … SELECT, is their ROWTIME."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import quoted
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.declared.properties import TopicProperties, check_timestamp
+from tailgate.sql.ksqldb.declared.properties import check_timestamp, timestamp_column
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.parser import parse
 from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.queries.selections import Translation
+from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 from tailgate.sql.ksqldb.typed.values import literal, of_milliseconds
 
 EPOCH = "timestamptz '1970-01-01 00:00:00+00'"
 
 
-def timed(translation: Translation, topic: TopicProperties, position: int) -> Translation:
-    """Returns a query whose rows have the time of the column of TIMESTAMP. It leaves out rows without one and before 1970.
+@dataclass(frozen=True, slots=True)
+class TimestampColumn:
+    """The column of TIMESTAMP; empty for none. `format`: the pattern of TIMESTAMP_FORMAT."""
+
+    name: str
+    format: str = ""
+
+
+def timestamp_of(item: KsqldbItem) -> TimestampColumn:
+    """Returns the column with the ROWTIME of a stream that exists."""
+    statement = parse(item.statement) if item.statement else None
+    properties = dict(statement.properties) if isinstance(statement, CreateItem | CreateAs) else {}
+    name = timestamp_column(str(properties["TIMESTAMP"])) if "TIMESTAMP" in properties else ""
+    return TimestampColumn(name, str(properties.get("TIMESTAMP_FORMAT", "")))
+
+
+def timed(translation: Translation, timestamp: TimestampColumn, position: int) -> Translation:
+    """Returns a query whose rows have the time of a column. It leaves out rows without one and before 1970.
 
     Raises 22023 for a column that cannot have the time.
     """
-    type = dict(translation.columns).get(topic.timestamp)
-    check_timestamp(ksqldb_name(topic.timestamp), type, bool(topic.timestamp_format), position)
-    column = quoted(topic.timestamp)
+    if not timestamp.name:
+        return translation
+    type = dict(translation.columns).get(timestamp.name)
+    check_timestamp(ksqldb_name(timestamp.name), type, bool(timestamp.format), position)
+    column = quoted(timestamp.name)
     if type == types.BIGINT:
         moment = of_milliseconds(column)
     elif type == types.TIMESTAMP:
         moment = column
     else:
-        moment = f"ksqldb_parse_timestamp({column}, {literal(topic.timestamp_format)}, 'UTC')"
-    time = f"try({moment} AT TIME ZONE 'UTC')"
-    columns = ", ".join(quoted(name) for name, _ in translation.columns)
-    others = ", ".join(name for name in PSEUDO_COLUMNS if name != "rowtime")
-    text = f"SELECT {columns}, {time} AS rowtime, {others} FROM ({translation.text}) AS timed WHERE {time} >= {EPOCH}"
-    return replace(translation, text=text)
+        moment = f"ksqldb_parse_timestamp({column}, {literal(timestamp.format)}, 'UTC')"
+    columns = [quoted(name) for name, _ in translation.columns]
+    others = [name for name in PSEUDO_COLUMNS if name != "rowtime"]
+    times = (
+        f"SELECT {', '.join(columns)}, try({moment} AT TIME ZONE 'UTC') AS rowtime, {', '.join(others)} FROM ({translation.text}) AS rows"
+    )
+    listed = ", ".join((*columns, "rowtime", *others))
+    return replace(translation, text=f"SELECT {listed} FROM ({times}) AS timed WHERE rowtime >= {EPOCH}")

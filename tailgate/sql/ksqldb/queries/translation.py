@@ -30,6 +30,7 @@ from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.calls import call, with_unit
+from tailgate.sql.ksqldb.functions.volatile import OF_PLACE
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.lambdas import invocation
@@ -110,7 +111,7 @@ class Translator:
 
     `aggregates`: whether aggregates are allowed in SELECT and HAVING. Other clauses have neither aggregates nor table functions.
     `no_tables`: why SELECT has no table functions, if it has none. `per_record`: whether the clause is evaluated once for each record, so
-    that it may contain UUID and RANDOM.
+    that it may contain functions whose value differs each time.
     """
 
     def __init__(
@@ -293,7 +294,9 @@ class Translator:
         self._in_aggregate, self._in_table = before
         if is_aggregate or is_table:
             arguments = [argument.or_null() for argument in arguments]
-        record = self.scope.record if self._per_record and not self._parameters and not self._in_table else ()
+        record: tuple[str, ...] = ()
+        if self._per_record and not self._parameters and not self._in_table:
+            record = self.scope.record if function.name in OF_PLACE else self.scope.position[1:]
         return call(function.name, arguments, function.position, self.scope.position if is_aggregate else record)
 
     def _check_place(self, function: e.FunctionCall, *, is_aggregate: bool) -> None:

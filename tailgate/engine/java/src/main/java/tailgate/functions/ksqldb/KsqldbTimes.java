@@ -93,6 +93,9 @@ public final class KsqldbTimes {
     }
   }
 
+  /** Returns the current time in milliseconds, when the record at a place is processed. */
+  public static long ksqldbClock(int partition, long offset) { return System.currentTimeMillis(); }
+
   private static boolean formatsOnly(char letter, int count) {
     return FORMATS_ONLY.indexOf(letter) >= 0 || count == NARROW && "MLE".indexOf(letter) >= 0 || count == FULL && letter == 'Z';
   }
