@@ -149,3 +149,13 @@ def test_rows_have_the_time_of_the_timestamp_of_the_stream() -> None:
     _, _, catalog = derived(f"CREATE STREAM high WITH (timestamp = '`AT`') AS SELECT sensor, {at} FROM readings EMIT CHANGES", catalog)
     view, _, _ = inserted(f"INSERT INTO high SELECT sensor, {at} FROM readings", catalog)
     assert "rowtime >= timestamptz" in view.query
+
+
+def test_numbers_become_decimals() -> None:
+    prices = "CREATE STREAM prices (sensor VARCHAR KEY, price DECIMAL(5, 2)) WITH (kafka_topic = 'i', value_format = 'json')"
+    catalog = declared(prices, declared(READINGS))
+    for price in ("reading", "1.5", "CAST(reading AS DECIMAL(7, 1))"):
+        view, _, _ = inserted(f"INSERT INTO prices SELECT sensor, {price} AS price FROM readings", catalog)
+        assert str(next(c.type for c in view.columns if c.name == "price")) == "numeric(5,2)"
+    with pytest.raises(TailgateError, match="Incompatible schema"):
+        inserted("INSERT INTO prices SELECT sensor, 1.5e0 AS price FROM readings", catalog)

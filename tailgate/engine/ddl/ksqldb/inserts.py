@@ -20,7 +20,7 @@ from tailgate.engine.plan.views.replacements import readers
 from tailgate.engine.plan.views.streams import joins_in_order
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
-from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import (
     DatatypeMismatch,
     DependentObjectsStillExist,
@@ -57,7 +57,7 @@ def inserting_view(
         raise WrongObjectType("INSERT INTO can only be used to insert the rows of a stream", position=statement.query.position)
     if statement.query.limit is not None:
         raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=statement.query.position)
-    translation = derivation(statement.query, source)
+    translation = _with_decimals(derivation(statement.query, source), target)
     _check_columns(statement, translation, target, properties)
     translation = timed(translation, timestamp_of(properties), statement.position)
     number = catalog.next_query
@@ -117,6 +117,21 @@ def _target(statement: InsertQuery, catalog: Catalog) -> tuple[Source | Material
         raise WrongObjectType(f"Cannot insert into read-only stream: {ksqldb_name(item.name)}", position=statement.position)
     assert isinstance(item, Source | MaterializedView)
     return item, ksqldb
+
+
+def _with_decimals(translation: Translation, target: Source | MaterializedView) -> Translation:
+    """Returns a query whose whole numbers and DECIMAL have the type of the stream's columns of the same names, if it is DECIMAL."""
+    of_target = column_types(target)
+    wanted = {n: of_target[n] for n, type in translation.columns if n in of_target and _becomes_decimal(type, of_target[n])}
+    if not wanted:
+        return translation
+    columns = tuple((name, wanted.get(name, type)) for name, type in translation.columns)
+    items = [f"try(CAST({quoted(n)} AS {types.postgresql(wanted[n])})) AS {quoted(n)}" if n in wanted else quoted(n) for n, _ in columns]
+    return replace(translation, text=f"SELECT {', '.join((*items, *PSEUDO_COLUMNS))} FROM ({translation.text}) AS rows", columns=columns)
+
+
+def _becomes_decimal(type: TypeName, target: TypeName) -> bool:
+    return target.name == "decimal" and type != target and type.name in ("int", "bigint", "decimal")
 
 
 def _check_columns(statement: InsertQuery, translation: Translation, target: Source | MaterializedView, properties: KsqldbItem) -> None:

@@ -13,9 +13,9 @@ from tailgate.sql.ksqldb.functions.catalogue import ROWS, find
 from tailgate.sql.ksqldb.functions.entry import Function, wanted_type
 from tailgate.sql.ksqldb.functions.times import UNITS
 from tailgate.sql.ksqldb.functions.volatile import volatile_call
-from tailgate.sql.ksqldb.typed.values import Typed, coerced, element_json, of_json, to_json
+from tailgate.sql.ksqldb.typed.values import Typed, coerced, element_json, literal, of_json, to_json
 
-PLACE = re.compile(r"\{(j|json|hex)?([0-9]+|[*+])\}")
+PLACE = re.compile(r"\{(j|json|hex|type)?([0-9]+|[*+])\}")
 WITH_UNIT = frozenset(row.name.partition(":")[0] for row in ROWS if ":" in row.name)
 
 
@@ -99,6 +99,8 @@ def _filled(template: str, values: Sequence[Typed]) -> str:
                 return ", ".join(map(element_json, chosen))
             case "json":
                 return ", ".join(map(to_json, chosen))
+            case "type":
+                return literal(types.descriptor(chosen[0].type))
             case "hex":
                 return ", ".join(f"encode({v.text}, 'hex')" for v in chosen)
         return ", ".join(v.text for v in chosen)

@@ -39,6 +39,7 @@ def _entries(arguments: Sequence[TypeName]) -> TypeName:
 
 _SORT = "The elements in order, NULL last: ASC or DESC."
 _JOIN = "The elements as one text, with a delimiter between them."
+_TEXTS = """ksqldb_cast({0}, {type0}, '["array", "varchar"]')"""  # the elements as CAST writes them
 _DESCENDING = "(upper({1}) IN ('DESC', 'DESCENDING'))"
 
 ROWS = (
@@ -48,8 +49,8 @@ ROWS = (
     _array("array_distinct", "ksqldb_array_distinct({0})", "The distinct elements in the order of their first occurrence."),
     _of_two("array_except", "ksqldb_array_except({0}, {1})", "The distinct elements that the second array lacks."),
     _of_two("array_intersect", "ksqldb_array_intersect({0}, {1})", "The distinct elements of both arrays."),
-    Function("array_join", (ARRAY,), t.VARCHAR, "ksqldb_array_join({0}, ',')", _JOIN),
-    Function("array_join", (ARRAY, t.VARCHAR), t.VARCHAR, "ksqldb_array_join({0}, {1})", _JOIN),
+    Function("array_join", (ARRAY,), t.VARCHAR, f"ksqldb_array_join({_TEXTS}, ',')", _JOIN, may_fail=True),
+    Function("array_join", (ARRAY, t.VARCHAR), t.VARCHAR, f"ksqldb_array_join({_TEXTS}, {{1}})", _JOIN, may_fail=True),
     Function("array_length", (ARRAY,), t.INT, "jsonb_array_length({0})", "The number of elements.", may_fail=True),
     Function("array_max", (ARRAY,), ELEMENT, "ksqldb_array_max({0})", "The greatest element.", json=True, may_fail=True),
     Function("array_min", (ARRAY,), ELEMENT, "ksqldb_array_min({0})", "The smallest element.", json=True, may_fail=True),

@@ -24,7 +24,7 @@ class Function:
     type, `same` (as the first argument), `common` (of all arguments), `element`, or a function of the types of the arguments.
 
     In the template, {0}, {1}, … are the arguments, {*} all of them and {+} all but the first. {j0}, {j1}, … are arguments as jsonb,
-    with JSON's null for NULL, {json0} with NULL for NULL, and {hex*} bytes in hexadecimal digits. {type} is PostgreSQL's type of the
+    with JSON's null for NULL, {json0} with NULL for NULL, and {hex*} bytes in hexadecimal digits. {type0}, … are the descriptors of the arguments' types, {type} is PostgreSQL's type of the
     result. {order} and {latest} are the order of the records and the reverse order.
 
     - `may_fail`: its evaluation may raise an error although its arguments do not.
