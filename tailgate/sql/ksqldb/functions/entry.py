@@ -24,8 +24,9 @@ class Function:
     type, `same` (as the first argument), `common` (of all arguments), `element`, or a function of the types of the arguments.
 
     In the template, {0}, {1}, … are the arguments, {*} all of them and {+} all but the first. {j0}, {j1}, … are arguments as jsonb,
-    with JSON's null for NULL, {json0} with NULL for NULL, and {hex*} bytes in hexadecimal digits. {type0}, … are the descriptors of the arguments' types, {type} is PostgreSQL's type of the
-    result. {order} and {latest} are the order of the records and the reverse order.
+    with JSON's null for NULL, {json0} with NULL for NULL, and {hex*} bytes in hexadecimal digits. {type0}, {type1}, … describe the
+    types of the arguments (`types.descriptor`). {type} is PostgreSQL's type of the result. {order} and {latest} are the order of the
+    records and the reverse order.
 
     - `may_fail`: its evaluation may raise an error although its arguments do not.
     - `json`: the template's value is a jsonb that contains the result.
