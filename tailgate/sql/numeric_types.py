@@ -22,11 +22,12 @@ follow these rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from decimal import Decimal
+from functools import wraps
 
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import GENERAL, NUMERIC_PRECISION, NUMERIC_SCALE, Type, numeric
@@ -76,8 +77,14 @@ def _sized(precision: int, scale: int) -> Type:
     return GENERAL if may_be_general() and max(precision, scale) > NUMERIC_PRECISION else sized(precision, scale)
 
 
-def _any_general(types: Iterable[Type]) -> bool:
-    return any(t.general for t in types)
+def _general_if_any_is(result: Callable[[tuple[Type, ...]], Type]) -> Callable[[tuple[Type, ...]], Type]:
+    """Makes the result general if an operand is; `result` is for fixed operands."""
+
+    @wraps(result)
+    def type_of(types: tuple[Type, ...]) -> Type:
+        return GENERAL if any(t.general for t in types) else result(types)
+
+    return type_of
 
 
 def full(type: Type) -> Type:
@@ -102,11 +109,9 @@ def of_literal(value: Decimal) -> Type:
     return sized(max(precision, scale, 1), scale)
 
 
-def common(types: Iterable[Type]) -> Type:
+@_general_if_any_is
+def common(types: tuple[Type, ...]) -> Type:
     """Returns a numeric with room for the values of all types: numerics and integers. Those of several scales are general."""
-    types = tuple(types)
-    if _any_general(types):
-        return GENERAL
     type = comparable(types)
     same_scale = all((t.decimal[1] if t.name == "numeric" else 0) == type.decimal[1] for t in types)
     return type if same_scale else unscaled(type)
@@ -122,29 +127,25 @@ def comparable(types: Iterable[Type]) -> Type:
 # --- result types of entries of the catalogue ----------------------------------------------------
 
 
+@_general_if_any_is
 def common_scale(types: tuple[Type, ...]) -> Type:
-    if _any_general(types):
-        return GENERAL
     scale = max(t.decimal[1] for t in types)
     return _sized(max(t.decimal[0] - t.decimal[1] for t in types) + 1 + scale, scale)
 
 
+@_general_if_any_is
 def remainder_scale(types: tuple[Type, ...]) -> Type:
-    if _any_general(types):
-        return GENERAL
     scale = max(t.decimal[1] for t in types)
     return _sized(min(t.decimal[0] - t.decimal[1] for t in types) + scale, scale)
 
 
+@_general_if_any_is
 def largest_scale(types: tuple[Type, ...]) -> Type:
-    if _any_general(types):
-        return GENERAL
     return numeric(max(t.decimal[1] for t in types))
 
 
+@_general_if_any_is
 def product_scale(types: tuple[Type, ...]) -> Type:
-    if _any_general(types):
-        return GENERAL
     scales = [t.decimal[1] for t in types]
     precision = sum(t.decimal[0] for t in types)
     if may_be_general():
@@ -176,8 +177,9 @@ def divisor(types: tuple[Type, ...]) -> str:
     return f"DECIMAL({digits},{scale})"
 
 
+@_general_if_any_is
 def same_scale(types: tuple[Type, ...]) -> Type:
-    return GENERAL if types[0].general else sized(*types[0].decimal)
+    return sized(*types[0].decimal)
 
 
 def trimmed(types: tuple[Type, ...]) -> Type:
@@ -201,8 +203,9 @@ def rounded_to(type: Type, digits: int | None) -> Type:
     return _sized(precision - scale + 1 + digits, digits)
 
 
+@_general_if_any_is
 def whole(types: tuple[Type, ...]) -> Type:
-    return GENERAL if _any_general(types) else numeric(0)
+    return numeric(0)
 
 
 def integer(types: tuple[Type, ...]) -> Type:

@@ -36,8 +36,10 @@ def check_unused(item: Item, catalog: Catalog) -> str:
 def subjects_of(item: Item) -> tuple[str, ...]:
     """Returns the subjects of the registry with the schemas of a stream's or table's topic."""
     ksqldb = ksqldb_of(item)
-    formats = () if ksqldb is None else (("key", ksqldb.key_format), ("value", ksqldb.value_format))
-    return tuple(f"{ksqldb.topic}-{part}" for part, format in formats if ksqldb is not None and format in WITH_SCHEMA)
+    if ksqldb is None:
+        return ()
+    formats = {"key": ksqldb.key_format, "value": ksqldb.value_format}
+    return tuple(f"{ksqldb.topic}-{part}" for part, format in formats.items() if format in WITH_SCHEMA)
 
 
 def written_schema(part: Part, topic: str, catalog: Catalog) -> RegisteredSchema | None:

@@ -53,18 +53,11 @@ from tailgate.sql.statements import (
     AssertKafka,
     ChangeConnector,
     ControlQueries,
-    CreateAlert,
-    CreateConnection,
     CreateEndpoint,
-    CreateFunction,
     CreateIndex,
     CreateKsqldbItem,
-    CreateObjective,
-    CreateSecret,
     CreateSequence,
     CreateSink,
-    CreateSource,
-    CreateSubscription,
     CreateTable,
     CreateView,
     DeleteDeadLetters,
@@ -130,16 +123,15 @@ class Statements:
             case AssertKafka():
                 self._assertions.check(statement.statement, lambda: check_canceled(client))
                 return self._answer(f"ASSERT {'TOPIC' if isinstance(statement.statement, AssertTopic) else 'SCHEMA'}")
-            case ChangeConnector() | Show() if not isinstance(statement, Show) or statement.what in OF_CONNECTORS:
-                return self._connector(statement)
+            case ChangeConnector():
+                verb = "CREATE" if isinstance(statement.statement, CreateConnector) else "DROP"
+                return self._answer(f"{verb} CONNECTOR", *map(notice, self._connectors.change(statement.statement)))
+            case Show(what=what) if what in OF_CONNECTORS:
+                return {**self._answer("SHOW"), "lines": [json.dumps(self._connectors.shown(what, statement.setting))]}
             case ControlQueries():
                 self._queries.control(statement, owner_id(settings.get("role"), self._engine.catalog), names, client)
                 return self._answer(statement.action.upper())
-            case AlterKsqldbItem():
-                return self._create(statement, text, settings.get("role"), names, client)
-            case CreateSource() | CreateView() | CreateSink() | CreateTable() | CreateFunction() | CreateSubscription():
-                return self._create(statement, text, settings.get("role"), names, client)
-            case CreateSecret() | CreateConnection() | CreateObjective() | CreateAlert():
+            case _ if isinstance(statement, Creation | AlterKsqldbItem):
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateEndpoint():
                 return self._create_endpoint(statement, text, settings.get("role"), names, client)
@@ -267,13 +259,6 @@ class Statements:
                 self._installation.settle()  # a filled view may have waited for a view that is dropped now
         failures = self._ksqldb.delete(topics)
         return self._answer(planned.tag, *planned.notices, *({**notice(line), "severity": "WARNING"} for line in failures))
-
-    def _connector(self, statement: ChangeConnector | Show) -> Answer:
-        """Runs a statement that Kafka Connect executes or answers."""
-        if isinstance(statement, Show):
-            return {**self._answer("SHOW"), "lines": [json.dumps(self._connectors.shown(statement.what, statement.setting))]}
-        verb = "CREATE" if isinstance(statement.statement, CreateConnector) else "DROP"
-        return self._answer(f"{verb} CONNECTOR", *map(notice, self._connectors.change(statement.statement)))
 
     # ---- explaining ------------------------------------------------------------------------------
 

@@ -362,4 +362,4 @@ def common_numeric(types: Sequence[Type]) -> Type:
     numbers = [t for t in types if t != UNKNOWN]
     if all(t == numbers[0] for t in numbers):
         return numbers[0]
-    return replace(numeric_types.common(numbers), is_array=numbers[0].is_array)
+    return replace(numeric_types.common(tuple(numbers)), is_array=numbers[0].is_array)

@@ -85,11 +85,11 @@ def with_columns(statement: AddColumns, catalog: Catalog) -> tuple[Source, Creat
     assert isinstance(first, CreateItem)
     declared = {column.name: column for column in first.columns}
     role: Literal["key", "primary key"] = "key" if first.type == "stream" else "primary key"
-    types_by_name = column_types(item)
+    types_by_name, hidden = column_types(item), hidden_columns(item)
     columns = [
         replace(declared.get(name) or ColumnElement(name, type, role if name in ksqldb.message_key else ""), type=type)
         for name, type in types_by_name.items()
-        if name not in hidden_columns(item)
+        if name not in hidden
     ]
     for column in statement.columns:
         if column.role:

@@ -12,7 +12,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * if it is wanted; or Spark's Kafka stream, cut at whole transactions.
  */
 public final class KafkaReader {
-  // limit of a tick with whole transactions: 0.5 s of work
   // longest wait for a broker; its sources are then stalled, and ticks of the others continue
   private static final String ANSWER_MS = "3000";
   // of Spark's consumer: the default makes every tick at a low rate 500 ms longer
