@@ -69,6 +69,33 @@ def test_comments(orders: psycopg.Connection) -> None:
     assert orders.execute(query.replace("orders", "sales")).fetchone() == ("what was sold", None)
 
 
+def test_comments_on_constraints(orders: psycopg.Connection) -> None:
+    orders.execute(
+        "CREATE TABLE parts (id int PRIMARY KEY, code text CONSTRAINT one_code UNIQUE, n int CONSTRAINT positive CHECK (n > 0),"
+        " whole int CONSTRAINT of_whole REFERENCES parts)"
+    )
+    names = ["of_whole", "one_code", "parts_pkey", "positive"]
+    for name in names:
+        orders.execute(f"COMMENT ON CONSTRAINT {name} ON parts IS '{name}!'")
+    query = "SELECT conname, obj_description(oid, 'pg_constraint') FROM pg_constraint WHERE conrelid = 'parts'::regclass ORDER BY 1"
+    assert orders.execute(query).fetchall() == [(n, f"{n}!") for n in names]
+    described = "SELECT count(*) FROM pg_description WHERE classoid = 'pg_constraint'::regclass AND objoid >= 16384"
+    assert orders.execute(described).fetchone() == (4,)
+    orders.execute("ALTER TABLE parts RENAME CONSTRAINT positive TO above_zero")
+    orders.execute("COMMENT ON CONSTRAINT one_code ON parts IS NULL")
+    orders.execute("ALTER TABLE parts DROP CONSTRAINT of_whole, ADD CONSTRAINT of_whole FOREIGN KEY (whole) REFERENCES parts")
+    expected = [("above_zero", "positive!"), ("of_whole", None), ("one_code", None), ("parts_pkey", "parts_pkey!")]
+    assert orders.execute(query).fetchall() == expected
+    for text, sqlstate in (
+        ("COMMENT ON CONSTRAINT nothing ON parts IS 'x'", "42704"),
+        ("COMMENT ON CONSTRAINT x ON nothing IS 'x'", "42P01"),
+    ):
+        with pytest.raises(psycopg.Error) as error:
+            orders.execute(text)
+        assert error.value.sqlstate == sqlstate
+    orders.execute("DROP TABLE parts")
+
+
 def test_the_history_of_a_relation_is_set_and_reset(orders: psycopg.Connection) -> None:
     orders.execute("ALTER TABLE orders SET (RETAIN HISTORY FOR '2 hours')")
     orders.execute("ALTER MATERIALIZED VIEW totals SET (RETAIN HISTORY FOR '1 day')")

@@ -25,6 +25,7 @@ from tailgate.sql import sequence_definitions
 from tailgate.sql.definitions import bind_definition, rename_references
 from tailgate.sql.set_option import set_option
 from tailgate.sql.statements import AlterItem, AlterSequence, Comment, CreateSource, CreateTable, CreateView, parse
+from tailgate.sql.tables.constraints import commented
 
 
 def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
@@ -143,19 +144,21 @@ def _check(item: Item, catalog: Catalog) -> None:
 
 
 def comment(statement: Comment, catalog: Catalog) -> Change:
-    """Returns the change that sets a comment of an item, a column or a schema."""
+    """Returns the change that sets a comment of an item, a column, a constraint or a schema."""
     if statement.kind == "schema":
         return Change(put_schemas=(replace(catalog.schema(statement.name.name), comment=statement.text or ""),))
+    if statement.kind == "constraint":
+        return Change(put=(commented(catalog.named(statement.name), statement.part, statement.text or "", catalog),))
     if statement.kind is None:
         item = catalog.named(statement.name)
-        if statement.column not in [c.name for c in item.columns]:
-            raise UndefinedColumn(f'column "{statement.column}" of relation "{item.name}" does not exist')
+        if statement.part not in [c.name for c in item.columns]:
+            raise UndefinedColumn(f'column "{statement.part}" of relation "{item.name}" does not exist')
     else:
         relation = find_of_kind(statement.kind, statement.name, catalog, word="relation")
         assert relation is not None
         item = relation
     comments = dict(item.comments)
-    comments.pop(statement.column, None)
+    comments.pop(statement.part, None)
     if statement.text:
-        comments[statement.column] = statement.text
+        comments[statement.part] = statement.text
     return Change(put=(replace(item, comments=comments),))

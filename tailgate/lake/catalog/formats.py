@@ -208,6 +208,7 @@ class CheckConstraint(Record):
     text: str
     columns: tuple[int, ...]
     valid: bool = True
+    comment: str = ""
 
 
 ReferentialAction = Literal["no action", "restrict", "cascade", "set null", "set default"]
@@ -231,6 +232,7 @@ class ForeignKeyConstraint(Record):
     deferrable: bool = False
     deferred: bool = False
     valid: bool = True
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class ItemFields(Record):
     - `replaces`: the id of the item that this item will replace after its backfill, else 0. Until
       then only the engine sees this item.
     - `schema`: id of the schema that contains the name.
-    - `comments`: its comment under "", comments of its columns under their names.
+    - `comments`: its comment under "", comments of its columns under their names, that of an index's constraint under "constraint".
     - `unknown_options`: options that this version does not know. They are written back unchanged.
 
     Names in `sql` and `query` are resolved with the search path `public`; names in other schemas are

@@ -49,8 +49,7 @@ class Source(ItemFields):
     - `added`, `first_columns`: the names of the columns that REFRESH SCHEMA added at the end; the number of the other columns.
     - `start`: the first offset of each partition, or None for the first record.
     - `topic_id`: distinguishes the topic from another one of the same name.
-    - `registry`: the URL of the schema registry, or empty.
-    - `lost`: descriptions of the newest losses of records.
+    - `registry`: the URL of the schema registry, or empty. `lost`: descriptions of the newest losses of records.
     - `dead_letter_retention_ms`, `dead_letter_retention_bytes`: None for the default.
     - `retain_history_ms`: how long past states of the relation stay readable.
     - `ksqldb`: the properties of a declared stream or table of ksqlDB, or None.
@@ -106,7 +105,7 @@ class Table(ItemFields):
     """A table.
 
     - `defaults`: expressions by column. `identity`: columns with a default of nextval.
-    - `constraint`: the primary key's name.
+    - `constraint`: the primary key's name. `key_comment`: the comment on the primary key.
     - `stored_names`: for columns that were renamed or dropped, by position, their names in the Delta table.
     """
 
@@ -118,6 +117,7 @@ class Table(ItemFields):
     identity: Mapping[str, Literal["always", "by default"]] = field(default_factory=dict)
     retain_history_ms: int = 0
     stored_names: Mapping[int, str] = field(default_factory=dict)
+    key_comment: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -303,12 +303,13 @@ class DropSchema:
 class Comment:
     """COMMENT ON kind name IS {text | NULL}.
 
-    For COMMENT ON COLUMN, `kind` is None and `name` the relation.
+    For COMMENT ON COLUMN, `kind` is None and `name` the relation; for COMMENT ON CONSTRAINT, `kind` is
+    'constraint' and `name` the table. `part`: the name of the column or constraint, or empty.
     """
 
-    kind: ObjectKind | Literal["schema"] | None
+    kind: ObjectKind | Literal["schema", "constraint"] | None
     name: Name
-    column: str
+    part: str
     text: str | None
 
 

@@ -316,7 +316,7 @@ class _Work:
             if key.index:
                 self.catalog = self.catalog.apply(Change(drop=(key.index,)))
             else:
-                self.put(replace(self.table, key=None, constraint=None))
+                self.put(replace(self.table, key=None, constraint=None, key_comment=""))
         elif action.if_exists:
             self.notices.append((f'constraint "{name}" of relation "{table.name}" does not exist, skipping', "00000"))
         else:

@@ -48,6 +48,7 @@ def dropped_column(table: Table, position: int, catalog: Catalog, *, cascade: bo
         table,
         key=None if position in (table.key or ()) else table.key,
         constraint=None if position in (table.key or ()) else table.constraint,
+        key_comment="" if position in (table.key or ()) else table.key_comment,
         columns=_with(table, position, Field(f"{DROPPED}{position + 1}........", table.columns[position].type)),
         defaults=_without(table.defaults, name),
         identity=_without(table.identity, name),

@@ -41,6 +41,23 @@ def constraint_names(table: Table, catalog: Catalog) -> set[str]:
     return {*keys, *(check.name for check in table.checks), *(key.name for key in table.foreign_keys)}
 
 
+def commented(item: Item, name: str, text: str, catalog: Catalog) -> Item:
+    """Returns the item that holds a constraint of a table, with the comment on the constraint. Raises 42704."""
+    if isinstance(item, Table):
+        if name in [c.name for c in item.checks]:
+            return replace(item, checks=tuple(replace(c, comment=text) if c.name == name else c for c in item.checks))
+        if name in [k.name for k in item.foreign_keys]:
+            return replace(item, foreign_keys=tuple(replace(k, comment=text) if k.name == name else k for k in item.foreign_keys))
+        for key in defined.keys_of(item, catalog):
+            if key.name == name and key.constraint and not key.index:
+                return replace(item, key_comment=text)
+            if key.name == name and key.constraint:
+                index = catalog.expect(Index, key.index)
+                others = {part: comment for part, comment in index.comments.items() if part != "constraint"}
+                return replace(index, comments={**others, "constraint": text} if text else others)
+    raise UndefinedObject(f'constraint "{name}" for table "{item.name}" does not exist')
+
+
 def check_constraint(check: Check, table: Table, names: set[str]) -> CheckConstraint:
     """Returns a check of a table whose constraints have these names. Raises 42710, and the errors of the expression."""
     try:

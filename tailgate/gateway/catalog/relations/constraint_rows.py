@@ -61,6 +61,18 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
             )
 
 
+def constraint_comments(item: Item) -> Iterator[tuple[int, str]]:
+    """Yields the oids of the constraints that an item holds, with the comments on them."""
+    if isinstance(item, Index):
+        yield CONSTRAINTS + item.id, item.comments.get("constraint", "")
+    if isinstance(item, Table):
+        yield CONSTRAINTS + item.id, item.key_comment
+    for number, check in enumerate(checks_of(item)[:CHECKS_MAX]):
+        yield CHECKS + _place(item.id) * CHECKS_MAX + number, check.comment
+    for number, key in enumerate(foreign_keys_of(item)[:FOREIGN_KEYS_MAX]):
+        yield FOREIGN_KEYS + _place(item.id) * FOREIGN_KEYS_MAX + number, key.comment
+
+
 def _place(id: int) -> int:
     """Returns the place of a table in the oids of its checks and foreign keys."""
     return next(id - first + place for first, place in PLACES if id >= first)

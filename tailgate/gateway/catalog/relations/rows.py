@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailgate.gateway.catalog.relations import sequence_rows
-from tailgate.gateway.catalog.relations.constraint_rows import INDEXES, checks_of, foreign_keys_of, key_name, pg_constraint
+from tailgate.gateway.catalog.relations.constraint_rows import INDEXES, checks_of, constraint_comments, foreign_keys_of, key_name, pg_constraint
 from tailgate.gateway.catalog.relations.sequence_rows import shown_default
 from tailgate.lake.catalog import FIRST_ID, Catalog, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.indexes import indexes
@@ -241,6 +241,7 @@ def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
     for item in catalog.visible:
         if isinstance(item, Function | Index) and "" in item.comments:
             texts[PROC if isinstance(item, Function) else CLASS, item.id, 0] = item.comments[""]
+        texts |= {(CONSTRAINT, oid, 0): text for oid, text in constraint_comments(item) if text}
     return texts
 
 

@@ -92,6 +92,12 @@ def comment(cursor: Parser) -> Comment | CommentOnFunction:
         function = function_name(cursor)
         cursor.expect_word("is")
         return CommentOnFunction(function, None if cursor.accept_word("null") else cursor.string())
+    if cursor.accept_word("constraint"):
+        constraint = name(cursor).name
+        cursor.expect_word("on")
+        table = relation_name(cursor)
+        cursor.expect_word("is")
+        return Comment("constraint", table, constraint, None if cursor.accept_word("null") else cursor.string())
     column = ""
     kind: ObjectKind | Literal["schema"] | None = "schema" if cursor.accept_word("schema") else kind_of(cursor)
     if kind is None and not cursor.accept_word("column"):
