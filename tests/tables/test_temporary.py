@@ -106,7 +106,8 @@ def test_the_rows_of_a_session_are_limited(sql: psycopg.Connection, monkeypatch:
     "statement",
     [
         "CREATE MATERIALIZED VIEW mv AS SELECT * FROM tmp",
-        "CREATE TEMP TABLE bad (id serial)",
+        "CREATE TEMP SEQUENCE bad",
+        "TRUNCATE tmp RESTART IDENTITY",
         "CREATE TEMP TABLE bad (id int REFERENCES t)",
         "CREATE TEMP TABLE bad (id int) WITH (fillfactor = 10)",
         "CREATE UNIQUE INDEX ON tmp (a)",
@@ -119,6 +120,6 @@ def test_the_rows_of_a_session_are_limited(sql: psycopg.Connection, monkeypatch:
     ],
 )
 def test_what_is_refused(sql: psycopg.Connection, statement: str) -> None:
-    sql.execute("CREATE TEMP TABLE tmp (a int)")
+    sql.execute("CREATE TEMP TABLE tmp (a int, id serial)")
     with pytest.raises(errors.FeatureNotSupported):
         sql.execute(statement)

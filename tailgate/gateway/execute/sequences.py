@@ -14,6 +14,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.writes.evaluation import CallEvaluator
 from tailgate.gateway.writes.rows.constants import constant
 from tailgate.lake.catalog import Sequence
+from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.errors import (
     FeatureNotSupported,
     InsufficientPrivilege,
@@ -76,7 +77,9 @@ async def _set(session: Session, sequence: Sequence, value: object, called: obje
         return None
     _check_writable(session, "setval")
     assert isinstance(value, int) and isinstance(called, bool)
-    if session.transaction.holds(sequence):
+    if is_temporary(sequence.id):
+        _move_temporary(session, moved(sequence, value, called=called))
+    elif session.transaction.holds(sequence):
         session.transaction.move_sequence(sequence, moved(sequence, value, called=called))
     else:
         await session.gateway.ranges.set(sequence, value, called=called)
@@ -87,7 +90,10 @@ async def _set(session: Session, sequence: Sequence, value: object, called: obje
 
 async def _next(session: Session, sequence: Sequence, count: int) -> list[int]:
     _check_writable(session, "nextval")
-    if session.transaction.holds(sequence):
+    if is_temporary(sequence.id):
+        after, values = numbers(sequence, count)
+        _move_temporary(session, after)
+    elif session.transaction.holds(sequence):
         after, values = numbers(sequence, count)
         session.transaction.move_sequence(sequence, after)
     else:
@@ -100,19 +106,27 @@ def _last(session: Session) -> int:
     """Returns the value of lastval. Raises 55000, and 42501 if the role may not read the sequence."""
     id = session.sequences.last
     catalog = session.naming.durable
-    value = None if id is None or id not in catalog.items else session.sequences.value(id)
+    exists = id in catalog.items or id in session.naming.temporary
+    value = session.sequences.value(id) if id is not None and exists else None
     if id is None or value is None:
         raise ObjectNotInPrerequisiteState("lastval is not yet defined in this session")
-    if not any(catalog.may(session.access.role, privilege, id) for privilege in ("USAGE", "SELECT")):
+    if not is_temporary(id) and not any(catalog.may(session.access.role, privilege, id) for privilege in ("USAGE", "SELECT")):
         raise InsufficientPrivilege(f"permission denied for sequence {catalog[id].name}")
     return value
 
 
 def _sequence(session: Session, id: int) -> Sequence:
-    item = session.naming.durable.items.get(id)
+    temporary = is_temporary(id)
+    item = session.naming.temporary.get(id) if temporary else session.naming.durable.items.get(id)
     if not isinstance(item, Sequence):
         raise UndefinedTable("a sequence that the statement uses was dropped")
-    return session.transaction.moved_sequence(item)
+    return session.sequences.moved.get(id, item) if temporary else session.transaction.moved_sequence(item)
+
+
+def _move_temporary(session: Session, after: Sequence) -> None:
+    """Records the position of a sequence of a temporary table. As in PostgreSQL, ROLLBACK does not move it back."""
+    kept = session.naming.temporary.keys()
+    session.sequences.moved = {id: other for id, other in session.sequences.moved.items() if id in kept} | {after.id: after}
 
 
 def _check_writable(session: Session, function: str) -> None:

@@ -192,7 +192,11 @@ class Naming:
         self._change({**self.temporary, **{i.id: i for i in items}})
 
     def drop(self, ids: Iterable[int]) -> None:
-        dropped_ids = set(ids)
+        """Drops temporary relations, and all that depends on them."""
+        dropped_ids, count = set(ids), 0
+        while count < len(dropped_ids):
+            count = len(dropped_ids)
+            dropped_ids |= {id for id, item in self.temporary.items() if not dropped_ids.isdisjoint(item.depends)}
         self._change({id: item for id, item in self.temporary.items() if id not in dropped_ids})
 
     def drop_all(self) -> None:

@@ -71,11 +71,15 @@ class Ranges:
 
 
 class SequenceValues:
-    """The values of a session: the last of each sequence for currval, and the last sequence for lastval."""
+    """The values of a session: the last of each sequence for currval, and the last sequence for lastval.
+
+    `moved`: the session's temporary sequences that have given values, with their positions.
+    """
 
     def __init__(self) -> None:
         self._values: dict[int, int] = {}
         self.last: int | None = None
+        self.moved: dict[int, Sequence] = {}
 
     def got(self, sequence: int, value: int, *, last: bool = True) -> None:
         """Records a value. `last`: it is that of nextval, which lastval returns."""

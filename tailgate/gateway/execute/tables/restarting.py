@@ -13,13 +13,16 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import Move, State
 from tailgate.gateway.writes.plans import TruncatePlan
 from tailgate.lake.catalog import Change, Sequence
-from tailgate.lake.errors import SerializationFailure
+from tailgate.lake.catalog.schemas import is_temporary
+from tailgate.lake.errors import FeatureNotSupported, SerializationFailure
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql.sequence_definitions import restarted
 
 
 async def truncate(session: Session, write: TruncatePlan) -> None:
-    """Removes the rows, and restarts the sequences."""
+    """Removes the rows, and restarts the sequences. Raises 0A000 for those of temporary tables."""
+    if any(is_temporary(sequence.id) for sequence in write.restarted):
+        raise FeatureNotSupported("RESTART IDENTITY of temporary tables is not supported", hint="Use setval, or create the table again.")
     if session.transaction.in_block:
         await _in_block(session, write)
         return

@@ -17,7 +17,6 @@ from tailgate.sql import statements as s
 from tailgate.sql.authorization import Followed
 from tailgate.sql.statements.writes import OnCommit
 from tailgate.sql.tables.creation import new_table
-from tailgate.sql.tables.likeness import with_copies
 
 
 def is_temporary(session: Session, statement: s.CreateTable | s.CreateTableAs) -> bool:
@@ -53,8 +52,6 @@ async def define(session: Session, statement: s.CreateTable, text: str, on_commi
     id, catalog = session.naming.room()
     for like in statement.likes:
         session.access.authorize(Followed(catalog.relation(like.relation)))
-    if any(column.generated is not None for column in with_copies(statement, catalog)[0].columns):
-        raise e.FeatureNotSupported("serial and identity columns of temporary tables are not supported", hint="Use CREATE TABLE.")
     if statement.foreign_keys:
         raise e.FeatureNotSupported("foreign keys of temporary tables are not supported", hint="Use CREATE TABLE.")
     if statement.options:
