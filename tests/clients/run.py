@@ -32,7 +32,7 @@ from testing.postgres import Postgres  # noqa: E402
 HERE = Path(__file__).parent
 CACHE = REPOSITORY / ".clients"
 READY_TIMEOUT = timedelta(seconds=120)  # a JVM with Spark: 12 s measured on two cores
-CHECKS_TIMEOUT_S = 600.0  # of one program; psql takes longest, 100 s
+CHECKS_TIMEOUT_S = 1800.0  # of one program; SQLAlchemy's suite takes longest, 8 minutes on two busy cores
 PYTHON = [str(CACHE / "python/bin/python")]
 DEBIAN = "apt-get install postgresql-client unixodbc odbc-postgresql chromium"
 
@@ -73,6 +73,7 @@ CLIENTS = (
     Client("schemas of Kubernetes", "kubernetes", (str(CACHE / "kubernetes/bin/python"), "kubernetes_checks.py"), ("tailgate",)),
     Client("Superset", "superset", (str(CACHE / "superset/bin/python"), "superset_checks.py")),
     Client("Alembic", "migrations", (str(CACHE / "migrations/bin/python"), "alembic_checks.py")),
+    Client("SQLAlchemy's dialect suite", "sqlalchemy", (str(CACHE / "sqlalchemy/bin/python"), "suite_checks.py")),
     Client("Django", "migrations", (str(CACHE / "migrations/bin/python"), "django_checks.py")),
     Client("dbt", "dbt", (str(CACHE / "dbt/bin/python"), "dbt_checks.py")),  # the last one: it creates roles
 )
@@ -82,6 +83,7 @@ INSTALL = {
     "console": ["npm install --silent --no-audit --no-fund"],
     "kubernetes": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "dbt": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
+    "sqlalchemy": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "migrations": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "node": ["npm install --silent --no-audit --no-fund"],
     "jdbc": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],

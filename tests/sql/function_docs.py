@@ -58,6 +58,9 @@ PAIRS = "FROM (VALUES (1::float8, 2::float8), (2, 4), (3, 5)) t(y, x))"
 EXAMPLES = {  # for functions that the corpus does not call
     "pg_typeof": "pg_typeof(1.5)::text",
     "pg_sleep": "pg_sleep(0.01)::text",
+    "random": "random() < 1",
+    "gen_random_uuid": "length(gen_random_uuid()::text)",
+    "jsonb_set_lax": """jsonb_set_lax('{"a": 1, "b": 2}', '{a}', NULL, true, 'delete_key')""",
     "transaction_timestamp": "transaction_timestamp() = now()",
     "statement_timestamp": "statement_timestamp() >= now()",
     "clock_timestamp": "clock_timestamp() >= now()",

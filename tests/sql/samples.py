@@ -151,6 +151,8 @@ SMALL: dict[str, dict[int, list[str | None]]] = {
     "string_to_array": {1: [None, "", ",", "b"], 2: [None, "", "a"]},
     "jsonb_object": {0: ["{a,1}", "{}", "{a}", "{a,b,c,NULL}", "{NULL,1}", None, ANY], 1: ["{1}", "{}", "{x,NULL}", None, ANY]},
     "jsonb_set": {1: ["{a}", "{b,c}", "{b,c,0}", "{0}", "{-1}", "{3}", "{x}", "{}", "{NULL}", None], 2: ["1", '"x"', "null", None]},
+    "jsonb_set_lax": {1: ["{a}", "{b,c}", "{0}", "{x}", "{}", None], 2: ["1", '"x"', None],
+                      4: [None, "delete_key", "return_target", "use_json_null", "raise_exception", "x"]},
     "jsonb_insert": {1: ["{a}", "{b,c}", "{b,c,0}", "{0}", "{-1}", "{3}", "{x}", "{}", "{NULL}", None], 2: ["1", '"x"', "null", None]},
     "#-": {1: ["{a}", "{b,c}", "{b,c,0}", "{0}", "{-1}", "{3}", "{x}", "{}", "{NULL}", None]},
     **{f: {0: [None, "NaN", *(str(n / 2) for n in range(-4, 5)), *map(str, range(-720, 721, 15))]}

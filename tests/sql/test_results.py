@@ -137,6 +137,7 @@ SELECT name::varchar(1), name::char(3), 'abcdef'::varchar(3) FROM events
 SELECT a, count(*) FROM (SELECT 'ab'::char(5) UNION ALL SELECT 'ab'::char(3) UNION ALL SELECT 'ab ') v(a) GROUP BY a
 SELECT name::char(3) ~ 'x $', name::char(2) ~* 'X $', name::char(3) !~ 'x', name::char(3) ~~* 'X  ', name::char(3) NOT ILIKE 'x' FROM events
 SELECT nullif(n, 1.0), nullif(n, 2)::text, nullif(1.50, n)::text, nullif(n, 2.5::float8), nullif(name::char(4), 'x') IS NULL FROM events
+SELECT count(DISTINCT random()), bool_and(random() BETWEEN 0 AND 1), count(DISTINCT gen_random_uuid()) FROM users
 SELECT x, count(*) FROM events GROUP BY x
 SELECT 1 WHERE 1 = 2
 SELECT count(*) FROM (VALUES (0::float8), ('-0'::float8), ('NaN'::float8), ('NaN'::float8), (NULL)) v(x) GROUP BY x

@@ -125,8 +125,8 @@ def _sequence(session: Session, id: int) -> Sequence:
 
 def _move_temporary(session: Session, after: Sequence) -> None:
     """Records the position of a sequence of a temporary table. As in PostgreSQL, ROLLBACK does not move it back."""
-    kept = session.naming.temporary.keys()
-    session.sequences.moved = {id: other for id, other in session.sequences.moved.items() if id in kept} | {after.id: after}
+    ids = session.naming.temporary.keys()
+    session.sequences.moved = {id: other for id, other in session.sequences.moved.items() if id in ids} | {after.id: after}
 
 
 def _check_writable(session: Session, function: str) -> None:

@@ -5,9 +5,11 @@ json has no comparisons.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tailgate.sql.functions.casts import TO_TEXT
 from tailgate.sql.functions.comparison import SIGNS
-from tailgate.sql.functions.entry import Function, Kind, strict, udf
+from tailgate.sql.functions.entry import Function, Kind, duckdb_error, spark_error, strict, udf
 
 COMPARED = "tg_jsonb_order({0})"  # bytes with the order of jsonb
 
@@ -39,6 +41,30 @@ def _to_jsonb() -> list[Function]:
     return rows
 
 
+TREATMENTS = '"delete_key", "return_target", "use_json_null", or "raise_exception"'
+
+
+def _jsonb_set_lax() -> list[Function]:
+    """Returns jsonb_set_lax with three to five arguments: what becomes of the key of a NULL value is the last one."""
+
+    def template(error: Callable[[str, str], str], create: str, treatment: str) -> str:
+        unknown = error("22023", f"null_value_treatment must be {TREATMENTS}")
+        return (
+            f"(CASE WHEN {{0}} IS NULL OR {{1}} IS NULL OR {create} IS NULL THEN NULL WHEN {treatment} IS NULL THEN {unknown}"
+            f" WHEN {{2}} IS NOT NULL THEN tg_jsonb_set({{0}}, {{1}}, {{2}}, {create})"
+            f" WHEN {treatment} = 'raise_exception' THEN {error('22004', 'JSON value must not be null')}"
+            f" WHEN {treatment} = 'use_json_null' THEN tg_jsonb_set({{0}}, {{1}}, 'null', {create})"
+            f" WHEN {treatment} = 'delete_key' THEN tg_jsonb_delete_path({{0}}, {{1}})"
+            f" WHEN {treatment} = 'return_target' THEN {{0}} ELSE {unknown} END)"
+        )
+
+    return [
+        Function("jsonb_set_lax", (J, P, J, "bool", T)[:count], J, template(spark_error, create, treatment),
+                 template(duckdb_error, create, treatment), strict=False)
+        for count, create, treatment in ((3, "true", "'use_json_null'"), (4, "{3}", "'use_json_null'"), (5, "{3}", "{4}"))
+    ]  # fmt: skip
+
+
 JSONB_ROWS = (
     udf("->", (J, T), J, "jsonb_get", "operator"),
     udf("->", (J, N), J, "jsonb_element", "operator"),
@@ -63,6 +89,7 @@ JSONB_ROWS = (
     Function("jsonb_extract_path_text", (J, T), T, "tg_jsonb_path_text({0}, array({+}))", "tg_jsonb_path_text({0}, [{+}])", variadic=True),
     udf("jsonb_set", (J, P, J), J, order=(0, 1, 2, "true")),
     udf("jsonb_set", (J, P, J, "bool"), J),
+    *_jsonb_set_lax(),
     udf("jsonb_insert", (J, P, J), J, order=(0, 1, 2, "false")),
     udf("jsonb_insert", (J, P, J, "bool"), J),
     udf("jsonb_strip_nulls", (J,), J),

@@ -82,6 +82,7 @@ EXP_DUCKDB = (
 )
 
 ROWS = (
+    Function("random", (), F, "", "random()", volatility="volatile"),
     _row("round", (F,), F, "rint({0})", "round_even({0}, 0)"),
     _row("round", (N,), rounded, "CAST(round({0}, 0) AS {type})", "CAST(round({0}, 0) AS {type})"),
     _row("ceil", (F,), F, CEIL_SPARK, "ceil({0})"),

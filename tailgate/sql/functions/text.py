@@ -117,6 +117,7 @@ ROWS = (
     # DuckDB: the argument may be the only place of a parameter
     Function("pg_typeof", ("any",), T, "'{name0}'", "CASE WHEN {0} IS NULL THEN '{name0}' ELSE '{name0}' END",
         strict=False, note="the result is text, not regtype"),
+    Function("gen_random_uuid", (), "uuid", "", "CAST(gen_random_uuid() AS VARCHAR)", volatility="volatile"),
     Function("try", ("anyelement",), "anyelement", "tg_try({0})", "TRY({0})", strict=False),
     udf("unistr", (T,), T),
     udf("normalize", (T,), T, order=(0, "'NFC'")),

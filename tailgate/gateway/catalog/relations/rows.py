@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailgate.gateway.catalog.relations import sequence_rows
-from tailgate.gateway.catalog.relations.constraint_rows import INDEXES, checks_of, constraint_comments, foreign_keys_of, key_name, pg_constraint
+from tailgate.gateway.catalog.relations.constraint_rows import (
+    INDEXES,
+    checks_of,
+    constraint_comments,
+    foreign_keys_of,
+    key_name,
+    pg_constraint,
+)
 from tailgate.gateway.catalog.relations.sequence_rows import shown_default
 from tailgate.lake.catalog import FIRST_ID, Catalog, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.indexes import indexes

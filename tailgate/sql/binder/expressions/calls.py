@@ -136,6 +136,7 @@ PARAMETERS = {  # argument names, for calls with named arguments
     "make_timestamp": ("year", "month", "mday", "hour", "min", "sec"),
     "make_timestamptz": ("year", "month", "mday", "hour", "min", "sec", "timezone"),
     "jsonb_set": ("jsonb_in", "path", "replacement", "create_if_missing"),
+    "jsonb_set_lax": ("jsonb_in", "path", "replacement", "create_if_missing", "null_value_treatment"),
     "jsonb_insert": ("jsonb_in", "path", "replacement", "insert_after"),
 }
 
