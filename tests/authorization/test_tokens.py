@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from datetime import datetime, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from tailgate.gateway.http import callers, service
 from tailgate.gateway.http.server import HttpOptions
 from tailgate.lake.catalog.passwords import TOKEN_PREFIX
 from tests.authorization.conftest import CANARY, refused
 from tests.authorization.world import World
 from tests.gateway.http.conftest import Web
+from tests.gateway.http.test_events import stream
 
 
 @pytest.fixture
@@ -61,13 +66,40 @@ def test_who_creates_and_sees_tokens(world: World) -> None:
     refused(world, "boss", "CREATE TOKEN app FOR boss", sqlstate="42710")
     refused(world, "boss", "DROP TOKEN absent FOR boss", sqlstate="42704")
     refused(world, "tailgate", "CREATE TOKEN app FOR absent", sqlstate="42704")
-    refused(world, "boss", "CREATE TOKEN late FOR boss VALID UNTIL '2030-01-01'", sqlstate="0A000")
+    refused(world, "boss", "CREATE TOKEN late FOR boss VALID UNTIL 'tomorrow or so'", sqlstate="22007")
+    refused(world, "boss", "CREATE TOKEN late FOR boss VALID UNTIL 'infinity'", sqlstate="0A000")
     refused(world, "boss", "CREATE TOKEN known FOR boss AS 'sha256$00'", sqlstate="0A000")
     refused(world, "boss", "BEGIN", "CREATE TOKEN inside FOR boss", sqlstate="25001")
-    assert world.sql("tailgate", "SHOW TOKENS") == [("app", "boss"), ("other", "low")]
-    assert world.sql("low", "SHOW TOKENS") == [("other", "low")]
+    assert world.sql("tailgate", "SHOW TOKENS") == [("app", "boss", None), ("other", "low", None)]
+    assert world.sql("low", "SHOW TOKENS") == [("other", "low", None)]
     assert world.sql("low", "SHOW TOKENS LIKE 'a%'") == []
     assert world.sql("boss", "DROP TOKEN IF EXISTS absent FOR boss") == ["DROP TOKEN"]
+
+
+def test_a_token_ends(world: World, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time()
+    monkeypatch.setattr(callers, "now_ms", lambda: now * 1000)
+    monkeypatch.setattr(service, "now_ms", lambda: now * 1000)
+    end = datetime.fromtimestamp(int(now) + 60, timezone.utc)
+    with world.connect("boss") as session:
+        session.execute("SET TIME ZONE 'Asia/Tokyo'")
+        there = f"{end.astimezone(ZoneInfo('Asia/Tokyo')):%Y-%m-%d %H:%M:%S}"
+        ((token,),) = session.execute(f"CREATE TOKEN brief FOR boss VALID UNTIL '{there}'".encode()).fetchall()
+    assert world.sql("boss", "SHOW TOKENS") == [("brief", "boss", end)]
+    world.sql("boss", "CREATE TABLE wages (name text PRIMARY KEY, n int)", "INSERT INTO wages VALUES ('ann', 1)")
+    world.sql("boss", "CREATE ENDPOINT wage GET '/wage/:name' AS SELECT n FROM wages WHERE name = :name")
+    with stream(web, "/wage/ann", **bearer(token)) as wage:
+        assert wage.next()[2] == {"n": 1}
+        now = end.timestamp() - 0.001
+        assert web.request("/salary/ann", **bearer(token))[0] == 200
+        now = end.timestamp()
+        assert web.error("/salary/ann", **bearer(token)) == (401, "28P01")
+        world.sql("boss", f"UPDATE wages SET n = {CANARY}")
+        kind, _, data = wage.next()
+        assert (kind, data["error"]["sqlstate"]) == ("end", "28P01")
+    world.sql("boss", "DROP TOKEN brief FOR boss")
+    created(world, "boss", "brief", "boss")
+    assert world.sql("boss", "SHOW TOKENS") == [("brief", "boss", None)]
 
 
 def test_tokens_are_kept_as_hashes(world: World) -> None:

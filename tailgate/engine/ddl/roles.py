@@ -6,6 +6,7 @@ The gateway checks who may execute these statements.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.lake.catalog import Catalog, Change, Item, Sequence
@@ -24,7 +25,9 @@ from tailgate.lake.errors import (
     UndefinedObject,
     WrongObjectType,
 )
+from tailgate.lake.types import TIMESTAMPTZ
 from tailgate.sql.statements import AlterRole, CreateRole, CreateToken, DropRole, DropToken, Grant, GrantRole, Name, RoleOptions
+from tailgate.values.registry import read_text
 
 RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole | CreateToken | DropToken
 
@@ -116,7 +119,12 @@ def _with_token(statement: CreateToken, catalog: Catalog) -> Role:
         raise DuplicateObject(f'role "{role.name}" already has a token "{statement.name}"')
     if len(role.tokens) >= TOKENS_MAX:
         raise ConfigurationLimitExceeded("too many tokens", detail=f"A role can have {TOKENS_MAX}.", hint="Drop those that are not used.")
-    return replace(role, tokens={**role.tokens, statement.name: statement.hash})
+    ends = dict(role.token_ends_ms)
+    if statement.until is not None:
+        until = read_text(statement.until, TIMESTAMPTZ)
+        assert isinstance(until, datetime)
+        ends[statement.name] = int(until.timestamp() * 1000)
+    return replace(role, tokens={**role.tokens, statement.name: statement.hash}, token_ends_ms=ends)
 
 
 def _without_token(statement: DropToken, catalog: Catalog) -> tuple[Change, list[Notice]]:
@@ -127,7 +135,9 @@ def _without_token(statement: DropToken, catalog: Catalog) -> tuple[Change, list
         if not statement.if_exists:
             raise UndefinedObject(message)
         return Change(), [notice(f"{message}, skipping")]
-    return Change(put_roles=(replace(role, tokens={n: h for n, h in role.tokens.items() if n != statement.name}),)), []
+    tokens = {name: hash for name, hash in role.tokens.items() if name != statement.name}
+    ends = {name: end for name, end in role.token_ends_ms.items() if name in tokens}
+    return Change(put_roles=(replace(role, tokens=tokens, token_ends_ms=ends),)), []
 
 
 def _members(statement: GrantRole, catalog: Catalog) -> tuple[Change, list[Notice]]:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
@@ -33,7 +34,7 @@ from tailgate.lake.catalog.schemas import ENDPOINTS_ID, TEMPORARY_ID, TRANSIENT_
 from tailgate.lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
-from tailgate.lake.types import BOOL, INT8, TEXT, WEIGHT, Field
+from tailgate.lake.types import BOOL, INT8, TEXT, TIMESTAMPTZ, WEIGHT, Field
 from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.compute.regexp import likes
 from tailgate.sql.definitions import for_search_path
@@ -72,7 +73,7 @@ SINGLE: dict[str, tuple[Field, ...]] = {
     "schemas": (NAME,),
     "databases": (NAME,),
     "indexes": (NAME, Field("on_name", TEXT), Field("key", TEXT)),
-    "tokens": (NAME, Field("role", TEXT)),
+    "tokens": (NAME, Field("role", TEXT), Field("valid_until", TIMESTAMPTZ)),
     "alerts": (NAME, Field("objective", TEXT), Field("severity", TEXT), Field("for_ms", INT8), Field("webhooks", INT8)),
     "errors": (Field("view", TEXT), Field("sqlstate", TEXT), Field("message", TEXT), Field("count", INT8)),
     "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
@@ -240,7 +241,12 @@ def errors(views: Sequence[Authorized[Followed]], lake: Lake, catalog: Catalog, 
 def tokens(show: Show, catalog: Catalog, role: Role) -> pa.Table:
     """Returns the result of SHOW TOKENS: the tokens of the role and of those that it is a member of; superusers see all."""
     shown = [r for r in catalog.all_roles().values() if role.superuser or r.id in catalog.acting(role.id)]
-    return _table(SINGLE["tokens"], _liked(sorted((name, r.name) for r in shown for name in r.tokens), show.like))
+    rows = [(name, r.name, _timestamp(r.token_ends_ms.get(name))) for r in shown for name in r.tokens]
+    return _table(SINGLE["tokens"], _liked(sorted(rows, key=lambda row: (row[0], row[1])), show.like))
+
+
+def _timestamp(ms: int | None) -> datetime | None:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, timezone.utc)
 
 
 def topics(show: Show, lines: Sequence[str]) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -13,8 +14,9 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake.catalog.passwords import new_token, token_hash
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import TEXT, Field
+from tailgate.lake.types import TEXT, TIMESTAMPTZ, Field
 from tailgate.sql import statements as s
+from tailgate.values.registry import read_text
 
 
 def bind(session: Session, bound: Bound, statement: s.CreateToken, oids: Sequence[int]) -> Bound:
@@ -25,7 +27,12 @@ def bind(session: Session, bound: Bound, statement: s.CreateToken, oids: Sequenc
 
 async def create(session: Session, bound: Bound, statement: s.CreateToken, values: Sequence[object]) -> Tagged:
     """Creates a token. Returns the only row that ever shows it."""
-    token = new_token()
-    hashed = replace(bound, text=f"{bound.text.rstrip().rstrip(';')} AS '{token_hash(token)}'")
+    token, text = new_token(), bound.text
+    if statement.until is not None:  # in the time zone of the session
+        until = read_text(statement.until, TIMESTAMPTZ, session.settings.style)
+        assert isinstance(until, datetime)
+        begin, end = statement.until_at
+        text = f"{text[:begin]}'{until.isoformat()}'{text[end:]}"
+    hashed = replace(bound, text=f"{text.rstrip().rstrip(';')} AS '{token_hash(token)}'")
     tag = await catalog_changes.run(session, hashed, statement, values)
     return Tagged(TableRows(bound.columns or (), pa.table([pa.array([token])], names=["c0"])), tag, counted=False)

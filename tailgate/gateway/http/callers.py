@@ -10,6 +10,8 @@ giving its own name this machine's address (DNS rebinding).
 from __future__ import annotations
 
 import ipaddress
+import math
+import time
 from dataclasses import dataclass, field
 
 from tailgate.gateway.http.messages import HttpError, Request
@@ -32,24 +34,33 @@ BURST_S = 1.0  # requests that a role may send at once, in seconds of its rate
 
 @dataclass(slots=True)
 class Tokens:
-    """The roles by the hashes of their tokens, of the newest catalog."""
+    """The roles by the hashes of their tokens, of the newest catalog, with the end of each token in ms since the epoch."""
 
     _catalog: Catalog | None = None
-    _roles: dict[str, Role] = field(default_factory=dict)
+    _roles: dict[str, tuple[Role, float]] = field(default_factory=dict)
 
-    def role_of(self, token: str, catalog: Catalog) -> Role:
-        """Returns the role of a token. Raises 28P01 if it is not valid."""
+    def role_of(self, token: str, catalog: Catalog) -> tuple[Role, float]:
+        """Returns the role of a token, and when the token ends. Raises 28P01 if it is not valid."""
         if catalog is not self._catalog:
-            self._roles = {hash: role for role in catalog.all_roles().values() for hash in role.tokens.values()}
+            roles = catalog.all_roles().values()
+            self._roles = {hash: (role, role.token_ends_ms.get(name, math.inf)) for role in roles for name, hash in role.tokens.items()}
             self._catalog = catalog
-        role = self._roles.get(token_hash(token))
+        role, end_ms = self._roles.get(token_hash(token), (None, math.inf))
         if role is None:
             raise InvalidPassword("invalid token")
-        return role
+        if end_ms <= now_ms():
+            raise InvalidPassword("the token has expired")
+        return role, end_ms
 
 
-def role_of(request: Request, peer: Peer, catalog: Catalog, secret: bytes, tokens: Tokens) -> Role:
-    """Returns the role of a request. Raises an HttpError with 401 if there is none."""
+def now_ms() -> float:
+    """Returns the time with which the ends of tokens are compared."""
+    return time.time() * 1000
+
+
+def role_of(request: Request, peer: Peer, catalog: Catalog, secret: bytes, tokens: Tokens) -> tuple[Role, float]:
+    """Returns the role of a request, and when its token ends, in ms since the epoch. Raises an HttpError with 401 if there is none."""
+    end_ms = math.inf
     authorization = request.headers.get(b"authorization")
     try:
         if authorization is None:
@@ -58,9 +69,9 @@ def role_of(request: Request, peer: Peer, catalog: Catalog, secret: bytes, token
             scheme, _, token = authorization.decode("latin-1").partition(" ")
             if scheme.lower() != "bearer":
                 raise InvalidAuthorizationSpecification("Authorization must have the scheme Bearer")
-            role = tokens.role_of(token.strip(), catalog)
+            role, end_ms = tokens.role_of(token.strip(), catalog)
         check_login(role)
-        return role
+        return role, end_ms
     except TailgateError as error:
         raise HttpError(401, error, CHALLENGE) from error
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from tailgate.gateway.http import openapi, parameters
 from tailgate.gateway.http.bound_endpoints import PAGING, BoundEndpoint, BoundEndpoints, BoundWrite, Call
-from tailgate.gateway.http.callers import REQUESTS_PER_S, Rates, Tokens, check_site, role_of
+from tailgate.gateway.http.callers import REQUESTS_PER_S, Rates, Tokens, check_site, now_ms, role_of
 from tailgate.gateway.http.events import EVENTS, end, object_events, wants_events
 from tailgate.gateway.http.idempotency import key_of
 from tailgate.gateway.http.messages import JSON, HttpError, Request, Response, error_response, status_of
@@ -118,7 +118,8 @@ class HttpService:
         if request.method not in METHODS:
             raise _not_allowed(request.method, METHODS)
         catalog = self._gateway.serving.progress.catalog
-        role = handled.role = role_of(request, peer, catalog, self._gateway.secret, self._tokens)
+        role, _ = role_of(request, peer, catalog, self._gateway.secret, self._tokens)
+        handled.role = role
         self._rates.take(role, asyncio.get_running_loop().time())
         REQUESTER.set(Requester(role.id, role.superuser))
         TASK_BUDGET.set(self._gateway.budget_of(role.id, role.superuser))
@@ -253,13 +254,14 @@ class HttpService:
         """Returns the function that raises an error if, in a newer catalog, the caller may not read or the endpoint is another one."""
         progress, gateway, endpoint = self._gateway.serving.progress, self._gateway, bound.endpoint
         checked: Catalog | None = None
+        end_ms = 0.0
 
         def check() -> None:
-            nonlocal checked
+            nonlocal checked, end_ms
             catalog = progress.catalog
-            if catalog is checked:
+            if catalog is checked and now_ms() < end_ms:
                 return
-            role = role_of(request, peer, catalog, gateway.secret, self._tokens)
+            role, end_ms = role_of(request, peer, catalog, gateway.secret, self._tokens)
             current = catalog.items.get(endpoint.id)
             if not isinstance(current, Endpoint) or (current.query, current.numbers) != (endpoint.query, endpoint.numbers):
                 raise HttpError(404, ObjectNotInPrerequisiteState("the endpoint was changed or dropped"))

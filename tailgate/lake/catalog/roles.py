@@ -35,7 +35,7 @@ class Role(Record):
 
     - `verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without a password.
     - `grants`: privileges by object id.
-    - `tokens`: hashes of bearer tokens, by name (`lake.catalog.passwords`).
+    - `tokens`: hashes of bearer tokens, by name (`lake.catalog.passwords`). `token_ends_ms`: when tokens end, in ms since the epoch.
     - `member_of`: ids of roles, with whether this role may add members to them (ADMIN OPTION).
     """
 
@@ -47,6 +47,7 @@ class Role(Record):
     grants: Mapping[int, frozenset[str]] = field(default_factory=dict, metadata=option(always=True))
     member_of: Mapping[int, bool] = field(default_factory=dict)
     tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token_ends_ms: Mapping[str, int] = field(default_factory=dict)
 
 
 OPERATOR = Role(OPERATOR_ID, "tailgate", login=True, superuser=True)

@@ -173,10 +173,15 @@ class DropRole:
 
 @dataclass(frozen=True, slots=True)
 class CreateToken:
-    """CREATE TOKEN name FOR role. `hash`: of the token, added by the gateway; None as typed."""
+    """CREATE TOKEN name FOR role [VALID UNTIL timestamp].
+
+    `until`: as typed, at the positions `until_at` of the text. `hash`: of the token, added by the gateway; None as typed.
+    """
 
     name: str
     role: Name
+    until: str | None = None
+    until_at: tuple[int, int] = field(default=(0, 0), compare=False)
     hash: str | None = field(default=None, compare=False)
 
 

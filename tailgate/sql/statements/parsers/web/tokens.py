@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.roles import role_name
@@ -10,14 +9,16 @@ from tailgate.sql.statements.session_statements import CreateToken, DropToken
 
 
 def create_token(cursor: Parser) -> CreateToken:
-    """Parses name FOR role [AS 'hash'], after CREATE TOKEN. Only gateways write the hash."""
+    """Parses name FOR role [VALID UNTIL 'timestamp'] [AS 'hash'], after CREATE TOKEN. Only gateways write the hash."""
     this = name(cursor).name
     cursor.expect_word("for")
     role = role_name(cursor)
-    if cursor.at_word("valid", "until"):
-        hint = "DROP TOKEN ends its validity."
-        raise FeatureNotSupported("VALID UNTIL of a token is not supported", hint=hint, position=cursor.position)
-    return CreateToken(this, role, cursor.string() if cursor.accept_word("as") else None)
+    until, at = None, (0, 0)
+    if cursor.accept_word("valid", "until"):
+        begin = cursor.position
+        until = cursor.string()
+        at = (begin, cursor.tokens[cursor.index - 1].end)
+    return CreateToken(this, role, until, at, cursor.string() if cursor.accept_word("as") else None)
 
 
 def drop_token(cursor: Parser) -> DropToken:
