@@ -83,8 +83,8 @@ def test_a_token_ends(world: World, web: Web, monkeypatch: pytest.MonkeyPatch) -
     end = datetime.fromtimestamp(int(now) + 60, timezone.utc)
     with world.connect("boss") as session:
         session.execute("SET TIME ZONE 'Asia/Tokyo'")
-        there = f"{end.astimezone(ZoneInfo('Asia/Tokyo')):%Y-%m-%d %H:%M:%S}"
-        ((token,),) = session.execute(f"CREATE TOKEN brief FOR boss VALID UNTIL '{there}'".encode()).fetchall()
+        local = f"{end.astimezone(ZoneInfo('Asia/Tokyo')):%Y-%m-%d %H:%M:%S}"
+        ((token,),) = session.execute(f"CREATE TOKEN brief FOR boss VALID UNTIL '{local}'".encode()).fetchall()
     assert world.sql("boss", "SHOW TOKENS") == [("brief", "boss", end)]
     world.sql("boss", "CREATE TABLE wages (name text PRIMARY KEY, n int)", "INSERT INTO wages VALUES ('ann', 1)")
     world.sql("boss", "CREATE ENDPOINT wage GET '/wage/:name' AS SELECT n FROM wages WHERE name = :name")

@@ -31,9 +31,9 @@ def answered(port: int, path: str, method: str = "GET") -> tuple[int, str]:
 
 
 def _port(line: str) -> int:
-    found = re.search(r"127\.0\.0\.1:(\d+)/", line)
-    assert found is not None, line
-    return int(found[1])
+    match = re.search(r"127\.0\.0\.1:(\d+)/", line)
+    assert match is not None, line
+    return int(match[1])
 
 
 def test_requests_are_logged_and_counted(world: World, tmp_path: Path) -> None:
