@@ -40,10 +40,11 @@ class Setting:
     @property
     def own(self) -> bool:
         """Returns whether PostgreSQL lacks the setting."""
-        return self.name.startswith(("tailgate.", "real_time_", "auto."))
+        return self.name.startswith(("tailgate.", "real_time_", "auto.", "ksql."))
 
 
-_DAY_MS = str(2**31 - 1)
+_INT_MAX = str(2**31 - 1)
+_DAY_MS = _INT_MAX
 _ROWS = (
     Setting("application_name", "", reported=True, about="Sets the application name to be reported in statistics and logs."),
     Setting("array_nulls", "on", "bool"),
@@ -87,6 +88,12 @@ _ROWS = (
     ),
     Setting("is_superuser", "on", reported=True, fixed=True),
     Setting("jit", "on", "bool"),
+    *(
+        Setting(
+            f"ksql.functions.{name}.limit", _INT_MAX, "int", ("1", _INT_MAX), about=f"Sets the number of values that {name.upper()} keeps."
+        )
+        for name in ("collect_list", "collect_set")
+    ),
     Setting("join_collapse_limit", "8", "int", ("1", _DAY_MS)),
     Setting("lc_collate", "C", fixed=True),
     Setting("lc_ctype", "C", fixed=True),

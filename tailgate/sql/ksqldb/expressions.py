@@ -205,7 +205,7 @@ class WindowClause:
 
 @dataclass(frozen=True, slots=True)
 class SelectQuery:
-    """SELECT … `emit`: '' without EMIT."""
+    """SELECT … `emit`: '' without EMIT. `limits`: the greatest numbers of values of COLLECT_LIST and COLLECT_SET."""
 
     items: tuple[SelectItem, ...]
     source: SourceName
@@ -218,6 +218,7 @@ class SelectQuery:
     emit: Literal["", "changes", "final"] = ""
     limit: int | None = None
     position: int = field(default=0, compare=False)
+    limits: tuple[tuple[str, int], ...] = ()
 
     @property
     def sources(self) -> tuple[SourceName, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.sql.ksqldb import statements as s
+from tailgate.sql.ksqldb.limits import LIMITS
 
-# properties of SET that have an effect, with their values; those that have none here
-OBEYED: dict[str, tuple[str, ...]] = {"auto.offset.reset": ("earliest", "latest")}
+# properties of SET that have an effect, with their values, () for whole numbers; those that have none here
+OBEYED: dict[str, tuple[str, ...]] = {"auto.offset.reset": ("earliest", "latest"), **dict.fromkeys(LIMITS, ())}
 IGNORED = frozenset(
     {
         "processing.guarantee",
@@ -52,7 +53,7 @@ def _check_property(statement: s.SetProperty) -> None:
             hint=f"Known: {', '.join(sorted({*OBEYED, *IGNORED}))}.",
             position=statement.position,
         )
-    if statement.value is not None and statement.value.lower() not in OBEYED[name]:
+    if statement.value is not None and OBEYED[name] and statement.value.lower() not in OBEYED[name]:
         raise InvalidParameterValue(
             f'invalid value for property "{statement.name}": "{statement.value}"',
             hint=f"Use {' or '.join(OBEYED[name])}.",

@@ -174,6 +174,9 @@ def test_an_expression_that_fails_is_null(world: World) -> None:
     world.engine.execute(
         "CREATE TABLE totals AS SELECT k, SUM(9223372036854775807 - 3 + n) AS n, MAX(n * 0.50) AS d FROM f GROUP BY k EMIT CHANGES"
     )
+    limits = {"ksql.functions.collect_list.limit": "3", "ksql.functions.collect_set.limit": "1"}
+    lists = "SELECT 1 AS k, TO_JSON_STRING(COLLECT_LIST(n)) AS l, TO_JSON_STRING(COLLECT_SET(n)) AS s FROM f GROUP BY 1 EMIT CHANGES"
+    world.engine.execute(f"CREATE TABLE lists AS {lists}", limits)
     for key, n in (("a", 1), ("a", 3), ("b", 1), ("7", 2)):
         world.send("f", key, n)
     until(lambda: len(rows(world.lake, "sums_1")) == 4)
@@ -186,6 +189,7 @@ def test_an_expression_that_fails_is_null(world: World) -> None:
     until(lambda: world.rows("shares") == [("7", 100), ("a", 50), ("b", 0)])
     until(lambda: world.rows("large") == [("a", 1), ("b", 1)])
     until(lambda: world.rows("keys") == [(7, 1)])
+    until(lambda: [row[:3] for row in rows(world.lake, "lists")] == [(1, "[1,3,1]", "[1]")])
     totals = [("7", 2**63 - 2, Decimal("1.00")), ("a", -4, Decimal("1.50")), ("b", 2**63 - 3, Decimal("0.50"))]
     until(lambda: sorted(row[:3] for row in rows(world.lake, "totals")) == totals)
 

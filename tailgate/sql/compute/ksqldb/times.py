@@ -105,8 +105,8 @@ def _name(name: str, count: int) -> str:
 
 def _week_year(value: datetime) -> int:
     """Returns the year of the week of a day, which contains the next 1 January or the year's own."""
-    saturday = value.date() + timedelta(days=(5 - value.weekday()) % WEEK)
-    return saturday.year
+    saturday = value.day + (5 - value.weekday()) % WEEK  # of December
+    return value.year + (value.month == 12 and saturday > 31)
 
 
 def _week(value: datetime, first: date) -> int:

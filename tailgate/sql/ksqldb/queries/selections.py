@@ -88,7 +88,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
     if query.partition_by:
         raise FeatureNotSupported("PARTITION BY with GROUP BY is not supported", position=query.partition_by[0].position)
     keys = [_key(key, Translator(scope, clause="GROUP BY")) for key in query.group_by]
-    translator = Translator(scope, no_tables="Table functions cannot be used with aggregations.")
+    translator = Translator(scope, no_tables="Table functions cannot be used with aggregations.", limits=dict(query.limits))
     items = items_of(query, translator)
     if not is_push:
         check_names(items, source.scope)

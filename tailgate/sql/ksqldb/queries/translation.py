@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timezone
 from itertools import count
+from types import MappingProxyType
 
 from typing_extensions import assert_never
 
@@ -111,17 +112,25 @@ class Translator:
 
     `aggregates`: whether aggregates are allowed in SELECT and HAVING. Other clauses have neither aggregates nor table functions.
     `no_tables`: why SELECT has no table functions, if it has none. `per_record`: whether the clause is evaluated once for each record, so
-    that it may contain functions whose value differs each time.
+    that it may contain functions whose value differs each time. `limits`: as of SelectQuery.
     """
 
     def __init__(
-        self, scope: Scope, *, aggregates: bool = True, clause: str = "SELECT", no_tables: str = "", per_record: bool = False
+        self,
+        scope: Scope,
+        *,
+        aggregates: bool = True,
+        clause: str = "SELECT",
+        no_tables: str = "",
+        per_record: bool = False,
+        limits: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.scope = scope
         self._aggregates = aggregates
         self._clause = clause
         self._no_tables = no_tables
         self._per_record = per_record
+        self._limits = limits
         self._in_table = False
         self._in_aggregate = False
         self._parameters: Mapping[str, Typed] = {}  # of lambdas, with their values
@@ -297,7 +306,9 @@ class Translator:
         record: tuple[str, ...] = ()
         if self._per_record and not self._parameters and not self._in_table:
             record = self.scope.record if function.name in OF_PLACE else self.scope.position[1:]
-        return call(function.name, arguments, function.position, self.scope.position if is_aggregate else record)
+        typed = call(function.name, arguments, function.position, self.scope.position if is_aggregate else record)
+        limit = self._limits.get(function.name)
+        return typed if limit is None else replace(typed, text=f"ksqldb_slice({typed.text}, 1, {limit})")
 
     def _check_place(self, function: e.FunctionCall, *, is_aggregate: bool) -> None:
         """Raises 42803 for an aggregate or a table function in a place that has none."""
