@@ -70,6 +70,8 @@ def _top_columns(count: int) -> Function:
     return _row("topk", arguments, result, _slice(array, f"1, {{{count + 1}}}"), does)
 
 
+_LIST = "All values in the order of the records, with NULL, up to ksql.functions.collect_list.limit."
+_SET = "The distinct values in the order of the records, up to ksql.functions.collect_set.limit."
 _SUM = "The sum of the values."
 
 ROWS = (
@@ -92,8 +94,8 @@ ROWS = (
          "The value if it is the same in all rows, otherwise NULL."),
     *_by_offset("earliest_by_offset", "{order}", "The value of the first record, or of the first n. Optional: whether NULL is ignored."),
     *_by_offset("latest_by_offset", "{latest}", "The value of the last record, or of the last n. Optional: whether NULL is ignored."),
-    _row("collect_list", ("any",), _array, _COLLECTED, "All values in the order of the records, with NULL, up to ksql.functions.collect_list.limit."),
-    _row("collect_set", ("any",), _array, f"ksqldb_array_distinct({_COLLECTED})", "The distinct values in the order of the records, up to ksql.functions.collect_set.limit."),
+    _row("collect_list", ("any",), _array, _COLLECTED, _LIST),
+    _row("collect_set", ("any",), _array, f"ksqldb_array_distinct({_COLLECTED})", _SET),
     _row("topk", ("comparable", t.INT), _array, _slice(_TOP, "1, {1}"), "The n greatest values in descending order."),
     *map(_top_columns, range(1, TOP_COLUMNS_MAX + 1)),
     _row("topkdistinct", ("comparable", t.INT), _array, _slice(f"ksqldb_array_distinct({_TOP})", "1, {1}"),
