@@ -1,8 +1,8 @@
-"""The lake: one folder, and access to its parts.
+"""The lake: one folder or a prefix of a bucket, and access to its parts.
 
     lake.json  log/  segments/  catalog/  tables/  inbox/  state/  readers/  writers/  boot  engine.lock  engine.json  sweep.json
 
-Only its owner can read the folder (0700), because it contains all data.
+Only its owner can read a folder (0700), because it contains all data.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteSta
 from tailgate.lake.host import scratch
 from tailgate.lake.log.catalog_copies import CatalogCopies
 from tailgate.lake.log.log import Log
-from tailgate.lake.store import Store
-from tailgate.lake.store.folder import FolderStore
+from tailgate.lake.store import Store, locations
 
 FORMAT = 1
 FILE = "lake.json"
@@ -30,16 +29,16 @@ FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "readers", 
 class Lake:
     """An open lake. Any number of processes may open it; only an engine writes to it (`lake.writer.log_writer`)."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).absolute()
-        self.store: Store = FolderStore(self.path)
+    def __init__(self, location: str | os.PathLike[str]) -> None:
+        self.store: Store = locations.opened(location)
+        self.location = self.store.location("")
         try:
             data = json.loads(self.store.get(FILE).to_pybytes())
         except FileNotFoundError:
-            raise ObjectNotInPrerequisiteState(f"there is no lake in {self.path}", hint="An engine makes it: tailgate up.") from None
+            raise ObjectNotInPrerequisiteState(f"there is no lake in {self.location}", hint="An engine makes it: tailgate up.") from None
         if data["format"] != FORMAT:
             raise FeatureNotSupported(
-                f"the lake in {self.path} has format {data['format']}, and this version reads format {FORMAT}",
+                f"the lake in {self.location} has format {data['format']}, and this version reads format {FORMAT}",
                 hint="It was made by another version of Tailgate; use that one.",
             )
         self.id: str = data["id"]
@@ -50,23 +49,29 @@ class Lake:
         self.cache: dict[str, Any] = {}  # caches of the modules that read tables, by module name
 
     @staticmethod
-    def create(path: str | os.PathLike[str]) -> Lake:
+    def create(location: str | os.PathLike[str]) -> Lake:
         """Creates a lake, or opens an existing one. If two processes create it at once, both get the same lake."""
-        folder = Path(path).absolute()
-        if not Lake.exists(folder):
-            store = FolderStore.made(folder, FOLDERS)
+        if not Lake.exists(location):
+            store = locations.made(location, FOLDERS)
             content = json.dumps({"id": uuid.uuid4().hex, "format": FORMAT}).encode() + b"\n"
             store.create(FILE, [content])
-        return Lake(folder)
+        return Lake(location)
 
     @staticmethod
-    def exists(path: str | os.PathLike[str]) -> bool:
-        """Returns whether there is a lake in a folder."""
-        return FolderStore(Path(path).absolute()).exists(FILE)
+    def exists(location: str | os.PathLike[str]) -> bool:
+        """Returns whether there is a lake at a location."""
+        return locations.opened(location).exists(FILE)
 
     @staticmethod
-    def open(path: str | os.PathLike[str], *, create: bool = False) -> Lake:
-        return Lake.create(path) if create else Lake(path)
+    def open(location: str | os.PathLike[str], *, create: bool = False) -> Lake:
+        return Lake.create(location) if create else Lake(location)
+
+    @property
+    def path(self) -> Path:
+        """Returns the lake's folder. Raises 0A000 if the lake is in a bucket."""
+        if locations.is_bucket(self.location):
+            raise FeatureNotSupported(f"this is not supported for the lake in {self.location}", hint="Use a lake in a folder.")
+        return Path(self.location)
 
     @property
     def scratch(self) -> Path:

@@ -15,11 +15,6 @@ from testing.s3 import BUCKET, S3
 _prefixes = itertools.count()
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake.create(tmp_path / "lake")
-
-
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
     server = S3(tmp_path_factory.mktemp("s3"))
@@ -34,6 +29,14 @@ def bucket(s3: S3, monkeypatch: pytest.MonkeyPatch) -> Iterator[BucketStore]:
         monkeypatch.setenv(name, value)
     yield BucketStore(f"s3://{BUCKET}/test/{next(_prefixes)}")
     s3.set()
+
+
+@pytest.fixture
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    """Returns a new lake, in a folder. With `relations.BOTH_STORES`, the test runs for a bucket, too."""
+    if getattr(request, "param", "folder") == "folder":
+        return Lake.create(tmp_path / "lake")
+    return Lake.create(request.getfixturevalue("bucket").location(""))
 
 
 @pytest.fixture

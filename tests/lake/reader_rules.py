@@ -27,7 +27,7 @@ def check_r1(lake: Lake) -> None:
         history.entries += write(writer, 2).entries
         follower.round()
     history.entries += write(writer, 1).entries
-    history.check(Lake(lake.path), KEYED, BAG)
+    history.check(Lake(lake.location), KEYED, BAG)
 
 
 def check_r2(lake: Lake) -> None:
@@ -58,7 +58,7 @@ def check_r3(lake: Lake) -> None:
             follower.round()
             time.sleep(0.002)
         sweep(writer)
-    reader = Lake(lake.path)
+    reader = Lake(lake.location)
     assert old.time < reading.since(reader)
     for read in (
         lambda: reading.snapshot(reader, BAG.id, old.time),
@@ -80,7 +80,7 @@ def check_r4(lake: Lake) -> None:
     with short_history():
         sweep(writer)
     assert lake.log.segments.ranges()
-    assert [(h.n, counted(t)) for h, t in reading.changes(Lake(lake.path), BAG.id, begin, end)] == before
+    assert [(h.n, counted(t)) for h, t in reading.changes(Lake(lake.location), BAG.id, begin, end)] == before
     assert [n for n, _ in before] == [h.n for h, _ in history.entries[3:13]]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import strategies as st
 
 from tailgate.lake.catalog import Change, Item, MaterializedView
@@ -57,6 +58,9 @@ ALL_TYPES = (
 
 _texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=4)
 _moments = st.datetimes(datetime.datetime(1, 1, 2), datetime.datetime(9999, 12, 30))
+
+
+BOTH_STORES = pytest.mark.parametrize("lake", ["folder", "bucket"], indirect=True)  # in which the fixture `lake` makes a lake
 
 
 def table_path(lake: Lake, relation: int | str) -> Path:

@@ -16,15 +16,18 @@ from tailgate.lake.store import Revoked, documents
 from tailgate.lake.store import bucket as implementation
 from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.store.interface import FencedWriter
-from testing.s3 import S3
+from testing.s3 import BUCKET, S3
 
 THREADS = 4
 STEPS = 40  # of each thread
 
 
-def test_a_store_that_ignores_conditions_is_refused(s3: S3, bucket: BucketStore) -> None:
+def test_a_store_that_ignores_conditions_is_refused(s3: S3, bucket: BucketStore, monkeypatch: pytest.MonkeyPatch) -> None:
     location = bucket.location("")
+    monkeypatch.setattr(implementation, "_checked", checked := set())
     BucketStore.open(location)
+    assert checked == {BUCKET}
+    checked.clear()
     s3.set(ignored="HTTP_IF_NONE_MATCH")
     with pytest.raises(ObjectNotInPrerequisiteState, match=r"ignores the condition If-None-Match of PUT requests"):
         BucketStore.open(location)

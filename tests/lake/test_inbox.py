@@ -10,6 +10,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.writer.inbox import UNCOMMITTED, Inbox, Record
 from tailgate.lake.writer.log_writer import open_epoch
+from tests.lake.relations import BOTH_STORES
 
 
 class Crash(Exception):
@@ -18,7 +19,7 @@ class Crash(Exception):
 
 def begun(lake: Lake, consumed: int = 0) -> Inbox:
     """Returns the inbox of a new epoch."""
-    writer = open_epoch(Lake(lake.path), take_over=True)
+    writer = open_epoch(Lake(lake.location), take_over=True)
     return Inbox(writer.lake, writer.epoch, consumed)
 
 
@@ -42,6 +43,7 @@ def crash_while_taking_over(lake: Lake, patch: pytest.MonkeyPatch, consumed: int
             begun(lake, consumed)
 
 
+@BOTH_STORES
 def test_unread_entries(lake: Lake) -> None:
     write(begun(lake), b"one", b"two", b"three")
     after = begun(lake, consumed=1)
@@ -51,6 +53,7 @@ def test_unread_entries(lake: Lake) -> None:
     assert lake.store.names("inbox") == ["3"]
 
 
+@BOTH_STORES
 def test_an_epoch_that_crashed_while_it_took_over(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     write(begun(lake), b"one", b"two")
     for _ in range(2):
@@ -59,6 +62,7 @@ def test_an_epoch_that_crashed_while_it_took_over(lake: Lake, monkeypatch: pytes
     assert unread(begun(lake)) == [b"one", b"two"]
 
 
+@BOTH_STORES
 def test_the_newest_complete_epoch_counts(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that was replaced writes to its old folder, which is not read."""
     old = begun(lake)
@@ -69,6 +73,7 @@ def test_the_newest_complete_epoch_counts(lake: Lake, monkeypatch: pytest.Monkey
     assert unread(begun(lake)) == [b"one", b"two"]
 
 
+@BOTH_STORES
 def test_a_folder_of_an_earlier_version(lake: Lake) -> None:
     inbox = begun(lake)
     write(inbox, b"one")
@@ -76,6 +81,7 @@ def test_a_folder_of_an_earlier_version(lake: Lake) -> None:
     assert unread(begun(lake)) == [b"one"]
 
 
+@BOTH_STORES
 def test_rows_of_a_change_of_the_catalog_that_was_not_committed(lake: Lake) -> None:
     inbox = begun(lake)
     write(inbox, b"uncommitted", channel=UNCOMMITTED)
@@ -83,6 +89,7 @@ def test_rows_of_a_change_of_the_catalog_that_was_not_committed(lake: Lake) -> N
     assert unread(begun(lake)) == [b"one"]
 
 
+@BOTH_STORES
 def test_a_replaced_writer_keeps_its_own_folder(lake: Lake, tmp_path: Path) -> None:
     old, new = begun(lake), begun(lake)
     write(new, b"one")

@@ -17,9 +17,11 @@ from pathlib import Path
 import pytest
 
 from tailgate.lake.folder import Lake
+from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
+from testing.s3 import S3
 from tests.lake.relations import add, changes, counted, item, snapshot, sweep
 
 COLUMNS = (Field("a", INT8), Field("b", TEXT))
@@ -28,9 +30,9 @@ ITEMS = (KEYED, BAG, ANEW)
 TICKS = 8
 
 
-def work(path: Path) -> None:
+def work(location: str) -> None:
     """Runs the ticks that are missing. The newest log entry has the number of the last tick."""
-    lake = Lake.create(path)
+    lake = Lake.create(location)
     writer = open_epoch(lake)
     follower = Follower(lake, writer.epoch)
     while writer.newest.batch < TICKS - 1:
@@ -69,30 +71,40 @@ def expected() -> dict[int, Counter[str]]:
 POINTS = ("entry.half", "entry.link", "entry.linked", "catalog.entry", "round.table", "round.checkpoint", "round.cleared")
 
 
-def run(path: Path, crash: str | None) -> int:
+def run(location: str, crash: str | None) -> int:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **({"TAILGATE_CRASH": crash} if crash else {})}
-    return subprocess.run([sys.executable, __file__, str(path)], env=environment, timeout=60, check=False).returncode
+    return subprocess.run([sys.executable, __file__, location], env=environment, timeout=60, check=False).returncode
 
 
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_a_point_and_started_again(point: str, tmp_path: Path) -> None:
     path = tmp_path / "lake"
+    killed_and_started_again(point, str(path))
+    assert not [p for p in (path / "log").iterdir() if p.name.startswith(".")]
+
+
+@pytest.mark.parametrize("point", [*POINTS[:2], *(pytest.param(p, marks=pytest.mark.long) for p in POINTS[2:])])
+def test_killed_and_started_again_over_a_bucket(point: str, bucket: BucketStore, s3: S3) -> None:
+    s3.set(failures=50)
+    killed_and_started_again(point, bucket.location(""))
+
+
+def killed_and_started_again(point: str, location: str) -> None:
     counts = (1, 2) if point in ("catalog.entry", "round.cleared") else (2, 9)
-    killed = [run(path, f"{point}:{count}") for count in counts]
+    killed = [run(location, f"{point}:{count}") for count in counts]
     began = time.monotonic()
-    assert run(path, None) == 0
+    assert run(location, None) == 0
     assert time.monotonic() - began < 10  # a restart after SIGKILL does not wait for a timeout
     assert -signal.SIGKILL in killed, f"{point} was never reached"
-    lake = Lake(path)
+    lake = Lake(location)
     sums = expected()
     assert {i.id: snapshot(lake, i) for i in ITEMS} == sums
     assert [e.header.n for e in lake.log.after(0)] == list(range(1, lake.log.newest().n + 1))  # type: ignore[union-attr]
     writer = open_epoch(lake)
     Follower(lake, writer.epoch).round()
     writer.close()
-    assert {i.id: snapshot(Lake(path), i) for i in ITEMS} == sums
-    assert not [p for p in (path / "log").iterdir() if p.name.startswith(".")]
+    assert {i.id: snapshot(Lake(location), i) for i in ITEMS} == sums
 
 
 if __name__ == "__main__":
-    work(Path(sys.argv[1]))
+    work(sys.argv[1])

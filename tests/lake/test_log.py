@@ -23,7 +23,7 @@ from tailgate.lake.log.entry import Header, Section, decode_header, encode_heade
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.lake.writer import engines
 from tailgate.lake.writer.log_writer import open_epoch
-from tests.lake.relations import add, changes, counted, item, snapshot, sweep
+from tests.lake.relations import BOTH_STORES, add, changes, counted, item, snapshot, sweep
 
 BAG = item(16384, (Field("a", INT8), Field("b", TEXT)), None)
 
@@ -47,7 +47,7 @@ def test_an_absent_lake_and_an_unknown_format_are_refused(tmp_path: Path) -> Non
     lake = Lake.create(tmp_path / "lake")
     (lake.path / "lake.json").write_text(json.dumps({"id": "x", "format": 2}))
     with pytest.raises(FeatureNotSupported):
-        Lake(lake.path)
+        Lake(lake.location)
     with pytest.raises(FeatureNotSupported):
         decode_header(encode_header(Header(1, 1, 1, "tick")).replace(b'"format":1', b'"format":2'))
 
@@ -63,6 +63,7 @@ def test_a_header_keeps_its_fields() -> None:
     assert decode_header(later).extra == {"fills": [1], "made_up": 5}
 
 
+@BOTH_STORES
 def test_omitted_fields_keep_their_values(lake: Lake) -> None:
     writer = open_epoch(lake)
     writer.append(offsets={"k": {"t": {"0": 5}}}, inbox=3, state="ids", checkpoint="1.1", batch=8, extra={"fills": {"1": 2}}, clock=77)
@@ -73,9 +74,10 @@ def test_omitted_fields_keep_their_values(lake: Lake) -> None:
     assert (newest.batch, newest.extra, newest.clock, newest.catalog_version) == (8, {"fills": {"1": 2}}, 77, 3)
 
 
+@BOTH_STORES
 def test_waiting_ends_with_the_entry_or_the_time(lake: Lake) -> None:
     writer = open_epoch(lake)
-    reader = Lake(lake.path)
+    reader = Lake(lake.location)
     began = time.monotonic()
     assert reader.log.wait(1, 0.05) is None
     assert 0.04 < time.monotonic() - began < 1
@@ -89,9 +91,9 @@ def test_waiting_ends_with_the_entry_or_the_time(lake: Lake) -> None:
 
 def test_a_wait_is_woken(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that is notified of an entry does not wait for its next poll."""
-    monkeypatch.setattr("tailgate.lake.log.log.POLL_S", 30.0)
+    monkeypatch.setattr("tailgate.lake.store.folder.FolderStore.look_s", 30.0)
     writer = open_epoch(lake)
-    reader = Lake(lake.path)
+    reader = Lake(lake.location)
     headers: list[Any] = []
     thread = threading.Thread(target=lambda: headers.append(reader.log.wait(1, 20)))
     thread.start()
@@ -106,7 +108,7 @@ def test_a_wait_is_woken(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_reader_far_behind_finds_the_newest(lake: Lake) -> None:
     """The next entry that it would read is removed, so it lists the folder again."""
     writer = open_epoch(lake)
-    reader = Lake(lake.path)
+    reader = Lake(lake.location)
     assert reader.log.newest() is not None
     for _ in range(5):
         writer.append()
@@ -120,6 +122,7 @@ def test_a_reader_far_behind_finds_the_newest(lake: Lake) -> None:
     assert [e.header.n for e in reader.log.after(4)] == [5, 6]
 
 
+@BOTH_STORES
 def test_an_entry_by_time(lake: Lake) -> None:
     writer = open_epoch(lake)
     start = writer.newest.time
@@ -161,7 +164,7 @@ def test_the_next_engine_waits_for_the_jvm_of_the_last(lake: Lake, monkeypatch: 
         writer = open_epoch(lake)
         writer.announce(address="127.0.0.1:1", token="secret", jvm=jvm.pid)
         assert (lake.path / "engine.json").stat().st_mode & 0o777 == 0o600
-        announcement = engines.announced(Lake(lake.path))
+        announcement = engines.announced(Lake(lake.location))
         assert announcement is not None
         assert (announcement.epoch, announcement.address, announcement.token, announcement.jvm) == (
             1,
@@ -193,7 +196,7 @@ def test_no_child_inherits_the_lock(lake: Lake) -> None:
     writer = open_epoch(lake)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False) as child:
         writer.close()
-        open_epoch(Lake(lake.path)).close()
+        open_epoch(Lake(lake.location)).close()
         child.kill()
 
 

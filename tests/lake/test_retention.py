@@ -22,7 +22,7 @@ from tailgate.lake.types import INT8, Field
 from tailgate.lake.writer import log_writer, retention
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.lake.writer.rounds import Follower
-from tests.lake.relations import History, add, changes, item, snapshot, sweep
+from tests.lake.relations import BOTH_STORES, History, add, changes, item, snapshot, sweep
 
 COLUMNS = (Field("a", INT8),)
 BAG = item(16384, COLUMNS, None)
@@ -51,6 +51,7 @@ def begin(lake: Lake) -> tuple[Writer, Follower]:
     return writer, Follower(lake, writer.epoch)
 
 
+@BOTH_STORES
 @pytest.mark.usefixtures("old")
 def test_a_reader_holds_entries_until_it_is_stopped(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     writer, follower = begin(lake)
@@ -90,6 +91,7 @@ def test_a_relation_may_ask_for_a_longer_history(lake: Lake) -> None:
     assert reading.since(lake) > history.entries[0][0].time
 
 
+@BOTH_STORES
 @pytest.mark.usefixtures("old")
 def test_copies_of_the_catalog_follow(lake: Lake) -> None:
     writer, follower = begin(lake)
@@ -102,9 +104,10 @@ def test_copies_of_the_catalog_follow(lake: Lake) -> None:
     assert first > 10
     assert lake.catalog_copies.versions()[0] == lake.log.header(first).catalog_version
     for n in range(first, writer.newest.n + 1):
-        assert BAG.id in Lake(lake.path).catalog_at(n).items
+        assert BAG.id in Lake(lake.location).catalog_at(n).items
 
 
+@BOTH_STORES
 @pytest.mark.usefixtures("old")
 def test_an_interrupted_sweep_is_repeated(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A segment exists, and its entries are still in log/."""
@@ -112,10 +115,10 @@ def test_an_interrupted_sweep_is_repeated(lake: Lake, monkeypatch: pytest.Monkey
     monkeypatch.setattr(reading, "RETAIN_HISTORY_MS", 3_600_000)
     history = ticks(writer, follower, 10)
     lake.log.segments.roll(1, [name(n) for n in (1, 2, 3)], writer.store)
-    history.check(Lake(lake.path), BAG)
+    history.check(Lake(lake.location), BAG)
     sweep(writer)
     assert lake.log.numbers()[0] > 3
-    history.check(Lake(lake.path), BAG)
+    history.check(Lake(lake.location), BAG)
 
 
 DAY_MS = 86_400_000
@@ -190,6 +193,7 @@ def test_a_stop_holds_for_where_the_reader_was_seen(lake: Lake) -> None:
     assert [hold.stopped for hold in holds.holds(lake)] == [None]
 
 
+@BOTH_STORES
 @pytest.mark.usefixtures("old")
 def test_a_reader_of_rows_holds_their_time(lake: Lake) -> None:
     """A sink holds the time of its snapshot in the same way, until the snapshot is sent."""
@@ -226,11 +230,11 @@ def test_entries_stay_until_the_catalog_has_a_copy(lake: Lake, monkeypatch: pyte
             add(writer, item(16410 + i, COLUMNS, None))
             ticks(writer, follower, 6)
             sweep(writer)
-    assert set(Lake(lake.path).catalog().items) == {BAG.id, 16410, 16411, 16412}
+    assert set(Lake(lake.location).catalog().items) == {BAG.id, 16410, 16411, 16412}
     assert lake.log.first() <= 4
     sweep(writer)
     assert lake.log.first() > 4
-    assert set(Lake(lake.path).catalog().items) == {BAG.id, 16410, 16411, 16412}
+    assert set(Lake(lake.location).catalog().items) == {BAG.id, 16410, 16411, 16412}
 
 
 def test_checkpoints_are_thinned_and_since_keeps_its_own() -> None:

@@ -106,6 +106,10 @@ def test_names(store: Store) -> None:
     store.discard(["log/10", "log/007"])
     store.remove("log/9")
     assert store.names("log") == ["10.1.arrow"]
+    store.put("log/11", b"")
+    store.put("log/below/7", b"xyz")
+    assert store.sizes("log") == {"10.1.arrow": 1, "11": 0}
+    assert store.sizes("missing") == {}
 
 
 def test_copies_and_files(store: Store, tmp_path: Path) -> None:
@@ -130,6 +134,7 @@ def test_a_freed_name_is_not_created_by_a_replaced_writer(store: Store) -> None:
     later.free(["log/1"])
     assert not store.exists("log/1")
     assert store.names("log") == []
+    assert store.sizes("log") == {}
     with suppress(Revoked):
         assert not paused.create("log/1", [b"late"])
     assert not store.exists("log/1")

@@ -18,6 +18,7 @@ from tailgate.lake.catalog import Change
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, Replaced
 from tailgate.lake.folder import Lake  # fmt: skip
 from tailgate.lake.host import crash, files
+from tailgate.lake.log.log import name
 from tailgate.lake.readers import holds, reading
 from tailgate.lake.tables import checkpoints, delta, merging
 from tailgate.lake.tables.stored_relations import table_name
@@ -31,13 +32,13 @@ from tests.lake.rule_relations import BAG, KEYED, short_history, write
 def check_w1(lake: Lake) -> None:
     """Checks that an entry's number is used once: the second writer stops, and the entry stays."""
     first = open_epoch(lake)
-    second = open_epoch(Lake(lake.path), take_over=True)
-    place = lake.path / "log" / str(second.newest.n)
-    content = place.read_bytes()
+    second = open_epoch(Lake(lake.location), take_over=True)
+    entry = name(second.newest.n)
+    content = bytes(lake.store.get(entry))
     with contextlib.suppress(Replaced):
         write(first)
         raise AssertionError("a replaced writer went on")
-    assert place.read_bytes() == content
+    assert bytes(lake.store.get(entry)) == content
 
 
 def check_w2(lake: Lake) -> None:
@@ -69,7 +70,7 @@ def check_w2(lake: Lake) -> None:
 def check_w2_reader(lake: Lake) -> None:
     """Checks that a reader that finds a name before its writer has synced the folder syncs it."""
     writer = open_epoch(lake)
-    reader = Lake(lake.path)
+    reader = Lake(lake.location)
     reader.log.newest()
     synced: list[int] = []
     fsync = os.fsync
@@ -91,7 +92,7 @@ def check_w3(lake: Lake) -> None:
 
     def paused(source: Path, target: Path) -> None:
         patch.undo()
-        new.append(open_epoch(Lake(lake.path), take_over=True))
+        new.append(open_epoch(Lake(lake.location), take_over=True))
         for _ in range(3):
             write(new[0])
         link(source, target)
@@ -101,7 +102,7 @@ def check_w3(lake: Lake) -> None:
         with contextlib.suppress(Replaced):
             write(old)
             raise AssertionError("a replaced writer went on")
-    assert [e.header.epoch for e in Lake(lake.path).log.after(0)] == [1, 2, 2, 2, 2]
+    assert [e.header.epoch for e in Lake(lake.location).log.after(0)] == [1, 2, 2, 2, 2]
     assert new[0].epoch == 2
 
 
@@ -118,7 +119,7 @@ def check_w3_temporary(lake: Lake) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "link", linked)
         write(old)
-        new = open_epoch(Lake(lake.path), take_over=True)
+        new = open_epoch(Lake(lake.location), take_over=True)
         write(new)
     assert len({p.parent for p in sources}) == 2
     assert not old.store.path.exists()
@@ -131,7 +132,7 @@ def check_w3_rolled(lake: Lake) -> None:
     """
     old = open_epoch(lake)
     add(old, KEYED, BAG)
-    new = open_epoch(Lake(lake.path), take_over=True)
+    new = open_epoch(Lake(lake.location), take_over=True)
     follower = Follower(new.lake, new.epoch)
     history = History()
     with short_history():
@@ -139,7 +140,7 @@ def check_w3_rolled(lake: Lake) -> None:
             history.entries += write(new).entries
             follower.round()
         sweep(new)
-        assert not (lake.path / "log" / str(old.newest.n + 1)).exists()
+        assert not lake.store.exists(name(old.newest.n + 1))
         for _ in range(2):
             with contextlib.suppress(Replaced):
                 write(old)
@@ -147,20 +148,20 @@ def check_w3_rolled(lake: Lake) -> None:
         with contextlib.suppress(Replaced):
             sweep(old)
             raise AssertionError("a replaced writer swept")
-    reader = Lake(lake.path).log
+    reader = Lake(lake.location).log
     assert {e.header.epoch for e in reader.after(reader.first() - 1)} == {2}
-    history.check(Lake(lake.path), KEYED, BAG)
+    history.check(Lake(lake.location), KEYED, BAG)
 
 
 def check_w4(lake: Lake) -> None:
     """Checks that a second engine is refused while one runs, unless it takes over."""
     first = open_epoch(lake)
     _refused(lake)
-    second = open_epoch(Lake(lake.path), take_over=True)
+    second = open_epoch(Lake(lake.location), take_over=True)
     first.close()
     _refused(lake)
     second.close()
-    open_epoch(Lake(lake.path)).close()
+    open_epoch(Lake(lake.location)).close()
 
 
 def check_w4_age(lake: Lake) -> None:
@@ -182,18 +183,18 @@ def check_w4_age(lake: Lake) -> None:
         finally:
             timer.cancel()
             timer.join()
-        open_epoch(Lake(lake.path)).close()  # it appends nothing more, as if it had been killed
+        open_epoch(Lake(lake.location)).close()  # it appends nothing more, as if it had been killed
         last = open_epoch(lake, take_over=True)
         last.announce(address="127.0.0.1:1", token="t")
         last.close()
         began = time.monotonic()
-        open_epoch(Lake(lake.path)).close()
+        open_epoch(Lake(lake.location)).close()
         assert time.monotonic() - began < 0.9
 
 
 def _refused(lake: Lake) -> None:
     with contextlib.suppress(ObjectNotInPrerequisiteState):
-        open_epoch(Lake(lake.path)).close()
+        open_epoch(Lake(lake.location)).close()
         raise AssertionError("a second engine was let in")
 
 
@@ -205,10 +206,10 @@ def check_w5(lake: Lake) -> None:
     Follower(lake, writer.epoch).round()
     history.entries += write(writer, 3).entries
     _broken_round(lake, writer, "round.checkpoint")
-    again = Follower(Lake(lake.path), writer.epoch)
+    again = Follower(Lake(lake.location), writer.epoch)
     again.round()
     assert again.inconsistent == {}
-    history.check(Lake(lake.path), KEYED, BAG)
+    history.check(Lake(lake.location), KEYED, BAG)
 
 
 def check_w5_one_time(lake: Lake) -> None:
@@ -221,8 +222,8 @@ def check_w5_one_time(lake: Lake) -> None:
     history = write(writer, 2)
     _broken_round(lake, writer, "round.table")
     history.entries += write(writer, 2).entries
-    Follower(Lake(lake.path), writer.epoch).round()
-    listed = checkpoints.listed(Lake(lake.path))
+    Follower(Lake(lake.location), writer.epoch).round()
+    listed = checkpoints.listed(Lake(lake.location))
     assert listed
     for checkpoint in listed:
         for relation in (KEYED, BAG):
@@ -249,11 +250,11 @@ def check_w5_conflict(lake: Lake) -> None:
     def paused(*arguments: Any) -> pa.Table | None:
         with contextlib.suppress(RuntimeError):
             if arguments[1].id == BAG.id and not new_writers:
-                new = open_epoch(Lake(lake.path), take_over=True)
+                new = open_epoch(Lake(lake.location), take_over=True)
                 new_writers.append(new)
                 with pytest.MonkeyPatch.context() as inner:
                     inner.setattr(merging, "apply", apply)
-                    Follower(Lake(lake.path), new.epoch).round()
+                    Follower(Lake(lake.location), new.epoch).round()
         return apply(*arguments)
 
     new_writers: list[Writer] = []
@@ -263,7 +264,7 @@ def check_w5_conflict(lake: Lake) -> None:
         patch.setattr("tailgate.lake.writer.rounds.THREADS", 1)
         with contextlib.suppress(Exception):
             follower.round()
-    history.check(Lake(lake.path), KEYED, BAG)
+    history.check(Lake(lake.location), KEYED, BAG)
     for relation in (KEYED, BAG):
         stored = reading.relations(lake.catalog())[relation.id]
         head = delta.table(lake.store, table_name(relation.id)).version()
@@ -288,9 +289,8 @@ def check_w6(lake: Lake) -> None:
     first = add(writer, KEYED)
     between = write(writer).entries[-1][0]
     last = writer.append(kind="catalog", catalog=Change(put=(BAG,), drop=(KEYED.id,)))
-    for version in lake.catalog_copies.versions():
-        (lake.path / "catalog" / str(version)).unlink()
-    reader = Lake(lake.path)
+    lake.catalog_copies.discard(lake.catalog_copies.versions())
+    reader = Lake(lake.location)
     assert [set(reader.catalog_at(n).items) for n in (first.n - 1, first.n, between.n, last.n)] == [set(), {KEYED.id}, {KEYED.id}, {BAG.id}]
     assert set(reader.catalog().items) == {BAG.id}
 
@@ -320,7 +320,7 @@ def check_w7_tables(lake: Lake) -> None:
         follower.round()
         history.entries += write(writer, 20).entries  # the tables lag behind
         sweep(writer)
-    history.check(Lake(lake.path), KEYED, BAG)
+    history.check(Lake(lake.location), KEYED, BAG)
 
 
 def check_w7_since(lake: Lake) -> None:
@@ -335,7 +335,7 @@ def check_w7_since(lake: Lake) -> None:
             follower.round()
             sweep(writer)
     assert reading.since(lake) <= history.entries[0][0].time
-    history.check(Lake(lake.path), KEYED, BAG)
+    history.check(Lake(lake.location), KEYED, BAG)
 
 
 def check_w7_age(lake: Lake) -> None:
@@ -350,4 +350,4 @@ def check_w7_age(lake: Lake) -> None:
             write(writer)
             follower.round()
         sweep(writer)
-    assert [e.header.n for e in Lake(lake.path).log.after(0)] == list(range(1, writer.newest.n + 1))
+    assert [e.header.n for e in Lake(lake.location).log.after(0)] == list(range(1, writer.newest.n + 1))

@@ -26,7 +26,6 @@ from tailgate.lake.log.entry import GONE, HEAD_BYTES, LOG, START_AGAIN, Entry, H
 from tailgate.lake.log.segments import Segments
 from tailgate.lake.store import Store
 
-POLL_S = 0.01  # just after an entry: ticks follow each other at 100-200 ms, and this is the maximum delay
 POLL_IDLE_S = 0.05  # after a second without entries; 20 polls a second take 0.1 % of a core
 IDLE_AFTER_S = 1.0
 
@@ -49,6 +48,17 @@ class Log:
         announced = self._newest
         later = self._later(announced)
         return announced if later is None else self.announce(later)
+
+    def listed(self) -> Header | None:
+        """Returns the header of the newest entry of a list of all entries, None before the first.
+
+        While older entries are removed, `newest` may return one of them for a moment. This does not, so a writer begins with it.
+        """
+        n = max(self.numbers(), default=0)
+        if n == 0:
+            return None
+        self._store.sync([LOG])
+        return self.announce(self.header(n))
 
     @property
     def seen(self) -> Header | None:
@@ -97,7 +107,7 @@ class Log:
 
     def size(self) -> int:
         """Returns the bytes of the objects in log/."""
-        return sum(self._store.size(f"{LOG}/{file}") for file in self._store.names(LOG))
+        return sum(self._store.sizes(LOG).values())
 
     def numbers(self) -> list[int]:
         """Returns the numbers of the entries in log/, in order."""
@@ -160,7 +170,7 @@ class Log:
                 return None
             with self._came:
                 if self._newest is newest:
-                    poll = POLL_S if waited < IDLE_AFTER_S else POLL_IDLE_S
+                    poll = self._store.look_s if waited < IDLE_AFTER_S else max(self._store.look_s, POLL_IDLE_S)
                     self._came.wait(min(poll, timeout - waited))
 
     def find(self, time: int) -> Header | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailgate.lake.folder import Lake
+from tailgate.lake.log import segments
 from tailgate.lake.log.entry import LOG
 from tailgate.lake.store import documents
 
@@ -108,10 +109,12 @@ def held(lake: Lake, at: Hold, age_max_ms: int) -> float:
 
 def size_after(lake: Lake, n: int) -> int:
     """Returns the bytes of the entries after n, rounded up to whole segments."""
-    segments = [r.name for r in lake.log.segments.ranges() if r.last > n]
-    numbers = {file: file.split(".")[0] for file in lake.store.names(LOG)}  # of entries and of their sections in separate objects
-    entries = [f"{LOG}/{file}" for file, number in numbers.items() if number.isdecimal() and int(number) > n]
-    return sum(map(lake.store.size, [*segments, *entries]))
+    last = {f"{r.first}-{r.last}": r.last for r in lake.log.segments.ranges()}
+    size = sum(size for file, size in lake.store.sizes(segments.FOLDER).items() if last.get(file, 0) > n)
+    for file, bytes_ in lake.store.sizes(LOG).items():
+        number = file.split(".")[0]  # of an entry, or of a section in a separate object
+        size += bytes_ if number.isdecimal() and int(number) > n else 0
+    return size
 
 
 def read(lake: Lake, reader: str) -> dict[str, Any] | None:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
-from pyarrow.dataset import dataset
 
 from tailgate.lake.catalog import HistoryItem, Item
 from tailgate.lake.errors import CannotConnectNow, Gone, TailgateError, UndefinedTable, of
@@ -147,10 +146,8 @@ def table_at(checkpoint: Checkpoint | None, relation: int) -> tuple[int | None, 
 
 def read_table(lake: Lake, stored: Stored, version: int) -> pa.Table:
     """Returns the rows of a table at a version, with `__weight`."""
-    table = delta.table(lake.store, table_name(stored.id), version)
-    # Read the files directly: with their statistics, `to_pyarrow_table` fails on dates before year 1 or after 9999.
-    schema, files = pa.schema(table.schema().to_arrow()), table.file_uris()
-    rows = dataset(files, schema=schema, format="parquet").to_table() if files else schema.empty_table()
+    name = table_name(stored.id)
+    rows = delta.rows(lake.store, name, delta.table(lake.store, name, version))
     if stored.key is None:  # columns that were added later follow the count
         return formed(rows.select([*(name for name in rows.column_names if name != COUNT), COUNT]), stored.changes)
     return formed(rows.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)), stored.changes)

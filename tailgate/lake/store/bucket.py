@@ -46,25 +46,32 @@ FREE = "there is no object with this name"
 
 log = logging.getLogger("tailgate.bucket")
 
+_checked: set[str] = set()  # buckets that this process has checked
+
 
 class BucketStore:
     """The objects below a prefix of a bucket. `options`: of `obstore.store.S3Store`, for example its endpoint and credentials."""
 
+    look_s = 0.5
+    boot = b"none"
+
     def __init__(self, location: str, options: Mapping[str, Any] | None = None) -> None:
         self._location = location.rstrip("/")
-        bucket, _, prefix = self._location.removeprefix(SCHEME).partition("/")
+        self.bucket, _, prefix = self._location.removeprefix(SCHEME).partition("/")
         defaults: dict[str, Any] = {
             "client_options": {"allow_http": True},  # an endpoint with this scheme is only used if it is configured
             "retry_config": {"max_retries": RETRIES_MAX, "retry_timeout": RETRY_TIMEOUT},
         }
-        self._client = S3Store(bucket, prefix=prefix or None, **{**defaults, **(options or {})})
+        self._client = S3Store(self.bucket, prefix=prefix or None, **{**defaults, **(options or {})})
         self._freed: set[str] = set()  # names that are known to be freed
 
     @staticmethod
     def open(location: str, options: Mapping[str, Any] | None = None) -> BucketStore:
-        """Returns the storage at a location. Raises 55000 if it ignores the conditions of requests."""
+        """Returns the storage at a location. Raises 55000 if it ignores the conditions of requests, which is checked once."""
         store = BucketStore(location, options)
-        conditions.check(store)
+        if store.bucket not in _checked:
+            conditions.check(store)
+            _checked.add(store.bucket)
         return store
 
     # ---- reading ---------------------------------------------------------------------------------------------------------------
@@ -94,16 +101,24 @@ class BucketStore:
         return True
 
     def names(self, folder: str) -> list[str]:
-        with _os_errors():
-            result = self._client.list_with_delimiter(folder or None)
-        objects = (o["path"] for o in result["objects"] if o["size"] or not self._is_freed(o["path"]))
-        return sorted(path.rpartition("/")[2] for path in (*objects, *result["common_prefixes"]))
+        objects, folders = self._list(folder)
+        return sorted([*objects, *folders])
 
     def numbers(self, folder: str) -> list[int]:
         return numbers_in(self.names(folder))
 
+    def sizes(self, folder: str) -> dict[str, int]:
+        return self._list(folder)[0]
+
     def size(self, name: str) -> int:
         return self._metadata(name).meta["size"]
+
+    def _list(self, folder: str) -> tuple[dict[str, int], list[str]]:
+        """Returns the objects in a folder with their sizes, and the folders in it."""
+        with _os_errors():
+            result = self._client.list_with_delimiter(folder or None)
+        objects = {_last(o["path"]): o["size"] for o in result["objects"] if o["size"] or not self._is_freed(o["path"])}
+        return objects, [_last(path) for path in result["common_prefixes"]]
 
     def _read(self, name: str) -> tuple[pa.Buffer, str]:
         with _os_errors():
@@ -235,7 +250,11 @@ class BucketStore:
         return metadata.attributes.get(ID), _version(metadata)
 
     def location(self, name: str) -> str:
-        return f"{self._location}/{name}"
+        return f"{self._location}/{name}" if name else self._location
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        return {"conditional_put": "etag", "allow_http": "true"}
 
 
 class NoLock:
@@ -257,6 +276,10 @@ class NoLock:
 def _identified() -> dict[str, str]:
     """Returns the metadata of the next PUT."""
     return {ID: uuid.uuid4().hex}
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _version(result: GetResult) -> str:

@@ -13,14 +13,15 @@ import hashlib
 import itertools
 import os
 import shutil
+import stat
 import uuid
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 
-from tailgate.lake.host import files, locks
+from tailgate.lake.host import files, locks, processes
 from tailgate.lake.store.fencing import FolderWriter
 from tailgate.lake.store.interface import nothing, numbers_in
 
@@ -31,8 +32,12 @@ LOCK = ".lock"  # of a folder, for `replace`
 class FolderStore:
     """The objects in a folder."""
 
+    look_s = 0.01
+    options: Mapping[str, str] = {}
+
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.boot = processes.boot().encode()
         self._root = f"{path}/"
         self._id, self._count = uuid.uuid4().hex, itertools.count()  # make the names of temporary files unique
 
@@ -80,6 +85,15 @@ class FolderStore:
 
     def numbers(self, folder: str) -> list[int]:
         return numbers_in(self.names(folder))
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for name in self.names(folder):
+            with suppress(FileNotFoundError):  # removed since the folder was listed
+                status = os.stat(f"{self._root}{folder}/{name}")
+                if stat.S_ISREG(status.st_mode):
+                    sizes[name] = status.st_size
+        return sizes
 
     def size(self, name: str) -> int:
         return os.stat(self._root + name).st_size

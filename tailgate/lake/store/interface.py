@@ -16,7 +16,7 @@ creates may be visible earlier, and so may that of a copy; `sync` makes it durab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -41,7 +41,18 @@ def numbers_in(names: Iterable[str]) -> list[int]:
 
 
 class Store(Protocol):
-    """The objects of one lake, for many threads. Methods that read an object raise FileNotFoundError if there is none."""
+    """The objects of one lake, for many threads. Methods that read an object raise FileNotFoundError if there is none.
+
+    `look_s`: between two looks of a reader that waits for a name. `options`: the options with which delta-rs opens a location.
+    `boot`: differs if objects that were not synced may have been lost since; empty if that is not known.
+    """
+
+    look_s: float
+
+    @property
+    def options(self) -> Mapping[str, str]: ...
+    @property
+    def boot(self) -> bytes: ...
 
     # ---- reading ---------------------------------------------------------------------------------------------------------------
 
@@ -62,6 +73,9 @@ class Store(Protocol):
 
     def numbers(self, folder: str) -> list[int]:
         """Returns those of `names` that are positive integers, in ascending order."""
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Returns the bytes of the objects directly in a folder, by their names without the folder."""
 
     def size(self, name: str) -> int:
         """Returns the bytes of an object."""

@@ -145,7 +145,7 @@ def create(lake: Lake) -> DeltaTable:
     table = opened(lake.store)
     if table is not None:
         return table
-    return DeltaTable.create(lake.store.location(TABLE), SCHEMA, mode="ignore", name=NAME, configuration=delta.CONFIGURATION)
+    return delta.create(lake.store, TABLE, SCHEMA, NAME, configuration=delta.CONFIGURATION)
 
 
 def sync(lake: Lake) -> None:

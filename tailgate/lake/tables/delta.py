@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -21,6 +22,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 from deltalake.exceptions import DeltaError
 from pyarrow import parquet
+from pyarrow.dataset import ParquetFileFormat
 
 from tailgate.lake.errors import Replaced
 from tailgate.lake.host import disk
@@ -39,6 +41,9 @@ CONFIGURATION: dict[str, str | None] = {
     "delta.deletedFileRetentionDuration": "interval 1 hours",
 }
 
+PARQUET = ParquetFileFormat()
+READ_THREADS = 8  # files that are read at once: in a bucket, a file takes 60 ms or more to arrive
+
 NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 _COMMIT = re.compile(r"([0-9]{20})\.json$")
@@ -48,7 +53,38 @@ _VERSIONED = re.compile(r"([0-9]{20})\.")
 
 def table(store: Store, name: str, version: int | None = None) -> DeltaTable:
     """Opens a table at a version, by default the newest."""
-    return DeltaTable(store.location(name), version=version)
+    return DeltaTable(store.location(name), version=version, storage_options=dict(store.options))
+
+
+def create(store: Store, name: str, schema: pa.Schema, title: str, **options: Any) -> DeltaTable:
+    """Creates an empty table with a title, or opens an existing one. `options`: of `DeltaTable.create`."""
+
+    def action() -> DeltaTable:
+        return DeltaTable.create(store.location(name), schema, mode="ignore", name=title, storage_options=dict(store.options), **options)
+
+    return disk.operation("commit", Path(store.location(name)), action)
+
+
+def file_names(table: DeltaTable) -> list[str]:
+    """Returns the names of the data files of a table's version, without the table's folder."""
+    return [uri.rpartition("/")[2] for uri in table.file_uris()]
+
+
+def rows(store: Store, name: str, table: DeltaTable) -> pa.Table:
+    """Returns the rows of a table's version. Columns that a file does not have are NULL.
+
+    `DeltaTable.to_pyarrow_table` uses the statistics of the files, and fails on dates before year 1 or after 9999.
+    """
+    schema = pa.schema(table.schema().to_arrow())
+
+    def read(file: str) -> pa.Table:
+        return PARQUET.make_fragment(store.get(f"{name}/{file}")).to_table(schema=schema)
+
+    files = file_names(table)
+    if len(files) < 2:
+        return read(files[0]) if files else schema.empty_table()
+    with ThreadPoolExecutor(min(len(files), READ_THREADS), thread_name_prefix="read") as threads:
+        return pa.concat_tables(threads.map(read, files))
 
 
 def commit(epoch: int, application: str | None = None, n: int = 0) -> CommitProperties:

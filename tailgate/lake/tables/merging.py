@@ -10,17 +10,16 @@ leave the table unchanged.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Schema, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaError
 from deltalake.table import TableMerger
 
-from tailgate.lake.host import disk
+from tailgate.lake.store import Store
+from tailgate.lake.tables import delta
 from tailgate.lake.tables.delta import CONFIGURATION, NO_HOOKS, committing
-from tailgate.lake.tables.stored_relations import COUNT, Stored
+from tailgate.lake.tables.stored_relations import COUNT, Stored, table_name
 from tailgate.lake.tables.weights import keys_only_in, negative, net, positive
 from tailgate.lake.types import WEIGHT
 
@@ -39,14 +38,10 @@ class Inconsistent(Exception):
     """The changes of a relation are impossible: an operator has a defect, or a state was shared by mistake."""
 
 
-def create(path: str, stored: Stored, commit: CommitProperties) -> DeltaTable:
+def create(store: Store, stored: Stored, commit: CommitProperties) -> DeltaTable:
     """Creates the empty table of a relation."""
     configuration = {**CONFIGURATION, "delta.targetFileSize": str(FILE_BYTES)}
-
-    def create() -> DeltaTable:
-        return DeltaTable.create(path, stored.table, mode="ignore", name=stored.name, configuration=configuration, commit_properties=commit)
-
-    return disk.operation("commit", Path(path), create)
+    return delta.create(store, table_name(stored.id), stored.table, stored.name, configuration=configuration, commit_properties=commit)
 
 
 def widen(table: DeltaTable, stored: Stored, commit: CommitProperties) -> None:

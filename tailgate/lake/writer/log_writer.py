@@ -68,7 +68,7 @@ def _begin(lake: Lake, lock: Lock) -> Writer:
     """Writes the first entry of an epoch (W3). If two engines begin at once, one finds the name taken and uses the next."""
     store = lake.store.writer()
     while True:
-        newest = carried(lake.log.newest())
+        newest = carried(lake.log.listed())
         header = replace(newest, n=newest.n + 1, time=max(now(), newest.time + 1), epoch=newest.epoch + 1, kind="epoch")
         try:
             if _create(header, [], store):

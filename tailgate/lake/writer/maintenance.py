@@ -112,7 +112,7 @@ class Tender:
 
     def _files_at(self, path: str, table: DeltaTable, version: int) -> frozenset[str]:
         at = table if version == table.version() else delta.table(self.lake.store, path, version)
-        return frozenset(uri.rpartition("/")[2] for uri in at.file_uris())
+        return frozenset(delta.file_names(at))
 
     def _clean_log(self, path: str, oldest: int) -> None:
         """Removes from Delta's log what no version from `oldest` on needs: all before the newest checkpoint at or before `oldest`."""

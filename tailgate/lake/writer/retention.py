@@ -107,6 +107,7 @@ def remove_entries(writer: Writer, upto: int) -> None:
         going += [name(n) for n in log.numbers() if n <= upto]
         first = upto + 1
     if going:
+        first = max(first, log.first())  # a replaced engine may have left a segment of removed entries
         version = log.header(first).catalog_version
         if not lake.catalog_copies.write(version, lake.catalog_at(first), writer.store):
             return  # without the copy, the entries are needed to compute it

@@ -25,7 +25,7 @@ from deltalake import DeltaTable
 
 from tailgate.lake.errors import Replaced
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import crash, processes
+from tailgate.lake.host import crash
 from tailgate.lake.log.entry import Entry, Header
 from tailgate.lake.readers.reading import read_table, since_wanted
 from tailgate.lake.tables import checkpoints, delta, merging
@@ -136,7 +136,7 @@ class Follower:
         name = table_name(stored.id)
         begin = last.n if last else 0  # a relation that the newest checkpoint does not list was created after it
         if not delta.is_table(self.lake.store, name):
-            new_table = merging.create(self.lake.store.location(name), stored, delta.commit(self.epoch, str(stored.id), begin))
+            new_table = merging.create(self.lake.store, stored, delta.commit(self.epoch, str(stored.id), begin))
             return Table(new_table, 0, begin, 0, -1)
         table = delta.table(self.lake.store, name)
         delta.check_epoch(table, self.epoch)
@@ -225,8 +225,8 @@ class Superseded(Exception):
 
 
 def recover(lake: Lake) -> None:
-    """Rolls the tables back to their durable versions if the machine has restarted since they were written."""
-    store, boot = lake.store, processes.boot().encode()
+    """Rolls the tables back to their durable versions if objects may have been lost since they were written."""
+    store, boot = lake.store, lake.store.boot
     if store.exists(BOOT) and bytes(store.get(BOOT)) == boot != b"":
         return
     newest = checkpoints.opened(store)
