@@ -57,9 +57,10 @@ class Life:
     appends that failed, until `check` looks for them in the log.
     """
 
-    def __init__(self, path: Path, seed: int = 0) -> None:
+    def __init__(self, path: Path | str, seed: int = 0, scratch: Path | None = None) -> None:
         self.chance = random.Random(seed)
         self.path = path
+        self.scratch = Path(path).parent if scratch is None else scratch
         self.history = History()
         self.inbox_entries: dict[int, bytes] = {}
         self.consumed = 0
@@ -102,7 +103,7 @@ class Life:
     def large(self) -> None:
         """Runs a tick whose changes leave the JVM as a file."""
         table = changes(BAG, [([n, "large"], 1) for n in range(50)])
-        path = self.path.parent / f"spilled-{self.writer.newest.n}"
+        path = self.scratch / f"spilled-{self.writer.newest.n}"
         path.write_bytes(stream(table))
         self._append({BAG.id: table}, streams=[(BAG.id, path)])
         path.unlink()
@@ -190,7 +191,7 @@ class Life:
         assert place.time >= reading.since(lake)
         assert [e.header.n for e in lake.log.after(lake.log.first() - 1)] == list(range(lake.log.first(), newest.n + 1))
         for n in range(lake.log.first(), newest.n + 1):
-            assert {KEYED.id, BAG.id, FEED.id} <= set(Lake(lake.path).catalog_at(n).items) or n <= 3
+            assert {KEYED.id, BAG.id, FEED.id} <= set(Lake(lake.location).catalog_at(n).items) or n <= 3
 
     def check_inbox(self, inbox: Inbox) -> None:
         """Checks that every acknowledged write that no tick has read is in the inbox."""

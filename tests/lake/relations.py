@@ -62,6 +62,8 @@ _moments = st.datetimes(datetime.datetime(1, 1, 2), datetime.datetime(9999, 12, 
 
 BOTH_STORES = pytest.mark.parametrize("lake", ["folder", "bucket"], indirect=True)  # in which the fixture `lake` makes a lake
 
+BOTH_STORES_LONG = pytest.mark.parametrize("lake", ["folder", pytest.param("bucket", marks=pytest.mark.long)], indirect=True)
+
 
 def table_path(lake: Lake, relation: int | str) -> Path:
     """Returns the folder of a relation's Delta table."""

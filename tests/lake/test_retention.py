@@ -22,7 +22,7 @@ from tailgate.lake.types import INT8, Field
 from tailgate.lake.writer import log_writer, retention
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.lake.writer.rounds import Follower
-from tests.lake.relations import BOTH_STORES, History, add, changes, item, snapshot, sweep
+from tests.lake.relations import BOTH_STORES_LONG, History, add, changes, item, snapshot, sweep
 
 COLUMNS = (Field("a", INT8),)
 BAG = item(16384, COLUMNS, None)
@@ -51,7 +51,7 @@ def begin(lake: Lake) -> tuple[Writer, Follower]:
     return writer, Follower(lake, writer.epoch)
 
 
-@BOTH_STORES
+@BOTH_STORES_LONG
 @pytest.mark.usefixtures("old")
 def test_a_reader_holds_entries_until_it_is_stopped(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     writer, follower = begin(lake)
@@ -91,7 +91,7 @@ def test_a_relation_may_ask_for_a_longer_history(lake: Lake) -> None:
     assert reading.since(lake) > history.entries[0][0].time
 
 
-@BOTH_STORES
+@BOTH_STORES_LONG
 @pytest.mark.usefixtures("old")
 def test_copies_of_the_catalog_follow(lake: Lake) -> None:
     writer, follower = begin(lake)
@@ -107,7 +107,7 @@ def test_copies_of_the_catalog_follow(lake: Lake) -> None:
         assert BAG.id in Lake(lake.location).catalog_at(n).items
 
 
-@BOTH_STORES
+@BOTH_STORES_LONG
 @pytest.mark.usefixtures("old")
 def test_an_interrupted_sweep_is_repeated(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A segment exists, and its entries are still in log/."""
@@ -193,7 +193,7 @@ def test_a_stop_holds_for_where_the_reader_was_seen(lake: Lake) -> None:
     assert [hold.stopped for hold in holds.holds(lake)] == [None]
 
 
-@BOTH_STORES
+@BOTH_STORES_LONG
 @pytest.mark.usefixtures("old")
 def test_a_reader_of_rows_holds_their_time(lake: Lake) -> None:
     """A sink holds the time of its snapshot in the same way, until the snapshot is sent."""

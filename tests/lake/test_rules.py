@@ -134,11 +134,16 @@ RULES: dict[Callable[[Lake], None], Break] = {
 
 
 # rules whose checks observe or replace operations of files; the storage of a bucket has its own tests
+LONG = (check_w7_age, check_w7_readers, check_w7_since, check_w7_tables, check_r3)  # in a bucket, they take 10 s and more
 OF_THE_FOLDER = (check_w2, check_w2_reader, check_w3, check_w3_temporary, check_w4, check_w4_age)
 
 
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)
-@pytest.mark.parametrize("rule", [r for r in RULES if r not in OF_THE_FOLDER], ids=lambda rule: rule.__name__.removeprefix("check_"))
+@pytest.mark.parametrize(
+    "rule",
+    [pytest.param(r, marks=[pytest.mark.long] * (r in LONG)) for r in RULES if r not in OF_THE_FOLDER],
+    ids=lambda rule: rule.__name__.removeprefix("check_"),
+)
 def test_the_rule_holds_in_a_bucket(rule: Callable[[Lake], None], lake: Lake) -> None:
     rule(lake)
 

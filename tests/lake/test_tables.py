@@ -26,13 +26,27 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.log import ages
 from tailgate.lake.readers import reading
 from tailgate.lake.readers.sizes import about
-from tailgate.lake.tables import checkpoints, merging
-from tailgate.lake.tables.stored_relations import relations
+from tailgate.lake.tables import checkpoints, delta, merging
+from tailgate.lake.tables.stored_relations import relations, table_name
 from tailgate.lake.types import DATE, DROPPED, INT8, TEXT, Field
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
-from tests.lake.relations import ALL_TYPES, BOTH_STORES, History, add, changes, counted, item, snapshot, sweep, table_path, text, values
+from tests.lake.relations import (
+    ALL_TYPES,
+    BOTH_STORES,
+    BOTH_STORES_LONG,
+    History,
+    add,
+    changes,
+    counted,
+    item,
+    snapshot,
+    sweep,
+    table_path,
+    text,
+    values,
+)
 
 EVERY = tuple(Field(f"c{i}", t) for i, t in enumerate(ALL_TYPES))
 KEYED, BAG = item(16384, EVERY, (0, 2)), item(16385, EVERY, None)
@@ -83,7 +97,7 @@ def test_every_type_is_stored_and_read_back(lake: Lake) -> None:
     history = filled(lake)
     history.check(lake, KEYED, BAG)
     for relation in (KEYED, BAG):
-        table = DeltaTable(str(table_path(lake, relation.id)))
+        table = delta.table(lake.store, table_name(relation.id))
         assert table.protocol().writer_features in (None, ["timestampNtz"])  # no deletion vectors, no column mapping
         assert table.to_pyarrow_table().schema.equals(relations(lake.catalog())[relation.id].table)
 
@@ -314,7 +328,7 @@ def test_a_busy_table_does_not_wait_for_the_turn_of_idle_tables(lake: Lake, monk
     history.check(Lake(lake.location), busy)
 
 
-@BOTH_STORES
+@BOTH_STORES_LONG
 def test_a_dropped_relation_leaves_when_since_passes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     from tailgate.lake.catalog import Change
     from tailgate.lake.writer import retention

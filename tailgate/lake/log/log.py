@@ -28,6 +28,7 @@ from tailgate.lake.store import Store
 
 POLL_IDLE_S = 0.05  # after a second without entries; 20 polls a second take 0.1 % of a core
 IDLE_AFTER_S = 1.0
+HEADERS_MAX = 1_000  # that searches keep in memory: a search of an hour reads 17
 
 
 class Log:
@@ -39,6 +40,7 @@ class Log:
         self._came = threading.Condition()
         self._newest: Header | None = None
         self._durable = 0  # the newest entry whose name is known to be durable
+        self._headers: dict[int, Header] = {}
         self._listeners: list[Callable[[int], None]] = []
 
     # ---- the newest and the oldest entry -----------------------------------------------------------------------------------
@@ -191,12 +193,21 @@ class Log:
         last = None
         while low < high:
             middle = (low + high) // 2
-            header = self.header(middle)
+            header = self._searched(middle)
             if holds(header):
                 last, low = header, middle + 1
             else:
                 high = middle
         return last
+
+    def _searched(self, n: int) -> Header:
+        """Returns the header of entry n, from memory if a search has read it before: later searches read mostly the same ones."""
+        header = self._headers.get(n)
+        if header is None:
+            header = self._headers[n] = self.header(n)
+            if len(self._headers) > HEADERS_MAX:
+                self._headers.pop(next(iter(self._headers)))
+        return header
 
     def _line(self, n: int) -> bytes:
         """Returns the first line of the object of entry n."""

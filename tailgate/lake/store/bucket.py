@@ -42,6 +42,7 @@ CONDITIONAL_TIMEOUT_S = 60.0  # for a conditional PUT with its repetitions; an e
 REPEAT_PAUSE_S = 0.1  # between two of them
 RETRY_TIMEOUT = timedelta(seconds=60)  # for the client's own repetitions of requests that failed with 5xx, or whose connection was cut
 RETRIES_MAX = 10
+ALIGNMENT = 64  # of the address of a content, as for sections of entries
 FREE = "there is no object with this name"
 
 log = logging.getLogger("tailgate.bucket")
@@ -123,7 +124,7 @@ class BucketStore:
     def _read(self, name: str) -> tuple[pa.Buffer, str]:
         with _os_errors():
             result = self._client.get(name)
-            content = pa.py_buffer(result.bytes())
+            content = _aligned(pa.py_buffer(result.bytes()))
         if FREED in result.attributes:
             raise FileNotFoundError(FREE)
         return content, _version(result)
@@ -276,6 +277,15 @@ class NoLock:
 def _identified() -> dict[str, str]:
     """Returns the metadata of the next PUT."""
     return {ID: uuid.uuid4().hex}
+
+
+def _aligned(content: pa.Buffer) -> pa.Buffer:
+    """Returns a content at an address with which Arrow computes. The body of a response begins behind its headers."""
+    if content.address % ALIGNMENT == 0:
+        return content
+    copy = pa.allocate_buffer(content.size)
+    memoryview(copy)[:] = memoryview(content)
+    return copy
 
 
 def _last(path: str) -> str:

@@ -150,7 +150,7 @@ def create(lake: Lake) -> DeltaTable:
 
 def sync(lake: Lake) -> None:
     """Makes the current list durable, with all commits that it is read from."""
-    lake.store.sync(delta.everything(lake.store, TABLE) if delta.is_table(lake.store, TABLE) else ())
+    lake.store.sync(delta.everything(lake.store, TABLE))
 
 
 def write(lake: Lake, table: DeltaTable, all: list[Checkpoint], epoch: int) -> None:

@@ -148,22 +148,25 @@ def _actions(store: Store, name: str, version: int, kind: str) -> Iterator[dict[
             yield action
 
 
-def written_by(store: Store, name: str, after: int, upto: int) -> list[str]:
-    """Returns the objects that commits (after, upto] wrote, and the folders that contain them."""
-    return _written(store, name, range(after + 1, upto + 1)) if upto > after else []
+def written_by(store: Store, name: str, after: int, upto: int) -> Iterator[str]:
+    """Yields the objects that commits (after, upto] wrote, and the folders that contain them. A store that syncs nothing reads nothing."""
+    if upto > after:
+        yield from _written(store, name, range(after + 1, upto + 1))
 
 
-def _written(store: Store, name: str, versions: Iterable[int]) -> list[str]:
+def _written(store: Store, name: str, versions: Iterable[int]) -> Iterator[str]:
     names = [name, f"{name}/{LOG}", name.rpartition("/")[0]]
     for version in versions:
         names += [_commit_name(name, version), *(f"{name}/{unquote(add['path'])}" for add in _actions(store, name, version, "add"))]
-    return list(filter(store.exists, names))  # objects that a later commit removed may be deleted already
+    yield from filter(store.exists, names)  # objects that a later commit removed may be deleted already
 
 
-def everything(store: Store, name: str) -> list[str]:
-    """Returns the objects of the newest version of a table, and the folders that contain them."""
-    log_files = [f"{name}/{LOG}/{file}" for file in store.names(f"{name}/{LOG}")]
-    return sorted({*log_files, *_written(store, name, commits(store, name))})
+def everything(store: Store, name: str) -> Iterator[str]:
+    """Yields the objects of the newest version of a table, and the folders that contain them; nothing if there is no table."""
+    versions = commits(store, name)
+    if versions:
+        log_files = {f"{name}/{LOG}/{file}" for file in store.names(f"{name}/{LOG}")}
+        yield from sorted(log_files.union(_written(store, name, versions)))
 
 
 def removed_by(store: Store, name: str, after: int, upto: int) -> set[str]:

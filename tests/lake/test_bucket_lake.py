@@ -1,0 +1,42 @@
+"""A lake in a bucket whose requests fail now and then: random histories, and two engines at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tailgate.lake.store.bucket import BucketStore
+from testing.s3 import S3
+from tests.lake.life import STEPS, Life, short_history
+
+LENGTH = 12  # steps of a random history
+
+
+def test_each_step_with_failed_requests(s3: S3, bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in 20 requests fails."""
+    short_history(monkeypatch)
+    life = Life(bucket.location(""), 1, tmp_path)
+    s3.set(failures=20)
+    for step in ("tick", "write", "large", "consume", "acknowledge", "round"):
+        life.step(step)
+    assert s3.requests()["FAILED"] > 0
+    s3.set()
+    life.start()
+    life.check()
+    life.check_inbox(life.inbox)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(10))
+def test_a_random_history(seed: int, s3: S3, bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in 50 requests fails. Each acknowledged write is there, once, also for an engine that continues after a crash."""
+    short_history(monkeypatch)
+    life = Life(bucket.location(""), seed, tmp_path)
+    s3.set(failures=50, seed=seed)
+    for _ in range(LENGTH):
+        life.step(life.chance.choice(STEPS))
+    assert s3.requests()["FAILED"] > 0
+    s3.set()
+    life.check()
+    life.resume()
