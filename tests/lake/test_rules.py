@@ -141,7 +141,7 @@ OF_THE_FOLDER = (check_w2, check_w2_reader, check_w3, check_w3_temporary, check_
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)
 @pytest.mark.parametrize(
     "rule",
-    [pytest.param(r, marks=[pytest.mark.long] * (r in LONG)) for r in RULES if r not in OF_THE_FOLDER],
+    [pytest.param(rule, marks=[pytest.mark.long] * (rule in LONG)) for rule in RULES if rule not in OF_THE_FOLDER],
     ids=lambda rule: rule.__name__.removeprefix("check_"),
 )
 def test_the_rule_holds_in_a_bucket(rule: Callable[[Lake], None], lake: Lake) -> None:

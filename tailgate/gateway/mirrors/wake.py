@@ -90,7 +90,7 @@ class Wake:
     def _poll_s(self) -> float:
         if self.answering:
             return POLL_WOKEN
-        return POLL_IDLE if time.monotonic() - self._seen > IDLE_AFTER else POLL
+        return max(POLL_IDLE if time.monotonic() - self._seen > IDLE_AFTER else POLL, self._lake.store.look_s)
 
     def _connect(self) -> None:
         if self._stream is not None or time.monotonic() < self._retry_at:
