@@ -162,7 +162,7 @@ def _written(store: Store, name: str, versions: Iterable[int]) -> Iterator[str]:
 
 
 def everything(store: Store, name: str) -> Iterator[str]:
-    """Yields the objects of the newest version of a table, and the folders that contain them; nothing if there is no table."""
+    """Yields the objects of the newest version of a table, and the folders that contain them; nothing if the table does not exist."""
     versions = commits(store, name)
     if versions:
         log_files = {f"{name}/{LOG}/{file}" for file in store.names(f"{name}/{LOG}")}
