@@ -37,6 +37,13 @@ def test_a_store_that_ignores_conditions_is_refused(s3: S3, bucket: BucketStore,
     assert bucket.names_below("writers") == []
 
 
+def test_contents_are_aligned(bucket: BucketStore) -> None:
+    """Arrow computes with contents where they are. The body of a response may begin at any address."""
+    for size in range(0, 4_000, 100):
+        bucket.put("a", b"x" * size)
+        assert bucket.get("a").address % implementation.ALIGNMENT == 0
+
+
 @pytest.mark.parametrize("kind", range(6))
 def test_one_failed_request(kind: int, s3: S3, bucket: BucketStore) -> None:
     """The first request of each operation fails; the operation has one effect, and its result is right."""

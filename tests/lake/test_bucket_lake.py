@@ -6,11 +6,25 @@ from pathlib import Path
 
 import pytest
 
+from tailgate.lake.folder import Lake
 from tailgate.lake.store.bucket import BucketStore
+from tailgate.lake.writer.log_writer import open_epoch
 from testing.s3 import S3
 from tests.lake.life import STEPS, Life, short_history
 
+WAIT_S = 1.2
 LENGTH = 12  # steps of a random history
+
+
+@pytest.mark.parametrize("lake", ["bucket"], indirect=True)
+def test_a_reader_that_waits_makes_few_requests(lake: Lake, s3: S3) -> None:
+    """Each look is a request for the next name, and one for the newest, every `look_s`. A commit is one request."""
+    writer = open_epoch(lake)
+    s3.requests()
+    writer.append()
+    assert s3.requests() == {"PUT": 1}
+    assert lake.log.wait(writer.newest.n, WAIT_S) is None
+    assert sum(s3.requests().values()) <= 2 * (WAIT_S / lake.store.look_s + 2)
 
 
 def test_each_step_with_failed_requests(s3: S3, bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

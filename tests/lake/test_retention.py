@@ -121,6 +121,47 @@ def test_an_interrupted_sweep_is_repeated(lake: Lake, monkeypatch: pytest.Monkey
     history.check(Lake(lake.location), BAG)
 
 
+@BOTH_STORES_LONG
+@pytest.mark.usefixtures("old")
+def test_a_segment_of_removed_entries_comes_back(lake: Lake) -> None:
+    """An engine that was replaced may write a segment again after its removal. The next sweep removes it."""
+    writer, follower = begin(lake)
+    history = ticks(writer, follower, 4)
+    lake.log.segments.roll(1, [name(n) for n in (1, 2, 3)], writer.store)
+    content = bytes(lake.store.get("segments/1-3"))
+    for _ in range(3):
+        history.entries += ticks(writer, follower, 5).entries
+        sweep(writer)
+    first = lake.log.first()
+    assert first > 6
+    lake.store.put("segments/1-3", content)
+    history.entries += ticks(writer, follower, 1).entries
+    holds.hold(lake, "sink-1", 4)
+    sweep(writer)
+    assert lake.log.first() >= first
+    assert not lake.store.exists("segments/1-3")
+    history.check(Lake(lake.location), BAG)
+
+
+@BOTH_STORES_LONG
+@pytest.mark.usefixtures("old")
+def test_an_engine_begins_while_entries_are_removed(lake: Lake) -> None:
+    """Its newest known entry is old, the next one is removed already, and others are not. Its first entry is the newest of the log."""
+    writer, follower = begin(lake)
+    late = Lake(lake.location)
+    known = late.log.newest()
+    assert known is not None
+    history = ticks(writer, follower, 12)
+    content = bytes(lake.store.get(name(known.n)))
+    sweep(writer)
+    lake.store.put(name(known.n), content)
+    assert not lake.store.exists(name(known.n + 1))
+    newest = writer.newest.n
+    open_epoch(late, take_over=True)
+    assert Lake(lake.location).log.newest().n == newest + 1
+    history.check(Lake(lake.location), BAG)
+
+
 DAY_MS = 86_400_000
 FEED = Subscription(16400, "feed", depends=(BAG.id,), retention_ms=3_600_000, snapshot=True, progress=False)
 
