@@ -8,7 +8,7 @@ from __future__ import annotations
 from tailgate.lake.errors import CannotCoerce, FeatureNotSupported
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.typed.values import Typed, coerced, literal
+from tailgate.sql.ksqldb.typed.values import Typed, coerced, literal, moment_of_varchar
 
 ISO = "yyyy-MM-dd''T''HH:mm:ss.SSS"
 # the text of a time has as many parts as it needs
@@ -51,6 +51,8 @@ def cast(value: Typed, target: TypeName, position: int) -> Typed:
         return Typed(TEXTS[source.name].replace("{0}", value.text), target, value.may_fail)
     if source == types.VARCHAR and name == "boolean":
         return Typed(f"(lower({value.text}) = 'true')", target, value.may_fail)
+    if source == types.VARCHAR and name in ("date", "time", "timestamp"):
+        return moment_of_varchar(value, target)
     is_number = source.name in types.NUMBERS and name in types.NUMBERS
     if (source.name, name) in NARROWING:
         return Typed(NARROWING[source.name, name].format(value.text), target, value.may_fail)

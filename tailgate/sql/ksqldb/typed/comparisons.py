@@ -14,7 +14,7 @@ from tailgate.lake.errors import DatatypeMismatch
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.typed.coercion import MOMENTS, of_one_type
 from tailgate.sql.ksqldb.typed.constants import moment_of
-from tailgate.sql.ksqldb.typed.values import Typed
+from tailgate.sql.ksqldb.typed.values import Typed, moment_of_varchar
 
 NAMES = {
     "=": "EQUAL",
@@ -65,7 +65,7 @@ def _as_moment(value: Typed, other: Typed, position: int) -> Typed:
         return value
     if isinstance(value.constant, str):
         return moment_of(value.constant, other.type, position)
-    return Typed(f"CAST({value.text} AS {types.postgresql(other.type)})", other.type, may_fail=True)
+    return moment_of_varchar(value, other.type)
 
 
 def between(operand: Typed, low: Typed, high: Typed, position: int) -> Typed:

@@ -93,6 +93,12 @@ def part(value: Typed, key: str, type: TypeName, *, may_fail: bool = False) -> T
     return of_text(f"({value.text} ->> {key})", type, may_fail=may_fail)
 
 
+def moment_of_varchar(value: Typed, type: TypeName) -> Typed:
+    """Returns the DATE, TIME or TIMESTAMP in a VARCHAR, as in a VARCHAR inside an array. A time with a zone is converted to UTC."""
+    descriptors = f"{literal(types.descriptor(value.type))}, {literal(types.descriptor(type))}"
+    return of_json(f"ksqldb_cast({to_json(value)}, {descriptors})", type, may_fail=True)
+
+
 def of_text(text: str, type: TypeName, *, may_fail: bool = False) -> Typed:
     """Returns the value of a scalar of JSON, from its text."""
     match type.name:
