@@ -64,12 +64,6 @@ class Field:
     adjacent: bool = False
 
 
-def formats_only(field: Field) -> bool:
-    """Returns whether a field cannot be parsed."""
-    is_narrow = field.count == NARROW and field.letter in ("M", "L", "E")
-    return field.letter in FORMATS_ONLY or is_narrow or (field.letter == "Z" and field.count == FULL)
-
-
 @dataclass(frozen=True, slots=True)
 class Optional:
     """[…]: may be absent when a text is parsed."""
@@ -78,6 +72,20 @@ class Optional:
 
 
 Part: TypeAlias = Literal | Field | Optional
+
+
+def check_parses(parts: tuple[Part, ...]) -> None:
+    """Raises 22023 for a field that is only written."""
+    for part in parts:
+        if isinstance(part, Optional):
+            check_parses(part.parts)
+        elif isinstance(part, Field) and _formats_only(part):
+            raise InvalidParameterValue(f'pattern letters "{part.letter * part.count}" are not supported when a text is parsed')
+
+
+def _formats_only(field: Field) -> bool:
+    is_narrow = field.count == NARROW and field.letter in ("M", "L", "E")
+    return field.letter in FORMATS_ONLY or is_narrow or (field.letter == "Z" and field.count == FULL)
 
 
 @lru_cache(maxsize=CACHE_MAX)

@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta, timezone
 from functools import lru_cache
 from time import time_ns
 
-from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat, InvalidParameterValue
+from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat
 from tailgate.sql.compute.ksqldb.time_patterns import (
     CACHE_MAX,
     FULL,
@@ -23,7 +23,7 @@ from tailgate.sql.compute.ksqldb.time_patterns import (
     Literal,
     Optional,
     Part,
-    formats_only,
+    check_parses,
     parts_of,
 )
 from tailgate.sql.compute.registry import udf
@@ -204,13 +204,13 @@ def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[Field, ...]]:
                 case Optional(inner):
                     out.append(f"(?:{text_of(inner)})?")
                 case Field():
-                    if formats_only(part):
-                        raise InvalidParameterValue(f'pattern letters "{part.letter * part.count}" are not supported when a text is parsed')
                     fields.append(part)
                     out.append(f"(?P<f{len(fields) - 1}>{_field_expression(part)})")
         return "".join(out)
 
-    text = text_of(parts_of(pattern))
+    parts = parts_of(pattern)
+    check_parses(parts)
+    text = text_of(parts)
     return re.compile(text, re.ASCII), tuple(fields)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError
-from tailgate.sql.compute.ksqldb.time_patterns import parts_of
+from tailgate.sql.compute.ksqldb.time_patterns import check_parses, parts_of
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.formats import FORMATS, NAMED, UNWRAPPING, WITH_SCHEMA, WRAPPING, ItemFormat, Window
@@ -134,7 +134,7 @@ def _timestamp_format(properties: dict[str, s.PropertyValue], position: int) -> 
         raise InvalidParameterValue("TIMESTAMP_FORMAT needs the property TIMESTAMP", position=position)
     pattern = str(properties.get("TIMESTAMP_FORMAT", ""))
     try:
-        parts_of(pattern)
+        check_parses(parts_of(pattern))
     except TailgateError as error:
         raise InvalidParameterValue(
             f"Invalid datetime format for config:TIMESTAMP_FORMAT, reason:{error.message}", position=position
