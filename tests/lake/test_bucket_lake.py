@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from tailgate.lake.folder import Lake
 from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.rounds import Follower
 from testing.s3 import S3
-from tests.lake.life import STEPS, Life, short_history
+from tests.lake.life import BAG, STEPS, Life, short_history
+from tests.lake.relations import add, changes, counted, snapshot, sweep
 
 WAIT_S = 1.2
+TICKS = 6  # of each engine
 LENGTH = 12  # steps of a random history
 
 
@@ -54,3 +61,42 @@ def test_a_random_history(seed: int, s3: S3, bucket: BucketStore, tmp_path: Path
     s3.set()
     life.check()
     life.resume()
+
+
+@pytest.mark.parametrize("times", [2, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("lake", ["bucket"], indirect=True)
+def test_two_engines_and_two_sweeps_at_once(times: int, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each acknowledged row is there, once, and each number of an entry is used once."""
+    short_history(monkeypatch)
+    writer = open_epoch(lake)
+    add(writer, BAG)
+    writer.close()
+    attempted, acknowledged = Counter[str](), Counter[str]()
+    numbers: list[int] = []
+
+    def engine(name: str, barrier: Barrier) -> None:
+        barrier.wait()
+        own = Lake(lake.location)
+        with contextlib.suppress(Exception):  # any error is accepted from an engine that is replaced
+            writer = open_epoch(own, take_over=True)
+            follower = Follower(own, writer.epoch)
+            for tick in range(TICKS):
+                row = changes(BAG, [([tick, name], 1)])
+                attempted.update(counted(row))
+                numbers.append(writer.append([(BAG.id, row)]).n)
+                acknowledged.update(counted(row))
+                if tick % 2:
+                    follower.round()
+                    sweep(writer)
+
+    for time in range(times):
+        barrier = Barrier(2)
+        with ThreadPoolExecutor(2) as engines:
+            list(engines.map(engine, (f"{time} a", f"{time} b"), (barrier, barrier)))
+        last = Lake(lake.location)
+        writer = open_epoch(last, take_over=True)
+        Follower(last, writer.epoch).round()
+        rows = snapshot(last, BAG)
+        assert acknowledged <= rows <= attempted
+        assert len(numbers) == len(set(numbers))
+    assert len(numbers) >= times * TICKS
