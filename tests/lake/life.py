@@ -200,7 +200,7 @@ class Life:
                 (record,) = inbox.read(number - 1, number)
                 assert record.value == content
 
-    def resume(self, path: Path | None = None) -> None:
+    def resume(self, path: Path | str | None = None) -> None:
         """Continues after a crash: starts another engine, checks the lake, and runs more steps."""
         self.path = path or self.path
         with contextlib.suppress(CannotConnectNow):  # the gateway waits if it is faster than the engine

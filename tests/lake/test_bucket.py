@@ -34,7 +34,7 @@ def test_a_store_that_ignores_conditions_is_refused(s3: S3, bucket: BucketStore,
     s3.set(ignored="HTTP_IF_MATCH")
     with pytest.raises(ObjectNotInPrerequisiteState, match=r"ignores the condition If-Match of PUT requests"):
         BucketStore.open(location)
-    assert bucket.names_below("writers") == []
+    assert bucket.names_below("fencing") == []
 
 
 def test_contents_are_aligned(bucket: BucketStore) -> None:

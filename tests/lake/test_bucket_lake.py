@@ -20,6 +20,7 @@ from tests.lake.relations import add, changes, counted, snapshot, sweep
 
 WAIT_S = 1.2
 TICKS = 6  # of each engine
+HISTORY = ("tick", "large", "statement", "write", "round", "sweep", "tick", "acknowledge", "round", "sweep")
 LENGTH = 12  # steps of a random history
 
 
@@ -100,3 +101,24 @@ def test_two_engines_and_two_sweeps_at_once(times: int, lake: Lake, monkeypatch:
         assert acknowledged <= rows <= attempted
         assert len(numbers) == len(set(numbers))
     assert len(numbers) >= times * TICKS
+
+
+@pytest.mark.long
+def test_a_lake_is_copied_into_a_bucket_and_back(bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The objects of both are the same, except the marks of freed names in log/, which are empty."""
+    short_history(monkeypatch)
+    life = Life(tmp_path / "lake", 1, tmp_path)
+    for step in HISTORY:
+        life.step(step)
+    life.writer.close()
+    for path in filter(Path.is_file, (tmp_path / "lake").rglob("*")):
+        bucket.put(str(path.relative_to(tmp_path / "lake")), path.read_bytes())
+    life.resume(bucket.location(""))
+    freed = [name for name in bucket.names_below("log") if not bucket.exists(name)]
+    assert freed
+    life.writer.close()
+    for name in set(bucket.names_below("")) - set(freed):
+        path = tmp_path / "copy" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(bucket.get(name)))
+    life.resume(tmp_path / "copy")

@@ -115,10 +115,14 @@ class BucketStore:
         return self._metadata(name).meta["size"]
 
     def _list(self, folder: str) -> tuple[dict[str, int], list[str]]:
-        """Returns the objects in a folder with their sizes, and the folders in it."""
+        """Returns the objects in a folder with their sizes, and the folders in it.
+
+        A copy of a folder of files may contain its temporary files and locks, whose names begin with a dot.
+        """
         with _os_errors():
             result = self._client.list_with_delimiter(folder or None)
-        objects = {_last(o["path"]): o["size"] for o in result["objects"] if o["size"] or not self._is_freed(o["path"])}
+        sizes = {_last(o["path"]): o["size"] for o in result["objects"] if o["size"] or not self._is_freed(o["path"])}
+        objects = {name: size for name, size in sizes.items() if name[0] != "."}
         return objects, [_last(path) for path in result["common_prefixes"]]
 
     def _read(self, name: str) -> tuple[pa.Buffer, str]:

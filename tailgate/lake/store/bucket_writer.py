@@ -5,11 +5,11 @@ that it may create are known. A writer numbers its objects, and after its first 
 successor of its newest one. The successor can be free, or it is the first object of the next writer:
 
     writer A   1, 2, 3 ─► ···· paused ···· ─► creates 4 ─► fails: the name is not free
-    writer B             ─► records 4 in writers/names ─► 4, 5, 6, … ─► frees 1 … 6: 4 is marked, the others are removed
+    writer B             ─► records 4 in fencing/names ─► 4, 5, 6, … ─► frees 1 … 6: 4 is marked, the others are removed
 
 So only first names matter. Before a writer creates its first name, it records the name, for ever. A writer
 that frees names marks those that are recorded. A recorded name that another writer had freed before is
-noticed by writers/generation, which each writer changes before it lists the recorded names:
+noticed by fencing/generation, which each writer changes before it lists the recorded names:
 
     writer C   reads the generation ─► reads the newest object, 2 ─► records 3 ─► the generation has changed: Revoked
     writer B                                           changes the generation ─► no name is recorded ─► removes 3
@@ -26,7 +26,7 @@ from tailgate.lake.store.interface import Revoked, nothing
 if TYPE_CHECKING:
     from tailgate.lake.store.bucket import BucketStore
 
-NAMES, GENERATION = "writers/names", "writers/generation"
+NAMES, GENERATION = "fencing/names", "fencing/generation"
 
 
 class BucketWriter:

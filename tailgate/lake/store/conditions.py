@@ -14,7 +14,7 @@ AT_ONCE = 32  # requests; a store that ignores conditions, or checks them too ea
 
 def check(store: Store) -> None:
     """Creates one name, and replaces one version, many times at once. Raises 55000 unless one of them succeeds."""
-    name = f"writers/conditions/{uuid.uuid4().hex}"
+    name = f"fencing/conditions/{uuid.uuid4().hex}"
     try:
         _check(store, "If-None-Match", lambda i: store.create(name, [b"%d" % i]))
         _, version = store.get_version(name)

@@ -69,7 +69,10 @@ class Store(Protocol):
         """Returns whether there is an object with this name, durable or not."""
 
     def names(self, folder: str) -> list[str]:
-        """Returns the names of the objects and folders directly in a folder, without the folder, in order."""
+        """Returns the names of the objects and folders directly in a folder, without the folder, in order.
+
+        Those that begin with a dot are not listed.
+        """
 
     def numbers(self, folder: str) -> list[int]:
         """Returns those of `names` that are positive integers, in ascending order."""
