@@ -1,4 +1,4 @@
-"""A separate Kafka for tests whose topics have the names of the shop."""
+"""A separate Kafka for a test whose topics have the names of the shop, or for a module whose tests stop it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ from tailgate.embedded.kafka import Kafka
 @pytest.fixture
 def own_kafka(tmp_path: Path) -> Iterator[Kafka]:
     kafka = Kafka(tmp_path / "kafka")
+    kafka.start()
+    yield kafka
+    kafka.stop()
+
+
+@pytest.fixture(scope="module")
+def module_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    kafka = Kafka(tmp_path_factory.mktemp("kafka"))
     kafka.start()
     yield kafka
     kafka.stop()

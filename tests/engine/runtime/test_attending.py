@@ -26,14 +26,10 @@ SCHEMA = {"type": "record", "name": "V", "fields": [{"name": "n", "type": "int"}
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("attending")
-    kafka = Kafka(folder / "kafka")
-    kafka.start()
-    world = World(folder, kafka)
+def world(module_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    world = World(tmp_path_factory.mktemp("attending"), module_kafka)
     yield world
     world.engine.stop()
-    kafka.stop()
 
 
 def encoded(id: int, record: dict[str, Any]) -> bytes:

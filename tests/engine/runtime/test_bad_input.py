@@ -55,15 +55,11 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("bad-input")
-    kafka = Kafka(folder / "kafka")
-    kafka.start()
-    world = World(folder, kafka)
+def world(module_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    world = World(tmp_path_factory.mktemp("bad-input"), module_kafka)
     yield world
     world.engine.stop()
     world.registry.stop()
-    kafka.stop()
 
 
 def test_malformed_json_is_a_dead_letter_and_the_stream_continues(world: World) -> None:

@@ -83,15 +83,11 @@ class Letters(World):
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Letters]:
-    folder = tmp_path_factory.mktemp("letters")
-    kafka = Kafka(folder / "kafka")
-    kafka.start()
-    letters = Letters(folder, kafka)
+def world(module_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Letters]:
+    letters = Letters(tmp_path_factory.mktemp("letters"), module_kafka)
     yield letters
     letters.engine.stop()
     letters.registry.stop()
-    kafka.stop()
 
 
 def test_a_letter_enters_each_view_once(world: Letters) -> None:

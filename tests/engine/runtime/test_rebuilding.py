@@ -92,14 +92,10 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("rebuilding")
-    kafka = Kafka(folder / "kafka")
-    kafka.start()
-    world = World(folder, kafka)
+def world(module_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    world = World(tmp_path_factory.mktemp("rebuilding"), module_kafka)
     yield world
     world.engine.stop()
-    kafka.stop()
 
 
 def check_continues(world: World) -> None:

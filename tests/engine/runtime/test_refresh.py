@@ -71,14 +71,10 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, registry: Registry) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("refresh")
-    kafka = Kafka(folder / "kafka")
-    kafka.start()
-    world = World(folder, kafka, registry)
+def world(module_kafka: Kafka, registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    world = World(tmp_path_factory.mktemp("refresh"), module_kafka, registry)
     yield world
     world.close()
-    kafka.stop()
 
 
 def row(*fields: dict[str, Any]) -> list[dict[str, Any]]:

@@ -28,14 +28,10 @@ FETCH_END_S = 0.5  # the longest wait of a fetch at the broker; it would otherwi
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("trimmed")
-    kafka = Kafka(folder / "kafka")
-    kafka.start()
-    world = World(folder, kafka)
+def world(module_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    world = World(tmp_path_factory.mktemp("trimmed"), module_kafka)
     yield world
     world.engine.stop()
-    kafka.stop()
 
 
 def trim(world: World, topic: str, before: int) -> None:

@@ -20,24 +20,8 @@ from tailgate.operations.watch.objectives import Objectives
 from testing.engine_process import until
 from tests.operations.watch.receiver import Receiver
 from tests.wire.live import Live
-from tests.wire.statements import Statements
 
 RAISED_S = 10.0
-
-
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[Live]:
-    live = Live(tmp_path / "lake")
-    statements = Statements(live)
-    yield live
-    statements.stop()
-    live.close()
-
-
-@pytest.fixture
-def sql(live: Live) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(live.dsn, autocommit=True) as connection:
-        yield connection
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -16,7 +14,6 @@ from tailgate.operations.sketch import STEP_S, Sketch
 from tailgate.operations.watch.history import HOUR_STEPS
 from tailgate.operations.watch.objectives import BAD, GOOD, MARKS_MAX, Objectives, State, Verdict, states, verdict
 from tests.wire.live import Live
-from tests.wire.statements import Statements
 
 ITEM = Objective(id=2000, name="fresh", depends=(7,), limits_ms={"p95": 100, "max": 1000}, window_ms=60_000, availability_ppm=990_000)
 
@@ -71,21 +68,6 @@ def test_the_budget_begins_again_with_the_month() -> None:
 
 
 # ---- statements --------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[Live]:
-    live = Live(tmp_path / "lake")
-    statements = Statements(live)
-    yield live
-    statements.stop()
-    live.close()
-
-
-@pytest.fixture
-def sql(live: Live) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(live.dsn, autocommit=True) as connection:
-        yield connection
 
 
 FRESH = "CREATE OBJECTIVE fresh ON v (FRESHNESS p95 '5 s', FRESHNESS max '10 s', AVAILABILITY '99 %') OVER '20 s'"
