@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.gateway.attacks import ATTACKS, run_attack
 from tests.gateway.target import running
 
-BESIDE = ("polls", "poll_median_ms", "poll_max_ms", "grown_mb", "most_mb")
+BESIDE = ("polls", "poll_median_ms", "poll_max_ms", "late_max_ms", "grown_mb", "most_mb")
 
 
 def main() -> int:

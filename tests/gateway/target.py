@@ -89,12 +89,13 @@ class Watched:
     """Polls a target and measures its memory during an attack.
 
     `most` is the highest memory in bytes, `grown` its growth since the start, `polls` has the
-    duration of each poll in seconds.
+    duration of each poll in seconds. `late`: for how long the machine kept the polling process waiting, at most.
     """
 
     def __init__(self, target: Target) -> None:
         self._target, self._ended = target, threading.Event()
         self.polls: list[float] = []
+        self.late = 0.0
         self.most = 0
 
     def __enter__(self) -> Watched:
@@ -110,7 +111,7 @@ class Watched:
         output, _ = self._poller.communicate()
         self._ended.set()
         self._thread.join()
-        self.polls = json.loads(output) if self._poller.returncode == 0 else []
+        self.polls, self.late = json.loads(output) if self._poller.returncode == 0 else ([], 0.0)
 
     def once_more(self) -> None:
         """Returns after polls that begin from now on."""
@@ -131,6 +132,7 @@ class Watched:
             "polls": len(self.polls),
             "poll_median_ms": polls[len(polls) // 2] * 1000,
             "poll_max_ms": polls[-1] * 1000,
+            "late_max_ms": self.late * 1000,
             "grown_mb": (self.most - self._begun) / 2**20,
             "most_mb": self.most / 2**20,
         }

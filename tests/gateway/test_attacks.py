@@ -12,8 +12,9 @@ from tailgate.gateway.resources.memory import parsed
 from tests.gateway.attacks import ATTACKS, run_attack
 from tests.gateway.target import MEMORY, Figures, Target, running
 
-POLL_MAX_MS = 500  # of the slowest answer to a client that polls meanwhile
-TRIES = 4  # on a machine that others keep busy: what holds the gateway up does so every time
+POLL_MAX_MS = 500  # of the slowest answer to a client that polls meanwhile, without the time for which the machine is busy
+SWITCHES = 4  # between threads, for one poll: client, gateway's event loop, its thread for queries, event loop, client
+TRIES = 2  # a delay between two pauses of the poller is not measured; what holds the gateway up does so every time
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +40,10 @@ def _stands(name: str, target: Target, size: int) -> None:
     for _ in range(TRIES):
         figures = run_attack(name, target, size)
         _stood(name, figures)
-        slowest.append(figures["poll_max_ms"])
-        if slowest[-1] < POLL_MAX_MS:
+        slowest.append((round(figures["poll_max_ms"]), round(figures["late_max_ms"])))
+        if figures["poll_max_ms"] < POLL_MAX_MS + SWITCHES * figures["late_max_ms"]:
             return
-    raise AssertionError(f"the slowest answers took {slowest} ms")
+    raise AssertionError(f"the slowest answers took, and the machine delayed a process by: {slowest} ms")
 
 
 def _stood(name: str, figures: Figures) -> None:
