@@ -165,7 +165,9 @@ class Installation:
         engine.inbox.remove(before, number)
         return header
 
-    def planned_anew(self, change: Change, changes: Callable[[], Any] = tuple, check: Callable[[], None] = lambda: None) -> list[Item]:
+    def planned_anew(
+        self, change: Change, changes: Callable[[], Any] = tuple, check: Callable[[], None] = lambda: None, above: Iterable[Item] = ()
+    ) -> list[Item]:
         self.install(change, changes=changes, check=check)
         return []
 

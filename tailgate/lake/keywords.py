@@ -1,7 +1,9 @@
-"""PostgreSQL's key words that may not be any name, by where each may be used.
+"""PostgreSQL's key words that may not be any name, by where each may be used, and names in quotes.
 
 Source: PostgreSQL 15, `pg_get_keywords()`.
 """
+
+import re
 
 # never a name, except as a label after AS
 RESERVED = frozenset(
@@ -43,3 +45,16 @@ LABEL_NEEDS_AS = frozenset(
 
 NOT_A_COLUMN = RESERVED | TYPE_OR_FUNCTION
 NOT_A_FUNCTION = RESERVED | COLUMN
+
+PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+QUOTED = RESERVED | COLUMN | TYPE_OR_FUNCTION  # must be quoted as a name
+
+
+def quoted(name: str) -> str:
+    """Returns a name as a statement writes it, in quotes if needed.
+
+    >>> quoted("kv"), quoted("Kv"), quoted("select")
+    ('kv', '"Kv"', '"select"')
+    """
+    safe = PLAIN.fullmatch(name) and name not in QUOTED
+    return name if safe else '"' + name.replace('"', '""') + '"'

@@ -8,7 +8,7 @@ fixed or general (ADR 0020). A fixed one is a decimal everywhere. Without a decl
 has 38 digits and the scale of its expression (0 for `sum(bigint)`, 16 by default), and clients see no type
 modifier. A general one has a display scale per value, NaN and infinities. It is the result of a query, never
 a column of a stored relation: a struct of unscaled value and display scale or, if 38 digits are too few, of sortable
-bytes (`values.numbers.sortable`).
+bytes (`values.numbers.sortable`). The value of an enum is the number of its label (ADR 0022).
 
 Source: PostgreSQL 15, catalog pg_type.
 """
@@ -20,6 +20,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+
+from tailgate.lake.keywords import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ FACTS: dict[str, Facts] = {
         Facts("oid", 26, 1028, 4, "N", "oid", "bigint", "BIGINT", "long"),
         Facts("name", 19, 1003, 64, "S", "name", "string", "VARCHAR", "string"),
         Facts("record", 2249, 2287, -1, "P", "record", "struct", "STRUCT", "record"),
+        # an enum type; its oids and name are those of `Type.enum`
+        Facts("enum", 0, 0, 4, "E", "enum", "bigint", "BIGINT", "string"),
         # a quoted literal or NULL whose context has not given it a type yet; stored as text if it never gets one
         Facts("unknown", 705, 0, -2, "X", "unknown", "string", "VARCHAR", "string"),
     )
@@ -80,6 +84,8 @@ INTERVAL_FULL_RANGE = 0x7FFF  # the fields in the modifier of an interval that h
 NUMERIC_PRECISION = 38  # digits: the maximum of decimals in Spark, Arrow and DuckDB
 NUMERIC_SCALE = 16  # scale of an undeclared numeric: the minimum that PostgreSQL's division shows
 
+
+ENUM_ARRAYS = 5 << 28  # an enum's id and this number are the oid of its array type
 
 DROPPED = "........pg.dropped."  # begins the name of a dropped column, as in PostgreSQL
 
@@ -103,6 +109,27 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class EnumType:
+    """An enum type.
+
+    - `id`: of its item in the catalog, and its oid; 0 in a parsed statement, whose names are not resolved yet.
+    - `name`, `schema`: its name; a schema of '' is not known yet.
+    - `labels`: pairs of number and text. Values are stored as the numbers, which are in the order of the labels. The number of a
+      label never changes.
+    """
+
+    id: int
+    name: str
+    schema: str
+    labels: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def sql(self) -> str:
+        """Returns the name as format_type() prints it, with a schema other than public."""
+        return quoted(self.name) if self.schema in ("", "public") else f"{quoted(self.schema)}.{quoted(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Type:
     """A PostgreSQL type with its modifiers.
 
@@ -111,6 +138,7 @@ class Type:
     - `declared`: whether the user wrote the modifiers. Only then do clients see them as typmod.
     - `is_array`: whether this is an array; then `name` is the name of the element type.
     - `general`: whether this is a numeric whose values have a display scale each. It has no modifiers.
+    - `enum`: the enum type, if `name` is enum.
     - `fields`: the fields of a record. In storage they are called f1, f2, …, because records with other names can be
       compared, and because the names may be equal, or equal but for case.
     """
@@ -121,10 +149,20 @@ class Type:
     is_array: bool = False
     fields: tuple[Field, ...] = ()
     general: bool = field(default=False, repr=False)
+    enum: EnumType | None = field(default=None, repr=False)
 
     @property
     def facts(self) -> Facts:
-        return FACTS[self.name]
+        facts = FACTS[self.name]
+        if self.enum is None:
+            return facts
+        return replace(facts, oid=self.enum.id, array_oid=self.enum.id + ENUM_ARRAYS, sql=self.enum.sql)
+
+    @property
+    def labels(self) -> tuple[tuple[int, str], ...]:
+        """Returns the numbers and texts of the labels of an enum, in order."""
+        assert self.enum is not None, self
+        return self.enum.labels
 
     @property
     def oid(self) -> int:
@@ -221,6 +259,8 @@ class Type:
             out["array"] = True
         if self.general:
             out["general"] = True
+        if self.enum is not None:
+            out["enum"] = [self.enum.id, self.enum.name, self.enum.schema, [list(label) for label in self.enum.labels]]
         if self.fields:
             out["fields"] = [field_to_json(f) for f in self.fields]
         return out
@@ -234,7 +274,12 @@ class Type:
             data.get("array", False),
             tuple(field_from_json(f) for f in data.get("fields", ())),
             data.get("general", False),
+            _enum_from_json(*data["enum"]) if "enum" in data else None,
         )
+
+
+def _enum_from_json(id: int, name: str, schema: str, labels: list[list[Any]]) -> EnumType:
+    return EnumType(id, name, schema, tuple((number, text) for number, text in labels))
 
 
 def field_to_json(field: Field) -> dict[str, object]:
@@ -267,6 +312,7 @@ ARROW: dict[str, pa.DataType] = {
     "jsonb": pa.string(),
     "oid": pa.int64(),
     "name": pa.string(),
+    "enum": pa.int64(),
     "unknown": pa.string(),
 }
 
@@ -294,4 +340,6 @@ def arrow_schema(fields: tuple[Field, ...], *, weight: bool = False) -> pa.Schem
 
 
 # the types of PostgreSQL's oids, with those of arrays
-BY_OID = {f.oid: Type(f.name) for f in FACTS.values()} | {f.array_oid: Type(f.name, is_array=True) for f in FACTS.values() if f.array_oid}
+BY_OID = {f.oid: Type(f.name) for f in FACTS.values() if f.oid} | {
+    f.array_oid: Type(f.name, is_array=True) for f in FACTS.values() if f.array_oid
+}

@@ -27,6 +27,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.readers import sinks_process
 from tailgate.lake.readers.sinks_process import SinksProcess
 from tailgate.lake.store.stand_by import Lease, StandBy
+from tailgate.lake.types import EnumType
 from tailgate.operations.definitions import SINKS
 from tailgate.operations.endpoint import Address, opened
 from tailgate.operations.settings.process import ProcessSettings
@@ -60,7 +61,7 @@ class Sinks:
         self.started = False  # every sink has a worker
         self.at_end = time.monotonic()  # when the end of the log was last seen
         self._workers: dict[int, Worker] = {}
-        self._secrets: dict[int, tuple[Secret, ...]] = {}  # the secrets that each worker uses
+        self._used: dict[int, tuple[Secret | EnumType, ...]] = {}  # what each worker uses of the catalog, besides its items
         newest = lake.log.newest()
         self._n = 0 if newest is None else newest.n
         self._catalog: Catalog = lake.catalog_at(self._n) if newest is not None else Catalog()
@@ -151,7 +152,7 @@ class Sinks:
                 if not worker.is_alive():  # it has stopped with an error
                     Copy(self._lake, id).remove()
                 del self._workers[id]
-            elif ready[id] != worker.item or tuple(secrets_of(worker.item, self._catalog)) != self._secrets[id]:
+            elif ready[id] != worker.item or _used_by(worker.item, self._catalog) != self._used[id]:
                 worker.end()
                 worker.join()
                 del self._workers[id]
@@ -182,7 +183,7 @@ class Sinks:
 
         with self._starting:
             if not self._stopping.is_set():
-                self._secrets[item.id] = tuple(secrets_of(item, catalog))
+                self._used[item.id] = _used_by(item, catalog)
                 worker = self._workers[item.id] = Worker(self._lake, item, relation, begin, self._follower, self._instance, opened)
                 worker.start()
 
@@ -211,6 +212,12 @@ class Sinks:
         deadline = time.monotonic() + END_TIMEOUT.total_seconds()
         for worker in workers:
             worker.join(max(0.0, deadline - time.monotonic()))
+
+
+def _used_by(item: Sink, catalog: Catalog) -> tuple[Secret | EnumType, ...]:
+    """Returns the secrets of a sink, and the enum types of its relation. If one changes, the sink's worker starts again."""
+    types = (column.type.enum for column in catalog[item.depends[0]].columns)
+    return (*secrets_of(item, catalog), *(enum for enum in types if enum is not None))
 
 
 def _ready(catalog: Catalog) -> dict[int, Sink]:

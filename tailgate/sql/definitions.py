@@ -30,6 +30,7 @@ from tailgate.sql.statements import (
     CreateAlert,
     CreateConnection,
     CreateEndpoint,
+    CreateEnum,
     CreateFunction,
     CreateObjective,
     CreateSecret,
@@ -49,7 +50,7 @@ from tailgate.sql.statements.writes import WriteText
 
 Creation = (
     CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection
-    | CreateEndpoint | CreateObjective | CreateAlert
+    | CreateEndpoint | CreateObjective | CreateAlert | CreateEnum
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.catalog.item_fields import Namespace
@@ -10,7 +11,7 @@ from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedObject, WrongObjectType
-from tailgate.lake.types import Field
+from tailgate.lake.types import Field, Type
 from tailgate.sql.definitions import Creation, rename_references
 
 
@@ -63,3 +64,14 @@ def check_columns(columns: Iterable[Field]) -> None:
         if column.name in names:
             raise DuplicateColumn(f'column "{column.name}" specified more than once')
         names.add(column.name)
+
+
+def known_type(type: Type, catalog: Catalog, position: int | None = None) -> Type:
+    """Returns the type; one of a parsed statement that may be an enum type is looked up in the catalog. Raises 42704."""
+    if type.enum is None or type.enum.id:
+        return type
+    name = Name(type.enum.name, type.enum.schema or None)
+    actual = catalog.find_enum(name)
+    if actual is None:
+        raise UndefinedObject(f'type "{name}{"[]" * type.is_array}" does not exist', position=position)
+    return replace(type, enum=actual.enum)

@@ -13,6 +13,7 @@ from tailgate.values.booleans import BOOLEAN
 from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import DEFAULT, Style
 from tailgate.values.composites import arrays, records
+from tailgate.values.enums import ENUM
 from tailgate.values.numbers.floats import DOUBLE_PRECISION, REAL
 from tailgate.values.numbers.general import GENERAL
 from tailgate.values.numbers.integers import BIGINT, INTEGER, OID, SMALLINT
@@ -56,6 +57,7 @@ CODECS: dict[str, Codec] = {
     "uuid": UUID,
     "json": JSON,
     "jsonb": JSONB,
+    "enum": ENUM,
     "record": records.codec_of(codec),
 }
 ARRAYS = {name: arrays.codec_of(element) for name, element in CODECS.items()}

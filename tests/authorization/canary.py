@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from struct import pack
 
-from tailgate.lake.catalog.passwords import verifier
+from tailgate.lake.passwords import verifier
 
 NUMBER = 7382194650183726541  # int8; no other value of these tests begins with these digits
 WORD = "cnry-8f2e61d7"

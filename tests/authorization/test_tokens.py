@@ -11,7 +11,7 @@ import pytest
 
 from tailgate.gateway.http import callers, service
 from tailgate.gateway.http.server import HttpOptions
-from tailgate.lake.catalog.passwords import TOKEN_PREFIX
+from tailgate.lake.passwords import TOKEN_PREFIX
 from tests.authorization.conftest import CANARY, refused
 from tests.authorization.world import World
 from tests.gateway.http.conftest import Web

@@ -20,6 +20,7 @@ from tailgate.sql.statements import (
     Empty,
     Statement,
     definitions,
+    enums,
     kafka_statements,
     queries,
     session_statements,
@@ -28,7 +29,7 @@ from tailgate.sql.statements import (
     writes,
 )
 
-MODULES = (queries, definitions, statement, kafka_statements, session_statements, values, writes)
+MODULES = (queries, definitions, enums, statement, kafka_statements, session_statements, values, writes)
 _NAMES = {name: value for module in MODULES for name, value in vars(module).items()}
 _VALUES = {("Show", "what"): SHOWS}  # fields whose values are not in their type
 

@@ -19,8 +19,8 @@ import psycopg
 
 from tailgate.embedded.children import Child, free_port
 from tailgate.lake.catalog import Change
-from tailgate.lake.catalog.passwords import kept
 from tailgate.lake.catalog.roles import Role
+from tailgate.lake.passwords import kept
 from tests.gateway.serving.model_lake import ModelLake
 
 ROOT = Path(__file__).parents[2]

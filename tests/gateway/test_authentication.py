@@ -13,10 +13,10 @@ import pytest
 from tailgate.gateway.protocol.scram import Exchange, Refused, WrongPassword
 from tailgate.gateway.security.authentication import Challenged, Peer, Trusted, decide
 from tailgate.lake.catalog import Catalog, Change
-from tailgate.lake.catalog.passwords import parse, prepared, verifier
 from tailgate.lake.catalog.roles import OPERATOR_ID, Role
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.folder import Lake
+from tailgate.lake.passwords import parse, prepared, verifier
 from tailgate.lake.peers import secret
 
 HERE, NEAR_TLS = Peer("127.0.0.1"), Peer("127.0.0.1", tls=True, end_point=b"x")

@@ -15,7 +15,7 @@ import pytest
 from tailgate.formats.events import avro as schema
 from tailgate.formats.wire import header
 from tailgate.lake import types
-from tailgate.lake.types import FACTS, Field, Type
+from tailgate.lake.types import FACTS, EnumType, Field, Type
 from tailgate.sinks.formats import avro
 
 
@@ -58,6 +58,8 @@ def test_names_become_avro_names(names: list[str], avro_names: list[str]) -> Non
 
 RECORD = Type("record", fields=(Field("x", types.INT4), Field("y z", types.TEXT, False)))
 
+MOOD = Type("enum", enum=EnumType(16384, "mood", "public", ((1, "sad"), (2, "ok"))))
+
 TYPES: list[tuple[Type, Any]] = [
     (types.BOOL, "boolean"),
     (types.INT2, "int"),
@@ -83,6 +85,7 @@ TYPES: list[tuple[Type, Any]] = [
     (Type("numeric", (10, 2)), {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}),
     (types.NUMERIC, {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 16}),
     (types.numeric(0), {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}),
+    (MOOD, "string"),
     (types.UUID, {"type": "string", "logicalType": "uuid"}),
     (types.JSON, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.JSONB, {"type": "string", "connect.name": "io.debezium.data.Json"}),
@@ -124,6 +127,7 @@ VALUES: list[tuple[Type, list[Any]]] = [
     (types.INT2, [0, 1, -1, 32767, -32768]),
     (types.INT4, [63, 64, -64, -65, 8191, 8192, 2**31 - 1, -(2**31)]),
     (types.INT8, [2**63 - 1, -(2**63), 1 << 40]),
+    (MOOD, [1, 2]),
     (types.OID, [2**32 - 1]),
     (types.FLOAT4, [1.5, -0.0, float("inf")]),
     (types.FLOAT8, [1.1, float("-inf"), 1e300]),
@@ -168,6 +172,8 @@ def expected_value(type: Type, value: Any) -> Any:
     if type.name == "record":
         names = schema.field_names([f.name for f in type.fields])
         return dict(zip(names, value.values(), strict=True))
+    if type.enum is not None:
+        return dict(type.labels)[value]
     if type.name == "interval":
         return b"".join(value[k].to_bytes(n, "little", signed=True) for k, n in (("months", 4), ("days", 4), ("micros", 8)))
     if type.name == "time":

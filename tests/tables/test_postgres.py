@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailgate.lake.catalog import FIRST_ID
 from tests.tables.world import World
 
 SCRIPTS = (
@@ -35,6 +36,7 @@ SCRIPTS = (
     "temporary",
     "merge",
     "numerics",
+    "enums",
 )
 
 # intended differences: statement → the part of the answer that differs
@@ -43,6 +45,8 @@ DIFFERENT: dict[str, str] = {
     "INSERT INTO kinds (i4) VALUES (2147483647 + 1)": "message",
     "CREATE TABLE bad (a int CHECK (generate_series(1, a) > 1))": "hint",
     "SELECT (1000 / 3.0)::numeric(4, 2)": "detail",
+    "EXECUTE by_mood ('glad')": "position",
+    "DROP TYPE mood RESTRICT": "detail",
     "INSERT INTO t VALUES (1, 'x') ON CONFLICT (nope) DO NOTHING": "hint",
 }
 
@@ -72,7 +76,7 @@ def answer(connection: psycopg.Connection[Any], sql: str, *, prepare: bool) -> d
         out["tag"] += "; " + str(cursor.statusmessage)
     if cursor.description is not None:
         rows = cursor.fetchall()
-        out["columns"] = [(c.name, c.type_code) for c in cursor.description]
+        out["columns"] = [(c.name, c.type_code if c.type_code < FIRST_ID else "user-defined") for c in cursor.description]
         out["rows"] = rows if "ORDER BY" in sql else sorted(rows, key=repr)
     return out
 

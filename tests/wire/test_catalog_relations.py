@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 
 from tailgate.gateway.catalog import relations
-from tailgate.lake.catalog.passwords import verifier
+from tailgate.lake.passwords import verifier
 from tests.tables.world import World
 
 RELATIONS: dict[str, dict[str, str]] = json.loads((Path(relations.__file__).parent / "relations.json").read_text())

@@ -13,8 +13,8 @@ import pytest
 from psycopg import errors
 
 from tailgate.lake.catalog.codec import decode_catalog, encode_catalog
-from tailgate.lake.catalog.passwords import parse, verifier
 from tailgate.lake.catalog.roles import OPERATOR
+from tailgate.lake.passwords import parse, verifier
 from tests.wire.live import Live
 from tests.wire.statements import Statements
 

@@ -4,6 +4,7 @@ Only `kafka.registry` performs I/O.
 
 - `table`, `view`, `subscription`, `function`, `endpoint` and `kafka` return the items of a CREATE
   statement, `replace` those of CREATE OR REPLACE.
+- `enums` creates and changes enum types.
 - `drop` finds the items that a DROP removes.
 - `alter` and `schema` rename and move items, `kafka.refresh` adds new columns to a source.
 - `roles` changes roles and grants, and `definitions` checks the privileges of definitions.
@@ -16,6 +17,7 @@ from tailgate.engine.ddl.alter import alter, alter_sequence, comment
 from tailgate.engine.ddl.definitions import check_definitions
 from tailgate.engine.ddl.drop import Notice, drop, drop_schemas
 from tailgate.engine.ddl.endpoint import create_endpoint
+from tailgate.engine.ddl.enums import alter_enum, create_enum
 from tailgate.engine.ddl.function import comment_on_function, create_function, drop_function
 from tailgate.engine.ddl.kafka.connection import alter_secret, create_connection, create_secret
 from tailgate.engine.ddl.kafka.dead_letters import matching_letters
@@ -44,6 +46,7 @@ __all__ = [
     "StartOffsets",
     "StartTime",
     "alter",
+    "alter_enum",
     "alter_schema",
     "alter_secret",
     "alter_sequence",
@@ -55,6 +58,7 @@ __all__ = [
     "create_alert",
     "create_connection",
     "create_endpoint",
+    "create_enum",
     "create_function",
     "create_objective",
     "create_schema",

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
+from tailgate.engine.ddl.enums import with_tables
 from tailgate.engine.ddl.history import OPTION, milliseconds
-from tailgate.lake.catalog import Catalog, Change, Companion, DroppedWithOwner, Function, HistoryItem, Index, Item, Sequence
+from tailgate.lake.catalog import Catalog, Change, Companion, DroppedWithOwner, Enum, Function, HistoryItem, Index, Item, Sequence
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, Schema
 from tailgate.lake.errors import (
     DuplicateTable,
@@ -104,7 +105,8 @@ def move(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
         elif isinstance(other, Index | Sequence) and schema.id != item.schema:
             catalog.check_new(other.name, schema)
             put.append(replace(other, schema=schema.id))
-    return with_renamed_texts(Change(put=tuple(put)), (item,), catalog)
+    change = with_renamed_texts(Change(put=tuple(put)), (item,), catalog)
+    return with_tables(change, item, catalog) if isinstance(item, Enum) else change
 
 
 def with_renamed_texts(change: Change, items: Iterable[Item], catalog: Catalog) -> Change:

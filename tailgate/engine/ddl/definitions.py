@@ -23,6 +23,7 @@ from tailgate.lake.catalog import (
     CustomType,
     DeadLetters,
     Endpoint,
+    Enum,
     Function,
     Index,
     Item,
@@ -83,7 +84,7 @@ def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
             return (Demand(SELECT, item.depends[0]),)
         case Alert():
             return bind_definition(item, catalog).demands if item.query else ()
-        case Source() | DeadLetters() | Table() | ViewErrors() | Index() | Sequence() | Secret() | Connection() | CustomType():
+        case Source() | DeadLetters() | Table() | ViewErrors() | Index() | Sequence() | Secret() | Connection() | CustomType() | Enum():
             return ()
         case _:
             assert_never(item)

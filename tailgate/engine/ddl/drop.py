@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailgate.lake.catalog import Catalog, Change, Companion, Index, Item, Sink, Table, ksqldb_of
+from tailgate.lake.catalog import Catalog, Change, Companion, Enum, Index, Item, Sink, Table, ksqldb_of
 from tailgate.lake.catalog.dropping import described, dropping, sequences_of, without_defaults, without_references
 from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.names import Name
@@ -126,13 +126,13 @@ def find_of_kind(
         if if_exists:
             return None
         catalog.check_schema(name)
-        other = kind in ("sink", "subscription", "secret", "connection", "endpoint", "objective", "alert")
+        other = kind in ("sink", "subscription", "secret", "connection", "endpoint", "objective", "alert", "type")
         missing = UndefinedObject if other or (kind == "index" and not word) else UndefinedTable
         raise missing(f'{word} "{name}" does not exist' if word and not other else f'{kind} "{name.name}" does not exist')
     ksqldb = ksqldb_of(item)
     if ksqldb is not None and ksqldb.type == kind:
         return item
-    if item.kind != kind and not isinstance(item, Companion) and not (any_relation and item.is_relation):
+    if item.kind != kind and not isinstance(item, Companion | Enum) and not (any_relation and item.is_relation):
         hint = None if word else f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."
         raise WrongObjectType(f'"{name.name}" is not {with_article(kind)}', hint=hint)
     return item

@@ -11,7 +11,6 @@ from datetime import datetime
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.lake.catalog import Catalog, Change, Item, Sequence
 from tailgate.lake.catalog.dropping import described
-from tailgate.lake.catalog.passwords import kept
 from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import (
@@ -25,6 +24,7 @@ from tailgate.lake.errors import (
     UndefinedObject,
     WrongObjectType,
 )
+from tailgate.lake.passwords import kept
 from tailgate.lake.types import TIMESTAMPTZ
 from tailgate.sql.statements import AlterRole, CreateRole, CreateToken, DropRole, DropToken, Grant, GrantRole, Name, RoleOptions
 from tailgate.values.registry import read_text

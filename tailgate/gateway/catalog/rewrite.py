@@ -204,7 +204,7 @@ class _Rules:
         if stored == "VARCHAR":
             reg = type_name(inner.to) if isinstance(inner, exp.Cast) else ""
             if reg in REG:
-                return call(f"pg_{reg}_out_1", inner.this)
+                return call(f"pg_{reg}_out_1", self.cast(inner) if is_text(inner.this) else inner.this)
             if is_vector(inner):
                 return call("array_to_string", inner, exp.Literal.string(" "))
             inner_name = inner.name.lower() if isinstance(inner, exp.Column) else ""

@@ -22,9 +22,9 @@ from tailgate.gateway.session.statements.parsing import LongWrite
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Subscription
-from tailgate.lake.catalog.passwords import kept
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import Notice, StatementResult
+from tailgate.lake.passwords import kept
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb.dialect import HTTP

@@ -12,8 +12,8 @@ from tailgate.gateway.execute import catalog_changes
 from tailgate.gateway.results.rows import TableRows, Tagged
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
-from tailgate.lake.catalog.passwords import new_token, token_hash
 from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.passwords import new_token, token_hash
 from tailgate.lake.types import TEXT, TIMESTAMPTZ, Field
 from tailgate.sql import statements as s
 from tailgate.values.registry import read_text

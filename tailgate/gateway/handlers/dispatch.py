@@ -44,6 +44,7 @@ from tailgate.gateway.session.statements.portals import Bound, Statement, check_
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
+from tailgate.sql.new_items import known_type
 from tailgate.sql.statements.kinds import KINDS, Place
 
 # A function of a row: the statement is that of `bound`, with its own type.
@@ -142,7 +143,8 @@ async def _prepare(session: Session, bound: Bound, statement: s.Prepare, values:
     if statement.name in session.statements:
         raise e.DuplicatePreparedStatement(f'prepared statement "{statement.name}" already exists')
     text = s.StatementText(statement.text, bound.position + max(bound.text.find(statement.text), 0))
-    oids = tuple(t.oid for t in statement.types)
+    places = zip(statement.types, statement.positions, strict=True)
+    oids = tuple(known_type(type, session.catalog, at).oid for type, at in places)
     inner = await bind(session, statement.statement, text, oids)
     session.statements.add(Statement(statement.name, statement.text.encode(), oids, inner))
     return "PREPARE"

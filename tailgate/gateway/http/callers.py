@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from tailgate.gateway.http.messages import HttpError, Request
 from tailgate.gateway.security.authentication import Peer, Trusted, check_login, decide
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.catalog.passwords import token_hash
 from tailgate.lake.catalog.roles import OPERATOR, Role
 from tailgate.lake.errors import (
     ConfigurationLimitExceeded,
@@ -26,6 +25,7 @@ from tailgate.lake.errors import (
     InvalidPassword,
     TailgateError,
 )
+from tailgate.lake.passwords import token_hash
 
 CHALLENGE = (b"WWW-Authenticate", b'Bearer realm="tailgate"')
 REQUESTS_PER_S = 5_000  # of one role that is not a superuser

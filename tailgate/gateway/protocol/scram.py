@@ -16,7 +16,7 @@ import hashlib
 import hmac
 from struct import Struct
 
-from tailgate.lake.catalog.passwords import MECHANISM, Verifier
+from tailgate.lake.passwords import MECHANISM, Verifier
 
 PLUS = MECHANISM + "-PLUS"
 BINDING = "tls-server-end-point"

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from tailgate.gateway.protocol.scram import Exchange
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.catalog.passwords import ITERATIONS, SALT_BYTES, Verifier, parse
 from tailgate.lake.catalog.roles import OPERATOR_ID, Role
 from tailgate.lake.errors import InvalidAuthorizationSpecification, TailgateError
+from tailgate.lake.passwords import ITERATIONS, SALT_BYTES, Verifier, parse
 
 NONCE_BYTES = 18  # as in PostgreSQL
 

@@ -107,8 +107,8 @@ class _Check:
             case n.BeRole(name, action):
                 if name.name != self._role.name:
                     raise InsufficientPrivilege(f"permission denied to {action}")
-            case n.GiveItem(name, owner):
-                self._give(name, owner)
+            case n.GiveItem(name, owner, namespace):
+                self._give(name, owner, namespace)
             case n.BeSuperuser(action):
                 if action:
                     raise InsufficientPrivilege(f"permission denied to {action}")
@@ -136,9 +136,9 @@ class _Check:
         if not self._owns(item):
             raise InsufficientPrivilege(f"must be owner of {kind_of(item)} {item.name}")
 
-    def _give(self, name: Name, owner: str) -> None:
+    def _give(self, name: Name, owner: str, namespace: Namespace) -> None:
         """Checks OWNER TO."""
-        role, item = self._catalog.find_role(owner), self._catalog.find(name)
+        role, item = self._catalog.find_role(owner), self._catalog.find(name, namespace)
         if role is None or item is None:
             return
         if role.id not in self._catalog.acting(self._role.id):

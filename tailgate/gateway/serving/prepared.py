@@ -43,9 +43,9 @@ NODES = (f"{plan.__name__}.relations", f"{plan.__name__}.scalars")  # the module
 UNSPECIFIED = (0, FACTS["unknown"].oid)
 
 
-def declared(oids: Sequence[int]) -> tuple[Type, ...]:
+def declared(oids: Sequence[int], catalog: Catalog) -> tuple[Type, ...]:
     """Returns the types that a client declares for parameters; UNKNOWN for those that are inferred."""
-    return tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid, UNKNOWN) for oid in oids)
+    return tuple(UNKNOWN if oid in UNSPECIFIED else BY_OID.get(oid) or catalog.enum_of(oid) or UNKNOWN for oid in oids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def analyzed_in_worker(query: QueryText, oids: Sequence[int], catalog: Catalog, 
 
 def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int, widths: Mapping[int, int] = NO_WIDTHS) -> Prepared:
     """Binds a query and renders its DuckDB SQL. Raises SQL errors. `widths`: as in `bind_query`."""
-    bound = bind_query(query, catalog, declared(oids), widths=widths, numeric_rules=WITH_GENERAL)
+    bound = bind_query(query, catalog, declared(oids, catalog), widths=widths, numeric_rules=WITH_GENERAL)
     numbered = separated(bound.plan, len(bound.parameters) + 1)
     calls = numbered.calls if numbered.source is None else ()
     if calls:

@@ -24,6 +24,7 @@ from tailgate.gateway.session.roles import CurrentRole
 from tailgate.gateway.session.transactions import SavedState, Transaction
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Catalog, Item, View
+from tailgate.lake.catalog.custom_types import with_enums
 from tailgate.lake.catalog.names import listed
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema, is_temporary
@@ -255,7 +256,9 @@ def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog)
 
 
 def _with(catalog: Catalog, own: Schema, views: dict[int, Item]) -> Catalog:
-    return replace(catalog, items={**catalog.items, **views}, schemas={**catalog.schemas, TEMPORARY_ID: own})
+    types = catalog.enum_types
+    followed = {id: with_enums(item, types) for id, item in views.items()} if types else views
+    return replace(catalog, items={**catalog.items, **followed}, schemas={**catalog.schemas, TEMPORARY_ID: own})
 
 
 def _then(base: Catalog, held: Catalog) -> dict[int, Item]:

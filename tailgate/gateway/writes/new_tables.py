@@ -42,7 +42,7 @@ class NewTable:
 
 def bound(statement: CreateTableAs, oids: Sequence[int], catalog: Catalog) -> NewTable:
     """Binds the query and names the columns. Raises 42601, 42701, 42P16 and the errors of the query."""
-    query = bind_query(statement.query, catalog, declared(oids))
+    query = bind_query(statement.query, catalog, declared(oids, catalog))
     if len(statement.columns) > len(query.columns):
         raise SyntaxError_("too many column names were specified")
     names = [*statement.columns, *(c.name for c in query.columns[len(statement.columns) :])]

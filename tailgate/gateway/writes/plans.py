@@ -135,7 +135,7 @@ def bound(
     statement: Write, oids: Sequence[int], catalog: Catalog, widths: Mapping[int, int] = NO_WIDTHS, *, compact: bool = False
 ) -> tuple[tuple[Field, ...] | None, WritePlan]:
     """Returns the columns of RETURNING or None, and the plan. `widths`: as in `bind_query`."""
-    binder = Writes(catalog, declared(oids), widths)
+    binder = Writes(catalog, declared(oids, catalog), widths)
     match statement:
         case s.Insert():
             plan = insert_plan(binder.insert(statement), compact=compact)
@@ -147,7 +147,7 @@ def bound(
             change = _change_plan(binder.delete(statement), compact=compact)
             return change.returning, change
         case s.Merge():
-            return None, _merge_plan(Merges(catalog, declared(oids)).merge(statement), compact=compact)
+            return None, _merge_plan(Merges(catalog, declared(oids, catalog)).merge(statement), compact=compact)
         case s.Truncate():
             write = binder.truncate(statement)
             rules = rendered(write.rules, compact=compact)

@@ -1,13 +1,13 @@
 """The catalog: what exists in a lake, as values; `codec` has its stored form."""
 
 from tailgate.lake.catalog.catalog import FIRST_ID, Catalog, Change
+from tailgate.lake.catalog.custom_types import CustomType, Enum
 from tailgate.lake.catalog.formats import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, ERRORS
 from tailgate.lake.catalog.item_fields import is_transient
 from tailgate.lake.catalog.items import (
     ROUNDS,
     Companion,
     Connection,
-    CustomType,
     DeadLetters,
     DroppedWithOwner,
     Function,
@@ -48,6 +48,7 @@ __all__ = [
     "DeadLetters",
     "DroppedWithOwner",
     "Endpoint",
+    "Enum",
     "Function",
     "HistoryItem",
     "Index",

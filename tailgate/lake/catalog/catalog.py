@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from tailgate.lake.catalog.custom_types import Enum, with_enums
 from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.items import Function, Index, Item, ItemType, ksqldb_of
 from tailgate.lake.catalog.names import Name
@@ -28,7 +29,7 @@ from tailgate.lake.errors import (
     UndefinedTable,
     WrongObjectType,
 )
-from tailgate.lake.types import Type
+from tailgate.lake.types import ENUM_ARRAYS, Type
 
 FIRST_ID = 16384  # PostgreSQL's first oid for user objects, so an id can serve as an oid
 
@@ -77,6 +78,9 @@ class Catalog:
         next_query = max([self.next_query, *(k.number + 1 for i in change.put if (k := ksqldb_of(i)) is not None)])
         next_id = max([self.next_id, *(id + 1 for id in used)])
         after = replace(self, items=items, next_id=next_id, next_query=next_query, roles=roles, schemas=schemas)
+        if any(item.kind == "enum" for item in change.put) or change.put_schemas:
+            types = after.enum_types
+            after = replace(after, items={i: with_enums(item, types) for i, item in after.items.items()})
         if self.resolution is None:
             return after
         created = tuple(item for item in change.put if item.id not in self.items)
@@ -194,6 +198,24 @@ class Catalog:
         return self.all_schemas()[item.schema]
 
     # ---- items
+
+    @property
+    def enum_types(self) -> dict[int, Type]:
+        """Returns the enum types by id."""
+        return {item.id: item.type(self.schema_of(item).name) for item in self.each(Enum)}
+
+    def find_enum(self, name: Name) -> Type | None:
+        """Returns the enum type with this name, or None."""
+        item = self.find(name, "type")
+        return item.type(self.schema_of(item).name) if isinstance(item, Enum) else None
+
+    def enum_of(self, oid: int) -> Type | None:
+        """Returns the enum type with this oid, or the array type of one, or None."""
+        item = self.items.get(oid) or self.items.get(oid - ENUM_ARRAYS)
+        if not isinstance(item, Enum):
+            return None
+        type = item.type(self.schema_of(item).name)
+        return type if item.id == oid else type.array()
 
     def each(self, kind: type[ItemType]) -> tuple[ItemType, ...]:
         """Returns all items of a class."""

@@ -13,7 +13,12 @@ from tailgate.lake.types import Field
 
 # Items of different namespaces may have the same name. As PostgreSQL's pg_class, the first has everything that has no namespace itself.
 Namespace: TypeAlias = Literal["relation", "function", "endpoint", "type"]
-NAMESPACES: Mapping[str | None, Namespace] = {"function": "function", "endpoint": "endpoint", "type": "type"}  # of kinds; else "relation"
+NAMESPACES: Mapping[str | None, Namespace] = {
+    "function": "function",
+    "endpoint": "endpoint",
+    "type": "type",
+    "enum": "type",
+}  # of kinds; else "relation"
 
 
 def namespace_of(kind: str | None) -> Namespace:

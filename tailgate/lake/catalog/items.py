@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
+from tailgate.lake.catalog.custom_types import CustomType, Enum
 from tailgate.lake.catalog.formats import (
     Backfilled,
     Bytes,
@@ -332,19 +333,9 @@ class Connection(ItemFields):
     settings: ConnectionSettings = field(default_factory=dict, metadata=option(always=True))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CustomType(ItemFields):
-    """A name for a type of ksqlDB. `definition`: the type as ksqlDB writes it."""
-
-    kind: ClassVar[Literal["type"]] = "type"
-    is_relation: ClassVar[bool] = False
-    namespace: ClassVar[Namespace] = "type"
-    definition: str
-
-
 Item: TypeAlias = (
     Source | DeadLetters | Table | View | MaterializedView | ViewErrors | Sink | Function | Index | Sequence | Subscription | Endpoint
-    | Secret | Connection | Objective | Alert | CustomType
+    | Secret | Connection | Objective | Alert | CustomType | Enum
 )  # fmt: skip
 ItemType = TypeVar("ItemType", bound=Item)
 

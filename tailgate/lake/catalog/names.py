@@ -9,10 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tailgate.lake.keywords import COLUMN, RESERVED, TYPE_OR_FUNCTION
-
-PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
-KEYWORDS = RESERVED | COLUMN | TYPE_OR_FUNCTION  # must be quoted as a name
+from tailgate.lake.keywords import quoted as quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +26,6 @@ class Name:
     @property
     def sql(self) -> str:
         return f"{quoted(self.schema)}.{quoted(self.name)}" if self.schema else quoted(self.name)
-
-
-def quoted(name: str) -> str:
-    """Returns a name as a statement writes it, in quotes if needed.
-
-    >>> quoted("kv"), quoted("Kv"), quoted("select")
-    ('kv', '"Kv"', '"select"')
-    """
-    safe = PLAIN.fullmatch(name) and name not in KEYWORDS
-    return name if safe else '"' + name.replace('"', '""') + '"'
 
 
 _ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(,|\Z)')

@@ -35,7 +35,7 @@ class Role(Record):
 
     - `verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without a password.
     - `grants`: privileges by object id.
-    - `tokens`: hashes of bearer tokens, by name (`lake.catalog.passwords`). `token_ends_ms`: when tokens end, in ms since the epoch.
+    - `tokens`: hashes of bearer tokens, by name (`lake.passwords`). `token_ends_ms`: when tokens end, in ms since the epoch.
     - `member_of`: ids of roles, with whether this role may add members to them (ADMIN OPTION).
     """
 

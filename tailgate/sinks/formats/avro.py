@@ -67,6 +67,9 @@ def _values(array: pa.Array, type: Type) -> list[bytes | None]:
     if type.name == "interval":
         parts = (array.field(i).to_pylist() for i in range(3))
         return _masked(array, [_interval(m or 0, d or 0, u or 0) for m, d, u in zip(*parts, strict=True)])
+    if type.enum is not None:
+        labels = {number: text.encode() for number, text in type.labels}
+        return [None if number is None else long(len(labels[number])) + labels[number] for number in array.to_pylist()]
     return _PLAIN[type.name](array)
 
 

@@ -7,6 +7,7 @@
     bytea             an array of numbers
     json, jsonb       unchanged
     arrays, records   arrays, objects
+    enums             the label as a string
 
 Source: Materialize, src/interchange/src/json.rs; the form of intervals is our own.
 """
@@ -67,6 +68,9 @@ def _writer(type: Type) -> Callable[[Any], str]:
         return lambda row: (
             "{" + ",".join(name + ("null" if v is None else write(v)) for v, (name, write) in zip(row.values(), fields, strict=True)) + "}"
         )
+    if type.enum is not None:
+        labels = {number: QUOTED(text) for number, text in type.labels}
+        return labels.__getitem__
     return WRITERS[type.name]
 
 

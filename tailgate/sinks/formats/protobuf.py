@@ -80,6 +80,9 @@ def _encoder(number: int, type: Type) -> Callable[[Any], bytes]:
             return lambda value: begin[LENGTH] + sized(_timestamp(value))
         case "record":
             return _record(begin[LENGTH], type)
+        case "enum":
+            labels = {number: label.encode() for number, label in type.labels}
+            return lambda value: begin[LENGTH] + sized(labels[value])
     write = jsons.WRITERS[type.name]
     quoted = type.name not in jsons.JSON_TYPES
 

@@ -210,6 +210,8 @@ class ExpressionBinder(ABC):
         if sign in SIGNS and any(is_row(s.type) for s in operands):
             return row_operators.compare(sign, operands, self.parameters, at)
         operands = [_timed(s, operands[1 - i].type) for i, s in enumerate(operands)]
+        if sign == "||":
+            operands = [_printed(s, operands[1 - i].type, self.parameters) for i, s in enumerate(operands)]
         call = self.call(operator(sign, tuple(s.type for s in operands), at), operands, at)
         if sign in SIGNS:
             for operand in operands:
@@ -253,9 +255,16 @@ class ExpressionBinder(ABC):
         for scalar, where in zip(scalars, places, strict=True):
             cast = coerce(scalar, type, self.parameters)
             if cast is None:
-                raise mismatch(what, scalar, type, where)
+                raise mismatch(_branch(what, scalar is scalars[0]), scalar, type, where)
             casts.append(cast)
         return tuple(casts), type
+
+
+def _printed(scalar: Scalar, other: Type, parameters: Parameters) -> Scalar:
+    """Returns an enum as text if the other operand of || is text or has no type."""
+    if scalar.type.enum is None or scalar.type.is_array or other.is_array or (other != UNKNOWN and other.facts.category != "S"):
+        return scalar
+    return coerce(scalar, TEXT, parameters, "explicit") or scalar
 
 
 def _timed(scalar: Scalar, other: Type) -> Scalar:
@@ -263,6 +272,11 @@ def _timed(scalar: Scalar, other: Type) -> Scalar:
     if isinstance(scalar, Call) and scalar.function.name == "mz_now" and other.name in ("date", "timestamp", "timestamptz"):
         return Call(catalogue.calls("now")[0], (), TIMESTAMPTZ, scalar.position)
     return scalar
+
+
+def _branch(what: str, first: bool) -> str:
+    """Returns the name of a value in errors. The first of CASE is that of ELSE."""
+    return what if what != "CASE" else "CASE/ELSE" if first else "CASE/WHEN"
 
 
 def mismatch(what: str, scalar: Scalar, type: Type, place: int | None) -> TailgateError:

@@ -109,7 +109,7 @@ ROWS = (
         for name, direction in (("min", "ASC"), ("max", "DESC"))
         for t, key in EQUAL_IN_MANY_FORMS
     ),
-    *(_aggregate(name, ("anyarray",), "anyarray", "", f"{name}({{0}}){{filter}}") for name in ("min", "max")),
+    *(_aggregate(name, (t,), t, "", f"{name}({{0}}){{filter}}") for name in ("min", "max") for t in ("anyarray", "anyenum")),
     *(_aggregate(name, ("bool",), "bool", "", f"{name}({{0}}){{filter}}") for name in ("bool_and", "bool_or")),
     _aggregate("every", ("bool",), "bool", "", "bool_and({0}){filter}"),
     *(_aggregate(name, (t,), t, "", _of(name)) for name in ("bit_and", "bit_or", "bit_xor") for t in ("int2", "int4", "int8")),

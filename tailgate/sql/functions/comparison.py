@@ -45,6 +45,7 @@ def _rows() -> list[Function]:
             _row(sign, "timestamptz", "timestamp", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
             _row(sign, "bpchar", "bpchar", "rtrim({%d})", "rtrim({%d}, ' ')"),
             _row(sign, "interval", "interval", INTERVAL_SPARK, INTERVAL_DUCKDB),
+            _row(sign, "anyenum", "anyenum"),
         ]
     return rows
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, UndefinedObject
-from tailgate.lake.types import FACTS, MICROSECONDS, NUMERIC_PRECISION, Type
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, SyntaxError_, UndefinedObject
+from tailgate.lake.types import FACTS, MICROSECONDS, NUMERIC_PRECISION, EnumType, Type
 from tailgate.sql.grammar.names import position
 
 # more names of types in PostgreSQL's catalog
@@ -18,6 +18,8 @@ KNOWN = frozenset(
     regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any anyelement anyarray
     """.split()
 )
+WITHOUT_NAME = ("record", "unknown", "enum")  # internal names of types that no statement can name
+SYSTEM = "pg_catalog"  # the schema of PostgreSQL's types
 LENGTHS_MAX = 10485760  # characters of varchar and bpchar, as in PostgreSQL
 
 
@@ -32,18 +34,43 @@ def resolve(node: exp.DataType, *, value: bool = False) -> Type:
     `value`: the type is that of a cast, which may restrict an interval to some fields. Types of columns
     do not keep them. Raises 42704 if the type does not exist, and 0A000 if only PostgreSQL has it.
     """
+    type = named_type(node, value=value)
+    if type.enum is not None:
+        raise unknown_type(node)
+    return type
+
+
+def unknown_type(node: exp.DataType) -> UndefinedObject:
+    """Returns the error for a type that does not exist."""
+    schema = node.meta.get("schema")
+    shown = str(node.args["kind"]) if schema in (None, SYSTEM) else f"{schema}.{node.args['kind']}"
+    return UndefinedObject(f'type "{shown}{"[]" * len(node.args.get("values") or [])}" does not exist', position=position(node))
+
+
+def named_type(node: exp.DataType, *, value: bool = False) -> Type:
+    """Returns the type of a parsed type name, as `resolve` does.
+
+    A name that is not one of a built-in type may be one of an enum type. Its type has the id 0 until the name is looked up in the
+    catalog.
+    """
     name = str(node.args["kind"])
     at = position(node)
+    schema = node.meta.get("schema", "")
     name = ALIASES.get(name, name)
     facts = FACTS.get(name)
-    if facts is None or name in ("record", "unknown"):
-        if name in KNOWN or facts is not None:
-            raise FeatureNotSupported(f"type {name} is not supported", position=at)
-        raise UndefinedObject(f'type "{name}" does not exist', position=at)
+    user_defined = facts is None or name == "enum" or schema not in ("", SYSTEM)
+    if user_defined and (name in KNOWN or schema == SYSTEM):
+        raise FeatureNotSupported(f"type {name} is not supported", position=at) if name in KNOWN else unknown_type(node)
+    if not user_defined and name in WITHOUT_NAME:
+        raise FeatureNotSupported(f"type {name} is not supported", position=at)
     modifiers = tuple(-int(m.this.name) if isinstance(m, exp.Neg) else int(m.name) for m in node.expressions)
     dimensions = len(node.args.get("values") or [])
     if dimensions > 1:
         raise FeatureNotSupported("arrays of more than one dimension are not supported", position=at)
+    if user_defined:
+        if modifiers:
+            raise SyntaxError_(f'type modifier is not allowed for type "{node.args["kind"]}"', position=at)
+        return Type("enum", is_array=dimensions == 1, enum=EnumType(0, str(node.args["kind"]), schema))
     fields = node.meta.get("fields", "")
     if restricts(fields) and (dimensions or not value):
         hint = "Use the type interval, and date_trunc() for its values."

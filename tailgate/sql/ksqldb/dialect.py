@@ -4,7 +4,7 @@ A bare SELECT is always PostgreSQL's. With the dialect `auto`, the words of a st
 
     CREATE STREAM, CREATE SOURCE {STREAM | TABLE}, CREATE … CONNECTOR, DROP STREAM      ksqlDB
     DROP TABLE … DELETE TOPIC                                                           ksqlDB
-    CREATE TYPE, except AS ENUM, AS RANGE and AS (…); DROP TYPE [IF EXISTS] name        ksqlDB
+    CREATE TYPE, except AS ENUM, AS RANGE and AS (…)                                    ksqlDB
     CREATE OR REPLACE TABLE, CREATE TABLE … WITH (kafka_topic = …)                      ksqlDB
     LIST, DESCRIBE, TERMINATE, DEFINE, UNDEFINE, UNSET, ASSERT, RUN SCRIPT              ksqlDB
     SHOW STREAMS, QUERIES, CONNECTORS, PROPERTIES, TYPES, VARIABLES, ALL TOPICS,        ksqlDB
@@ -109,8 +109,6 @@ def _marked(cursor: Cursor, row: Sequence[Token]) -> bool:
         case "insert":  # also INSERT INTO name WITH (query_id = …)
             return _constructs(row) or (cursor.peek(3).value == "with" and cursor.peek(4).value == "(")
         case "drop" | "alter":
-            if second.kind == "word" and second.value == "type":
-                return _drops_type(cursor)
             if cursor.at_word("alter", "system"):
                 return cursor.peek(2).kind == "string"
             deletes = any(a.value == "delete" and b.value == "topic" for a, b in pairwise(row))
@@ -155,12 +153,6 @@ def _creates_type(cursor: Cursor) -> bool:
     if not cursor.at_word("create", "type") or cursor.peek(at + 1).value != "as":
         return False
     return cursor.peek(at + 2).kind == "word" and cursor.peek(at + 2).value not in TYPES_OF_POSTGRESQL
-
-
-def _drops_type(cursor: Cursor) -> bool:
-    """Returns whether the words are DROP TYPE [IF EXISTS] name, and nothing follows, as CASCADE does in PostgreSQL."""
-    at = 4 if cursor.at_word("drop", "type", "if", "exists") else 2
-    return cursor.at_word("drop") and cursor.peek(at).kind in ("word", "quoted") and cursor.peek(at + 1).value in ("", ";")
 
 
 def _creates_table(cursor: Cursor, row: Sequence[Token]) -> bool:

@@ -32,6 +32,7 @@ from tailgate.sql.statements.definitions import (
     ObjectKind,
     Silence,
 )
+from tailgate.sql.statements.enums import AddValue, AlterEnum, CreateEnum, NewOwner, RenameValue
 from tailgate.sql.statements.kafka_statements import (
     AlterSecret,
     Avro,
@@ -171,6 +172,8 @@ __all__ = [
     "AddColumn",
     "AddConstraint",
     "AddIdentity",
+    "AddValue",
+    "AlterEnum",
     "AlterItem",
     "AlterKsqldbItem",
     "AlterRole",
@@ -201,6 +204,7 @@ __all__ = [
     "CreateAlert",
     "CreateConnection",
     "CreateEndpoint",
+    "CreateEnum",
     "CreateFunction",
     "CreateIndex",
     "CreateKsqldbItem",
@@ -262,6 +266,7 @@ __all__ = [
     "Merge",
     "MergeClause",
     "Name",
+    "NewOwner",
     "ObjectKind",
     "OnConflict",
     "OptionValue",
@@ -281,6 +286,7 @@ __all__ = [
     "Release",
     "RenameColumn",
     "RenameConstraint",
+    "RenameValue",
     "Reset",
     "ResumeSource",
     "RetryDeadLetters",

@@ -237,7 +237,7 @@ class AlterSequence:
 
 ObjectKind: TypeAlias = Literal[
     "source", "table", "view", "materialized view", "sink", "index", "sequence", "subscription", "secret", "connection", "endpoint",
-    "objective", "alert",
+    "objective", "alert", "type",
 ]  # fmt: skip
 
 

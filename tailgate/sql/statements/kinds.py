@@ -18,6 +18,7 @@ from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.names import Name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements import definitions as d
+from tailgate.sql.statements import enums as e
 from tailgate.sql.statements import kafka_statements as k
 from tailgate.sql.statements import ksqldb_statements as ksqldb
 from tailgate.sql.statements import queries as q
@@ -47,6 +48,7 @@ from tailgate.sql.statements.parsers import (
     alter,
     copying,
     cursors,
+    enums,
     functions,
     indexes,
     objects,
@@ -162,6 +164,11 @@ def _alter_table(statement: t.AlterTable) -> Needs:
     return (OwnItems((statement.name,)), HoldPrivilege("REFERENCES", referenced), *owners)
 
 
+def _alter_enum(statement: e.AlterEnum) -> Needs:
+    action, own = statement.action, OwnItems((statement.name,), "type")
+    return (own, GiveItem(statement.name, action.role, "type")) if isinstance(action, e.NewOwner) else (own,)
+
+
 def _comment(statement: d.Comment) -> Needs:
     if statement.kind == "schema":
         return (OwnSchemas((statement.name,)),)
@@ -216,6 +223,10 @@ def _new(statement: Any) -> Needs:
     return (CreateItem(statement.name),)
 
 
+def _new_type(statement: Any) -> Needs:
+    return (CreateItem(statement.name, namespace="type"),)
+
+
 # --- the table -------------------------------------------------------------------------------------------------------------------
 
 QUERY, WRITE, SESSION, CATALOG = Place
@@ -258,10 +269,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(s.Reset, {"RESET": session_parser.reset}, SESSION, tag="RESET"),
     Kind(s.Define, {}, SESSION),  # with ksqlDB's grammar
     Kind(
-        s.AlterSystem,
-        after("ALTER SYSTEM", session_parser.alter_system),
-        SESSION,
-        lambda t: (BeSuperuser("execute ALTER SYSTEM"),),
+        s.AlterSystem, after("ALTER SYSTEM", session_parser.alter_system), SESSION, lambda t: (BeSuperuser("execute ALTER SYSTEM"),),
         tag="ALTER SYSTEM",
     ),
     Kind(s.Discard, {"DISCARD": session_parser.discard}, SESSION),
@@ -282,18 +290,12 @@ TABLE: tuple[Kind, ...] = (
     # items of the catalog
     Kind(d.CreateView, {"CREATE": objects.create}, CATALOG, lambda t: (CreateItem(t.name, t.replace),), tag="CREATE VIEW"),
     Kind(
-        d.CreateFunction,
-        after("CREATE", functions.create_function, "FUNCTION", "OR REPLACE FUNCTION"),
-        CATALOG,
-        _function,
+        d.CreateFunction, after("CREATE", functions.create_function, "FUNCTION", "OR REPLACE FUNCTION"), CATALOG, _function,
         tag="CREATE FUNCTION",
     ),
     Kind(
-        d.CreateIndex,
-        after("CREATE", indexes.create_index, "INDEX", "UNIQUE INDEX", "DEFAULT INDEX"),
-        CATALOG,
-        lambda t: (OwnItems((t.relation,)),),
-        tag="CREATE INDEX",
+        d.CreateIndex, after("CREATE", indexes.create_index, "INDEX", "UNIQUE INDEX", "DEFAULT INDEX"), CATALOG,
+        lambda t: (OwnItems((t.relation,)),), tag="CREATE INDEX",
     ),
     Kind(d.CreateSequence, after("CREATE SEQUENCE", sequences.create_sequence), CATALOG, _sequence, tag="CREATE SEQUENCE"),
     Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
@@ -320,10 +322,7 @@ TABLE: tuple[Kind, ...] = (
     ),
     Kind(t.CreateTable, TABLES, CATALOG, _create_table, tag="CREATE TABLE"),
     Kind(
-        k.CreateSource,
-        after("CREATE", sources_and_sinks.create_source, "SOURCE", "MATERIALIZED SOURCE"),
-        CATALOG,
-        _connected,
+        k.CreateSource, after("CREATE", sources_and_sinks.create_source, "SOURCE", "MATERIALIZED SOURCE"), CATALOG, _connected,
         tag="CREATE SOURCE",
     ),
     Kind(k.CreateSink, after("CREATE SINK", sources_and_sinks.create_sink), CATALOG, _connected, tag="CREATE SINK"),
@@ -333,6 +332,8 @@ TABLE: tuple[Kind, ...] = (
     Kind(d.DropFunction, {"DROP": objects.drop}, CATALOG, lambda t: (OwnFunctions(t.functions),), tag="DROP FUNCTION"),
     Kind(d.AlterItem, {"ALTER": objects.alter}, CATALOG, _alter),
     Kind(d.AlterSequence, {"ALTER": objects.alter}, CATALOG, _sequence, tag="ALTER SEQUENCE"),
+    Kind(e.CreateEnum, after("CREATE TYPE", enums.create_type), CATALOG, _new_type, tag="CREATE TYPE"),
+    Kind(e.AlterEnum, {"ALTER": objects.alter}, CATALOG, _alter_enum, tag="ALTER TYPE"),
     Kind(d.Comment, {"COMMENT": alter.comment}, CATALOG, _comment, tag="COMMENT"),
     Kind(d.CommentOnFunction, {"COMMENT": alter.comment}, CATALOG, lambda t: (OwnFunctions((t.function,)),), tag="COMMENT"),
     # Kafka
@@ -346,7 +347,7 @@ TABLE: tuple[Kind, ...] = (
     # ksqlDB, with its own grammar (`sql.ksqldb`)
     Kind(ksqldb.CreateKsqldbItem, {}, CATALOG, lambda t: (CreateItem(t.name, t.statement.replace),)),
     Kind(ksqldb.AlterKsqldbItem, {}, CATALOG, _owner),
-    Kind(ksqldb.CreateKsqldbType, {}, CATALOG, lambda t: (CreateItem(t.name, namespace="type"),), tag="CREATE TYPE"),
+    Kind(ksqldb.CreateKsqldbType, {}, CATALOG, _new_type, tag="CREATE TYPE"),
     Kind(ksqldb.DropKsqldbType, {}, CATALOG, lambda t: (OwnItems((t.name,), "type"),), tag="DROP TYPE"),
     Kind(ksqldb.ControlQueries, {}, CATALOG, lambda t: (OwnQuery(t.query),)),
     Kind(ksqldb.AssertKafka, {}, CATALOG, lambda t: (BeSuperuser(),)),

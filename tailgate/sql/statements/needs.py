@@ -128,6 +128,7 @@ class GiveItem:
 
     name: Name
     role: str
+    namespace: Namespace = "relation"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from tailgate.lake.types import Type
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.grammar.type_resolution import resolve
+from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.ksqldb.dialect import Dialect, is_ksqldb
 from tailgate.sql.ksqldb.tokens import tokens as ksqldb_tokens
@@ -29,16 +29,17 @@ def _prepare(cursor: Parser) -> Prepare:
     if cursor.at_word("transaction"):
         raise FeatureNotSupported("PREPARE TRANSACTION is not supported", position=cursor.position)
     this = name(cursor).name
-    types: list[Type] = []
+    types: list[tuple[int, Type]] = []
     if cursor.accept("("):
-        types = cursor.listed(lambda cursor: resolve(type_name(cursor)))
+        types = cursor.listed(lambda cursor: (cursor.position, named_type(type_name(cursor))))
         cursor.expect(")")
     cursor.expect_word("as")
     start = cursor.position
     inner = statement(cursor)
     if isinstance(inner, (Empty, Prepare, Execute)):
         raise cursor.error(next(t for t in cursor.tokens if t.position == start))
-    return Prepare(this, tuple(types), inner, cursor.text[start : cursor.tokens[cursor.index - 1].end])
+    text = cursor.text[start : cursor.tokens[cursor.index - 1].end]
+    return Prepare(this, tuple(type for _, type in types), inner, text, tuple(at for at, _ in types))
 
 
 def split(text: str, dialect: Dialect = "auto") -> tuple[StatementText, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tailgate.lake.types import Type
@@ -26,6 +26,7 @@ from tailgate.sql.statements.definitions import (
     DropSchema,
     Silence,
 )
+from tailgate.sql.statements.enums import AlterEnum, CreateEnum
 from tailgate.sql.statements.kafka_statements import (
     AlterSecret,
     CreateConnection,
@@ -96,12 +97,13 @@ from tailgate.sql.statements.writes import CopyFrom, CreateTableAs, Delete, Inse
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """PREPARE name [(types)] AS statement. `text` is the text of the inner statement."""
+    """PREPARE name [(types)] AS statement. `text` is the text of the inner statement. `positions`: of the types."""
 
     name: str
     types: tuple[Type, ...]
     statement: Statement
     text: str
+    positions: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
 
 Statement: TypeAlias = (
@@ -113,6 +115,6 @@ Statement: TypeAlias = (
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | AlterKsqldbItem | ControlQueries | FollowKsqldb
-    | CreateKsqldbType | DropKsqldbType | ChangeConnector
+    | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterEnum
     | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
 )  # fmt: skip

@@ -36,6 +36,7 @@ class TableColumn:
     default_position: int | None = field(default=None, compare=False, repr=False)
     generated: Generation | None = None
     options: SequenceOptions | None = None
+    type_position: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,7 @@ class SetType:
     type: Type
     using: str | None = None
     position: int = field(default=0, compare=False, repr=False)
+    type_position: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

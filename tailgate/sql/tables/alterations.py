@@ -30,6 +30,7 @@ from tailgate.lake.errors import (
 from tailgate.lake.types import Field
 from tailgate.sql.binder.sequence_calls import with_ids
 from tailgate.sql.binder.writes.targets import default_of
+from tailgate.sql.new_items import known_type
 from tailgate.sql.plan import Scalar
 from tailgate.sql.sequence_definitions import advanced
 from tailgate.sql.statements import (
@@ -97,7 +98,7 @@ def alteration(table: Table, statement: AlterTable, catalog: Catalog) -> Alterat
     """Returns the result of the statement. `catalog`: also has the sequences of defaults and the referenced tables."""
     work = _Work(table, catalog, table)
     for action in sorted(statement.actions, key=_pass):
-        work.carry_out(action)
+        work.carry_out(_with_known_type(action, catalog))
     if work.rewrites or work.table.key != table.key:
         work.rewrite()
     if work.table != table:
@@ -107,6 +108,16 @@ def alteration(table: Table, statement: AlterTable, catalog: Catalog) -> Alterat
     dropped = tuple(id for id in catalog.items if id not in after.items)
     change = Change(put=put, drop=dropped, put_roles=work.granted)
     return Alteration(table, work.table, change, tuple(work.notices), frozenset(work.validated), work.values)
+
+
+def _with_known_type(action: TableAction, catalog: Catalog) -> TableAction:
+    match action:
+        case AddColumn(column=column):
+            return replace(action, column=replace(column, type=known_type(column.type, catalog, column.type_position)))
+        case SetType(type=type, type_position=at):
+            return replace(action, type=known_type(type, catalog, at))
+        case _:
+            return action
 
 
 def _pass(action: TableAction) -> int:
@@ -234,7 +245,7 @@ class _Work:
         position = self._position(action.column)
         if position in self.values:
             raise FeatureNotSupported(f'cannot alter type of column "{action.column}" twice')
-        self.values[position] = new_value(action, self.before)
+        self.values[position] = new_value(action, self.before, self.catalog)
         self._apply(retyped_column(self.table, position, action, self.catalog))
         self.rewrites |= action.using is not None or not same_form(self.before.columns[position].type, action.type)
         self.validated |= {c.name for c in self.table.checks if position in c.columns and c.valid}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.lake.catalog import Catalog, Change, Index, Sequence, Table
+from tailgate.lake.catalog.custom_types import enums_of
 from tailgate.lake.constraints import primary_key_name
 from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, TailgateError
 from tailgate.lake.types import Field
 from tailgate.sql.binder.sequence_calls import with_ids
 from tailgate.sql.binder.writes.targets import default_of
-from tailgate.sql.new_items import check_columns, normalized, schema_for
+from tailgate.sql.new_items import check_columns, known_type, normalized, schema_for
 from tailgate.sql.statements import Check, CreateTable, Unique
 from tailgate.sql.tables.constraints import check_constraint, key_columns, unique_index, with_foreign_keys
 from tailgate.sql.tables.definition import definition
@@ -22,7 +23,8 @@ def new_table(
     statement: CreateTable, text: str, catalog: Catalog, retain_history_ms: int = 0
 ) -> tuple[Table, tuple[Sequence | Index, ...]]:
     """Returns the items of a table: its own, and those of its sequences and unique constraints. `text`: the statement as typed."""
-    statement, copies = with_copies(statement, catalog)
+    columns = tuple(replace(c, type=known_type(c.type, catalog, c.type_position)) for c in statement.columns)
+    statement, copies = with_copies(replace(statement, columns=columns), catalog)
     table = replace(_table(statement, text, catalog), retain_history_ms=retain_history_ms, comments=copies.comments)
     sequences = _column_sequences(statement, table, catalog)
     with_table = catalog.apply(Change(put=(table, *sequences)))
@@ -35,7 +37,7 @@ def new_table(
         with_table = with_table.apply(Change(put=(indexes[-1],)))
     if statement.foreign_keys:
         table = with_foreign_keys(table, statement.foreign_keys, with_table)
-    if statement.foreign_keys or statement.uniques or statement.likes:
+    if statement.foreign_keys or statement.uniques or statement.likes or enums_of(table):
         table = replace(table, sql=definition(table))
     return table, (*sequences, *indexes)
 

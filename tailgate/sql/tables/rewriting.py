@@ -25,7 +25,7 @@ from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.scope import Scope
 from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.binder.writes.targets import assigned, check_of, default_of, empty_level, scope_of
+from tailgate.sql.binder.writes.targets import assigned, check_of, default_of, empty_level, scope_of, types_of
 from tailgate.sql.grammar.names import position as position_of
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.plan import Column, Scalar
@@ -40,13 +40,13 @@ from tailgate.sql.tables.identity import check_identity_type, owned_sequence
 CONVERSION = "Convert the values in another column: ADD COLUMN, UPDATE, DROP COLUMN and RENAME COLUMN."
 
 
-def new_value(action: SetType, before: Table) -> Scalar:
+def new_value(action: SetType, before: Table, catalog: Catalog) -> Scalar:
     """Returns the new value of a column, over the columns of the table before the statement. Raises 42804, 0A000, 42803."""
     position = next(i for i, column in enumerate(before.columns) if column.name == action.column)
     old = before.columns[position]
     scalar: Scalar = Column(position, old.type)
     if action.using is not None:
-        scalar = _transformed(action, before)
+        scalar = _transformed(action, before, catalog)
     try:
         return assigned(replace(old, type=action.type), scalar, Parameters(), None)
     except DatatypeMismatch:
@@ -60,13 +60,13 @@ def new_value(action: SetType, before: Table) -> Scalar:
         ) from None
 
 
-def _transformed(action: SetType, before: Table) -> Scalar:
+def _transformed(action: SetType, before: Table, catalog: Catalog) -> Scalar:
     assert action.using is not None
     try:
         tree = parse_expression(action.using)
         if (inner := next(tree.find_all(exp.Select), None)) is not None:
             raise FeatureNotSupported("cannot use subquery in transform expression", position=position_of(inner.parent or inner))
-        binder = Expressions(scope_of(before, None), empty_level(Parameters()), "transform expressions", aggregates=False)
+        binder = Expressions(scope_of(before, None), empty_level(Parameters(), catalog), "transform expressions", aggregates=False)
         return binder.bind(tree)
     except TailgateError as error:
         if error.position is not None:
@@ -99,7 +99,8 @@ def _default(table: Table, old: Field, new: Field) -> dict[str, str]:
     text = table.defaults.get(old.name)
     if text is None:
         return {}
-    own = Expressions(Scope(), empty_level(Parameters()), "DEFAULT expressions", aggregates=False).bind(parse_expression(text)).type
+    level = empty_level(Parameters(), types_of((old,)))
+    own = Expressions(Scope(), level, "DEFAULT expressions", aggregates=False).bind(parse_expression(text)).type
     value, bare = Column(0, old.type if own == UNKNOWN else own), replace(new.type, modifiers=(), declared=True)
     if coerce(value, bare, Parameters(), "assignment") is None:
         shown = new.type.facts.sql + "[]" * new.type.is_array

@@ -26,6 +26,7 @@ def create_type(statement: CreateKsqldbType, text: str, catalog: Catalog, owner:
             f" {types.in_schema(definition(old))}",
             position=position,
         )
+    catalog.check_new(name.name, schema, "type")
     if name.name in BUILT_IN:
         raise DuplicateObject(f'type "{ksqldb_name(name.name)}" already exists', detail="It is a type of ksqlDB.", position=position)
     type = with_types(statement.statement.type, catalog)
@@ -45,6 +46,8 @@ def drop_type(statement: DropKsqldbType, catalog: Catalog) -> tuple[Change, list
     """Returns the change of DROP TYPE. Raises 42704 if the type does not exist."""
     name = ksqldb_name(statement.name.name)
     item = catalog.find(statement.name, "type")
+    if not isinstance(item, CustomType):
+        item = None
     if item is None and statement.if_exists:
         return Change(), [notice(f"Type '{name}' does not exist")]
     if item is None:

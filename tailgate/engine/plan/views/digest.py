@@ -77,6 +77,11 @@ def call(of: operators.AggregateCall) -> list[object]:
     return [of.function, of.columns, of.type.spark, *more]
 
 
+def expressions(stream: Stream, item: Item, catalog: Catalog) -> list[object]:
+    """Returns a JSON form of all that a stream computes."""
+    return _edge(stream, item, catalog)
+
+
 def _edge(stream: Stream, item: Item, catalog: Catalog) -> list[object]:
     origin, steps = _through(stream, item, catalog)
     return [origin, steps, _types(stream.columns), stream.append_only]

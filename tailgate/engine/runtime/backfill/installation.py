@@ -124,8 +124,8 @@ class Installation:
     ) -> list[MaterializedView]:
         """Installs a change after which views may have new plans (a column becomes nullable).
 
-        Returns those views; they are filled again, and so are views `above` a relation to which `changes` adds rows. The caller
-        holds the lock. `changes`, `check`: as in `install`.
+        Returns those views; they are filled again, and so are views `above` a relation to which `changes` adds rows, or in which the
+        change itself changes values. The caller holds the lock. `changes`, `check`: as in `install`.
         """
         after = self.engine.catalog.apply(change)
         broken = self._broken(after, False)

@@ -255,6 +255,10 @@ class Statements:
             planned = self.planning.plan(statement, text, catalog, creator)
             if isinstance(statement, AlterSequence | CreateSequence | TypeStatement) and planned.change != Change():
                 self._engine.change(planned.change)
+            elif planned.changes_plans and planned.change != Change():
+                check, above = lambda: check_canceled(client), planned.changed_rows
+                again = self._installation.planned_anew(planned.change, check=check, above=above)
+                return self._answer(planned.tag, *planned.notices, *_filled_again(again))
             elif planned.change != Change():
                 self._installation.install(planned.change)
                 self._installation.settle()  # a filled view may have waited for a view that is dropped now

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tailgate.gateway.catalog.relations import sequence_rows
+from tailgate.gateway.catalog.relations import enum_rows, sequence_rows
 from tailgate.gateway.catalog.relations.constraint_rows import (
     INDEXES,
     checks_of,
@@ -23,7 +23,7 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
     pg_constraint,
 )
 from tailgate.gateway.catalog.relations.sequence_rows import shown_default
-from tailgate.lake.catalog import FIRST_ID, Catalog, Function, Index, Item, Sequence, Table, View
+from tailgate.lake.catalog import FIRST_ID, Catalog, Enum, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.indexes import indexes
 from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, SEQUENCE_PRIVILEGES
 from tailgate.lake.catalog.schemas import BUILT_IN, TEMPORARY_ID, Schema
@@ -204,6 +204,7 @@ def _plain(relation: int, number: int, name: str) -> Row:
 
 
 def pg_type(catalog: Catalog) -> Iterator[Row]:
+    yield from enum_rows.types(catalog)
     for item in relations(catalog):
         common = {
             "typnamespace": item.schema, "typowner": item.owner,
@@ -245,9 +246,10 @@ def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
         for name, text in item.comments.items():
             if name in numbers:
                 texts[CLASS, item.id, numbers[name]] = text
+    classes = {Function: PROC, Index: CLASS, Enum: enum_rows.TYPE}
     for item in catalog.visible:
-        if isinstance(item, Function | Index) and "" in item.comments:
-            texts[PROC if isinstance(item, Function) else CLASS, item.id, 0] = item.comments[""]
+        if type(item) in classes and "" in item.comments:
+            texts[classes[type(item)], item.id, 0] = item.comments[""]
         texts |= {(CONSTRAINT, oid, 0): text for oid, text in constraint_comments(item) if text}
     return texts
 
@@ -307,7 +309,7 @@ def pg_auth_members(catalog: Catalog) -> Iterator[Row]:
 
 OURS = (
     pg_auth_members, pg_namespace, pg_class, pg_attribute, pg_attrdef, pg_type, pg_index, pg_constraint, pg_rewrite, pg_depend, pg_proc,
-    sequence_rows.pg_sequence, pg_description,
+    sequence_rows.pg_sequence, enum_rows.pg_enum, pg_description,
 )  # fmt: skip
 TABLES = {f.__name__: f for f in OURS}
 

@@ -13,7 +13,7 @@ from tailgate.sql import plan
 from tailgate.values.numbers.integers import RANGES
 
 _TEXTS = ("text", "varchar", "name")
-_PLAIN = frozenset("bool int2 int4 int8 float4 float8 text numeric date timestamp timestamptz uuid bytea varchar json jsonb".split())
+_PLAIN = frozenset("bool int2 int4 int8 float4 float8 text numeric date timestamp timestamptz uuid bytea varchar json jsonb enum".split())
 
 
 def constants(rows: plan.Relation, values: Sequence[object]) -> pa.Table | None:

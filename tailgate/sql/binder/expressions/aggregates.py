@@ -207,6 +207,9 @@ def as_json(binder: ExpressionBinder, scalar: Scalar, target: Type, at: int | No
         raise FeatureNotSupported(f"{target.name} of arrays of rows is not supported", hint=hint, position=at)
     if type.name == "bpchar" and not type.is_array:
         scalar, type = Call(OUTPUT["bpchar"], (scalar,), TEXT), TEXT
+    if type.enum is not None:
+        type = TEXT.array() if type.is_array else TEXT
+        scalar = cast(scalar, type, binder.parameters, at)
     row = function(f"to_{target.name}", (type.element if type.is_array else type,), at)
     if type.is_array:
         row = general_templates.general(row) or row if type.general else row

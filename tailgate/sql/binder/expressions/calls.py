@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import (
     AmbiguousFunction,
     FeatureNotSupported,
@@ -17,6 +18,7 @@ from tailgate.lake.errors import (
     WrongObjectType,
 )  # fmt: skip
 from tailgate.lake.types import BOOL, FACTS, JSON, JSONB, TEXT, UNKNOWN, Type
+from tailgate.sql.binder import enums
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions import sql_functions, subqueries
 from tailgate.sql.binder.expressions.aggregates import as_json, bind_aggregate, is_aggregate, json_object, printed
@@ -34,6 +36,7 @@ from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
+from tailgate.sql.grammar.type_resolution import WITHOUT_NAME
 from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Parameter, Scalar
 from tailgate.sql.plan.rewriting import parts
 from tailgate.sql.plan.rows import is_row, of_row, unless_null
@@ -85,7 +88,9 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
         function(name, (), at)
         raise WrongObjectType(f"{name}(*) specified, but {name} is not an aggregate function", position=at)
     operands = [binder.bind(n) for n in nodes]
-    if not rows and len(operands) == 1 and (type := _type_of(name)) is not None:
+    if name in enums.FUNCTIONS:
+        return enums.bind_enum_function(binder, name, operands, at)
+    if not rows and len(operands) == 1 and (type := _type_of(name) or enums.enum_type(binder, Name(name, schema), at)) is not None:
         # A type's name in the form of a function is a cast, if that cast exists.
         return cast(operands[0], type, binder.parameters, at)
     operands = _printed(binder, name, operands, nodes)
@@ -305,4 +310,4 @@ def _nullif(binder: ExpressionBinder, nodes: list[exp.Expr], at: int | None) -> 
 
 
 def _type_of(name: str) -> Type | None:
-    return Type(name) if name in FACTS and name not in ("record", "unknown") else None
+    return Type(name) if name in FACTS and name not in WITHOUT_NAME else None

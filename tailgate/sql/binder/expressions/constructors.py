@@ -12,11 +12,12 @@ from tailgate.lake.errors import (
 )  # fmt: skip
 from tailgate.lake.types import UNKNOWN
 from tailgate.sql.binder.context import ExpressionBinder
+from tailgate.sql.binder.enums import cast_type
 from tailgate.sql.binder.types.coercion import bare_type, cast
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
-from tailgate.sql.grammar.type_resolution import resolve, restricts
+from tailgate.sql.grammar.type_resolution import restricts
 from tailgate.sql.plan import (
     Call,
     Case,
@@ -27,7 +28,7 @@ from tailgate.sql.plan import (
 
 def bind_cast(binder: ExpressionBinder, node: exp.Cast) -> Scalar:
     to = node.args["to"]
-    target = resolve(to, value=True)
+    target = cast_type(binder, to)
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return Literal((), target, position(node))
     at = position(node)

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from tailgate.lake.errors import SyntaxError_
 from tailgate.lake.types import UNKNOWN, Field
+from tailgate.sql.binder.context import mismatch
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.types.coercion import coerce, common, require_equality
 from tailgate.sql.binder.types.overloads import fixed
@@ -43,7 +44,8 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
         scalars = [_output(left, i), _output(right, i)]
         chosen = common(scalars, [None, leftmost(nth(second, i))], word)
         one, other = (coerce(s, chosen, parameters) for s in scalars)
-        assert one is not None and other is not None
+        if one is None or other is None:
+            raise mismatch(word, scalars[one is not None], chosen, leftmost(nth(second, i)))
         if is_bag and chosen.general:  # DuckDB compares stored forms
             one, other = fixed(one), fixed(other)
             chosen = one.type

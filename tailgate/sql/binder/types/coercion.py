@@ -5,13 +5,14 @@ Source: PostgreSQL 15, "Type Conversion"; src/backend/parser/parse_coerce.c.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, UndefinedFunction
 from tailgate.lake.types import FRACTIONAL, GENERAL, NUMERIC, TEXT, UNKNOWN, Type
 from tailgate.sql import numeric_types
+from tailgate.sql.binder.types import enums
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import arrays, catalogue
@@ -40,6 +41,8 @@ def bare_type(type: Type) -> Type:
 
 def same(a: Type, b: Type) -> bool:
     """Returns whether two types are equal, ignoring modifiers."""
+    if a.enum is not None and b.enum is not None and a.enum.id != b.enum.id:
+        return False
     return a.name == b.name and a.is_array == b.is_array
 
 
@@ -60,8 +63,10 @@ def catalogue_name(type: Type) -> str:
     return type.name + "[]" if type.is_array else type.name
 
 
-def from_name(name: str) -> Type:
-    return Type(name[:-2], is_array=True) if name.endswith("[]") else Type(name)
+def from_name(name: str, types: Iterable[Type] = ()) -> Type:
+    """Returns the type with a name of the function catalogue. An enum type is the one among the types of the arguments."""
+    type = Type(name[:-2], is_array=True) if name.endswith("[]") else Type(name)
+    return replace(type, enum=next((t.enum for t in types if t.enum is not None), None)) if type.name == "enum" else type
 
 
 def coerce(
@@ -90,7 +95,7 @@ def coerce(
         return _numeric(scalar, target, position) if source.general != target.general else _modified(scalar, target)
     if source.is_array or target.is_array:
         return _array(scalar, target, parameters, context, position)
-    row = catalogue.cast(catalogue_name(source), catalogue_name(target))
+    row = enums.conversion(source, target) or catalogue.cast(catalogue_name(source), catalogue_name(target))
     if row is None:
         return _through_text(scalar, source, target, parameters, context, position)
     if RANKS[row.context] > RANKS[context]:
@@ -132,7 +137,7 @@ def _general(scalar: Scalar, target: Type, position: int | None) -> Scalar:
 
 def _result(row: Function, scalar: Scalar, target: Type) -> Type:
     """Returns the type of a value that a row of the catalogue has cast. Modifiers of numeric are applied by the cast itself."""
-    if target.name == "numeric" and target.modifiers:
+    if target.enum is not None or (target.name == "numeric" and target.modifiers):
         return target
     if target.name == "numeric" and isinstance(scalar, Literal) and type(scalar.value) is int:
         return numeric_types.of_literal(Decimal(scalar.value))
@@ -143,7 +148,7 @@ def _array(scalar: Scalar, target: Type, parameters: Parameters, context: Contex
     """Casts arrays: element by element, to text and from text."""
     source = scalar.type
     if source.is_array and target.is_array:
-        row = catalogue.cast(source.name, target.name)
+        row = enums.conversion(source.element, target.element) or catalogue.cast(source.name, target.name)
         if row is None or RANKS[row.context] > RANKS[context]:
             return None
         if isinstance(scalar, Literal) and scalar.value is None:
@@ -170,7 +175,7 @@ def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
         return scalar
     if scalar.type.general:
         return _general(scalar, TEXT.array(), position)
-    row = OUTPUT["bool"] if name == "bool" else catalogue.cast(name, "text")
+    row = OUTPUT["bool"] if name == "bool" else enums.conversion(scalar.type.element, TEXT) or catalogue.cast(name, "text")
     return None if row is None else Call(arrays.each(row, name, "text"), (scalar,), TEXT.array(), position)
 
 
@@ -206,11 +211,11 @@ def _through_text(
     """Casts char(n) and varchar to other types, and other types to them, through text."""
     if source.name in STRINGS[1:]:
         middle = coerce(scalar, TEXT, parameters, "implicit", position)
-    elif target.name in STRINGS[1:] and catalogue.cast(source.name, "text") is not None:
+    elif target.name in STRINGS[1:] and (source.enum is not None or catalogue.cast(source.name, "text") is not None):
         middle = coerce(scalar, TEXT, parameters, context, position)
     else:
         return None
-    if middle is None or not (catalogue.cast("text", target.name) or target.name == "text"):
+    if middle is None or not (target.enum is not None or target.name == "text" or catalogue.cast("text", target.name)):
         return None
     return coerce(middle, target, parameters, context, position)
 

@@ -122,7 +122,7 @@ def arguments(function: Function, operands: list[Scalar], parameters: Parameters
         if name == "any":
             casts.append(scalar)
             continue
-        cast = coerce(scalar, from_name(name), parameters)
+        cast = coerce(scalar, from_name(name, (operand.type for operand in operands)), parameters)
         assert cast is not None, (function, name, scalar)
         casts.append(cast)
     if function.kind == "operator" and function.name in SIGNS and function.arguments == ("numeric", "numeric"):

@@ -1,4 +1,4 @@
-"""Polymorphic functions: anyelement, anyarray, anycompatible, anycompatiblearray.
+"""Polymorphic functions: anyelement, anyarray, anyenum, anycompatible, anycompatiblearray.
 
 Before overload resolution, each polymorphic row of the catalogue becomes a row for the types of the
 call.
@@ -15,7 +15,7 @@ from tailgate.lake.types import TEXT, UNKNOWN, Type
 from tailgate.sql.binder.types.coercion import PREFERRED, common_numeric, implicit, same
 from tailgate.sql.functions.entry import Function
 
-FAMILIES = ("anyelement", "anyarray", "anycompatible", "anycompatiblearray")
+FAMILIES = ("anyelement", "anyarray", "anycompatible", "anycompatiblearray", "anyenum")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def concrete(row: Function, types: tuple[Type, ...]) -> Function | None:
     for name, type in zip(names, types, strict=True):
         if type == UNKNOWN or name not in FAMILIES:
             continue
-        if name.endswith("array") != type.is_array:
+        if name.endswith("array") != type.is_array or (name == "anyenum" and type.enum is None):
             return None
         elements.append(type.element)
     if not elements:
@@ -61,7 +61,7 @@ def concrete(row: Function, types: tuple[Type, ...]) -> Function | None:
     for type in elements[1:]:
         if same(type, element):
             continue
-        if not loose or type.facts.category != element.facts.category:
+        if not loose or element.enum is not None or type.facts.category != element.facts.category:
             return None
         if element.name not in PREFERRED and implicit(element, type.name) and not implicit(type, element.name):
             element = type

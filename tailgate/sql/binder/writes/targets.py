@@ -11,8 +11,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Catalog, Source, Table, View
+from tailgate.lake.catalog import Catalog, Enum, Source, Table, View
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.roles import SCHEMA_ID
+from tailgate.lake.catalog.schemas import SCHEMA, Schema
 from tailgate.lake.constraints import Key, keys_of, references_to
 from tailgate.lake.errors import (
     DatatypeMismatch,
@@ -189,7 +191,7 @@ def default_of(column: Field, text: str | None, names: Names | None = None) -> S
     if next(tree.find_all(exp.Select), None) is not None:
         raise FeatureNotSupported("cannot use subquery in DEFAULT expression")
     parameters = Parameters()
-    level = empty_level(parameters)
+    level = empty_level(parameters, types_of((column,)))
     scalar = Expressions(Scope(), level, "DEFAULT expressions", aggregates=False).bind(tree)
     if names is not None:
         names.demands.update(level.names.demands)
@@ -205,7 +207,9 @@ def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
     tree = parse_expression(text)
     if (inner := next(tree.find_all(exp.Select), None)) is not None:
         raise FeatureNotSupported("cannot use subquery in check constraint", position=position(inner.parent or inner))
-    return Expressions(scopes.of(table, columns), empty_level(Parameters()), "check constraints", aggregates=False).boolean(tree, "CHECK")
+    return Expressions(
+        scopes.of(table, columns), empty_level(Parameters(), types_of(columns)), "check constraints", aggregates=False
+    ).boolean(tree, "CHECK")
 
 
 def checks_of(table: Table) -> tuple[tuple[str, Scalar], ...]:
@@ -248,6 +252,18 @@ def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) ->
     return tuple(fields)
 
 
-def empty_level(parameters: Parameters) -> Level:
-    """Returns a level in which no relation can be named."""
-    return Level(Queries(parameters), Names(Catalog()))
+def empty_level(parameters: Parameters, types: Catalog | None = None) -> Level:
+    """Returns a level in which no relation can be named. `types`: has the enum types that can be named."""
+    return Level(Queries(parameters), Names(types or Catalog()))
+
+
+def types_of(columns: tuple[Field, ...]) -> Catalog:
+    """Returns a catalog with the enum types of columns, in a search path with their schemas."""
+    enums = {c.type.enum.id: c.type.enum for c in columns if c.type.enum is not None}
+    names = dict.fromkeys(enum.schema for enum in enums.values())
+    schemas = {name: SCHEMA_ID if name == SCHEMA else number for number, name in enumerate(names, 1)}
+    return Catalog(
+        items={enum.id: Enum(enum.id, enum.name, schema=schemas[enum.schema], labels=enum.labels) for enum in enums.values()},
+        schemas={number: Schema(number, name) for name, number in schemas.items()},
+        path=tuple(schemas),
+    )

@@ -20,6 +20,7 @@ from tailgate.sql.statements.definitions import (
     DropSchema,
     ObjectKind,
 )
+from tailgate.sql.statements.enums import AlterEnum
 from tailgate.sql.statements.kafka_statements import (
     AlterSecret,
     CreateSource,
@@ -120,7 +121,7 @@ def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, te
 
 def alter(
     cursor: Parser,
-) -> AlterItem | AlterTable | AlterSequence | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
+) -> AlterItem | AlterTable | AlterSequence | AlterEnum | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
     """Parses ALTER."""
     start = cursor.index
     cursor.expect_word("alter")

@@ -6,11 +6,14 @@ in a block        plan over the catalog and the block's changes ──► the ch
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+from typing_extensions import assert_never
 
 from tailgate.engine import ddl
 from tailgate.engine.ddl.ksqldb import check_inserts, create_type, drop_type
+from tailgate.engine.plan.views.labels import printing
 from tailgate.engine.plan.views.replacements import readers
 from tailgate.engine.runtime.control.control import notice
 from tailgate.engine.runtime.control.new_items import Creation, NewItems, existing
@@ -22,6 +25,7 @@ from tailgate.lake.errors import ActiveSqlTransaction, DuplicateTable, FeatureNo
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql.sequence_definitions import create_sequence
 from tailgate.sql.statements import (
+    AlterEnum,
     AlterItem,
     AlterKsqldbItem,
     AlterSchema,
@@ -29,6 +33,7 @@ from tailgate.sql.statements import (
     AlterTable,
     Comment,
     CommentOnFunction,
+    CreateEnum,
     CreateFunction,
     CreateIndex,
     CreateKsqldbItem,
@@ -43,6 +48,7 @@ from tailgate.sql.statements import (
     DropSchema,
     Grant,
     InsertStream,
+    RenameValue,
     Statement,
     parse,
 )
@@ -50,26 +56,30 @@ from tailgate.sql.statements.kinds import kind_of
 from tailgate.sql.tables.indexes import create_index
 
 Dropping = Drop | DropFunction | DropSchema
-Altering = AlterItem | AlterSequence | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
-TypeStatement = CreateKsqldbType | DropKsqldbType
+Altering = AlterItem | AlterEnum | AlterSequence | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
+TypeStatement = CreateEnum | CreateKsqldbType | DropKsqldbType
 Defining = Creation | AlterKsqldbItem | TypeStatement | CreateIndex | CreateSequence | AlterTable | Dropping | Altering
 
 # the statements that a transaction block may contain: they change the catalog and nothing else
 IN_BLOCKS = (
     CreateView | CreateTable | CreateFunction | CreateIndex | CreateSequence | AlterSequence | AlterTable | Dropping | AlterItem
-    | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant
+    | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant | CreateEnum
 )  # fmt: skip
-BLOCK_KINDS = ("table", "view", "materialized view", "index", "sequence")  # of objects that a block may drop or alter
+BLOCK_KINDS = ("table", "view", "materialized view", "index", "sequence", "type")  # of objects that a block may drop or alter
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The change of a statement. `tag`: its command tag. `changes_plans`: views that read the items may have to be filled again."""
+    """The change of a statement. `tag`: its command tag. `changes_plans`: views that read the items may have to be filled again.
+
+    `changed_rows`: views that must be filled again because their rows are other ones.
+    """
 
     tag: str
     change: Change = field(default_factory=Change)
     notices: tuple[dict[str, Any], ...] = ()
     changes_plans: bool = False
+    changed_rows: tuple[MaterializedView, ...] = ()
 
     @property
     def views(self) -> tuple[Item, ...]:
@@ -113,10 +123,8 @@ class Planning:
             case AlterKsqldbItem(statement=added):
                 change = Change(put=self._new_items.with_columns(added, catalog))
                 return Planned(f"ALTER {added.type.upper()}", change, changes_plans=True)
-            case CreateKsqldbType():
-                return _planned(tag, *create_type(statement, text, catalog, owner_id(creator, catalog)))
-            case DropKsqldbType():
-                return _planned(tag, *drop_type(statement, catalog))
+            case _ if isinstance(statement, TypeStatement | AlterEnum):
+                return _types(statement, text, catalog, owner_id(creator, catalog))
             case Drop(kind=kind):
                 planned = _planned(f"DROP {kind.upper()}", *ddl.drop(statement, catalog))
                 check_inserts(planned.change, catalog)
@@ -179,6 +187,25 @@ class Planning:
         changed = block.including(planned.change, committed)
         notices = list(planned.notices)
         return {"tag": planned.tag, "n": newest.n, "time": newest.time, "notices": notices, "block": changed.to_json()}
+
+
+def _types(statement: TypeStatement | AlterEnum, text: str, catalog: Catalog, owner: int) -> Planned:
+    """Returns the change of a statement about custom types and enum types."""
+    tag = kind_of(statement).tag
+    match statement:
+        case CreateEnum():
+            return Planned(tag, ddl.create_enum(statement, catalog, owner))
+        case AlterEnum(action=action):
+            planned = replace(_planned(tag, *ddl.alter_enum(statement, catalog)), changes_plans=True)
+            if not isinstance(action, RenameValue):
+                return planned
+            return replace(planned, changed_rows=printing(catalog.stored, catalog.stored.apply(planned.change)))
+        case CreateKsqldbType():
+            return _planned(tag, *create_type(statement, text, catalog, owner))
+        case DropKsqldbType():
+            return _planned(tag, *drop_type(statement, catalog))
+        case _:
+            assert_never(statement)
 
 
 def check_in_block(change: Change) -> None:

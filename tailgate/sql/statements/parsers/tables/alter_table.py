@@ -9,7 +9,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import SyntaxError_
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.grammar.type_resolution import resolve
+from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.definitions import SequenceOptions
 from tailgate.sql.statements.parsers.clauses import if_not_exists, since
@@ -124,12 +124,13 @@ def _alter(cursor: Parser, at: int) -> TableAction:
     if (identity := _identity(cursor, column)) is not None:
         return identity
     if cursor.accept_word("type") or cursor.accept_word("set", "data", "type"):
-        type = resolve(type_name(cursor))
+        type_at = cursor.position
+        type = named_type(type_name(cursor))
         if not cursor.accept_word("using"):
-            return SetType(column, type)
+            return SetType(column, type, type_position=type_at)
         start = cursor.position
         cursor.expression()
-        return SetType(column, type, since(cursor, start), start)
+        return SetType(column, type, since(cursor, start), start, type_at)
     if cursor.token.kind == "end":
         raise cursor.error()
     words = f"{cursor.token.text} {cursor.peek().text}".upper().strip()

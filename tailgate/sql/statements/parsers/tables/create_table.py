@@ -10,7 +10,7 @@ from tailgate.lake.errors import InvalidTableDefinition, SyntaxError_, TailgateE
 from tailgate.lake.types import INT2, INT4, INT8
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.grammar.type_resolution import resolve
+from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.definitions import SequenceOptions
 from tailgate.sql.statements.parsers.clauses import if_not_exists, relation_name, since, with_options
@@ -152,7 +152,8 @@ def _column(cursor: Parser, table: Name, constraints: _Constraints) -> TableColu
     serial = SERIAL.get(cursor.token.value) if cursor.token.kind == "word" else None
     if serial is not None:
         cursor.advance()
-    type = serial or resolve(type_name(cursor))
+    type_at = cursor.position
+    type = serial or named_type(type_name(cursor))
     generated: Generation | None = None if serial is None else "serial"
     settings: SequenceOptions | None = None
     nullable: bool | None = None if serial is None else False
@@ -198,7 +199,7 @@ def _column(cursor: Parser, table: Name, constraints: _Constraints) -> TableColu
             if refused is not None:
                 what, hint = _REFUSED[refused]
                 raise unsupported(f"{what} of a column", here, hint)
-            return TableColumn(this, type, nullable is not False, default, at, default_at, generated, settings)
+            return TableColumn(this, type, nullable is not False, default, at, default_at, generated, settings, type_at)
 
 
 def _identity(cursor: Parser, at: int) -> tuple[Identity, SequenceOptions]:

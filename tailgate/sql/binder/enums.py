@@ -1,0 +1,64 @@
+"""Binds the names of enum types, and the functions of their labels: enum_first, enum_last and enum_range.
+
+Source: PostgreSQL 15, src/backend/utils/adt/enum.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from tailgate.lake.catalog.names import Name
+from tailgate.lake.errors import ObjectNotInPrerequisiteState
+from tailgate.lake.types import UNKNOWN, Type
+from tailgate.sql.binder.context import ExpressionBinder
+from tailgate.sql.binder.types.coercion import coerce, same
+from tailgate.sql.binder.types.enums import range_of
+from tailgate.sql.binder.types.overloads import function
+from tailgate.sql.grammar.names import position
+from tailgate.sql.grammar.type_resolution import named_type, unknown_type
+from tailgate.sql.plan import Call, Literal, Scalar
+
+FUNCTIONS = {"enum_first": (1,), "enum_last": (1,), "enum_range": (1, 2)}  # with the numbers of arguments
+
+
+def cast_type(binder: ExpressionBinder, node: exp.DataType) -> Type:
+    """Returns the type of a cast. Raises 42704 if it does not exist."""
+    type = named_type(node, value=True)
+    if type.enum is None:
+        return type
+    actual = enum_type(binder, Name(type.enum.name, type.enum.schema or None), position(node))
+    if actual is None:
+        raise unknown_type(node)
+    return replace(type, enum=actual.enum)
+
+
+def enum_type(binder: ExpressionBinder, name: Name, at: int | None) -> Type | None:
+    """Returns the enum type with this name, or None. Records that the text names it."""
+    names = binder.level.names
+    type = names.catalog.find_enum(name)
+    if type is None or type.enum is None:
+        return None
+    if type.enum.id not in names.used:
+        names.used.append(type.enum.id)
+    if at is not None:
+        names.places[at] = type.enum.id
+    return type
+
+
+def bind_enum_function(binder: ExpressionBinder, name: str, operands: list[Scalar], at: int | None) -> Scalar:
+    """Binds a function of labels. Its value depends only on the type, except for the bounds of a range. Raises 42883, 55000."""
+    types = tuple(operand.type for operand in operands)
+    type = next((t for t in types if t.enum is not None), None)
+    if type is None or len(types) not in FUNCTIONS[name] or not all(t == UNKNOWN or same(t, type) for t in types) or type.is_array:
+        return binder.call(function(name, types, at), operands, at)
+    numbers = tuple(number for number, _ in type.labels)
+    if name == "enum_range" and len(operands) == 1:
+        return Literal(numbers, type.array(), at)
+    if name == "enum_range":
+        bounds = (coerce(operand, type, binder.parameters) for operand in operands)
+        return Call(range_of(numbers), tuple(bound for bound in bounds if bound is not None), type.array(), at)
+    if not numbers:
+        raise ObjectNotInPrerequisiteState(f"enum {type} contains no values")
+    return Literal(numbers[0 if name == "enum_first" else -1], type, at)
