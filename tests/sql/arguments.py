@@ -21,6 +21,11 @@ EXTREME = ("NaN", "Infinity", "-Infinity", "1e308", "-1e308", "3.4e38")  # their
 FAMILIES = {"any": "int4", "anyelement": "int4", "anycompatible": "int4", "anyarray": "int4[]", "anycompatiblearray": "int4[]"}
 
 
+def of_enum(function: Function) -> bool:
+    """Returns whether a function takes enums, which have no type before CREATE TYPE (`tests/tables/enums.sql`)."""
+    return any(name.removesuffix("[]") in ("enum", "anyenum") for name in function.arguments)
+
+
 def declared(name: str) -> Type:
     """Returns the type of a column for arguments of a type."""
     name = FAMILIES.get(name, name)
