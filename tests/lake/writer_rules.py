@@ -187,9 +187,11 @@ def check_w4_age(lake: Lake) -> None:
         last = open_epoch(lake, take_over=True)
         last.announce(address="127.0.0.1:1", token="t")
         last.close()
+        if engines.ALIVE_S:
+            patch.setattr(engines, "ALIVE_S", 60.0)
         began = time.monotonic()
         open_epoch(Lake(lake.location)).close()
-        assert time.monotonic() - began < 0.9
+        assert time.monotonic() - began < 30  # an engine that has ended is not waited for
 
 
 def _refused(lake: Lake) -> None:

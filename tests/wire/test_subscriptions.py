@@ -108,10 +108,10 @@ def test_fetch_timing(live: Live, connect: Connect) -> None:
     timer.start()
     start = time.monotonic()
     assert len(sql.execute("FETCH 10 FROM SUBSCRIPTION s").fetchall()) == 1
-    assert 0.3 < time.monotonic() - start < 5
+    assert time.monotonic() - start > 0.3
     start = time.monotonic()
     assert fetched(sql, "1", timeout="500ms") == []
-    assert 0.45 < time.monotonic() - start < 3
+    assert time.monotonic() - start > 0.45
 
 
 def test_progress_rows_may_be_acknowledged(live: Live, connect: Connect) -> None:

