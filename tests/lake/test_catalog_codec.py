@@ -34,7 +34,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "dead letters": {},
     "table": {
         "defaults": {"id": "1"}, "constraint": "pk", "checks": [{"name": "c", "text": "id > 0", "columns": [0]}],
-        "identity": {"id": "always"}, "retain_history_ms": 3,
+        "identity": {"id": "always"}, "generated": {"total": "price * 2"}, "retain_history_ms": 3,
     },
     "view": {"widths": {"16384": 2}, "group": 16400, "numeric_rules": 2, "comments": {"": "a view", "id": "its key"}},
     "materialized view": {

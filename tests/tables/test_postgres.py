@@ -24,6 +24,7 @@ SCRIPTS = (
     "sequences",
     "alter_sequence",
     "identity",
+    "generated",
     "added_identity",
     "unique",
     "foreign_keys",

@@ -44,7 +44,11 @@ from tailgate.gateway.session.statements.portals import Bound, Statement, check_
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
+<<<<<<< HEAD
 from tailgate.sql.new_items import known_type
+=======
+from tailgate.sql.binder.writes.copying import copied_query
+>>>>>>> d8ca6206 (tables: GENERATED ALWAYS AS (expression) STORED; RETURNING of UPDATE and DELETE shows the rows as they are stored)
 from tailgate.sql.statements.kinds import KINDS, Place
 
 # A function of a row: the statement is that of `bound`, with its own type.
@@ -129,7 +133,7 @@ async def rebound(session: Session, statement: Statement) -> Bound:
 
 async def _bind_inner(session: Session, bound: Bound, statement: s.CopyTo | s.DeclareCursor, oids: Sequence[int]) -> Bound:
     """Binds the query of a COPY or a cursor, which becomes `body`."""
-    query = statement.statement
+    query = copied_query(statement, session.catalog) if isinstance(statement, s.CopyTo) else statement.statement
     body = await _bound(session, Bound(query, query, bound.text, bound.position, catalog=bound.catalog), oids)
     return replace(bound, parameters=body.parameters, body=body)
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tailgate.gateway.mirrors.mirror import registered
 from tailgate.gateway.writes.constraints import keys
+from tailgate.gateway.writes.constraints.rules import Rules, rendered
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query, query_of
@@ -26,7 +27,7 @@ from tailgate.lake.errors import CheckViolation, FeatureNotSupported, NotNullVio
 from tailgate.lake.tables.weights import weighted
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.sql.authorization import Demand
-from tailgate.sql.binder.writes.rules import checks
+from tailgate.sql.binder.writes.rules import checks, rules_of
 from tailgate.sql.binder.writes.targets import default_of, fields_of
 from tailgate.sql.binder.writes.writes import counted
 from tailgate.sql.plan import Column, Project
@@ -42,7 +43,7 @@ class AlteredRows:
 
     `rows`: a query of the old columns, the number of copies, and the values of the `retyped` and the new columns. `rewrites`: whether
     these are stored. `numbered`: added columns, by position, with new sequences that give each copy of a row a value. The other fields are
-    the new rules that the rows must satisfy.
+    the new rules that the rows must satisfy. `computed`: has the plan of the generated columns if some are new, else None.
     """
 
     table: Table
@@ -55,6 +56,7 @@ class AlteredRows:
     keys: tuple[Key, ...] = ()
     references: tuple[Reference, ...] = ()
     numbered: tuple[tuple[int, Sequence], ...] = ()
+    computed: Rules | None = None
     demands: tuple[Demand, ...] = ()
 
     @property
@@ -76,9 +78,10 @@ def plan(alteration: Alteration, before: Catalog) -> AlteredRows | None:
     new_checks = tuple((name, query_of(forbidden, compact=False)) for name, forbidden in checks(altered) if name in alteration.validated)
     old_keys = {key.index for key in constraints.keys_of(table, before)}
     retyped = alteration.values.keys()
+    computed = altered.generated.keys() & {column.name for column in added}
     new_keys = tuple(k for k in constraints.keys_of(altered, after) if k.index not in old_keys or retyped & {*k.columns})
     references = tuple(r for r in constraints.references_of(altered, after) if r.name in alteration.validated)
-    rewrites = bool(retyped) or alteration.rewrites or bool(numbered) or any(default is not None for default in defaults)
+    rewrites = bool(retyped) or alteration.rewrites or bool(numbered) or bool(computed) or any(default is not None for default in defaults)
     if not (rewrites or not_null or new_checks or new_keys or references):
         return None
     source, count = counted(table)
@@ -87,7 +90,8 @@ def plan(alteration: Alteration, before: Catalog) -> AlteredRows | None:
     old = tuple(Column(i, column.type) for i, column in enumerate(table.columns))
     rows = Project(source, (*old, count, *values), (*table.columns, Field("copies", count.type, False), *fields_of(fields, [values])))
     query = calling(rows, 0, compact=False)
-    return AlteredRows(table, altered, query, rewrites, tuple(retyped), not_null, new_checks, new_keys, references, numbered)
+    rules = rendered(rules_of(altered, after, adds_only=True), compact=False)[altered.id] if computed else None
+    return AlteredRows(table, altered, query, rewrites, tuple(retyped), not_null, new_checks, new_keys, references, numbered, rules)
 
 
 def _is_new(position: int, alteration: Alteration) -> bool:
@@ -114,6 +118,8 @@ def changes(plan: AlteredRows, evaluation: Evaluation, names: dict[str, str]) ->
     schema = arrow_schema(altered.columns)
     after = pa.Table.from_arrays([values.get(i, old.column(min(i, width - 1))) for i in range(len(altered.columns))], schema=schema)
     after, copies = _numbered(after, weights, plan.numbered)
+    if plan.computed is not None:
+        after = evaluation.stored.computed(plan.computed, after)
     _check(plan, evaluation, after, copies, names)
     if not plan.rewrites:
         return weighted(after.slice(0, 0), 0)

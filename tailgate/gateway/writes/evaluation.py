@@ -22,6 +22,7 @@ from tailgate.gateway.serving.fetching import fetched
 from tailgate.gateway.writes.constraints.keys import all_hashes, existing, moved, repeated, row_hashes
 from tailgate.gateway.writes.constraints.references import References
 from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable
+from tailgate.gateway.writes.constraints.stored_rows import StoredRows
 from tailgate.gateway.writes.constraints.violations import Violations, of_row
 from tailgate.gateway.writes.effects import Changes, Effect, Hashes, Inserted, joined, merged
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WritePlan
@@ -63,6 +64,7 @@ class Evaluation:
         is_deferred: Callable[[Reference], bool] = immediate,
     ) -> None:
         self.cursor, self.values, self.sequences, self.is_deferred = cursor, values, sequences, is_deferred
+        self.stored = StoredRows(self.query, self.incoming)
         self.violations = Violations(self.query, self.incoming, style, catalog)
 
     def run(self, write: WritePlan, rows: pa.Table | None = None) -> Effect:
@@ -130,11 +132,11 @@ class Evaluation:
             assert write.rows is not None
             written = None if write.rows.calls else write.rows.literal(self.values)
             rows = written if written is not None else self.query(write.rows)
-        rows = fitted(rows, table.columns)
+        rows = self.stored.of(rules, rows)
         inserted = self._inserted(write, rows)
         proposed = {table.id: all_hashes(rules.keys, rows)} if rules.keys else {}
         changes, read, postponed = self.changes(write.rules, table, inserted)
-        returned = self.returned(write, inserted.rows)
+        returned = self.returned(write.returning, inserted.rows)
         return Effect(inserted.rows.num_rows, changes, merged(proposed, read), write.reads, returned, write.rules, postponed)
 
     def changes(self, rules: RulesByTable, table: Table, inserted: Inserted) -> tuple[Changes, Hashes, frozenset[tuple[int, str]]]:
@@ -159,7 +161,7 @@ class Evaluation:
 
     def check(self, write: InsertPlan, copied: pa.Table) -> None:
         """Raises 23502 or 23514 if a row violates NOT NULL or CHECK."""
-        self.violations.allowed(write.own, fitted(self._whole(write, copied), write.table.columns))
+        self.violations.allowed(write.own, self.stored.of(write.own, self._whole(write, copied)))
 
     def _whole(self, write: InsertPlan, copied: pa.Table) -> pa.Table:
         """Adds the columns that a COPY omits."""
@@ -230,7 +232,7 @@ class Evaluation:
             )
         passing = met.filter(met.column(width + 1))
         old = fitted(passing.select(range(1, width + 1)), table.columns)
-        new = fitted(passing.select(range(width + 2, 2 * width + 2)), table.columns)
+        new = self.stored.of(rules, passing.select(range(width + 2, 2 * width + 2)))
         is_fresh = np.ones(rows.num_rows, bool)
         is_fresh[places] = False
         fresh = rows.filter(pa.array(is_fresh))
@@ -240,11 +242,12 @@ class Evaluation:
         order = np.argsort(np.concatenate([np.flatnonzero(is_fresh), passing.column(0).to_numpy()]), kind="stable")
         return Inserted(fresh, old, new, pa.concat_tables([fresh, new]).take(pa.array(order)))
 
-    def returned(self, write: InsertPlan, rows: pa.Table) -> pa.Table | None:
-        if write.returning is None:
+    def returned(self, returning: Query | None, rows: pa.Table) -> pa.Table | None:
+        """Returns the rows of RETURNING for the written rows."""
+        if returning is None:
             return None
         with self.incoming(rows):
-            return named(self.query(write.returning), write.returning.columns)
+            return named(self.query(returning), returning.columns)
 
     # ---- UPDATE, DELETE, TRUNCATE --------------------------------------------------------------------------------------------
 
@@ -257,17 +260,18 @@ class Evaluation:
         old = fitted(matches.select(range(width)), table.columns)
         new = None
         if write.updates:
-            new = fitted(matches.select(range(width + 1, 2 * width + 1)), table.columns)
+            new = self.stored.of(rules, matches.select(range(width + 1, 2 * width + 1)))
             self.violations.allowed(rules, new)
             self.check_moved(rules, old, new, new.slice(0, 0))
         reads = set(write.reads)
-        if table.key is not None and write.pinned and write.rows.scans.count(table.id) == 1:
+        if table.key is not None and write.pinned and write.scans.count(table.id) == 1:
             reads.discard(table.id)
         returned = None
         if write.returning is not None:
-            begin = width + 1 + (width if write.updates else 0)
-            copies = pa.array(np.repeat(np.arange(matches.num_rows), weights))
-            returned = named(matches.select(range(begin, matches.num_columns)).take(copies), write.returning)
+            others = matches.select(range(width + 1 + width * write.updates, matches.num_columns))
+            shown = [*(old if new is None else new).columns, *others.columns]
+            rows = pa.Table.from_arrays(shown, names=[f"c{i}" for i in range(len(shown))])
+            returned = self.returned(write.returning, rows.take(pa.array(np.repeat(np.arange(rows.num_rows), weights))))
         references = self.references(write.rules)
         if new is None:
             references.delete(table, old, weights)
@@ -326,7 +330,7 @@ class Evaluation:
             return fitted(part.select(range(width)), table.columns)
 
         def new(part: pa.Table) -> pa.Table:
-            return fitted(part.select(range(width + 2, 2 * width + 2)), table.columns)
+            return self.stored.of(rules, part.select(range(width + 2, 2 * width + 2)))
 
         changed, updated, deleted, inserted = part("update", "delete"), part("update"), part("delete"), part("insert")
         if self.once(table, changed).num_rows < changed.num_rows:

@@ -104,8 +104,8 @@ def evaluate(evaluation: Evaluation, write: InsertPlan, members: list[pa.Table])
 
     Returns the effect of the accepted members and the positions of the refused ones. Raises the first violation of another constraint.
     """
-    rows = pa.concat_tables(members)
     table, rules = write.table, write.own
+    rows = evaluation.stored.computed(rules, pa.concat_tables(members))
     lists = [places for key in rules.keys for places in (repeated(key, rows), existing(evaluation.cursor, table, key, rows))]
     bad = np.concatenate([np.empty(0, np.int64), *lists])
     refused = frozenset[int]()

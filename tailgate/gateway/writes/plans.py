@@ -76,13 +76,19 @@ class _RowsPlan:
 
     table: Table
     rows: Query
+    returning: Query | None
     parameters: tuple[Type, ...]
     demands: tuple[Demand, ...]
     rules: RulesByTable
 
     @property
     def size(self) -> int:
-        return self.rows.size + size(self.rules)
+        return sum(q.size for q in (self.rows, self.returning) if q is not None) + size(self.rules)
+
+    @property
+    def scans(self) -> tuple[int, ...]:
+        """Returns the relation id of each scan in its queries."""
+        return tuple(id for q in (self.rows, self.returning) if q is not None for id in q.scans)
 
     @property
     def own(self) -> Rules:
@@ -91,13 +97,13 @@ class _RowsPlan:
 
     @property
     def reads(self) -> frozenset[int]:
-        """Returns the relations that its query reads as a whole."""
-        return frozenset(self.rows.scans) - {INCOMING}
+        """Returns the relations that its queries read as a whole."""
+        return frozenset(self.scans) - {INCOMING}
 
     @property
     def relations(self) -> frozenset[int]:
         """Returns all relations that its evaluation reads."""
-        return (frozenset(self.rows.scans) | relations(self.rules)) - {INCOMING}
+        return (frozenset(self.scans) | relations(self.rules)) - {INCOMING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,6 @@ class ChangePlan(_RowsPlan):
 
     updates: bool
     pinned: bool
-    returning: tuple[Field, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +144,23 @@ def bound(
     match statement:
         case s.Insert():
             plan = insert_plan(binder.insert(statement), compact=compact)
-            return (None if plan.returning is None else plan.returning.columns), plan
+            return _returned(plan), plan
         case s.Update():
             change = _change_plan(binder.update(statement), compact=compact)
-            return change.returning, change
+            return _returned(change), change
         case s.Delete():
             change = _change_plan(binder.delete(statement), compact=compact)
-            return change.returning, change
+            return _returned(change), change
         case s.Merge():
             return None, _merge_plan(Merges(catalog, declared(oids, catalog)).merge(statement), compact=compact)
         case s.Truncate():
             write = binder.truncate(statement)
             rules = rendered(write.rules, compact=compact)
             return None, TruncatePlan(write.tables, write.parameters, write.demands, rules, write.cascaded, write.restarted)
+
+
+def _returned(plan: InsertPlan | ChangePlan) -> tuple[Field, ...] | None:
+    return None if plan.returning is None else plan.returning.columns
 
 
 def bound_in_worker(text: str, oids: Sequence[int], catalog: Catalog) -> tuple[tuple[Field, ...] | None, WritePlan]:
@@ -182,9 +191,8 @@ def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
         raise FeatureNotSupported(
             f"{rows.calls[0].name} in UPDATE of a table without a primary key is not supported", hint="Equal rows would get equal values."
         )
-    return ChangePlan(
-        write.table, rows, parameter_types(write.parameters), write.demands, rules, write.updates, write.pinned, write.returning
-    )
+    returning = None if write.returning is None else query_of(write.returning, compact=compact)
+    return ChangePlan(write.table, rows, returning, parameter_types(write.parameters), write.demands, rules, write.updates, write.pinned)
 
 
 def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
@@ -192,7 +200,7 @@ def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
     if rows.calls:
         hint = "Use INSERT … ON CONFLICT, or name the column and its value."
         raise FeatureNotSupported(f"{rows.calls[0].name} in MERGE is not supported", hint=hint)
-    return MergePlan(write.table, rows, parameter_types(write.parameters), write.demands, rules, write.actions)
+    return MergePlan(write.table, rows, None, parameter_types(write.parameters), write.demands, rules, write.actions)
 
 
 def parameter_types(parameters: tuple[Type, ...]) -> tuple[Type, ...]:

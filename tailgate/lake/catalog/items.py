@@ -105,7 +105,7 @@ class DeadLetters(ItemFields):
 class Table(ItemFields):
     """A table.
 
-    - `defaults`: expressions by column. `identity`: columns with a default of nextval.
+    - `defaults`, `generated`: expressions by column. `identity`: columns with a default of nextval.
     - `constraint`: the primary key's name. `key_comment`: the comment on the primary key.
     - `stored_names`: for columns that were renamed or dropped, by position, their names in the Delta table.
     """
@@ -116,6 +116,7 @@ class Table(ItemFields):
     checks: tuple[CheckConstraint, ...] = ()
     foreign_keys: tuple[ForeignKeyConstraint, ...] = ()
     identity: Mapping[str, Literal["always", "by default"]] = field(default_factory=dict)
+    generated: Mapping[str, str] = field(default_factory=dict)
     retain_history_ms: int = 0
     stored_names: Mapping[int, str] = field(default_factory=dict)
     key_comment: str = ""

@@ -32,7 +32,8 @@ class TableRules:
     """The rules that the rows of a written table must satisfy.
 
     `referring`: the foreign keys that reference the table, each with a plan for the row of its defaults if it has the action SET
-    DEFAULT. `version`: as of `lake.constraints.version`.
+    DEFAULT. `version`: as of `lake.constraints.version`. `generated`: a plan over INCOMING for the values of the generated columns,
+    None without any.
     """
 
     table: Table
@@ -41,6 +42,7 @@ class TableRules:
     references: tuple[Reference, ...]
     referring: tuple[tuple[Reference, Relation | None], ...]
     version: str
+    generated: Relation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +72,16 @@ class ChangeRows:
     """A bound UPDATE or DELETE.
 
     `rows`: one row per affected row: the old columns, the number of copies (int8), the new columns (UPDATE
-    only), then the columns of RETURNING. `pinned`: the WHERE clause fixes the key, so the statement reads
-    at most one row of the table.
+    only), then those of the other relations if RETURNING may read them. `pinned`: the WHERE clause fixes the key, so the
+    statement reads at most one row of the table. `returning`: a plan over INCOMING, which has the new row as it is stored (the old
+    row for DELETE) and the columns of the other relations; None without RETURNING.
     """
 
     table: Table
     rows: Relation
     updates: bool
     pinned: bool
-    returning: tuple[Field, ...] | None = None
+    returning: Relation | None = None
     parameters: tuple[Type, ...] = ()
     demands: tuple[Demand, ...] = ()
     rules: tuple[TableRules, ...] = ()

@@ -167,8 +167,9 @@ class CloseCursor:
 
 @dataclass(frozen=True, slots=True)
 class CopyTo:
-    """COPY {(query) | relation} TO STDOUT. `options`: all options except the format, as typed."""
+    """COPY {(query) | relation} TO STDOUT. `options`: all options except the format, as typed. `relation`: None for a query."""
 
     statement: Select | Tail | FollowKsqldb
     format: Literal["text", "csv", "binary"] = "text"
     options: Options = ()
+    relation: Name | None = None

@@ -26,6 +26,7 @@ class TableColumn:
     """A column of CREATE TABLE. `default`: the text of an expression, or None.
 
     `generated`: the column has a sequence with these `options`: that of a serial type, or of an identity column.
+    `expression`: the text of GENERATED ALWAYS AS (expression) STORED, or None. `default_position`: of either text.
     """
 
     name: str
@@ -36,7 +37,11 @@ class TableColumn:
     default_position: int | None = field(default=None, compare=False, repr=False)
     generated: Generation | None = None
     options: SequenceOptions | None = None
+<<<<<<< HEAD
     type_position: int | None = field(default=None, compare=False, repr=False)
+=======
+    expression: str | None = None
+>>>>>>> d8ca6206 (tables: GENERATED ALWAYS AS (expression) STORED; RETURNING of UPDATE and DELETE shows the rows as they are stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +206,14 @@ class DropIdentity:
 
 
 @dataclass(frozen=True, slots=True)
+class DropExpression:
+    """ALTER [COLUMN] column DROP EXPRESSION [IF EXISTS]."""
+
+    column: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AddConstraint:
     """ADD constraint."""
 
@@ -255,6 +268,7 @@ TableAction: TypeAlias = (
     | AddIdentity
     | SetIdentity
     | DropIdentity
+    | DropExpression
     | AddConstraint
     | DropConstraint
     | ValidateConstraint

@@ -41,6 +41,7 @@ from tailgate.sql.statements import (
     Check,
     DropColumn,
     DropConstraint,
+    DropExpression,
     DropIdentity,
     ForeignKey,
     RenameColumn,
@@ -57,6 +58,7 @@ from tailgate.sql.statements.tables import SetLogged, TableAction
 from tailgate.sql.tables.columns import dropped_column, renamed_column, stored_name
 from tailgate.sql.tables.constraints import check_constraint, constraint_names, unique_index, with_foreign_keys
 from tailgate.sql.tables.definition import definition
+from tailgate.sql.tables.generated import check_default, check_type, with_expression, without_expression
 from tailgate.sql.tables.identity import add_identity, column_sequence, drop_identity, next_value, set_identity
 from tailgate.sql.tables.rewriting import new_value, retyped_column, rewritten, same_form
 
@@ -123,7 +125,7 @@ def _with_known_type(action: TableAction, catalog: Catalog) -> TableAction:
 def _pass(action: TableAction) -> int:
     """Returns the place of an action in PostgreSQL's order: it drops first, and adds constraints last, foreign keys after the others."""
     match action:
-        case DropColumn() | DropConstraint() | SetDefault(default=None):
+        case DropColumn() | DropConstraint() | DropExpression() | SetDefault(default=None):
             return 0
         case SetType():
             return 1
@@ -176,6 +178,11 @@ class _Work:
                 self._apply(set_identity(action, self._column(name), self.table, self.catalog))
             case DropIdentity():
                 self._drop_identity(action)
+            case DropExpression():
+                self._column(action.column)
+                table, notices = without_expression(self.table, action)
+                self.put(table)
+                self.notices += notices
             case AddConstraint(constraint=constraint):
                 self._add_constraint(constraint)
             case DropConstraint():
@@ -220,7 +227,8 @@ class _Work:
             identity[column.name] = column.generated
         names = stored_name(table, column.name)
         columns = (*table.columns, new)
-        self.put(replace(table, columns=columns, defaults={**table.defaults, **own}, stored_names=names, identity=identity))
+        after = replace(table, columns=columns, defaults={**table.defaults, **own}, stored_names=names, identity=identity)
+        self.put(with_expression(after, column))
         if column.generated is not None:
             self.put(column_sequence(column, self.table, self.catalog))
 
@@ -245,7 +253,12 @@ class _Work:
         position = self._position(action.column)
         if position in self.values:
             raise FeatureNotSupported(f'cannot alter type of column "{action.column}" twice')
+<<<<<<< HEAD
         self.values[position] = new_value(action, self.before, self.catalog)
+=======
+        check_type(self.table, action, position)
+        self.values[position] = new_value(action, self.before)
+>>>>>>> d8ca6206 (tables: GENERATED ALWAYS AS (expression) STORED; RETURNING of UPDATE and DELETE shows the rows as they are stored)
         self._apply(retyped_column(self.table, position, action, self.catalog))
         self.rewrites |= action.using is not None or not same_form(self.before.columns[position].type, action.type)
         self.validated |= {c.name for c in self.table.checks if position in c.columns and c.valid}
@@ -264,6 +277,7 @@ class _Work:
             raise SyntaxError_(
                 f'column "{action.column}" of relation "{table.name}" is an identity column', hint=_identity_hint(action.default)
             )
+        check_default(table, action)
         defaults = {n: d for n, d in table.defaults.items() if n != action.column} | _default(target, action.default, self.catalog)
         self.put(replace(table, defaults=defaults))
 

@@ -12,6 +12,7 @@ from tailgate.sql.statements import (
     AlterTable,
     DropColumn,
     DropConstraint,
+    DropExpression,
     DropIdentity,
     RenameColumn,
     SetDefault,
@@ -27,7 +28,8 @@ from tailgate.sql.statements.tables import SetLogged
 WORDS: dict[type, str] = {
     AddColumn: "ADD COLUMN", DropColumn: "DROP COLUMN", SetType: "ALTER COLUMN ... SET TYPE", SetDefault: "ALTER COLUMN ... SET DEFAULT",
     SetNullable: "ALTER COLUMN ... SET NOT NULL", AddIdentity: "ALTER COLUMN ... ADD IDENTITY",
-    SetIdentity: "ALTER COLUMN ... SET", DropIdentity: "ALTER COLUMN ... DROP IDENTITY", AddConstraint: "ADD CONSTRAINT",
+    SetIdentity: "ALTER COLUMN ... SET", DropIdentity: "ALTER COLUMN ... DROP IDENTITY",
+    DropExpression: "ALTER COLUMN ... DROP EXPRESSION", AddConstraint: "ADD CONSTRAINT",
     SetLogged: "SET LOGGED", DropConstraint: "DROP CONSTRAINT", ValidateConstraint: "VALIDATE CONSTRAINT",
 }  # fmt: skip
 

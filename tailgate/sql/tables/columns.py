@@ -20,6 +20,7 @@ from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import DependentObjectsStillExist, DuplicateColumn, FeatureNotSupported, TailgateError
 from tailgate.lake.types import DROPPED, Field
 from tailgate.sql.bind import bind_query
+from tailgate.sql.binder.writes import generated
 from tailgate.sql.definitions import apply_edits
 from tailgate.sql.lexer.tokens import tokens
 
@@ -37,13 +38,23 @@ def dropped_column(table: Table, position: int, catalog: Catalog, *, cascade: bo
     references = [r for r in constraints.references_to(table, catalog) if r.key in keys]
     dependents = [*(described(catalog, item) for item in readers)]
     dependents += [f"constraint {r.name} on {described(catalog, r.table)}" for r in references]
-    if readers or (references and not cascade):
+    computed = () if name in table.generated else generated.dependents(table, position)
+    dependents += [f"column {column} of {described(catalog, table)}" for column in computed]
+    if readers or ((references or computed) and not cascade):
         hint = "Use DROP ... CASCADE to drop the dependent objects too." if not (readers and cascade) else "Drop these views first."
         raise DependentObjectsStillExist(
             f"cannot drop {what} because other objects depend on it",
             detail="\n".join(f"{dependent} depends on {what}" for dependent in dependents),
             hint=hint,
         )
+    put: dict[int, Item] = {}
+    dropped: list[int] = []
+    for column in computed:
+        change, _ = dropped_column(table, [c.name for c in table.columns].index(column), catalog, cascade=True)
+        catalog = catalog.apply(change)
+        table = catalog.expect(Table, table.id)
+        put |= {item.id: item for item in change.put}
+        dropped += change.drop
     after = replace(
         table,
         key=None if position in (table.key or ()) else table.key,
@@ -52,19 +63,20 @@ def dropped_column(table: Table, position: int, catalog: Catalog, *, cascade: bo
         columns=_with(table, position, Field(f"{DROPPED}{position + 1}........", table.columns[position].type)),
         defaults=_without(table.defaults, name),
         identity=_without(table.identity, name),
+        generated=_without(table.generated, name),
         comments=_without(table.comments, name),
         checks=tuple(check for check in table.checks if position not in check.columns),
         foreign_keys=tuple(key for key in table.foreign_keys if position not in key.columns),
         stored_names={position: name, **table.stored_names},
     )
-    put: dict[int, Item] = {table.id: after}
+    put[table.id] = after
     for reference in references:
         other = catalog.expect(Table, reference.table.id) if reference.table.id != table.id else after
         put[other.id] = replace(other, foreign_keys=tuple(key for key in other.foreign_keys if key.name != reference.name))
     owned = [s.id for s in catalog.each(Sequence) if s.depends == (table.id,) and s.column == name]
     indexes = [i.id for i in catalog.each(Index) if table.id in i.depends and position in (*i.positions, *i.include)]
     notices = tuple(f"drop cascades to {dependent}" for dependent in dependents)
-    return Change(put=tuple(put.values()), drop=(*owned, *indexes)), notices
+    return Change(put=tuple(put.values()), drop=(*dropped, *owned, *indexes)), notices
 
 
 def renamed_column(table: Table, position: int, name: str, catalog: Catalog) -> Change:
@@ -77,11 +89,14 @@ def renamed_column(table: Table, position: int, name: str, catalog: Catalog) -> 
         raise FeatureNotSupported(
             f"renaming a column that {described(catalog, readers[0])} reads is not supported", hint="Drop that first, and create it again."
         )
+    computed = generated.dependents(table, position)
+    expressions = {c: _renamed(text, old, name) if c in computed else text for c, text in table.generated.items()}
     after = replace(
         table,
         columns=_with(table, position, replace(table.columns[position], name=name)),
         defaults=_with_key(table.defaults, old, name),
         identity=_with_key(table.identity, old, name),
+        generated=_with_key(expressions, old, name),
         comments=_with_key(table.comments, old, name),
         checks=tuple(replace(c, text=_renamed(c.text, old, name)) if position in c.columns else c for c in table.checks),
         stored_names={position: old, **table.stored_names},

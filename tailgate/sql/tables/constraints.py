@@ -19,6 +19,7 @@ from tailgate.lake.errors import (
     DuplicateObject,
     FeatureNotSupported,
     InvalidForeignKey,
+    SyntaxError_,
     TailgateError,
     UndefinedColumn,
     UndefinedObject,
@@ -173,11 +174,24 @@ def foreign_key(key: ForeignKey, table: Table, catalog: Catalog, names: set[str]
         deferred=key.deferred,
         valid=key.valid,
     )
+    _check_actions(constraint, table)
     if len(set(references)) < len(references) or defined.referenced_key(constraint, referenced, catalog) is None:
         raise InvalidForeignKey(f'there is no unique constraint matching given keys for referenced table "{referenced.name}"')
     for mine, other in zip(columns, references, strict=True):
         check_reference_types(name, table.columns[mine], referenced.columns[other])
     return constraint
+
+
+def _check_actions(constraint: ForeignKeyConstraint, table: Table) -> None:
+    """Raises 42601 for an action that would change a generated column."""
+    if not any(table.columns[i].name in table.generated for i in constraint.columns):
+        return
+    for event, action, changing in (
+        ("UPDATE", constraint.on_update, ("set null", "set default", "cascade")),
+        ("DELETE", constraint.on_delete, ("set null", "set default")),
+    ):
+        if action in changing:
+            raise SyntaxError_(f"invalid ON {event} action for foreign key constraint containing generated column")
 
 
 def _referenced(key: ForeignKey, table: Table, catalog: Catalog) -> Table:

@@ -10,6 +10,7 @@ from tailgate.lake.constraints import primary_key_name
 from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, TailgateError
 from tailgate.lake.types import Field
 from tailgate.sql.binder.sequence_calls import with_ids
+from tailgate.sql.binder.writes.generated import check_expression
 from tailgate.sql.binder.writes.targets import default_of
 from tailgate.sql.new_items import check_columns, known_type, normalized, schema_for
 from tailgate.sql.statements import Check, CreateTable, Unique
@@ -77,7 +78,10 @@ def _table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
         constraint=statement.constraint,
         identity={c.name: c.generated for c in statement.columns if c.generated is not None and c.generated != "serial"},
         schema=schema.id,
+        generated={c.name: c.expression for c in statement.columns if c.expression is not None},
     )
+    for column in (c for c in statement.columns if c.expression is not None):
+        check_expression(item, column.name, column.default_position)
     names = {c.name for c in statement.checks if c.name is not None}
     for check in statement.checks:
         item = _with_check(check, item, names)

@@ -26,6 +26,8 @@ def definition(table: Table, others: Sequence[str] = ()) -> str:
         default = None if identity else table.defaults.get(column.name)
         constraints = " NOT NULL" * (not column.nullable and i not in key) + (f" DEFAULT {default}" if default is not None else "")
         generated = f" GENERATED {identity.upper()} AS IDENTITY" if identity else ""
+        if column.name in table.generated:
+            generated = f" GENERATED ALWAYS AS ({table.generated[column.name]}) STORED"
         parts.append(f"{quoted(column.name)} {type_name(column.type)}{constraints}{generated}")
     if table.key is not None:
         constraint = f"CONSTRAINT {quoted(table.constraint)} " if table.constraint else ""

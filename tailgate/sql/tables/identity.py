@@ -45,7 +45,7 @@ def add_identity(action: AddIdentity, column: Field, table: Table, catalog: Cata
         raise ObjectNotInPrerequisiteState(f"{what} must be declared NOT NULL before identity can be added")
     if column.name in table.identity:
         raise ObjectNotInPrerequisiteState(f"{what} is already an identity column")
-    if column.name in table.defaults:
+    if column.name in table.defaults or column.name in table.generated:
         raise ObjectNotInPrerequisiteState(f"{what} already has a default value")
     defaults = {**table.defaults, column.name: next_value(sequence.id)}
     return Change(put=(replace(table, defaults=defaults, identity={**table.identity, column.name: action.generated}), sequence))

@@ -56,6 +56,9 @@ def _column(relation: Item, position: int, like: Like, catalog: Catalog) -> Tabl
     copy = TableColumn(column.name, column.type, column.nullable or not isinstance(relation, Table))
     if not isinstance(relation, Table):
         return copy
+    expression = relation.generated.get(column.name)
+    if expression is not None:
+        return replace(copy, expression=expression) if "generated" in like.including else copy
     identity = relation.identity.get(column.name)
     if identity is not None:
         return replace(copy, generated=identity, options=_options(relation, column.name, catalog)) if "identity" in like.including else copy

@@ -58,8 +58,10 @@ def relkind(item: Item) -> str:
 
 
 def defaults_of(item: Item) -> Mapping[str, str]:
-    """Returns the defaults of a table by column; other relations have none, and identity columns have a sequence."""
-    return {c: text for c, text in item.defaults.items() if c not in item.identity} if isinstance(item, Table) else {}
+    """Returns the defaults and generation expressions of a table by column, without those of identity columns."""
+    if not isinstance(item, Table):
+        return {}
+    return {c: text for c, text in item.defaults.items() if c not in item.identity} | dict(item.generated)
 
 
 def is_primary(item: Item) -> bool:
@@ -174,12 +176,13 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
     not_null = relation == item.id and relkind(item) == "r" and (primary or not field.nullable)
     has_default = relation == item.id and field.name in defaults_of(item)
     identity = {"always": "a", "by default": "d"}.get(item.identity.get(field.name, ""), "") if isinstance(item, Table) else ""
+    generated = relation == item.id and isinstance(item, Table) and field.name in item.generated
     if field.is_dropped:
         return _plain(relation, number, field.name) | {"attlen": type.size, "attisdropped": True}
     return _plain(relation, number, field.name) | {
         "atttypid": type.oid, "attlen": type.size, "atttypmod": type.typmod, "attbyval": type.size in BY_VALUE, "attalign": align,
         "attstorage": storage, "attcollation": collation, "attndims": int(type.is_array), "attnotnull": not_null, "atthasdef": has_default,
-        "attidentity": identity if relation == item.id else "",
+        "attidentity": identity if relation == item.id else "", "attgenerated": "s" if generated else "",
     }  # fmt: skip
 
 

@@ -88,7 +88,7 @@ FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
 WHERE c.relkind = 'v' AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
 
 -- view information_schema.columns
-SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum AS INTEGER), d.adbin,
+SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum AS INTEGER), CASE WHEN a.attgenerated = '' THEN d.adbin END,
        CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END,
        CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' WHEN tn.nspname = 'pg_catalog' THEN pg_format_type_2(a.atttypid, NULL) ELSE 'USER-DEFINED' END,
        CAST(CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN a.atttypmod - 4 END AS INTEGER),
@@ -104,7 +104,9 @@ SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum A
        pg_current_database_0(), tn.nspname, t.typname, NULL, NULL, NULL, CAST(NULL AS INTEGER), CAST(a.attnum AS VARCHAR),
        'NO', CASE WHEN a.attidentity IN ('a', 'd') THEN 'YES' ELSE 'NO' END, CASE a.attidentity WHEN 'a' THEN 'ALWAYS' WHEN 'd' THEN 'BY DEFAULT' END,
        CAST(s.seqstart AS VARCHAR), CAST(s.seqincrement AS VARCHAR), CAST(s.seqmax AS VARCHAR), CAST(s.seqmin AS VARCHAR),
-       CASE WHEN s.seqcycle THEN 'YES' ELSE 'NO' END, 'NEVER', NULL, CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END
+       CASE WHEN s.seqcycle THEN 'YES' ELSE 'NO' END,
+       CASE WHEN a.attgenerated = 's' THEN 'ALWAYS' ELSE 'NEVER' END, CASE WHEN a.attgenerated = 's' THEN d.adbin END,
+       CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END
 FROM pg.pg_attribute a JOIN pg.pg_class c ON a.attrelid = c.oid JOIN pg.pg_namespace n ON c.relnamespace = n.oid
 JOIN pg.pg_type t ON a.atttypid = t.oid JOIN pg.pg_namespace tn ON t.typnamespace = tn.oid
 LEFT JOIN pg.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum

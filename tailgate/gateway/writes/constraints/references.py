@@ -26,6 +26,7 @@ from tailgate.gateway.mirrors.overlay import overlaid
 from tailgate.gateway.writes.constraints import keys
 from tailgate.gateway.writes.constraints.hashes import hashes, salted
 from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable
+from tailgate.gateway.writes.constraints.stored_rows import StoredRows
 from tailgate.gateway.writes.constraints.violations import Violations
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
@@ -55,6 +56,7 @@ class References:
         is_deferred: Callable[[Reference], bool],
     ) -> None:
         self._cursor, self._rules, self._violations, self._query, self._is_deferred = cursor, rules, violations, query, is_deferred
+        self._stored = StoredRows(violations.query, violations.incoming)
         self.changes: dict[int, pa.Table] = {}
         self.hashes: dict[int, list[np.ndarray]] = defaultdict(list)
         self.postponed: set[tuple[int, str]] = set()
@@ -167,7 +169,7 @@ class References:
             else:
                 values = pa.chunked_array([pa.nulls(rows.num_rows, kind)])
             rows = rows.set_column(column, schema.field(column), values)
-        return fitted(rows, reference.table.columns)
+        return self._stored.of(self._rules[reference.table.id], rows)
 
     def _check_keys(self, rules: Rules, old: pa.Table, new: pa.Table) -> None:
         for key in rules.keys:

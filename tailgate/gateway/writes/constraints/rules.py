@@ -24,6 +24,7 @@ class Rules:
     references: tuple[Reference, ...]
     referring: tuple[tuple[Reference, Query | None], ...]
     version: str
+    generated: Query | None = None
 
     @property
     def relations(self) -> frozenset[int]:
@@ -44,14 +45,16 @@ def rendered(rules: tuple[TableRules, ...], *, compact: bool) -> RulesByTable:
             r.references,
             tuple((reference, None if row is None else query_of(row, compact=compact)) for reference, row in r.referring),
             r.version,
+            None if r.generated is None else query_of(r.generated, compact=compact),
         )
         for r in rules
     }
 
 
 def size(rules: RulesByTable) -> int:
-    """Returns the memory of the rendered checks, in bytes."""
-    return sum(query.size for r in rules.values() for _, query in r.checks)
+    """Returns the memory of the rendered checks and generated columns, in bytes."""
+    queries = [query for r in rules.values() for query in (*(check for _, check in r.checks), r.generated) if query is not None]
+    return sum(query.size for query in queries)
 
 
 def relations(rules: RulesByTable) -> frozenset[int]:

@@ -8,6 +8,7 @@ from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.constraints import Reference, keys_of, references_of, references_to, version
 from tailgate.lake.types import INT8
 from tailgate.sql.binder.queries.queries import values_plan
+from tailgate.sql.binder.writes import generated
 from tailgate.sql.binder.writes.targets import checks_of, default_of, fields_of
 from tailgate.sql.plan import Column, Filter, Not, Project, Relation, Scan
 from tailgate.sql.plan.writes import CHANGING_ACTIONS, INCOMING, PLACE, Checks, TableRules
@@ -32,6 +33,7 @@ def rules_of(table: Table, catalog: Catalog, *, adds_only: bool = False) -> tupl
             references_of(current, catalog),
             tuple((reference, _defaults(reference)) for reference in referring),
             version(current, catalog),
+            generated.values(current),
         )
         waiting.extend(r.table for r in referring if CHANGING_ACTIONS & {r.constraint.on_delete, r.constraint.on_update})
     return tuple(rules_by_id.values())

@@ -127,6 +127,11 @@ def identity_columns(table: Table, targets: tuple[int, ...], statement: Insert) 
 
     Raises 428C9 for the value of a column that is GENERATED ALWAYS.
     """
+    for i, target in enumerate(targets):
+        if (name := table.columns[target].name) in table.generated and _is_given(statement, i):
+            raise GeneratedAlways(
+                f'cannot insert a non-DEFAULT value into column "{name}"', detail=f'Column "{name}" is a generated column.'
+            )
     identity = {i: table.columns[t].name for i, t in enumerate(targets) if table.columns[t].name in table.identity}
     if statement.overriding == "user":
         return frozenset(identity)
@@ -172,10 +177,8 @@ def check_truncated(tables: Sequence[Table], catalog: Catalog) -> None:
 
 def only_default(table: Table, column: str) -> TailgateError:
     """Returns the error for the UPDATE of a column that is GENERATED ALWAYS."""
-    return GeneratedAlways(
-        f'column "{column}" can only be updated to DEFAULT',
-        detail=f'Column "{column}" is an identity column defined as GENERATED ALWAYS.',
-    )
+    kind = "a generated column" if column in table.generated else "an identity column defined as GENERATED ALWAYS"
+    return GeneratedAlways(f'column "{column}" can only be updated to DEFAULT', detail=f'Column "{column}" is {kind}.')
 
 
 def default_of(column: Field, text: str | None, names: Names | None = None) -> Scalar:
@@ -186,8 +189,8 @@ def default_of(column: Field, text: str | None, names: Names | None = None) -> S
     if text is None:
         return Literal(None, column.type)
     tree = parse_expression(text)
-    if next(tree.find_all(exp.Column), None) is not None:
-        raise FeatureNotSupported("cannot use column reference in DEFAULT expression")
+    if (node := next(tree.find_all(exp.Column), None)) is not None:
+        raise FeatureNotSupported("cannot use column reference in DEFAULT expression", position=position(node))
     if next(tree.find_all(exp.Select), None) is not None:
         raise FeatureNotSupported("cannot use subquery in DEFAULT expression")
     parameters = Parameters()

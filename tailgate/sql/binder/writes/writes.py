@@ -31,6 +31,7 @@ from tailgate.sql.binder.relation_names import NO_WIDTHS, Names
 from tailgate.sql.binder.scope import Named, Scope, Source, Table, placed
 from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.binder.writes.copying import copied_columns
 from tailgate.sql.binder.writes.rules import rules_of
 from tailgate.sql.binder.writes.targets import (
     arbiter_of,
@@ -121,7 +122,7 @@ class Writes:
         """
         self.catalog.check_schema(statement.table)
         table = written_table(statement.table, self.names, "copy to")
-        targets = columns_named(table, statement.columns)
+        targets = copied_columns(table, statement.columns)
         rows: Relation | None = None
         if targets != tuple(range(len(table.columns))):
             input_columns = tuple(table.columns[i] for i in targets)
@@ -252,8 +253,7 @@ class Writes:
     def _changed(self, table: items.Table, statement: Update | Delete, assignments: tuple[Assignment, ...] | None) -> ChangeRows:
         """Binds UPDATE, or DELETE if `assignments` is None.
 
-        The rows of the plan are the old row, its number of copies, for UPDATE the new row, and then
-        the columns of RETURNING.
+        The plans are those of `sql.plan.writes.ChangeRows`.
         """
         self._with(statement.ctes)
         alias = statement.alias or table.name
@@ -272,27 +272,17 @@ class Writes:
             pinned = not statement.sources and table.key is not None and set(table.key) <= constant_columns(condition)
         old: tuple[Scalar, ...] = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
         new = self._set(table, assignments, binder, 0) if assignments is not None else ()
-        others = tuple(Column(i, f.type) for i, f in enumerate(plan.columns))[len(target.columns) :]
-        fields = (*table.columns, PLACE, *(fields_of(table.columns, [new]) if new else ()), *plan.columns[len(target.columns) :])
-        rows: Relation = Project(plan, (*old, weight, *new, *others), fields)
-        returning = None
-        if statement.returning:
-            # The table's names refer to its new values. The columns of the other relations now come
-            # after them.
-            begin = width + 1 if new else 0
-            table_scope = self._scope(table, statement.alias).moved(begin)
-            behind = width + 1 + len(new)
-            moved = source.scope.moved(behind - len(target.columns))
-            tables = (*table_scope.tables, *(t for t in moved.tables if t.alias != alias))
-            columns = (*table_scope.columns, *moved.columns[len(table_scope.columns) :])
-            outputs = self._outputs(Scope(columns, tables), statement.returning)
-            leading = tuple(Column(i, f.type) for i, f in enumerate(fields[:behind]))
-            returning = tuple(Field(n, s.type, nullable(s, fields)) for n, s in outputs)
-            rows = Project(rows, (*leading, *(s for _, s in outputs)), (*fields[:behind], *returning))
-        else:
-            behind = width + 1 + len(new)
-            if len(fields) > behind:
-                rows = Project(rows, tuple(Column(i, f.type) for i, f in enumerate(fields[:behind])), fields[:behind])
+        others = plan.columns[len(target.columns) :] if statement.returning else ()
+        values = tuple(Column(len(target.columns) + i, f.type) for i, f in enumerate(others))
+        new_fields = fields_of(table.columns, [new]) if new else ()
+        rows = Project(plan, (*old, weight, *new, *values), (*table.columns, PLACE, *new_fields, *others))
+        moved = source.scope.moved(width - len(target.columns))
+        own = self._scope(table, statement.alias)
+        tables = (*own.tables, *(t for t in moved.tables if t.alias != alias))
+        scope = Scope((*own.columns, *moved.columns[len(own.columns) :]), tables)
+        incoming = Scan(INCOMING, (*table.columns, *others, PLACE), (width + len(others),), alias)
+        shown = self._returning(incoming, scope, statement.returning)
+        returning = None if shown is None else decorrelate(shown)
         updates = assignments is not None
         demands, rules = self._demands(table, "UPDATE" if updates else "DELETE", "SELECT"), rules_of(table, self.catalog)
         return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, rules)
@@ -312,7 +302,8 @@ class Writes:
             index = names.index(assignment.column)
             if index in values:
                 raise SyntaxError_(f'multiple assignments to same column "{assignment.column}"')
-            if table.identity.get(assignment.column) == "always" and not isinstance(assignment.value, Default):
+            only = table.identity.get(assignment.column) == "always" or assignment.column in table.generated
+            if only and not isinstance(assignment.value, Default):
                 raise only_default(table, assignment.column)
             values[index] = self._assigned(table, index, assignment.value, binder)
         return tuple(values.get(i, Column(begin + i, f.type)) for i, f in enumerate(table.columns))

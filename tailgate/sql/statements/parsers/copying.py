@@ -46,7 +46,7 @@ def copy(cursor: Parser) -> CopyTo | CopyFrom:
         listed = [place(exp.Column(this=c), c.meta["position"]) for c in columns]
         tree.set("expressions", listed)
         text = f"SELECT {', '.join(c.sql('postgres') for c in listed)} FROM {cursor.text[begin:end]}"
-    return CopyTo(Select(QueryText(text, begin, tree)), *_to(cursor))
+    return CopyTo(Select(QueryText(text, begin, tree)), *_to(cursor), Name(table.name, table.text("db") or None, begin))
 
 
 def _to(cursor: Parser) -> tuple[Format, Options]:

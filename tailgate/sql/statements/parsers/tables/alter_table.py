@@ -24,6 +24,7 @@ from tailgate.sql.statements.tables import (
     AlterTable,
     DropColumn,
     DropConstraint,
+    DropExpression,
     DropIdentity,
     Identity,
     RenameColumn,
@@ -121,6 +122,8 @@ def _alter(cursor: Parser, at: int) -> TableAction:
         return SetNullable(column, True)
     if cursor.accept_word("set", "not", "null"):
         return SetNullable(column, False)
+    if cursor.accept_word("drop", "expression"):
+        return DropExpression(column, cursor.accept_word("if", "exists"))
     if (identity := _identity(cursor, column)) is not None:
         return identity
     if cursor.accept_word("type") or cursor.accept_word("set", "data", "type"):

@@ -18,7 +18,7 @@ from tailgate.sql.statements.parsers.sequences import generation, identity_optio
 from tailgate.sql.statements.parsers.tables.constraints import CONSTRAINTS, column_constraint, table_constraint
 from tailgate.sql.statements.parsers.tables.create_table_as import at_query_of_table, create_table_as, on_commit
 from tailgate.sql.statements.parsers.unsupported import unsupported
-from tailgate.sql.statements.tables import Check, Constraint, CreateTable, ForeignKey, Generation, Identity, Like, TableColumn, Unique
+from tailgate.sql.statements.tables import Check, Constraint, CreateTable, ForeignKey, Generation, Like, TableColumn, Unique
 from tailgate.sql.statements.writes import CreateTableAs
 
 # unsupported clauses of a column: first words → name and hint of the error
@@ -159,6 +159,7 @@ def _column(cursor: Parser, table: Name, constraints: _Constraints) -> TableColu
     nullable: bool | None = None if serial is None else False
     default: str | None = None
     default_at: int | None = None
+    expression: str | None = None
     constraint: str | None = None
     while True:
         here = cursor.position
@@ -177,17 +178,35 @@ def _column(cursor: Parser, table: Name, constraints: _Constraints) -> TableColu
                 raise _syntax(
                     f'multiple default values specified for column "{this}" of table "{table.name}"', here if serial is None else None
                 )
+            if expression is not None:
+                raise _both("default and generation expression", this, table, here)
             if generated is not None:
-                raise _both(this, table, here)
+                raise _both("default and identity", this, table, here)
             start = default_at = cursor.position
             cursor.expression(boolean=False)
             default = since(cursor, start)
         elif cursor.accept_word("generated"):
+            kind = generation(cursor)
+            cursor.expect_word("as")
+            if cursor.accept("("):
+                if kind != "always":
+                    raise _syntax("for a generated column, GENERATED ALWAYS must be specified", here + len("GENERATED "))
+                if expression is not None:
+                    raise _syntax(f'multiple generation clauses specified for column "{this}" of table "{table.name}"', here)
+                if default is not None or serial is not None:
+                    raise _both("default and generation expression", this, table, here if serial is None else None)
+                if generated is not None:
+                    raise _both("identity and generation expression", this, table, here)
+                expression, default_at = _stored_expression(cursor)
+                continue
+            cursor.expect_word("identity")
             if generated is not None and generated != "serial":
                 raise _syntax(f'multiple identity specifications for column "{this}" of table "{table.name}"', here)
             if default is not None or serial is not None:
-                raise _both(this, table, here if serial is None else None)
-            generated, settings = _identity(cursor, here)
+                raise _both("default and identity", this, table, here if serial is None else None)
+            if expression is not None:
+                raise _both("identity and generation expression", this, table, here)
+            generated, settings = kind, identity_options(cursor)
             if nullable is True:
                 raise _conflicting(this, table, here)
             nullable = False
@@ -199,21 +218,25 @@ def _column(cursor: Parser, table: Name, constraints: _Constraints) -> TableColu
             if refused is not None:
                 what, hint = _REFUSED[refused]
                 raise unsupported(f"{what} of a column", here, hint)
+<<<<<<< HEAD
             return TableColumn(this, type, nullable is not False, default, at, default_at, generated, settings, type_at)
+=======
+            return TableColumn(this, type, nullable is not False, default, at, default_at, generated, settings, expression)
+>>>>>>> d8ca6206 (tables: GENERATED ALWAYS AS (expression) STORED; RETURNING of UPDATE and DELETE shows the rows as they are stored)
 
 
-def _identity(cursor: Parser, at: int) -> tuple[Identity, SequenceOptions]:
-    """Parses {ALWAYS | BY DEFAULT} AS IDENTITY [(options)], after GENERATED. Raises 0A000 for a generated column."""
-    generated = generation(cursor)
-    cursor.expect_word("as")
-    if cursor.at("("):
-        raise unsupported("GENERATED ALWAYS AS (expression) of a column", at, "Compute the column in a view.")
-    cursor.expect_word("identity")
-    return generated, identity_options(cursor)
+def _stored_expression(cursor: Parser) -> tuple[str, int]:
+    """Parses the rest of (expression) STORED. Returns the text of the expression and its position."""
+    start = cursor.position
+    cursor.expression()
+    text = since(cursor, start)
+    cursor.expect(")")
+    cursor.expect_word("stored")
+    return text, start
 
 
-def _both(column: str, table: Name, at: int | None) -> TailgateError:
-    return _syntax(f'both default and identity specified for column "{column}" of table "{table.name}"', at)
+def _both(what: str, column: str, table: Name, at: int | None) -> TailgateError:
+    return _syntax(f'both {what} specified for column "{column}" of table "{table.name}"', at)
 
 
 def _conflicting(column: str, table: Name, at: int | None) -> TailgateError:

@@ -1,0 +1,48 @@
+"""The functions that are immutable in PostgreSQL. Only these may compute a generated column.
+
+Others depend on settings of the session in PostgreSQL, such as TimeZone and DateStyle, or on the catalog.
+
+Source: PostgreSQL 15, pg_proc.provolatile; tests compare every row of the catalogue.
+"""
+
+from __future__ import annotations
+
+from tailgate.sql.functions.entry import Function
+
+# functions that are stable for all arguments
+STABLE = frozenset(
+    "pg_typeof format concat concat_ws convert_from convert_to make_timestamptz to_char to_number to_date to_jsonb to_json array_to_json "
+    "array_to_string json_build_object json_build_array jsonb_build_object jsonb_build_array row_to_json".split()
+)
+STABLE_SIGNATURES = frozenset((("length", ("bytea", "text")), ("to_timestamp", ("text", "text"))))
+TEXTS = frozenset(("text", "varchar", "bpchar", "name"))
+READ_BY_SETTINGS = frozenset(("date", "time", "timestamp", "timestamptz", "interval"))  # types whose input depends on settings
+SHOWN_BY_SETTINGS = READ_BY_SETTINGS - {"time"}  # types whose output depends on settings
+LOCAL = frozenset(("date", "time", "timestamp"))  # types of local time, between which and timestamptz a cast depends on the time zone
+
+
+def is_immutable(function: Function) -> bool:
+    """Returns whether the value depends on the arguments alone."""
+    name, arguments = function.name.partition(":")[0], frozenset(function.arguments)
+    if function.volatility != "immutable" or name in STABLE or (name, function.arguments) in STABLE_SIGNATURES:
+        return False
+    if function.kind == "cast":
+        result = function.result if isinstance(function.result, str) else ""
+        return not any(_depends_on_settings(argument, result) for argument in arguments)
+    if function.kind == "operator" and name == "||":
+        return not (arguments & TEXTS and arguments & SHOWN_BY_SETTINGS)
+    if "timestamptz" in arguments:
+        is_local = function.kind == "operator" and arguments & (LOCAL | {"interval"})
+        return not is_local and name not in ("date_trunc", "extract", "date_part")
+    return True
+
+
+def _depends_on_settings(source: str, target: str) -> bool:
+    """Returns whether a cast depends on settings of the session."""
+    if source.endswith("[]") and target.endswith("[]"):
+        source, target = source[:-2], target[:-2]
+    if source in TEXTS:
+        return target in READ_BY_SETTINGS or target.endswith("[]")
+    if target in TEXTS:
+        return source in SHOWN_BY_SETTINGS or source.endswith("[]")
+    return "timestamptz" in (source, target) and bool({source, target} & LOCAL)
