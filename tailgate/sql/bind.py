@@ -75,7 +75,7 @@ def bind_write(
         case Update() | Delete():
             changed = binder.update(statement) if isinstance(statement, Update) else binder.delete(statement)
             assert changed.returning is not None
-            plan, columns, types, demands = changed.rows, changed.returning, changed.parameters, changed.demands
+            plan, columns, types, demands = changed.rows, changed.returning.columns, changed.parameters, changed.demands
     types = tuple(TEXT if type == UNKNOWN else type for type in types)
     return Query(plan, columns, types, tuple(binder.names.used), tuple(binder.names.places.items()), demands)
 
