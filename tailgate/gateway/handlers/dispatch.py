@@ -44,11 +44,8 @@ from tailgate.gateway.session.statements.portals import Bound, Statement, check_
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
-<<<<<<< HEAD
-from tailgate.sql.new_items import known_type
-=======
 from tailgate.sql.binder.writes.copying import copied_query
->>>>>>> d8ca6206 (tables: GENERATED ALWAYS AS (expression) STORED; RETURNING of UPDATE and DELETE shows the rows as they are stored)
+from tailgate.sql.new_items import known_type
 from tailgate.sql.statements.kinds import KINDS, Place
 
 # A function of a row: the statement is that of `bound`, with its own type.

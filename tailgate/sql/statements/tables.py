@@ -37,11 +37,8 @@ class TableColumn:
     default_position: int | None = field(default=None, compare=False, repr=False)
     generated: Generation | None = None
     options: SequenceOptions | None = None
-<<<<<<< HEAD
     type_position: int | None = field(default=None, compare=False, repr=False)
-=======
     expression: str | None = None
->>>>>>> d8ca6206 (tables: GENERATED ALWAYS AS (expression) STORED; RETURNING of UPDATE and DELETE shows the rows as they are stored)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ ATExecAddConstraint, ATExecDropConstraint, ATExecValidateConstraint, renameatt_i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from typing_extensions import assert_never
 
@@ -22,14 +21,11 @@ from tailgate.lake.errors import (
     FeatureNotSupported,
     InvalidTableDefinition,
     SyntaxError_,
-    TailgateError,
     UndefinedColumn,
     UndefinedObject,
     WrongObjectType,
 )
 from tailgate.lake.types import Field
-from tailgate.sql.binder.sequence_calls import with_ids
-from tailgate.sql.binder.writes.targets import default_of
 from tailgate.sql.new_items import known_type
 from tailgate.sql.plan import Scalar
 from tailgate.sql.sequence_definitions import advanced
@@ -57,12 +53,11 @@ from tailgate.sql.statements import (
 from tailgate.sql.statements.tables import SetLogged, TableAction
 from tailgate.sql.tables.columns import dropped_column, renamed_column, stored_name
 from tailgate.sql.tables.constraints import check_constraint, constraint_names, unique_index, with_foreign_keys
+from tailgate.sql.tables.defaults import default_by_name, placeless
 from tailgate.sql.tables.definition import definition
 from tailgate.sql.tables.generated import check_default, check_type, with_expression, without_expression
 from tailgate.sql.tables.identity import add_identity, column_sequence, drop_identity, next_value, set_identity
 from tailgate.sql.tables.rewriting import new_value, retyped_column, rewritten, same_form
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +216,11 @@ class _Work:
             self.notices.append((f"{message}, skipping", DuplicateColumn.sqlstate))
             return
         new = Field(column.name, column.type, column.nullable)
-        own = _default(new, column.default, self.catalog) if column.generated is None else {column.name: next_value(self.catalog.next_id)}
+        own = (
+            default_by_name(new, column.default, self.catalog)
+            if column.generated is None
+            else {column.name: next_value(self.catalog.next_id)}
+        )
         identity = dict(table.identity)
         if column.generated is not None and column.generated != "serial":
             identity[column.name] = column.generated
@@ -253,12 +252,8 @@ class _Work:
         position = self._position(action.column)
         if position in self.values:
             raise FeatureNotSupported(f'cannot alter type of column "{action.column}" twice')
-<<<<<<< HEAD
-        self.values[position] = new_value(action, self.before, self.catalog)
-=======
         check_type(self.table, action, position)
-        self.values[position] = new_value(action, self.before)
->>>>>>> d8ca6206 (tables: GENERATED ALWAYS AS (expression) STORED; RETURNING of UPDATE and DELETE shows the rows as they are stored)
+        self.values[position] = new_value(action, self.before, self.catalog)
         self._apply(retyped_column(self.table, position, action, self.catalog))
         self.rewrites |= action.using is not None or not same_form(self.before.columns[position].type, action.type)
         self.validated |= {c.name for c in self.table.checks if position in c.columns and c.valid}
@@ -278,7 +273,7 @@ class _Work:
                 f'column "{action.column}" of relation "{table.name}" is an identity column', hint=_identity_hint(action.default)
             )
         check_default(table, action)
-        defaults = {n: d for n, d in table.defaults.items() if n != action.column} | _default(target, action.default, self.catalog)
+        defaults = {n: d for n, d in table.defaults.items() if n != action.column} | default_by_name(target, action.default, self.catalog)
         self.put(replace(table, defaults=defaults))
 
     def _set_nullable(self, action: SetNullable) -> None:
@@ -308,7 +303,7 @@ class _Work:
         names = constraint_names(table, self.catalog)
         match constraint:
             case Check():
-                check = _placeless(lambda: check_constraint(constraint, table, names))
+                check = placeless(lambda: check_constraint(constraint, table, names))
                 checks = sorted((*table.checks, check), key=lambda c: c.name.encode())
                 self.put(replace(table, checks=tuple(checks)))
                 self.validated |= {check.name} if check.valid else set()
@@ -324,7 +319,7 @@ class _Work:
                 for name in constraint.columns if constraint.primary else ():
                     self._make_nullable(name, False)
             case ForeignKey():
-                altered = _placeless(lambda: with_foreign_keys(table, (constraint,), self.catalog))
+                altered = placeless(lambda: with_foreign_keys(table, (constraint,), self.catalog))
                 self.validated |= {key.name for key in altered.foreign_keys if key not in table.foreign_keys and key.valid}
                 self.put(altered)
             case _:
@@ -396,19 +391,3 @@ class _Work:
 
 def _identity_hint(default: str | None) -> str | None:
     return "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead." if default is None else None
-
-
-def _default(column: Field, text: str | None, catalog: Catalog) -> dict[str, str]:
-    """Returns the default of a column by its name."""
-    text = None if text is None else with_ids(text, catalog)
-    _placeless(lambda: default_of(column, text))
-    return {} if text is None else {column.name: text}
-
-
-def _placeless(make: Callable[[], Result]) -> Result:
-    """Returns the result of a function. Its errors have no position, as in PostgreSQL."""
-    try:
-        return make()
-    except TailgateError as error:
-        error.position = None
-        raise

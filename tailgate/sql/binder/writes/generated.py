@@ -12,7 +12,7 @@ from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidO
 from tailgate.lake.types import Field
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.binder.writes.targets import assigned, empty_level, fields_of, scope_of
+from tailgate.sql.binder.writes.targets import assigned, empty_level, fields_of, scope_of, types_of
 from tailgate.sql.functions.immutability import is_immutable
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
@@ -32,7 +32,8 @@ def value_of(column: Field, table: Table) -> Scalar:
     if (inner := next(tree.find_all(exp.Select), None)) is not None:
         raise FeatureNotSupported("cannot use subquery in column generation expression", position=position(inner.parent or inner))
     parameters = Parameters()
-    scalar = Expressions(scope_of(table, None), empty_level(parameters), "column generation expressions", aggregates=False).bind(tree)
+    level = empty_level(parameters, types_of(table.columns))
+    scalar = Expressions(scope_of(table, None), level, "column generation expressions", aggregates=False).bind(tree)
     for part in walk(scalar):
         if isinstance(part, Column) and table.columns[part.index].name in table.generated:
             name = table.columns[part.index].name

@@ -218,11 +218,7 @@ def _column(cursor: Parser, table: Name, constraints: _Constraints) -> TableColu
             if refused is not None:
                 what, hint = _REFUSED[refused]
                 raise unsupported(f"{what} of a column", here, hint)
-<<<<<<< HEAD
-            return TableColumn(this, type, nullable is not False, default, at, default_at, generated, settings, type_at)
-=======
-            return TableColumn(this, type, nullable is not False, default, at, default_at, generated, settings, expression)
->>>>>>> d8ca6206 (tables: GENERATED ALWAYS AS (expression) STORED; RETURNING of UPDATE and DELETE shows the rows as they are stored)
+            return TableColumn(this, type, nullable is not False, default, at, default_at, generated, settings, type_at, expression)
 
 
 def _stored_expression(cursor: Parser) -> tuple[str, int]:
