@@ -40,7 +40,7 @@ from tailgate.lake.catalog import (
 )
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InsufficientPrivilege
-from tailgate.sql.authorization import NOBODY, SELECT, Demand, authorize, renamed
+from tailgate.sql.authorization import EXECUTE, NOBODY, SELECT, Demand, authorize, renamed
 from tailgate.sql.binder.expressions.sql_functions import tree_of
 from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.definitions import bind_definition
@@ -81,7 +81,8 @@ def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
         case Function():
             return check_body(item, tree_of(item.query), catalog).demanded()
         case Sink() | Subscription() | Objective():
-            return (Demand(SELECT, item.depends[0]),)
+            measured = catalog[item.depends[0]]
+            return (Demand(EXECUTE if isinstance(measured, Endpoint) else SELECT, measured.id),)
         case Alert():
             return bind_definition(item, catalog).demands if item.query else ()
         case Source() | DeadLetters() | Table() | ViewErrors() | Index() | Sequence() | Secret() | Connection() | CustomType() | Enum():

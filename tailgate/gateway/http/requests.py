@@ -47,6 +47,8 @@ class RequestStatistics:
         name = "" if endpoint is None or endpoint.schema not in catalog.all_schemas() else label(catalog, endpoint)
         statistics.requests.add(name, str(response.status))
         statistics.request_durations.observe(seconds, name)
+        if endpoint is not None and response.stream is None:
+            self._gateway.latencies.add(endpoint.id, seconds * 1000)
         if role is not None and endpoint is not None:
             statistics.ended(Call(role.id, "endpoint", f"ENDPOINT {name}".encode(), seconds, handled.sqlstate, handled.rows))
         if self.logs:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from tailgate.gateway.answers.answers import Answers
 from tailgate.gateway.control import Control
 from tailgate.gateway.freshness import rows as freshness
+from tailgate.gateway.freshness.latencies import Latencies
 from tailgate.gateway.resources.background import Background
 from tailgate.gateway.resources.budgets import Budget, Cache
 from tailgate.gateway.resources.concurrency import Requester
@@ -69,8 +69,8 @@ class Gateway:
         self.secret = peers.secret(lake)
         self.sessions = Sessions(lambda: serving.progress.catalog)
         self.statistics = StatementStatistics(self.budget)
-        steps = partial(freshness.steps, serving.freshness.lags)
-        self.peers = Peers(lake, self.sessions, self.internal_errors, self.statement_rows, steps, self.background)
+        self.latencies = Latencies()
+        self.peers = Peers(lake, self.sessions, self.internal_errors, self.statement_rows, self._steps, self.background)
         self.answers = Answers(serving, self.background)
         self.texts = StatementCache(serving.workers, self.budget)
         self.bound: Cache[tuple[bytes, tuple[int, ...], Hashable], Bound] = Cache(self.budget, BOUND_BYTES)
@@ -81,6 +81,11 @@ class Gateway:
         """Handles a cancel request. Forwards it to the other gateways on the port if no session here has the id."""
         if not self.sessions.cancel(process, secret):
             self.peers.cancel(process, secret)
+
+    def _steps(self, after: int) -> list[object]:
+        """Returns the steps of freshness lag and latency that have ended, later than `after`."""
+        lags, catalog = self.serving.freshness.lags, self.serving.progress.catalog
+        return [*freshness.steps(lags, after), *self.latencies.steps(catalog, after)]
 
     def statement_rows(self, requester: Requester) -> list[dict[str, Any]]:
         """Returns the rows of tailgate.statements of this gateway: of the roles whose sessions the requester may see."""

@@ -13,9 +13,9 @@ from tailgate.lake.types import Field, Type
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective(ItemFields):
-    """A goal for the freshness lag of a relation, the first item of `depends` (`operations.watch.objectives`).
+    """A goal for the freshness lag of a relation, or the latency of an endpoint: the first item of `depends`.
 
-    - `limits_ms`: by figure of the lag (p50, p95, p99, max), its limit.
+    - `limits_ms`: by figure of it (p50, p95, p99, max), its limit.
     - `window_ms`: the time over which figures are computed.
     - `availability_ppm`: the share of time, in millionths, in which the goal must be met.
     """

@@ -67,7 +67,8 @@ class Recorder:
     def reported(self, rows: Iterable[Reported], relations: Iterable[int], now_s: float) -> list[tuple[int, Step]]:
         """Takes what gateways have reported since the last call. Returns the steps that are now recorded, with all `relations`.
 
-        Raises OSError if they cannot be written; the steps are then recorded later.
+        The latency of endpoints, which gateways report in the same form, is returned with them but not written.
+        Raises OSError if the steps cannot be written; they are then recorded later.
         """
         merged: dict[int, Step] = {}
         for id, step, missing, maximum, counts in rows:
@@ -86,7 +87,7 @@ class Recorder:
             by_relation = {id: sketches.get(id) or Sketch(missing=STEP_S) for id in existing}
             self._append(step, by_relation)
             self.newest = step
-            recorded.append((step, by_relation))
+            recorded.append((step, sketches | by_relation))
         self._pending = {step: of for step, of in self._pending.items() if step > self.newest}
         return recorded
 

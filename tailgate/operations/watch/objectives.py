@@ -1,11 +1,12 @@
-"""Objectives: whether the freshness lag of relations meets their goals.
+"""Objectives: whether the freshness lag of relations and the latency of endpoints meet their goals.
 
-    history of freshness lag ──► each step of 10 s: goals over the window met? ──► good or bad ──► burn rates, error budget of the month
+    freshness lag, latency   ──► each step of 10 s: goals over the window met? ──► good or bad ──► burn rates, error budget of the month
                                                                               └──► alert objective_violated
 
     watch/objectives    {"<id>": {"state", "since", …, "marks": "ggb…", "month": "2026-11", "good": n, "bad": n}}, every step
 
-A step is good if every figure of the lag over the window is within its limit. An unknown lag violates every objective. Steps in
+A step is good if every figure over the window is within its limit. An unknown lag violates every objective; an endpoint without requests
+violates none. The latency before a start of `tailgate watch` is not known. Steps in
 which `tailgate watch` did not run are neither.
 """
 
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 
-from tailgate.lake.catalog import Catalog, Objective
+from tailgate.lake.catalog import Catalog, Endpoint, Item, Objective
 from tailgate.lake.folder import Lake
 from tailgate.lake.store import documents
 from tailgate.operations.sketch import STEP_S, Sketch
@@ -28,6 +29,7 @@ NAME = f"{FOLDER}/objectives"
 ALERT = "objective_violated"
 MET, VIOLATED = "met", "violated"
 GOOD, BAD, MISSING = "g", "b", "-"
+LAG, LATENCY = "freshness lag", "latency"
 MARKS_MAX = 6 * HOUR_STEPS  # steps of the longest burn rate
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": None}
 PPM = 1_000_000
@@ -105,7 +107,7 @@ class Objectives:
             for item in items:
                 before = self._states.get(item.id) or State("", 0, step - 1)
                 if step > before.step:
-                    self._states[item.id] = before.after(step, verdict(item, self._window(item, step)))
+                    self._states[item.id] = before.after(step, verdict(item, self._window(item, step), _measure(catalog[item.depends[0]])))
         existing = {item.id for item in items}
         dropped = self._states.keys() - existing
         self._states = {id: state for id, state in self._states.items() if id in existing}
@@ -118,7 +120,7 @@ class Objectives:
         return {item.id: _condition(item, catalog, s) for item, s in states if s is not None and s.state == VIOLATED}
 
     def _window(self, item: Objective, step: int) -> Sketch:
-        """Returns the lags of the objective's relation in the window that ends with a step."""
+        """Returns the durations of the objective's relation or endpoint in the window that ends with a step."""
         total, first = Sketch(), step - item.window_ms // 1000 // STEP_S
         for at, of in reversed(self._steps):
             if at <= first:
@@ -128,8 +130,8 @@ class Objectives:
         return total
 
 
-def verdict(item: Objective, lags: Sketch) -> Verdict:
-    """Returns whether the lags in a window meet the goals."""
+def verdict(item: Objective, lags: Sketch, measure: str = LAG) -> Verdict:
+    """Returns whether the lags, or the durations of another measure, in a window meet the goals."""
     if lags.missing:
         return Verdict(None, f"its freshness lag was unknown {lags.missing} times of {lags.missing + sum(lags.counts.values())}")
     worst = Verdict()
@@ -138,7 +140,7 @@ def verdict(item: Objective, lags: Sketch) -> Verdict:
         value = lags.max if quantile is None else lags.quantile(quantile)
         above = round((value or 0) - limit)
         if above > (worst.above_ms or 0):
-            worst = Verdict(above, f"the {figure} of its freshness lag is above {limit} ms")
+            worst = Verdict(above, f"the {figure} of its {measure} is above {limit} ms")
     return worst
 
 
@@ -147,8 +149,14 @@ def states(lake: Lake) -> dict[int, State]:
     return {int(id): State(**fields) for id, fields in (documents.read(lake.store, NAME) or {}).items()}
 
 
+def _measure(item: Item) -> str:
+    return LATENCY if isinstance(item, Endpoint) else LAG
+
+
 def _condition(item: Objective, catalog: Catalog, state: State) -> Condition:
     name, relation = catalog.stored.name_of(item).sql, catalog.stored.name_of(catalog[item.depends[0]]).sql
     reason = state.reason if state.above_ms is not None else "its freshness lag is unknown"
     hint = f"SELECT * FROM tailgate.freshness WHERE name = '{catalog[item.depends[0]].name}' says where the time goes."
+    if isinstance(catalog[item.depends[0]], Endpoint):
+        hint = "SELECT * FROM tailgate.statements WHERE lane = 'endpoint' shows the latency of all endpoints."
     return Condition(ALERT, name, PAGE, f"objective {name} of {relation} is violated: {reason}", hint)

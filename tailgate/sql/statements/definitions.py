@@ -51,13 +51,15 @@ class CreateSubscription:
 
 @dataclass(frozen=True, slots=True)
 class CreateObjective:
-    """CREATE [OR REPLACE] OBJECTIVE name ON relation (goal, …) [OVER interval].
+    """CREATE [OR REPLACE] OBJECTIVE name ON {relation | endpoint} (goal, …) [OVER interval].
 
-    `limits`: by figure of the freshness lag (p50, p95, p99, max), an interval as typed. `availability`: as typed, such as '99.9 %'.
+    `measure`: the freshness lag of a relation, or the latency of an endpoint. `limits`: by figure of it (p50, p95, p99, max), an interval
+    as typed. `availability`: as typed, such as '99.9 %'.
     """
 
     name: Name
     from_item: Name
+    measure: Literal["freshness", "latency"]
     limits: tuple[tuple[str, str], ...]
     availability: str | None = None
     over: str | None = None

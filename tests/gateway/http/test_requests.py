@@ -6,13 +6,18 @@ import http.client
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import errors
 
+from tailgate.gateway.freshness import latencies
+from tailgate.lake.catalog import Endpoint
+from tailgate.operations.sketch import STEP_S
 from tests.authorization.world import World
+from tests.gateway.http.conftest import Web
 from tests.operations.test_gateway_log import connected
 
 CLIENT = "client=127.0.0.1 role=tailgate"
@@ -28,6 +33,26 @@ def answered(port: int, path: str, method: str = "GET") -> tuple[int, str]:
         return response.status, response.read().decode()
     finally:
         connection.close()
+
+
+def test_the_latency_of_endpoints(world: World, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gateways report the latencies of each step to `tailgate watch` when the step has ended, and forget endpoints that were dropped."""
+    now = time.time()
+    monkeypatch.setattr(latencies.time, "time", lambda: now)
+    world.sql("tailgate", "CREATE ENDPOINT timed GET '/timed/:n' (:n int) AS SELECT :n AS n")
+    ((id, step),) = [(e.id, int(now) // STEP_S) for e in world.lake.catalog().each(Endpoint) if e.name == "timed"]
+    for path in ("/timed/1", "/timed/x", "/absent"):
+        web.request(path)
+
+    def reported() -> list[tuple[int, int]]:
+        rows = web.gateway.latencies.steps(world.served.serving.progress.catalog, 0)
+        return [(step, sum(counts.values())) for endpoint, step, _, most, counts in rows if endpoint == id and most is not None]
+
+    assert reported() == []
+    now += STEP_S
+    assert reported() == [(step, 2)]
+    world.sql("tailgate", "DROP ENDPOINT timed")
+    assert reported() == []
 
 
 def _port(line: str) -> int:

@@ -65,6 +65,13 @@ def test_the_lags_of_several_gateways_are_one_distribution(lake: Lake) -> None:
     assert rows(lake) == [row(STEP, 10, 500, 500, samples=4, unknown=2)]
 
 
+def test_the_latency_of_endpoints_is_not_written(lake: Lake) -> None:
+    recording = recorder(lake)
+    ((step, of),) = recording.reported([reported(STEP, 10), reported(STEP, 3, 4, relation=9)], [7], end(STEP))
+    assert (step, of.keys(), of[9].max) == (STEP, {7, 9}, 4)
+    assert rows(lake) == [row(STEP, 10, 10, 10, samples=1)]
+
+
 def test_a_relation_without_a_report_is_unknown(lake: Lake) -> None:
     recording = recorder(lake)
     recording.reported([reported(STEP, 10)], [7, 8], end(STEP))

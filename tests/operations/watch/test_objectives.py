@@ -133,6 +133,37 @@ def test_or_replace_keeps_the_state_and_the_dependents(sql: psycopg.Connection[A
     sql.execute("DROP OBJECTIVE fresh")
 
 
+def test_the_latency_of_an_endpoint(live: Live, sql: psycopg.Connection[Any]) -> None:
+    lake = live.model.lake
+    for statement in ("CREATE ROLE ann LOGIN SUPERUSER", "CREATE ROLE bea LOGIN", "CREATE SCHEMA own AUTHORIZATION bea"):
+        sql.execute(statement.encode())
+    with psycopg.connect(live.dsn, user="ann", autocommit=True) as ann, psycopg.connect(live.dsn, user="bea", autocommit=True) as bea:
+        ann.execute("CREATE ENDPOINT v GET '/v' AS SELECT 1 AS one")  # the view has this name, too
+        create = "CREATE OBJECTIVE own.quick ON v (LATENCY p95 '5 ms', LATENCY max '1 s') OVER '20 s'"
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied for endpoint v"):
+            bea.execute(create.encode())
+        ann.execute("GRANT EXECUTE ON ENDPOINT v TO bea")
+        bea.execute(create.encode())
+        query = "SELECT on_name, goals, state, reason FROM tailgate.objectives"
+        goals = "LATENCY p95 '5 ms', LATENCY max '1000 ms', AVAILABILITY '99.9 %' OVER '20 s'"
+        assert ann.execute(query).fetchall() == [("v", goals, None, None)]
+        objectives = judged(lake, lags(2, 3), lags(2, 3, 40))
+        assert ann.execute(query).fetchall() == [("v", goals, "violated", "the p95 of its latency is above 5 ms")]
+        (condition,) = objectives.violated(lake.catalog()).values()
+        assert condition.summary == "objective own.quick of v is violated: the p95 of its latency is above 5 ms"
+        assert "tailgate.statements" in condition.hint
+        (item,) = lake.catalog().each(Objective)
+        again, step = Objectives(lake), states(lake)[item.id].step
+        again.judge(lake.catalog(), [(step + 1, {}), (step + 2, {})])  # no request
+        assert again.violated(lake.catalog()) == {}
+        with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="cannot drop endpoint v"):
+            ann.execute("DROP ENDPOINT v")
+        ann.execute("ALTER ENDPOINT v RENAME TO w")
+        assert "ON w (LATENCY" in ann.execute("SHOW CREATE OBJECTIVE own.quick").fetchall()[0][1]
+        ann.execute("DROP ENDPOINT w CASCADE")
+        assert ann.execute(query).fetchall() == []
+
+
 def test_an_objective_depends_on_its_relation(sql: psycopg.Connection[Any]) -> None:
     statement = FRESH.replace("ON v", "ON names")
     sql.execute("CREATE VIEW names AS SELECT name FROM v")
@@ -159,14 +190,20 @@ def test_an_objective_depends_on_its_relation(sql: psycopg.Connection[Any]) -> N
         ("CREATE OBJECTIVE o ON nothing (FRESHNESS p95 '5 s')", "42P01", 'relation "nothing" does not exist'),
         ("CREATE OBJECTIVE o ON v (FRESHNESS p90 '5 s')", "42601", 'syntax error at or near "p90"'),
         ("CREATE OBJECTIVE o ON v ()", "42601", 'syntax error at or near ")"'),
-        ("CREATE OBJECTIVE o ON v (AVAILABILITY '99 %')", "42P17", "an objective needs a goal for the freshness lag"),
+        ("CREATE OBJECTIVE o ON v (AVAILABILITY '99 %')", "42P17", "an objective needs a goal for the freshness lag or the latency"),
         ("CREATE OBJECTIVE o ON v (FRESHNESS p95 '5 s', FRESHNESS p95 '6 s')", "42P17", "goal p95 specified more than once"),
         ("CREATE OBJECTIVE o ON v (FRESHNESS p95 'soon')", "22007", 'invalid input syntax for type interval: "soon"'),
         ("CREATE OBJECTIVE o ON v (FRESHNESS p95 '0 s')", "22023", 'invalid FRESHNESS p95: "0 s"'),
         ("CREATE OBJECTIVE o ON v (FRESHNESS p95 '5 s') OVER '1 day'", "22023", 'invalid OVER: "1 day"'),
         ("CREATE OBJECTIVE o ON v (FRESHNESS p95 '5 s', AVAILABILITY '100 %')", "22023", 'invalid AVAILABILITY: "100 %"'),
         ("CREATE OBJECTIVE o ON v (FRESHNESS p95 '5 s', AVAILABILITY 'all')", "22023", 'invalid AVAILABILITY: "all"'),
-        ("CREATE OBJECTIVE o ON v (LATENCY p95 '5 ms')", "0A000", "LATENCY in an objective is not supported"),
+        ("CREATE OBJECTIVE o ON v (LATENCY p95 '5 ms')", "42704", 'endpoint "v" does not exist'),
+        ("CREATE OBJECTIVE o ON v (LATENCY p95 '0.1 ms')", "42704", 'endpoint "v" does not exist'),
+        (
+            "CREATE OBJECTIVE o ON v (LATENCY p95 '5 ms', FRESHNESS p95 '5 s')",
+            "42P17",
+            "an objective cannot have both FRESHNESS and LATENCY",
+        ),
         ("DROP OBJECTIVE nothing", "42704", 'objective "nothing" does not exist'),
         ("DROP OBJECTIVE v", "42809", '"v" is not an objective'),
     ],

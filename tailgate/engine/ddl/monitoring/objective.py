@@ -6,8 +6,8 @@ import re
 from fractions import Fraction
 
 from tailgate.engine.ddl.durations import milliseconds
-from tailgate.lake.catalog import Catalog, MaterializedView, Objective, Source, Table, View
-from tailgate.lake.errors import InvalidParameterValue, WrongObjectType
+from tailgate.lake.catalog import Catalog, Item, MaterializedView, Objective, Source, Table, View
+from tailgate.lake.errors import InvalidParameterValue, UndefinedObject, WrongObjectType
 from tailgate.sql.new_items import normalized, schema_for
 from tailgate.sql.statements import CreateObjective
 
@@ -20,21 +20,33 @@ SHARE = re.compile(r"\s*(\d{1,2}(?:\.\d{1,4})?)\s*%?\s*")
 def create_objective(statement: CreateObjective, text: str, catalog: Catalog) -> Objective:
     """Returns the item of an objective; `text` is the statement as typed."""
     schema = schema_for(statement.name, catalog)
-    relation = catalog.relation(statement.from_item)
-    if not isinstance(relation, Source | Table | View | MaterializedView):
-        raise WrongObjectType(f'"{relation.name}" has no freshness lag', position=statement.from_item.position)
+    measured = _measured(statement, catalog)
     window = WINDOW_MS if statement.over is None else _length("OVER", statement.over, WINDOW_MIN_MS, WINDOW_MAX_MS)
     item = Objective(
         catalog.next_id,
         statement.name.name,
-        depends=(relation.id,),
+        depends=(measured.id,),
         sql=text,
         schema=schema.id,
-        limits_ms={figure: _length(f"FRESHNESS {figure}", limit, 1, LIMIT_MAX_MS) for figure, limit in statement.limits},
+        limits_ms={figure: _length(f"{statement.measure.upper()} {figure}", limit, 1, LIMIT_MAX_MS) for figure, limit in statement.limits},
         window_ms=window,
         availability_ppm=AVAILABILITY_PPM if statement.availability is None else _share(statement.availability),
     )
     return normalized(item, statement, catalog)
+
+
+def _measured(statement: CreateObjective, catalog: Catalog) -> Item:
+    """Returns the relation or the endpoint that is measured. Raises 42P01, 42704, 42809."""
+    name = statement.from_item
+    if statement.measure == "latency":
+        endpoint = catalog.find(name, "endpoint")
+        if endpoint is None:
+            raise UndefinedObject(f'endpoint "{name}" does not exist', position=name.position)
+        return endpoint
+    relation = catalog.relation(name)
+    if not isinstance(relation, Source | Table | View | MaterializedView):
+        raise WrongObjectType(f'"{relation.name}" has no freshness lag', position=name.position)
+    return relation
 
 
 def _length(what: str, interval: str, least: int, most: int) -> int:

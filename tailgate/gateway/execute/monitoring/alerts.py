@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Objective
+from tailgate.lake.catalog import Catalog, Endpoint, Objective
 from tailgate.lake.folder import Lake
 from tailgate.operations.watch import objectives
 from tailgate.operations.watch.alerts import Alert, Notification, alerts
@@ -27,7 +27,8 @@ def objective_states(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
 
 
 def _objective(item: Objective, catalog: Catalog, state: objectives.State | None) -> dict[str, Any]:
-    goals = [f"FRESHNESS {figure} '{limit} ms'" for figure, limit in item.limits_ms.items()]
+    measure = "LATENCY" if isinstance(catalog[item.depends[0]], Endpoint) else "FRESHNESS"
+    goals = [f"{measure} {figure} '{limit} ms'" for figure, limit in item.limits_ms.items()]
     availability = f"AVAILABILITY '{item.availability_ppm / 10_000:g} %'"
     columns: dict[str, Any] = {
         "on_name": catalog.name_of(catalog[item.depends[0]]).sql,
