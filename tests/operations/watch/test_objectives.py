@@ -200,7 +200,7 @@ def test_an_objective_depends_on_its_relation(sql: psycopg.Connection[Any]) -> N
         ("CREATE OBJECTIVE o ON v (LATENCY p95 '5 ms')", "42704", 'endpoint "v" does not exist'),
         ("CREATE OBJECTIVE o ON v (LATENCY p95 '0.1 ms')", "42704", 'endpoint "v" does not exist'),
         (
-            "CREATE OBJECTIVE o ON v (LATENCY p95 '5 ms', FRESHNESS p95 '5 s')",
+            "CREATE OBJECTIVE o ON v (LATENCY p95 '5 ms', FRESHNESS max '5 s')",
             "42P17",
             "an objective cannot have both FRESHNESS and LATENCY",
         ),
