@@ -20,8 +20,7 @@ from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Seque
 from tailgate.lake.catalog.codec import decode, decode_change, encode, encode_change, encode_item
 from tailgate.lake.catalog.custom_types import enums_of
 from tailgate.lake.catalog.dropping import SEQUENCE
-from tailgate.lake.catalog.item_fields import ReaderFields, ReplaceableFields
-from tailgate.lake.catalog.items import known_columns
+from tailgate.lake.catalog.item_fields import ReaderFields, ReplaceableFields, known_columns
 from tailgate.lake.catalog.resolution import digest, version
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import DuplicateSchema, SerializationFailure

@@ -195,7 +195,7 @@ class Worker(threading.Thread):
             if part == "key":
                 record = ksqldb.key_columns(columns)
             else:
-                record = [columns[i] for i in value_positions(columns, chosen.key, is_stream=is_stream)]
+                record = [columns[i] for i in value_positions(columns, chosen.key)]
             of_registry = serdes.schema(serde, ksqldb.named(record, types))
             id = None if of_registry is None else register(part, of_registry)
             if part == "key":
@@ -214,7 +214,7 @@ class Worker(threading.Thread):
             id = register(part, schema(kind, part, columns, chosen.envelope, name))
             return protobuf.Protobuf(id) if kind == "protobuf" else row_formats.Avro(id, id)
 
-        timestamp = ksqldb.timestamp(columns) if is_stream else None
+        timestamp = ksqldb.timestamp(columns) if chosen.value_format == "ksqldb" else None
         key_form = None
         if chosen.key is not None:
             key_form = form(chosen.key_format, "key", [columns[i] for i in chosen.key], chosen.key_name)

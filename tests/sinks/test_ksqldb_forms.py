@@ -148,7 +148,7 @@ def test_formats(serde: Serde, columns: tuple[Field, ...], row: tuple[object, ..
 
 def test_avro() -> None:
     columns = (*COLUMNS, Field("t", TIME))
-    record = named([columns[i] for i in value_positions(columns, (0,), is_stream=False)], typed(columns))
+    record = named([columns[i] for i in value_positions(columns, (0,))], typed(columns))
     value = KsqldbValue(Serde("AVRO"), (0,), typed(columns), schema_id=7)
     encoder = Encoder(columns, "upsert", value, key=(0,), key_form=KsqldbKey(Serde("KAFKA", wrapped=False), typed(columns)))
     schema = avro.schema(record)

@@ -21,6 +21,7 @@ from tailgate.gateway.session.statements.portals import Bound, CatalogBound, dec
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.settings import milliseconds
 from tailgate.lake import errors as e
+from tailgate.lake.catalog import hidden_positions
 from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.readers.failed import failure
 from tailgate.lake.uncommitted import is_local
@@ -48,7 +49,7 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
             raise _no_changes()
         if is_local(item.id):
             raise e.FeatureNotSupported(f'TAIL of "{item.name}" in the transaction that creates it is not supported', hint="COMMIT first.")
-        if item.stored and not any(column.is_dropped for column in item.columns):
+        if item.stored and not hidden_positions(item) and not any(column.is_dropped for column in item.columns):
             if not item.ready:
                 raise e.ObjectNotInPrerequisiteState(
                     f'{item.kind} "{item.name}" is still being filled', hint="It can be read when its CREATE statement has answered."

@@ -3,7 +3,7 @@
 from tailgate.lake.catalog.catalog import FIRST_ID, Catalog, Change
 from tailgate.lake.catalog.custom_types import CustomType, Enum
 from tailgate.lake.catalog.formats import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, ERRORS
-from tailgate.lake.catalog.item_fields import is_transient
+from tailgate.lake.catalog.item_fields import is_transient, known_columns
 from tailgate.lake.catalog.items import (
     ROUNDS,
     Companion,
@@ -24,7 +24,7 @@ from tailgate.lake.catalog.items import (
     Table,
     View,
     ViewErrors,
-    known_columns,
+    hidden_positions,
     ksqldb_of,
     ready,
     skips,
@@ -64,6 +64,7 @@ __all__ = [
     "Table",
     "View",
     "ViewErrors",
+    "hidden_positions",
     "is_transient",
     "known_columns",
     "ksqldb_of",

@@ -112,3 +112,8 @@ class ViewFields(ReplaceableFields):
 def is_transient(item: ItemFields) -> bool:
     """Returns whether an item is a view of a push query, which is dropped when its query ends, or the relation of its errors."""
     return item.schema == TRANSIENT_ID
+
+
+def known_columns(item: ItemFields) -> Mapping[int, int]:
+    """Returns, for each relation that got columns after this item was defined, how many columns the item knows."""
+    return item.known_columns if isinstance(item, ReaderFields) else {}

@@ -362,6 +362,6 @@ def ksqldb_of(item: Item | None) -> KsqldbItem | None:
     return item.ksqldb if isinstance(item, Source | MaterializedView) else None
 
 
-def known_columns(item: Item) -> Mapping[int, int]:
-    """Returns, for each relation that got columns after this item was defined, how many columns the item knows."""
-    return item.known_columns if isinstance(item, ReaderFields) else {}
+def hidden_positions(item: Item) -> frozenset[int]:
+    """Returns the positions of the columns that `*` leaves out: ROWTIME of a table of ksqlDB."""
+    return frozenset(i for i, c in enumerate(item.columns) if c.name == "rowtime" and (of := ksqldb_of(item)) and of.type == "table")

@@ -37,7 +37,7 @@ JSONS = ("json", "jsonb")
 
 
 def timestamp(columns: Sequence[Field]) -> int | None:
-    """Returns the position of the column with the time of a stream's rows."""
+    """Returns the position of the column with the time of the rows."""
     return next((i for i, column in enumerate(columns) if column.name == "rowtime"), None)
 
 
@@ -73,7 +73,7 @@ class KsqldbValue:
         self._is_stream, self._schema_id = is_stream, schema_id
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
-        others = value_positions(columns, self._key, is_stream=self._is_stream)
+        others = value_positions(columns, self._key)
         of_value = named([columns[i] for i in others], self._types)
         encoded_rows = encoded(self._serde, of_value, [arrays[i] for i in others], length, self._schema_id)
         prefixes = self._positions(columns, arrays) if self._is_stream else self._keys(columns, arrays, length)
@@ -81,9 +81,12 @@ class KsqldbValue:
         return [LENGTH.pack(len(prefix)) + prefix + value for prefix, value in parts]
 
     def _keys(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
+        """Returns the keys of the rows of a table, with their times: a row with another time is another message."""
         keys = zip(named([columns[i] for i in self._key], self._types), (arrays[i] for i in self._key), strict=True)
         texts = [jsons.texts(column, values(column, array)) for column, array in keys]
-        return ["".join(f"{text[n]}," for text in texts).encode() for n in range(length)]
+        time = timestamp(columns)
+        times = None if time is None else arrays[time].cast(pa.int64()).to_pylist()
+        return ["".join(f"{text[n]}," for text in (*texts, *(() if times is None else (times,)))).encode() for n in range(length)]
 
     def _positions(self, columns: Sequence[Field], arrays: Sequence[pa.Array]) -> list[bytes]:
         values_of = {column.name: array.to_pylist() for column, array in zip(columns, arrays, strict=True) if column.name in PSEUDO_COLUMNS}

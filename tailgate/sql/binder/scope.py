@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from tailgate.lake.errors import AmbiguousAlias, AmbiguousColumn, DuplicateAlias, FeatureNotSupported
@@ -12,10 +13,11 @@ from tailgate.sql.plan.rewriting import shifted
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A visible column. For JOIN … USING, it is the merged column."""
+    """A column that can be named. For JOIN … USING, it is the merged column. `hidden`: whether `*` leaves it out."""
 
     name: str
     scalar: Scalar
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Scope:
         """Returns the scope with all column indexes shifted by a number."""
 
         def move(columns: tuple[Named, ...]) -> tuple[Named, ...]:
-            return tuple(Named(c.name, shifted(c.scalar, by)) for c in columns)
+            return tuple(replace(c, scalar=shifted(c.scalar, by)) for c in columns)
 
         return Scope(move(self.columns), tuple(replace(t, columns=move(t.columns)) for t in self.tables))
 
@@ -114,11 +116,18 @@ def whole_row(table: Table, position: int | None) -> Scalar:
     return (rows.row_if_any if table.optional else rows.row)([placed(c.scalar, position) for c in table.columns], names, position)
 
 
-def of(alias: str, fields: tuple[Field, ...], names: tuple[str, ...] = (), relation: str = "", item: int = 0) -> Scope:
+def of(
+    alias: str,
+    fields: tuple[Field, ...],
+    names: tuple[str, ...] = (),
+    relation: str = "",
+    item: int = 0,
+    hidden: Collection[int] = (),
+) -> Scope:
     """Returns the scope of one relation.
 
-    `names` are the alias's new names for the first columns.
+    `names` are the alias's new names for the first columns. `hidden`: the positions of columns that `*` leaves out.
     """
     shown = names + tuple(f.name for f in fields[len(names) :])
-    columns = tuple(Named(n, Column(i, f.type)) for i, (n, f) in enumerate(zip(shown, fields, strict=True)))
+    columns = tuple(Named(n, Column(i, f.type), i in hidden) for i, (n, f) in enumerate(zip(shown, fields, strict=True)))
     return Scope(columns, (Table(alias, columns, relation, item=item),))

@@ -20,6 +20,7 @@ from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertMessage, parse
 
 ENDPOINTS = Endpoints("kafka:9092", "http://registry:8081")
 READINGS = "CREATE STREAM readings (sensor VARCHAR KEY, area VARCHAR, reading INT) WITH (kafka_topic = 'r', value_format = 'json')"
+ROWTIME = ("rowtime", "timestamp with time zone")
 AVERAGES = "CREATE TABLE avg_readings AS SELECT sensor, AVG(reading) AS avg FROM readings GROUP BY sensor EMIT CHANGES"
 CALL = {"type": "record", "name": "row", "fields": [{"name": "name", "type": "string"}, {"name": "seconds", "type": ["null", "int"]}]}
 CALLS = {
@@ -76,7 +77,7 @@ def test_a_stream_is_an_append_only_source() -> None:
 def test_a_table_is_a_keyed_source() -> None:
     catalog = declared("CREATE TABLE areas (name VARCHAR, area VARCHAR PRIMARY KEY) WITH (kafka_topic = 'a', value_format = 'delimited')")
     source = catalog.relation("areas")
-    assert ([c.name for c in source.columns], source.key, source.stored) == (["name", "area"], (1,), True)
+    assert ([c.name for c in source.columns], source.key, source.stored) == (["name", "area", "rowtime"], (1,), True)
 
 
 def test_keys_and_formats() -> None:
@@ -86,8 +87,8 @@ def test_keys_and_formats() -> None:
     )
     table = catalog.relation("t")
     assert isinstance(table, Source)
-    assert ([c.name for c in table.columns], table.key) == (["b", "n", "a", "at"], (0, 2))
-    assert "KEY FORMAT KSQLDB DELIMITED (b, a) DELIMITED BY ';' VALUE FORMAT KSQLDB JSON (n, at) ENVELOPE UPSERT" in table.sql
+    assert ([c.name for c in table.columns], table.key) == (["b", "n", "a", "at", "rowtime"], (0, 2))
+    assert "KEY FORMAT KSQLDB DELIMITED (b, a) DELIMITED BY ';' VALUE FORMAT KSQLDB JSON (n, at) INCLUDE TIMESTAMP" in table.sql
     assert decode_item(encode_item(table)) == table
     assert "`key` IS NOT NULL AND `key`.c0 IS NOT NULL AND `key`.c1 IS NOT NULL" in str(source_layout(table).shape)
     catalog = declared("CREATE STREAM s (a INT KEY, b BIGINT KEY, c DATE) WITH (format = 'json', wrap_single_value = false)", catalog)
@@ -128,12 +129,12 @@ def test_the_time_and_the_headers_of_a_message() -> None:
         message_of(statement.statement, catalog, no_registry)
     table = declared("CREATE SOURCE TABLE t (a INT PRIMARY KEY, h BYTES HEADER('h'), n INT) WITH (value_format = 'json')").relation("t")
     assert isinstance(table, Source)
-    assert table.sql.endswith("INCLUDE HEADER 'h' AS h BYTES ENVELOPE UPSERT")
+    assert table.sql.endswith("INCLUDE HEADER 'h' AS h BYTES, TIMESTAMP AS rowtime ENVELOPE UPSERT")
 
 
 def test_a_derived_table_is_a_view_with_a_sink() -> None:
     view, sink, catalog = derived(AVERAGES, declared(READINGS))
-    assert [(c.name, str(c.type)) for c in view.columns] == [("sensor", "text"), ("avg", "double precision")]
+    assert [(c.name, str(c.type)) for c in view.columns] == [("sensor", "text"), ("avg", "double precision"), ROWTIME]
     assert view.ksqldb is not None
     assert (view.ksqldb.query, view.ksqldb.topic, view.ksqldb.reset) == ("CTAS_AVG_READINGS_0", "AVG_READINGS", "latest")
     assert (sink.topic, sink.envelope, sink.message_key, sink.of_view) == ("AVG_READINGS", "upsert", (0,), True)
@@ -163,7 +164,7 @@ def test_a_derived_stream_is_a_view_with_a_sink() -> None:
     _, unkeyed, catalog = derived("CREATE STREAM plain AS SELECT twice FROM high PARTITION BY NULL", catalog)
     assert (unkeyed.message_key, unkeyed.envelope) == (None, "none")
     counted, _, _ = derived("CREATE TABLE n AS SELECT area, latest_by_offset(twice) AS t FROM high GROUP BY area EMIT CHANGES", catalog)
-    assert [str(c.type) for c in counted.columns] == ["text", "integer"]
+    assert [str(c.type) for c in counted.columns] == ["text", "integer", ROWTIME[1]]
     drop_stream = parse("DROP STREAM high")
     assert isinstance(drop_stream, Drop)
     with pytest.raises(DependentObjectsStillExist):
@@ -221,7 +222,8 @@ def test_arguments_of_aggregates_and_their_results_are_null_where_they_fail() ->
     query = "SELECT abs(reading) AS k, sum(abs(reading)) AS n, count(area) AS c FROM readings WHERE abs(reading) > 1 GROUP BY abs(reading)"
     view, sink, _ = derived(f"CREATE TABLE t AS {query} HAVING sum(reading) > 1 EMIT CHANGES", declared(READINGS))
     assert view.query == (
-        "SELECT try(abs(reading)) AS k, coalesce(ksqldb_wrapped(sum(try(abs(reading)))), 0) AS n, count(area) AS c FROM readings"
+        "SELECT try(abs(reading)) AS k, coalesce(ksqldb_wrapped(sum(try(abs(reading)))), 0) AS n, count(area) AS c,"
+        " max(rowtime) AS rowtime FROM readings"
         " WHERE try(abs(reading)) IS NOT NULL AND try((abs(reading) > 1))"
         " GROUP BY try(abs(reading)) HAVING (coalesce(ksqldb_wrapped(sum(reading)), 0) > 1)"
     )
@@ -245,6 +247,7 @@ def test_a_window_is_in_the_key() -> None:
         ("n", "bigint"),
         ("windowstart", "bigint"),
         ("windowend", "bigint"),
+        ROWTIME,
     ]
     assert "FROM tumble((SELECT * FROM readings WHERE sensor IS NOT NULL), rowtime, interval '30000 mill" in tumbling.query
     assert (sink.message_key, sink.envelope) == ((0, 3), "upsert")
@@ -259,7 +262,7 @@ def test_a_window_is_in_the_key() -> None:
 def test_a_session_has_both_bounds_in_its_key() -> None:
     query = "SELECT sensor, count(*) AS n FROM readings WINDOW SESSION (5 MINUTES) WHERE reading > 1 GROUP BY sensor"
     view, sink, _ = derived(f"CREATE TABLE w AS {query} EMIT CHANGES", declared(READINGS))
-    assert [c.name for c in view.columns] == ["sensor", "n", "windowstart", "windowend"]
+    assert [c.name for c in view.columns] == ["sensor", "n", "windowstart", "windowend", "rowtime"]
     assert "FROM session((SELECT * FROM readings WHERE sensor IS NOT NULL AND (reading > 1)), rowtime, interval '300000 mill" in view.query
     assert (view.key, sink.message_key, sink.envelope) == ((0, 2, 3), (0, 2, 3), "upsert")
 
@@ -288,7 +291,7 @@ def test_fields_of_avro_records_have_the_types_of_the_schema() -> None:
     catalog = declared("CREATE STREAM calls WITH (kafka_topic = 'calls', value_format = 'avro')")
     query = "SELECT after->name AS name, (sum(after->seconds) / 60) AS minutes FROM calls GROUP BY after->name"
     view, _, _ = derived(f"CREATE TABLE lifetime WITH (value_format = 'json') AS {query} EMIT CHANGES", catalog)
-    assert [(c.name, str(c.type)) for c in view.columns] == [("name", "text"), ("minutes", "integer")]
+    assert [(c.name, str(c.type)) for c in view.columns] == [("name", "text"), ("minutes", "integer"), ROWTIME]
     with pytest.raises(TailgateError, match="Could not find field 'NONE'"):
         derived("CREATE TABLE x WITH (value_format = 'json') AS SELECT after->none a FROM calls GROUP BY after->none EMIT CHANGES", catalog)
 
@@ -406,7 +409,11 @@ def test_messages() -> None:
         ("CREATE STREAM s (a INT) WITH (value_format = 'json', colour = 1)", "22023", "Invalid config variable"),
         ("CREATE STREAM s (a INT) WITH (value_format = 'json', timestamp = 'a')", "22023", "Timestamp column, `A`, should be LONG"),
         ("CREATE STREAM s (a INT) WITH (value_format = 'json', timestamp = 'b')", "22023", "does not exist in the schema: 'b'"),
-        ("CREATE TABLE s (a INT PRIMARY KEY, b BIGINT) WITH (value_format = 'json', timestamp = 'b')", "0A000", "supported for streams"),
+        (
+            "CREATE TABLE s (a INT PRIMARY KEY, b INT) WITH (value_format = 'json', timestamp = 'b')",
+            "22023",
+            "Timestamp column, `B`, should be",
+        ),
         ("CREATE STREAM s (a INT HEADER('x')) WITH (value_format = 'json')", "42P16", "expected BYTES, got INTEGER"),
         (
             "CREATE STREAM s (a ARRAY<BYTES> HEADERS) WITH (value_format = 'json')",

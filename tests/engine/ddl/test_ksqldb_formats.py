@@ -247,7 +247,7 @@ def test_windowed_keys_and_headers() -> None:
     )
     assert "KEY FORMAT KSQLDB KAFKA (k) WINDOW 120000" in item.sql
     assert "INCLUDE HEADERS AS h BYTES" in item.sql
-    assert [c.name for c in item.columns] == ["a", "k", "h", "windowstart", "windowend"]
+    assert [c.name for c in item.columns] == ["a", "k", "h", "windowstart", "windowend", "rowtime"]
     ksqldb = ksqldb_of(item)
     assert ksqldb is not None
     assert ksqldb.message_key == ("k", "windowstart")

@@ -44,27 +44,27 @@ def tables() -> Catalog:
 def test_joins_of_tables(query: str, columns: str, key: str, text: str) -> None:
     view, sink, catalog = derived(f"CREATE TABLE t AS {query} EMIT CHANGES", tables())
     assert view.query.split(" FROM ")[1] == text
-    assert [c.name for c in view.columns] == columns.split()
+    assert [c.name for c in view.columns] == [*columns.split(), "rowtime"]
     assert view.ksqldb is not None
     assert view.ksqldb.message_key == (key,)
     assert (sink.envelope, sink.settings["topic.cleanup.policy"]) == ("upsert", "compact")
     above, _, _ = derived(f"CREATE TABLE u AS SELECT {key}, count(*) AS n FROM t GROUP BY {key} EMIT CHANGES", catalog)
-    assert [c.name for c in above.columns] == [key, "n"]
+    assert [c.name for c in above.columns] == [key, "n", "rowtime"]
 
 
 def test_the_key_of_a_join_is_never_null() -> None:
     """A column of the side that may be missing is the key's value if the projection has no other."""
     view, _, _ = derived("CREATE TABLE t AS SELECT b.id AS k, y FROM a LEFT JOIN b ON a.id = b.id EMIT CHANGES", tables())
-    assert view.query.startswith("SELECT a.id AS k, b.y AS y ")
+    assert view.query.startswith("SELECT a.id AS k, b.y AS y, greatest(a.rowtime, b.rowtime) AS rowtime ")
     view, _, _ = derived("CREATE TABLE t AS SELECT a.id AS k, b.id AS other FROM a LEFT JOIN b ON a.id = b.id EMIT CHANGES", tables())
-    assert view.query.startswith("SELECT a.id AS k, b.id AS other ")
+    assert view.query.startswith("SELECT a.id AS k, b.id AS other, ")
     view, _, _ = derived("CREATE TABLE t AS SELECT a.id AS k, y FROM a RIGHT JOIN b ON a.id = b.id EMIT CHANGES", tables())
-    assert view.query.startswith("SELECT b.id AS k, b.y AS y ")
+    assert view.query.startswith("SELECT b.id AS k, b.y AS y, ")
 
 
 def test_a_projection_of_a_table_is_a_table() -> None:
     view, sink, _ = derived("CREATE TABLE t AS SELECT id, ucase(f) AS f FROM a WHERE x > 1 EMIT CHANGES", tables())
-    assert view.query == "SELECT id AS id, upper(f) AS f FROM a WHERE (x > 1)"
+    assert view.query == "SELECT id AS id, upper(f) AS f, rowtime AS rowtime FROM a WHERE (x > 1)"
     assert (view.key, sink.message_key, sink.envelope) == ((0,), (0,), "upsert")
 
 
@@ -140,7 +140,7 @@ def test_joins_of_a_stream_with_tables(query: str, columns: str, key: str, text:
     assert view.ksqldb.message_key == (key,)
     assert (sink.envelope, sink.message_key) == ("none", (columns.split().index(key),))
     above, _, _ = derived(f"CREATE TABLE u AS SELECT {key}, count(*) AS n FROM t GROUP BY {key} EMIT CHANGES", catalog)
-    assert [c.name for c in above.columns] == [key, "n"]
+    assert [c.name for c in above.columns] == [key, "n", "rowtime"]
 
 
 def test_an_aggregate_of_a_join() -> None:

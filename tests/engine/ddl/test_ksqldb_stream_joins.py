@@ -79,7 +79,7 @@ def test_joins_of_streams(query: str, columns: str, key: str, text: str, streams
     assert view.ksqldb.message_key == (key,)
     assert sink.envelope == "none"
     above, _, _ = derived(f"CREATE TABLE u AS SELECT {key}, count(*) AS n FROM s GROUP BY {key} EMIT CHANGES", catalog)
-    assert [c.name for c in above.columns] == [key, "n"]
+    assert [c.name for c in above.columns] == [key, "n", "rowtime"]
 
 
 def test_the_position_of_a_joined_row(streams: Catalog) -> None:

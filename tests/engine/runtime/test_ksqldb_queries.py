@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -11,19 +12,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.lake.catalog import MaterializedView, is_transient
+from tailgate.lake.catalog import MaterializedView, is_transient, ksqldb_of
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
-from testing.engine_process import EngineProcess, rows, until
+from testing import engine_process
+from testing.engine_process import EngineProcess, until
 
 TABLE_ROWS = 50_000  # more than one tick reads
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+def rows(lake: Lake, name: str) -> Counter[tuple[Any, ...]]:
+    """Returns a relation's current rows, with their number of copies. Those of a table of ksqlDB are without ROWTIME."""
+    item = lake.catalog().relation(name)
+    ksqldb, out = ksqldb_of(item), Counter[tuple[Any, ...]]()
+    hidden = ("rowtime",) if ksqldb is not None and ksqldb.type == "table" else ()
+    for row, count in engine_process.rows(lake, name).items():
+        out[tuple(value for value, column in zip(row, item.columns, strict=True) if column.name not in hidden)] += count
+    return out
 
 
 class World:
@@ -49,6 +61,20 @@ class World:
     def produce(self, topic: str, key: bytes, value: bytes | None, headers: dict[str, bytes] | None = None) -> None:
         self._producer.produce(topic, value, key=key, headers=dict(headers or {}))
         self._producer.flush()
+
+    def newest(self, topic: str) -> dict[bytes, tuple[bytes | None, int]]:
+        """Returns the value and the timestamp of the newest message of each key. The topic has one partition."""
+        consumer = Consumer({"bootstrap.servers": self.kafka.address, "group.id": "newest", "enable.auto.commit": False, "log_level": 2})
+        place, out = TopicPartition(topic, 0, 0), dict[bytes, tuple[bytes | None, int]]()
+        try:
+            end = consumer.get_watermark_offsets(place)[1]
+            consumer.assign([place])
+            while consumer.position([place])[0].offset < end:
+                if (message := consumer.poll(0.1)) is not None and not message.error():
+                    out[message.key()] = message.value(), message.timestamp()[1]
+        finally:
+            consumer.close()
+        return out
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
         return sorted(row[:2] for row in rows(self.lake, name))
@@ -366,6 +392,32 @@ def test_sessions(world: World) -> None:
         world.send("c", key, n, timestamp)
     last = [("a", 75, 1_000_000_000, 1_000_018_000), other, ("b", 16, 1_000_030_001, 1_000_030_001)]
     until(lambda: sorted(rows(world.lake, "final_sessions")) == last)
+
+
+def test_rowtime_of_tables(world: World) -> None:
+    """Messages of a derived table have the latest ROWTIME of their records. A tombstone needs no column of TIMESTAMP."""
+    world.stream("measured")
+    world.engine.execute("CREATE TABLE totals_of_measured AS SELECT k, sum(n) AS n FROM measured GROUP BY k EMIT CHANGES")
+    world.engine.execute(
+        "CREATE TABLE dated (id VARCHAR PRIMARY KEY, n BIGINT)"
+        " WITH (kafka_topic = 'dated', partitions = 1, value_format = 'json', timestamp = 'n')"
+    )
+    columns = "l.k AS k, l.n AS n, d.rowtime AS t, rowtime AS r"
+    world.engine.execute(f"CREATE TABLE times AS SELECT {columns} FROM totals_of_measured l LEFT JOIN dated d ON l.k = d.id EMIT CHANGES")
+    moved = "SELECT k, n * 1000 AS moment FROM totals_of_measured EMIT CHANGES"
+    world.engine.execute(f"CREATE TABLE moved WITH (timestamp = 'moment') AS {moved}")
+    for key, n, timestamp in (("a", 1, 2_000_000), ("a", 2, 1_000_000), ("b", 4, 3_000_000)):
+        world.send("measured", key, n, timestamp)
+    for key, n in (("a", 5_000_000), ("b", 1_000), ("c", 1_000)):
+        world.send("dated", key, n, 9_000_000)
+    world.produce("dated", b"c", None)
+    expected = [("a", 3, 5_000_000, 5_000_000), ("b", 4, 1_000, 3_000_000)]
+    until(lambda: sorted(rows(world.lake, "times")) == expected)
+    assert sorted(row[0] for row in rows(world.lake, "dated")) == ["a", "b"]
+    assert not rows(world.lake, "dated_dead_letters")
+    until(lambda: world.newest("TOTALS_OF_MEASURED") == {b"a": (b'{"N":3}', 2_000_000), b"b": (b'{"N":4}', 3_000_000)})
+    until(lambda: {key: time for key, (_, time) in world.newest("TIMES").items()} == {b"a": 5_000_000, b"b": 3_000_000})
+    until(lambda: {key: time for key, (_, time) in world.newest("MOVED").items()} == {b"a": 3_000, b"b": 4_000})
 
 
 HOPS = [(999_995_000, 9), (1_000_000_000, 11), (1_000_005_000, 6), (1_000_010_000, 4)]

@@ -101,7 +101,8 @@ def derived_view(
     if {topic.key.name, topic.value.name} & set(WITH_SCHEMA):
         endpoints.schemas()
     translation = _translation(statement, catalog)
-    translation = timed(translation, TimestampColumn(topic.timestamp, topic.timestamp_format), statement.position)
+    timestamp = TimestampColumn(topic.timestamp, topic.timestamp_format)
+    translation = timed(translation, timestamp, statement.position, is_stream=statement.type == "stream")
     keys = [(name, type) for name, type in translation.columns if name in translation.message_key and name not in WINDOW_BOUNDS]
     check_columns(topic.key.name, keys, statement.position, is_key=True)
     hidden = (*translation.message_key, *WINDOW_BOUNDS)

@@ -63,5 +63,5 @@ def schema_of(part: Part, item: Item, ksqldb: KsqldbItem) -> Schema | None:
         names = [name for name in ksqldb.message_key if name not in WINDOW_BOUNDS]
     else:
         key = [i for i, column in enumerate(item.columns) if column.name in ksqldb.message_key]
-        names = [item.columns[i].name for i in value_positions(item.columns, key, is_stream=ksqldb.type == "stream")]
+        names = [item.columns[i].name for i in value_positions(item.columns, key)]
     return serde.schema(serde_of(part, item, ksqldb), named(item, names)) if names else None

@@ -72,7 +72,8 @@ def _upsert(source: Source) -> Layout:
     at = Decoded()
     key = key_columns(source, alias=next((i.name for i in source.include if i.kind == "key"), None))
     value = [c for c in value_columns(of_value(source), at.value) if c.field.name not in {k.field.name for k in key}]
-    columns = [*key, *value, *included_columns(source, at, [*key, *value])]
+    is_deletion = f"{at.value} IS NULL"
+    columns = [*key, *value, *included_columns(source, at, [*key, *value], is_deletion)]
     if source.declared is not None:  # in the order of their declaration
         declared = [column.field.name for column in source.declared]
         undeclared_key = -1 if source.ksqldb is None else len(declared)  # of ksqlDB's keys, the bounds of a window are not declared
@@ -84,11 +85,11 @@ def _upsert(source: Source) -> Layout:
     # a table of ksqlDB has no row for a null key, or a key with a null
     parts = [has_key, *(f"{k.expression} IS NOT NULL" for k in key)]
     keyed = " AND ".join(parts) if source.ksqldb is not None else required(has_key, "null key")
-    where = Filter(" AND ".join([keyed, *not_null_checks(source, value, f"{at.value} IS NULL")]))
+    where = Filter(" AND ".join([keyed, *not_null_checks(source, value, is_deletion)]))
     select = Project(
         (
             *(c.expression for c in columns),
-            f"{at.value} IS NULL",
+            is_deletion,
             f"concat_ws('/', CAST({at.partition} AS STRING), lpad(CAST({at.offset} AS STRING), 20, '0'))",
         )
     )

@@ -108,8 +108,13 @@ def included_key(source: Source) -> list[ColumnExpression]:
     return [ColumnExpression(Field(m.field.name, m.field.type, True), m.expression) for m in columns]
 
 
-def included_columns(source: Source, at: Decoded, row: Sequence[ColumnExpression] = ()) -> list[ColumnExpression]:
-    """Returns the columns of INCLUDE, except for those of the key. `row`: the other columns. Raises 42703, 42804."""
+def included_columns(
+    source: Source, at: Decoded, row: Sequence[ColumnExpression] = (), unless: str | None = None
+) -> list[ColumnExpression]:
+    """Returns the columns of INCLUDE, except for those of the key. `row`: the other columns.
+
+    `unless`: the condition of rows that need no timestamp in their column. Raises 42703, 42804.
+    """
     places = {"partition": at.partition, "offset": at.offset, "timestamp": at.timestamp}
     out = []
     for include in source.include:
@@ -119,13 +124,13 @@ def included_columns(source: Source, at: Decoded, row: Sequence[ColumnExpression
             case Include(kind="header", name=str(alias), header=header, bytes=bytes):
                 out.append(_header(at.headers, alias, header, bytes))
             case Include(kind="timestamp", name=alias, column=str(column), format=format) if column:
-                out.append(ColumnExpression(Field(alias or "timestamp", TIMESTAMPTZ, False), _timestamp(column, format, row)))
+                out.append(ColumnExpression(Field(alias or "timestamp", TIMESTAMPTZ, False), _timestamp(column, format, row, unless)))
             case Include(kind=kind, name=alias) if kind in places:
                 out.append(ColumnExpression(Field(alias or kind, INCLUDED[kind], kind == "timestamp"), places[kind]))
     return out
 
 
-def _timestamp(name: str, format: str, row: Sequence[ColumnExpression]) -> str:
+def _timestamp(name: str, format: str, row: Sequence[ColumnExpression], unless: str | None) -> str:
     """Returns the timestamp in a column: a timestamp in UTC, milliseconds since the epoch, or a text of this format."""
     column = next((c for c in row if c.field.name == name), None)
     if column is None:
@@ -140,7 +145,8 @@ def _timestamp(name: str, format: str, row: Sequence[ColumnExpression]) -> str:
         case _:
             raise DatatypeMismatch(f'column "{name}" is of type {column.field.type} and cannot be a timestamp')
     # a time before the epoch cannot be the time of a message
-    return f"CASE WHEN {required(f'{value} >= TIMESTAMP_SECONDS(0)', f'no timestamp in column {name}')} THEN {value} END"
+    condition = f"{f'{unless} OR ' if unless else ''}{value} >= TIMESTAMP_SECONDS(0)"
+    return f"CASE WHEN {required(condition, f'no timestamp in column {name}')} THEN {value} END"
 
 
 def _headers(at: str, bytes: bool) -> str:

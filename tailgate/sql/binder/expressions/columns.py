@@ -38,7 +38,7 @@ def expanded_row(binder: ExpressionBinder, node: exp.Expr) -> list[Named] | None
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
         at = position(node)
         table = find_table(binder, node.text("table"), at, named_item(binder, node))
-        return [Named(c.name, placed(c.scalar, at)) for c in table.columns]
+        return [Named(c.name, placed(c.scalar, at)) for c in table.columns if not c.hidden]
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Star):
         row = _row(binder, node)
 

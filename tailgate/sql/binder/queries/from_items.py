@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from sqlglot import exp
 
+from tailgate.lake.catalog import hidden_positions
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import (
     AmbiguousColumn,
@@ -151,16 +153,18 @@ def _relation(node: exp.Table, level: Level) -> Source:
         present = tuple(Column(i, column.type) for i, column in enumerate(columns) if not column.is_dropped)
         columns = tuple(column for column in columns if not column.is_dropped)
         plan = Project(plan, present, columns)
-    return _aliased(plan, columns, node.args.get("alias"), name, item.id)
+    return _aliased(plan, columns, node.args.get("alias"), name, item.id, hidden_positions(item))
 
 
-def _aliased(plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None, name: str, item: int = 0) -> Source:
+def _aliased(
+    plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None, name: str, item: int = 0, hidden: Collection[int] = ()
+) -> Source:
     shown = alias.name if alias is not None and alias.name else name
     names = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
     if len(names) > len(columns):
         raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(names)} columns specified')
     own = item if alias is None or not alias.name else 0
-    return Source(plan, scopes.of(shown, columns, names, name, own))
+    return Source(plan, scopes.of(shown, columns, names, name, own, hidden))
 
 
 def _scope(left: Source, right: Source, kind: JoinKind) -> Scope:

@@ -167,7 +167,7 @@ class Queries(QueryBinder):
             if isinstance(node, exp.Star):
                 if tree.args.get("from_") is None:
                     raise SyntaxError_("SELECT * with no tables specified is not valid", position=position(node))
-                outputs += [Output(c.name, placed(c.scalar, position(node))) for c in source.scope.columns]
+                outputs += [Output(c.name, placed(c.scalar, position(node))) for c in source.scope.columns if not c.hidden]
             elif (columns := expanded_row(binder, node)) is not None:
                 outputs += [Output(c.name, c.scalar) for c in columns]
             else:

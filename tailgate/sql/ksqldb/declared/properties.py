@@ -88,13 +88,9 @@ def topic_properties(
 
 
 def _timestamp(properties: dict[str, s.PropertyValue], statement: s.CreateItem | s.CreateAs) -> str:
-    """Returns the column with ROWTIME, or an empty text. Raises 22023 for a column that cannot have it, 0A000 where it has no effect."""
+    """Returns the column with ROWTIME, or an empty text. Raises 22023 for a column that cannot have it."""
     if "TIMESTAMP" not in properties:
         return ""
-    if statement.type == "table":
-        raise FeatureNotSupported(
-            "property TIMESTAMP is only supported for streams", hint="Declare it for the stream.", position=statement.position
-        )
     spelling = str(properties["TIMESTAMP"])
     name = timestamp_column(spelling)
     if isinstance(statement, s.CreateItem) and statement.columns:

@@ -90,13 +90,12 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpo
         names = [c.name for c in keys]
         key_clause = clause(of_key, names, registry=endpoint.registry, schema=endpoint.key_message, window=topic.window)
         form = f"KEY FORMAT {key_clause} {form}"
-    if statement.type == "stream":
-        time = f" FROM {quoted(topic.timestamp)}" if topic.timestamp else ""
-        time += f" FORMAT {string(topic.timestamp_format)}" if topic.timestamp_format else ""
-        position = f"PARTITION AS rowpartition, OFFSET AS rowoffset, TIMESTAMP{time} AS rowtime"
-        form += f" INCLUDE {', '.join([*(('KEY',) if keys else ()), *map(_header, headers), position])}"
-    else:
-        form += (f" INCLUDE {', '.join(map(_header, headers))}" if headers else "") + " ENVELOPE UPSERT"
+    time = f" FROM {quoted(topic.timestamp)}" if topic.timestamp else ""
+    time += f" FORMAT {string(topic.timestamp_format)}" if topic.timestamp_format else ""
+    is_stream = statement.type == "stream"
+    position = ("PARTITION AS rowpartition", "OFFSET AS rowoffset") if is_stream else ()
+    included = [*(("KEY",) if keys and is_stream else ()), *map(_header, headers), *position, f"TIMESTAMP{time} AS rowtime"]
+    form += f" INCLUDE {', '.join(included)}{'' if is_stream else ' ENVELOPE UPSERT'}"
     place = f"FROM KAFKA BROKER {string(endpoint.brokers)} TOPIC {string(topic.topic)}"
     return f"CREATE SOURCE {quoted(statement.name)}{f' ({columns})' if columns else ''} {place} {form}"
 

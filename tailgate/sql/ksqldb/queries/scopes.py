@@ -44,8 +44,15 @@ def scope_of(item: Item, source: SourceName) -> Scope:
     keys = key_names(item) if has_unnamed_key(item) else ()
     unnamed_key = (keys[0], all_columns[keys[0]]) if keys else None
     names = (source.alias,) if source.alias else (source.name,)
-    is_declared = isinstance(item, Source)
-    return Scope(columns, names, has_position=is_stream(item), unnamed_key=unnamed_key, is_declared=is_declared)
+    has_rowtime = ksqldb_of(item) is not None and not is_stream(item) and "rowtime" in all_columns
+    return Scope(
+        columns,
+        names,
+        has_position=is_stream(item),
+        has_rowtime=has_rowtime,
+        unnamed_key=unnamed_key,
+        is_declared=isinstance(item, Source),
+    )
 
 
 def has_unnamed_key(item: Item) -> bool:
@@ -79,10 +86,10 @@ def column_types(item: Item) -> dict[str, TypeName]:
     return {c.name: nested.get(c.name) or types.of_catalog(c.type) for c in item.columns}
 
 
-def value_positions(columns: Sequence[Field], key: Sequence[int] | None, *, is_stream: bool) -> list[int]:
+def value_positions(columns: Sequence[Field], key: Sequence[int] | None) -> list[int]:
     """Returns the positions of the columns in the message's value. `key`: those of its key."""
     is_windowed = any(columns[i].name in WINDOW_BOUNDS for i in key or ())
-    hidden = set(PSEUDO_COLUMNS if is_stream else ()) | set(WINDOW_BOUNDS if is_windowed else ())
+    hidden = set(PSEUDO_COLUMNS) | set(WINDOW_BOUNDS if is_windowed else ())
     return [i for i, column in enumerate(columns) if i not in (key or ()) and column.name not in hidden]
 
 

@@ -7,7 +7,8 @@
     pushed        SELECT … EMIT CHANGES: the same, with hidden columns
     derivation    SELECT … [PARTITION BY]: a stream, with the positions of the rows, or a table
 
-The table of an aggregation with WINDOW has the columns windowstart and windowend, too. The first is in the key, and for
+The rows of a table have ROWTIME, the latest of the records and rows that they result from, if these have one. The table of an
+aggregation with WINDOW has the columns windowstart and windowend, too. The first is in the key, and for
 WINDOW SESSION also the second: in ksqlDB it is the time of the last record. GROUP BY ignores rows whose key is NULL,
 PARTITION BY keeps them. The projection contains the key.
 """
@@ -120,7 +121,8 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
         message_key = () if missing else (*message_key, *names[:in_key])
         rows = with_session_keys(rows, [key.text for key in keys]) if query.window.kind == "session" else rows
         keys += [typed for _, _, typed in bounds[:in_key]]
-    text = f"SELECT {texts_of(items)} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
+    time = f", max({scope.rowtime}) AS rowtime" if scope.rowtime and not is_push else ""
+    text = f"SELECT {texts_of(items)}{time} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
     return Translation(text, columns, message_key, hidden=hidden)
 
 
@@ -188,8 +190,9 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
         key_names = _with_keys(query, source, items, keys)
         items = _in_order(query, source, items, key_names)
     check_distinct(items)
-    position = (f"{text} AS {quoted(name)}" for name, text in zip(PSEUDO_COLUMNS, source.scope.position, strict=False))
-    rows = _projection(query, source, items, "".join(f", {text}" for text in position) if is_stream else "")
+    position = source.scope.position if is_stream else (source.scope.rowtime,) if source.scope.rowtime else ()
+    added = "".join(f", {text} AS {quoted(name)}" for name, text in zip(PSEUDO_COLUMNS, position, strict=False))
+    rows = _projection(query, source, items, added)
     return Translation(rows.text, rows.columns, key_names, has_unnamed_key)
 
 

@@ -1,4 +1,4 @@
-"""The property TIMESTAMP of streams: a column of the rows of a derived stream, or of INSERT INTO … SELECT, is their ROWTIME."""
+"""The property TIMESTAMP: a column of the rows of a derived stream or table, or of INSERT INTO … SELECT, is their ROWTIME."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def timestamp_of(item: KsqldbItem) -> TimestampColumn:
     return TimestampColumn(name, str(properties.get("TIMESTAMP_FORMAT", "")))
 
 
-def timed(translation: Translation, timestamp: TimestampColumn, position: int) -> Translation:
+def timed(translation: Translation, timestamp: TimestampColumn, position: int, *, is_stream: bool = True) -> Translation:
     """Returns a query whose rows have the time of a column. It leaves out rows without one and before 1970.
 
     Raises 22023 for a column that cannot have the time.
@@ -51,9 +51,8 @@ def timed(translation: Translation, timestamp: TimestampColumn, position: int) -
     else:
         moment = f"ksqldb_parse_timestamp({column}, {literal(timestamp.format)}, 'UTC')"
     columns = [quoted(name) for name, _ in translation.columns]
-    others = [name for name in PSEUDO_COLUMNS if name != "rowtime"]
-    times = (
-        f"SELECT {', '.join(columns)}, try({moment} AT TIME ZONE 'UTC') AS rowtime, {', '.join(others)} FROM ({translation.text}) AS rows"
-    )
+    others = [name for name in PSEUDO_COLUMNS if name != "rowtime" and is_stream]
+    time = f"try({moment} AT TIME ZONE 'UTC') AS rowtime"
+    times = f"SELECT {', '.join((*columns, time, *others))} FROM ({translation.text}) AS rows"
     listed = ", ".join((*columns, "rowtime", *others))
     return replace(translation, text=f"SELECT {listed} FROM ({times}) AS timed WHERE rowtime >= {EPOCH}")

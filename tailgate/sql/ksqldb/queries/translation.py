@@ -51,7 +51,8 @@ WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # windo
 class Scope:
     """The columns of the source of a query, in order, without the pseudo columns.
 
-    `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `window_end`: the
+    `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `has_rowtime`: whether
+    a table has ROWTIME. `window_end`: the
     text of WINDOWEND, if there are windows: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources of a join;
     then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
     `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
@@ -62,6 +63,7 @@ class Scope:
     columns: Mapping[str, TypeName]
     names: tuple[str, ...]
     has_position: bool = True
+    has_rowtime: bool = False
     window_end: str | None = None
     joined: tuple[Scope, ...] = ()
     key: Typed | None = None
@@ -83,6 +85,14 @@ class Scope:
         return self.of_join or (() if timed is None else tuple(self.text(column, timed) for column in PSEUDO_COLUMNS))
 
     @property
+    def rowtime(self) -> str:
+        """Returns the text of ROWTIME of a row, if it has one. Without a stream it is the latest of the tables' rows."""
+        if self.position:
+            return self.position[0]
+        times = [self.text("rowtime", source) for source in self.sources if source.has_rowtime]
+        return f"greatest({', '.join(times)})" if len(times) > 1 else "".join(times)
+
+    @property
     def sources(self) -> tuple[Scope, ...]:
         """Returns the scopes of all sources."""
         return (self, *self.joined)
@@ -97,9 +107,12 @@ class Scope:
         """Returns the text of a pseudo column; empty if there is none. Without a source it is that of the query's rows."""
         if reference.column not in PSEUDO_COLUMNS:
             return ""
+        is_time = reference.column == "rowtime"
+        if reference.source is None and (is_time or not self.position):
+            return self.rowtime if is_time else ""
         if reference.source is None:
-            return self.position[list(PSEUDO_COLUMNS).index(reference.column)] if self.position else ""
-        owners = [s for s in self.sources if reference.source in s.names and s.has_position]
+            return self.position[list(PSEUDO_COLUMNS).index(reference.column)]
+        owners = [s for s in self.sources if reference.source in s.names and (s.has_position or (s.has_rowtime and is_time))]
         return self.text(reference.column, owners[0]) if owners else ""
 
     def name(self, column: str, source: Scope) -> str:

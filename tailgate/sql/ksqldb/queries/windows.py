@@ -80,7 +80,8 @@ def _flat(source: FromClause) -> tuple[str, Scope]:
     def items() -> Iterator[str]:
         for one in scope.sources:
             hidden = () if one.unnamed_key is None else (one.unnamed_key[0],)
-            columns = (*one.columns, *(PSEUDO_COLUMNS if one.has_position else ()), *hidden)
+            times = PSEUDO_COLUMNS if one.has_position else ("rowtime",) if one.has_rowtime else ()
+            columns = (*one.columns, *times, *hidden)
             yield from (f"{scope.text(column, one)} AS {flat.text(column, one)}" for column in dict.fromkeys(columns))
         yield from (f"{text} AS {name}" for name, text in zip(PSEUDO_COLUMNS, scope.position, strict=True))
         if scope.key is not None:
