@@ -48,6 +48,10 @@ ENGINE = (
     Metric("tailgate_engine_operator_seconds", "gauge", "seconds", "Time that it took in these ticks.", ("node", "operator")),
     Metric("tailgate_engine_operator_state_rows", "gauge", "rows", "Rows of its state.", ("node", "operator")),
     Metric("tailgate_engine_operator_state_bytes", "gauge", "bytes", "Estimated size of its state.", ("node", "operator")),
+    Metric(
+        "tailgate_engine_operator_late_rows_total", "counter", "rows",
+        "Rows that it dropped because their window was closed.", ("node", "operator"),
+    ),
     Metric("tailgate_engine_state_versions", "gauge", "versions", "Versions of the state since the last uploaded snapshot."),
     Metric("tailgate_engine_view_failing", "gauge", "0 or 1", "Whether reading a view ends with an error.", ("relation",)),
     Metric("tailgate_engine_backfill_percent", "gauge", "percent", "Progress of a running backfill.", ("relation",)),

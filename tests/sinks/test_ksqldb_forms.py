@@ -115,6 +115,21 @@ def test_a_stream_is_written_in_the_order_of_positions() -> None:
     assert [e.value for e in stream_events(None, *rows[:3])] == [b'{"K":"a","N":2}', b'{"K":"a","N":2}', b'{"K":"a","N":1}']
 
 
+def test_messages_of_a_table_have_its_rowtime() -> None:
+    """A row with another ROWTIME is another message, also if its values are the same. A tombstone has that of the old row."""
+    columns = (Field("k", TEXT), Field("n", INT4), Field("rowtime", TIMESTAMPTZ))
+    value, key_form = KsqldbValue(Serde("JSON"), (0,), typed(columns)), KsqldbKey(Serde("KAFKA"), typed(columns))
+    metadata = EventMetadata(timestamp=timestamp(columns))
+    encoder = Encoder(columns, "upsert", value, key=(0,), key_form=key_form, metadata=metadata)
+    first, second = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+    events = encoder.events(changes(columns, ("a", 1, first, -1), ("a", 1, second, 1), ("b", 2, first, -1), ("c", 3, first, 1)))
+    assert [(e.key, e.value, e.timestamp) for e in events] == [
+        (b"a", b'{"N":1}', 1767312000000),
+        (b"b", None, 1767225600000),
+        (b"c", b'{"N":3}', 1767225600000),
+    ]
+
+
 @pytest.mark.parametrize(
     ("type", "value", "expected"),
     [(TEXT, "é", "é".encode()), (INT4, -2, b"\xff\xff\xff\xfe"), (INT8, 1, b"\0" * 7 + b"\1"), (FLOAT8, 1.0, b"\x3f\xf0" + b"\0" * 6)],

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tailgate.engine.plan.circuit.operators import Closing, WithinJoin
 from tailgate.engine.plan.explain import OperatorStatistics
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.runtime.backfill.installation import Installation
@@ -92,6 +93,7 @@ def connect(metrics: Metrics, installation: Installation, follow: Follow, jvm_pi
     metrics.read_one(P + "log_bytes", lambda: sampler.samples.log_bytes)
     for name, value in OPERATOR_VALUES.items():
         metrics.read(P + name, _operators(engine, sampler, value))
+    metrics.read(P + "operator_late_rows_total", lambda: _late_rows(engine))
     _connect_items(metrics, installation)
 
 
@@ -142,6 +144,14 @@ def _operators(engine: Engine, sampler: Sampler, value: Callable[[OperatorStatis
         return values
 
     return series
+
+
+def _late_rows(engine: Engine) -> Series:
+    """Returns the number of late rows that operators with windows have dropped."""
+    ordered = (operator for operator in engine.graph.operators if isinstance(operator, WithinJoin | Closing))
+    counts = engine.runner.counters
+    values: dict[Labels, float] = {(str(o.node), type(o).__name__): counts.get(o.node, {}).get("late_rows", 0) for o in ordered}
+    return values
 
 
 def unready(engine: Engine) -> str | None:

@@ -192,6 +192,7 @@ final class Stages {
         case Sent.STATE -> committed.add(s.committed());
         case Sent.REMAINS -> forgotten.remove(s.to());
         case Sent.STATISTICS -> statistics.add(s);
+        case Sent.LATE -> counters.merge(s.to() + ".late_rows", s.n(), Long::sum);
         case Sent.DUE -> due = Math.min(due, s.n());
         case Sent.COUNT -> {
           counters.merge(s.to() + ".records", s.n(), Long::sum);

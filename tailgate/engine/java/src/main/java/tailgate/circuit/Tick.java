@@ -335,6 +335,9 @@ public final class Tick {
   /** Replaces the changes that wait for an operator, which runs again in this tick if they are not null. */
   public void waiting(Operator operator, Pending changes) { pending[operator.index] = changes; }
 
+  /** Counts late rows that an operator has dropped. */
+  public void late(Operator operator, long rows) { if (rows > 0) notes.add(new Sent(Sent.LATE, operator.id, State.NONE, rows)); }
+
   /** Requests a tick at a later time, for an operator that must act without input. */
   public void due(long millis) { due = Math.min(due, millis); }
 

@@ -60,7 +60,7 @@ public final class TickResult {
 
   /**
    * Returns `<source>.records`, `.dead_letters`, `.bytes` and `.last_message` (the newest time in
-   * ms) for each source that read records.
+   * ms) for each source that read records, and `<operator>.late_rows` for each operator that dropped late rows.
    */
   public Map<String, Long> counters() { return counters; }
 

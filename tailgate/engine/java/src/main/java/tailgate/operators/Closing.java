@@ -59,10 +59,14 @@ final class Closing extends StreamOperator {
     @Override void process(int side, Change c) {
       if (c.row().isNullAt(time[0]) || c.row().isNullAt(end)) return;
       long closing = c.row().getLong(end) + grace;
-      if (closing <= clock.time) return;
-      if (clock.advance(c.row().getLong(time[0]))) close();
+      boolean isLate = closing <= clock.time;
+      if (!isLate && clock.advance(c.row().getLong(time[0]))) close();
       byte[] bytes = columns.bytes(c.row());
       if (!tick.here(id, bytes)) return;
+      if (isLate) {
+        late += c.weight();
+        return;
+      }
       if (!last) {
         tick.emit(Closing.this, columns.of(c.row()), c.weight());
         return;

@@ -82,7 +82,10 @@ final class Sessions extends StreamOperator {
       if (!tick.here(id, k)) return;
       long from = c.row().getLong(start), to = c.row().getLong(end);
       List<Session> own = touching(k, from, to);
-      if (own.isEmpty() && closing(to) <= clock.time) return;
+      if (own.isEmpty() && closing(to) <= clock.time) {
+        late += c.weight();
+        return;
+      }
       Session session = merged(k, from, to, own);
       byte[] bytes = columns.bytes(c.row());
       byte[] value = ByteBuffer.allocate(9 + bytes.length).put((byte) 0).putLong(c.weight()).put(bytes).array();

@@ -39,6 +39,8 @@ abstract class StreamOperator extends Operator {
   abstract class Work {
     final Tick tick;
     final StreamClock clock;
+    /** The weights of the rows that were dropped because they were late. */
+    long late;
 
     Work(Tick tick) {
       this.tick = tick;
@@ -91,6 +93,7 @@ abstract class StreamOperator extends Operator {
     Work work = work(tick);
     for (int next = work.clock.released() ? 0 : release(work, live); next < live.size(); next++) work.process(live.get(next));
     work.finish();
+    tick.late(this, work.late);
     work.clock.store();
   }
 

@@ -96,9 +96,13 @@ final class WithinJoin extends StreamOperator {
       if (of.anyNull() || c.row().isNullAt(time[side])) return;
       byte[] k = Rows.bytes(of);
       long at = c.row().getLong(time[side]), closing = at + reach[side] + grace;
-      if (closing <= clock.time) return;
-      if (clock.advance(at)) close();
+      boolean isLate = closing <= clock.time;
+      if (!isLate && clock.advance(at)) close();
       if (!tick.here(id, k)) return;
+      if (isLate) {
+        late += c.weight();
+        return;
+      }
       boolean alone = !match(side, c, k, at) && outer[side];
       if (alone && eager) emit(side, c.row(), none[1 - side], c.weight());
       long number = clock.next();

@@ -104,13 +104,16 @@ class ClosingTest {
     Evaluation expected = new Evaluation(grace, last);
     Running r = Running.ordered(circuit(grace, last, false), partitions);
     long[] clock = {100, 100};
+    long late = 0;
     for (int t = 0; t < 6; t++) {
       List<Sent> sent = some(random, clock);
       if (t == 3) r.attempt(records(some(random, clock.clone()), "stream"));  // an attempt that does not enter the log
       r.tick(records(sent, "stream"));
+      late += r.last.counters().getOrDefault("21.late_rows", 0L);
       expected.tick(sent);
       if (t == 2) r.restart();
       assertEquals(expected.rows, r.relation(1), "tick " + t);
+      assertEquals(expected.late, late, "tick " + t);
     }
     assertTrue(expected.late > 0 && expected.rows.size() > 20);
   }

@@ -149,13 +149,16 @@ class WithinJoinTest {
     Evaluation expected = new Evaluation(join);
     Running r = Running.ordered(circuit(join, false), partitions);
     long[] clock = {100, 100, 100, 100};
+    long late = 0;
     for (int t = 0; t < 6; t++) {
       List<Sent> sent = some(random, clock);
       if (t == 3) r.attempt(records(some(random, clock.clone())));  // an attempt that does not enter the log
       r.tick(records(sent));
+      late += r.last.counters().getOrDefault("21.late_rows", 0L);
       expected.tick(sent);
       if (t == 2) r.restart();
       assertEquals(expected.rows, r.relation(1), "tick " + t);
+      assertEquals(expected.late, late, "tick " + t);
     }
     assertTrue(expected.rows.size() > 20);
     if (grace < 50) assertTrue(expected.late > 0);
