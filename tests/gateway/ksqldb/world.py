@@ -92,8 +92,9 @@ class KsqldbWorld(World):
         return world
 
     def append(self, name: str, rows: Sequence[tuple[Any, ...]], weight: int = 1) -> None:
-        """Adds rows to a view, or removes them, as a tick does."""
+        """Adds rows to a view, or removes them, as a tick does. Rows without ROWTIME have that of 1970."""
         item = self.engine.writer.catalog.relation(name)
+        rows = [(*row, *[0] * (len(item.columns) - len(row))) for row in rows]
         columns = [*zip(*rows, strict=True), [weight] * len(rows)]
         table = pa.table([pa.array(list(c), f.type) for c, f in zip(columns, [*arrow_schema(item.columns), WEIGHT_FIELD], strict=True)],
                          names=[*(c.name for c in item.columns), WEIGHT])  # fmt: skip
