@@ -37,6 +37,7 @@ def bind_query(
     view: bool = False,
     widths: Mapping[int, int] = NO_WIDTHS,
     numeric_rules: int = EXACT,
+    locking: bool = False,
 ) -> Query:
     """Returns the bound query. Errors have a SQLSTATE and a position in the statement of the query.
 
@@ -44,11 +45,11 @@ def bind_query(
     allowed, as in a simple query. `view`: the query of a view, which may use neither parameters nor
     volatile functions. `widths`: the number of columns that relations had when the query was typed, if
     columns were added since (`lake.catalog.known_columns`). `numeric_rules`: see
-    `sql.numeric_types`.
+    `sql.numeric_types`. `locking`: whether FOR UPDATE is allowed.
     """
     tree = _tree(query)
     types = Parameters(parameters or (), parameters is not None and not view)
-    names = Names(catalog, widths=widths)
+    names = Names(catalog, widths=widths, locked={} if locking else None)
     with typed_by(numeric_rules):
         bound = Queries(types, view).query(tree, names)
     plan = fold_nulls(decorrelate(with_full_columns(bound) if view else bound))
@@ -56,7 +57,15 @@ def bind_query(
         if type == UNKNOWN:
             place = next((position(p) for p in tree.find_all(exp.Parameter) if p.name == str(number)), None)
             raise IndeterminateDatatype(f"could not determine data type of parameter ${number}", position=place)
-    return Query(plan, plan.columns, tuple(types.types), tuple(names.used), tuple(names.places.items()), names.demanded())
+    return Query(
+        plan,
+        plan.columns,
+        tuple(types.types),
+        tuple(names.used),
+        tuple(names.places.items()),
+        names.demanded(),
+        frozenset(names.locked or ()),
+    )
 
 
 def bind_write(

@@ -210,6 +210,25 @@ def test_subqueries_belong_to_the_reads_of_a_write(world: World, text: str) -> N
             c.execute("COMMIT")
 
 
+def test_rows_that_a_block_has_locked_do_not_change(world: World) -> None:
+    with psycopg.connect(world.dsn) as block, psycopg.connect(world.dsn, autocommit=True) as other:
+        other.execute("CREATE TABLE parents (id int PRIMARY KEY, open bool)")
+        other.execute("CREATE TABLE children (parent int)")
+        other.execute("INSERT INTO parents VALUES (1, true)")
+        for lock in ("", "FOR SHARE"):
+            world.together()
+            assert block.execute(f"SELECT open FROM parents WHERE id = 1 {lock}".encode()).fetchall() == [(True,)]
+            block.execute("INSERT INTO children VALUES (1)")
+            other.execute("UPDATE parents SET open = NOT open")
+            other.execute("UPDATE parents SET open = NOT open WHERE NOT open")
+            if lock:
+                with pytest.raises(psycopg.errors.SerializationFailure):
+                    block.commit()
+            else:
+                block.commit()
+        assert other.execute("SELECT count(*) FROM children").fetchone() == (1,)
+
+
 def test_a_large_update_gets_through(world: World) -> None:
     """The second evaluation has a reservation, so it succeeds on a busy table."""
     with psycopg.connect(world.dsn, autocommit=True) as c:

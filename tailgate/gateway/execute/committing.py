@@ -301,8 +301,8 @@ async def _confirmed(session: Session, request: asyncio.Future[int]) -> int:
     return number
 
 
-async def before_read(session: Session, relations: frozenset[int]) -> None:
-    """Prepares for a SELECT: evaluates collected INSERTs, and records reads of serializable blocks.
+async def before_read(session: Session, relations: frozenset[int], locked: frozenset[int]) -> None:
+    """Prepares for a SELECT: evaluates collected INSERTs, and records reads of serializable blocks and of FOR UPDATE.
 
     Refuses to read a materialized view over a table that the block has written.
     """
@@ -318,6 +318,8 @@ async def before_read(session: Session, relations: frozenset[int]) -> None:
             )
     if session.settings["transaction_isolation"] in SERIALIZABLE:
         writes.read(relations)
+    elif locked:
+        writes.read(locked)
 
 
 def _reaches(item: Item, tables: set[int], session: Session) -> bool:

@@ -60,6 +60,8 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
     prepared = await session.serving.binder.prepared(target, oids, session.naming.seen)
     if prepared.temporary:
         raise _no_changes()
+    if prepared.locked:
+        raise e.FeatureNotSupported("FOR UPDATE is not supported in TAIL")
     parameters = declared(prepared.parameters)
     shape = shape_of(prepared.columns, statement.envelope, statement.order)
     columns = tail.columns(shape, statement.progress)
@@ -115,6 +117,8 @@ async def _selected(session: Session, bound: Bound, statement: s.Select, values:
         status = await session.control.status() if body.query.asks_engine else None
         return TableRows(columns, await serving.system.run(query, body.described, values, CatalogSession(session), session.catalog, status))
     assert bound.prepared is not None
+    if bound.prepared.locked and session.settings["transaction_read_only"] == "on":
+        raise e.ReadOnlySqlTransaction("cannot execute SELECT FOR UPDATE in a read-only transaction")
     plan = session.access.authorize(bound.prepared)
     if bound.prepared.calls:
         numbers = await sequences.evaluated(session, bound.prepared.calls, values, 1)
@@ -135,7 +139,7 @@ async def _selected(session: Session, bound: Bound, statement: s.Select, values:
     if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
         await wait_recent(session, bound.prepared.relations)
     if session.transaction.state is not State.IDLE:
-        await committing.before_read(session, bound.prepared.relations)
+        await committing.before_read(session, bound.prepared.relations, bound.prepared.locked)
     with session.transaction.reading(serving, bound.prepared.relations) as snapshot:
         return TableRows(columns, await serving.queries.run(plan, values, at=snapshot))
 

@@ -76,6 +76,7 @@ class Prepared:
     - `calls`: calls of sequences, whose values are parameters behind those of the statement.
     - `sets`, `results`: the sequences and the columns of SELECT setval(…), … FROM …; `columns` are the arguments of its calls.
     - `temporary`: it reads temporary tables of the session, so its result is not cached or followed.
+    - `locked`: ids of the relations that FOR UPDATE names.
     - `size`: approximate bytes; `packed`: the bound query or its pickle.
     """
 
@@ -98,6 +99,7 @@ class Prepared:
     sets: tuple[int, ...] = ()
     temporary: bool = False
     results: tuple[Field, ...] = ()
+    locked: frozenset[int] = frozenset()
     lookup: list[Any] = field(default_factory=list, repr=False, compare=False)  # the look-up plan, cached once computed
 
     @property
@@ -168,7 +170,7 @@ def analyzed_in_worker(query: QueryText, oids: Sequence[int], catalog: Catalog, 
 
 def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int, widths: Mapping[int, int] = NO_WIDTHS) -> Prepared:
     """Binds a query and renders its DuckDB SQL. Raises SQL errors. `widths`: as in `bind_query`."""
-    bound = bind_query(query, catalog, declared(oids, catalog), widths=widths, numeric_rules=WITH_GENERAL)
+    bound = bind_query(query, catalog, declared(oids, catalog), widths=widths, numeric_rules=WITH_GENERAL, locking=True)
     numbered = separated(bound.plan, len(bound.parameters) + 1)
     calls = numbered.calls if numbered.source is None else ()
     if calls:
@@ -209,6 +211,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
         sets=sets,
         temporary=any(map(is_temporary, relations)),
         results=results if sets else (),
+        locked=bound.locked,
     )
 
 

@@ -37,6 +37,8 @@ class Names:
     `demands`: the privileges that this text and its views and functions need (as keys, in order).
     `readers`: who needs the privileges of this text: SESSION, or ids of views and functions, which
     stand for their owners.
+    `locked`: ids of the relations whose rows FOR UPDATE locks (as keys); None where it is refused.
+    `locking`: whether the rows of the relations that are named next are locked.
     """
 
     catalog: Catalog
@@ -51,6 +53,8 @@ class Names:
     recursions: list[str] = field(default_factory=list)  # names of recursive queries; the index is the query's number
     demands: dict[Demand, None] = field(default_factory=dict)
     readers: tuple[int, ...] = (SESSION,)
+    locked: dict[int, None] | None = None
+    locking: bool = False
 
     def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...]) -> Names:
         return replace(self, ctes={**self.ctes, name: (plan, columns)})

@@ -230,6 +230,24 @@ def _grouping(cursor: Rules) -> exp.Expr:
     return cursor.expression()
 
 
+LOCKS = (("update",), ("no", "key", "update"), ("share",), ("key", "share"))  # words after FOR
+
+
+def _lock(cursor: Rules, clauses: dict[str, exp.Expr]) -> None:
+    """Parses FOR UPDATE and the like. A query can have several; the first one's words are in error messages."""
+    at = cursor.position
+    cursor.advance()
+    words = next((words for words in LOCKS if cursor.accept_word(*words)), None)
+    if words is None:
+        raise cursor.error()
+    lock = clauses.setdefault("locks", place(exp.Lock(update=True), at))
+    lock.meta.setdefault("words", " ".join(("for", *words)).upper())
+    if cursor.accept_word("of"):
+        lock.meta["of"] = (*lock.meta.get("of", ()), *cursor.listed(relation))
+    if not cursor.accept_word("nowait"):
+        cursor.accept_word("skip", "locked")
+
+
 def _modifiers(cursor: Rules) -> dict[str, exp.Expr]:
     """Parses ORDER BY, then LIMIT, OFFSET, FETCH and FOR in any order."""
     clauses: dict[str, exp.Expr] = {}
@@ -258,15 +276,7 @@ def _modifiers(cursor: Rules) -> dict[str, exp.Expr]:
             else:
                 cursor.expect_word("only")
             clauses["limit"] = limit
-        elif "locks" not in clauses and cursor.at_word("for"):
-            cursor.advance()
-            if not (cursor.any_word("update", "share") or cursor.accept_word("no", "key", "update") or cursor.accept_word("key", "share")):
-                raise cursor.error()
-            lock = place(exp.Lock(update=True), at)
-            if cursor.accept_word("of"):
-                cursor.listed(relation)
-            if not cursor.accept_word("nowait"):
-                cursor.accept_word("skip", "locked")
-            clauses["locks"] = lock
+        elif cursor.at_word("for"):
+            _lock(cursor, clauses)
         else:
             return clauses

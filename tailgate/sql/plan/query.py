@@ -15,7 +15,7 @@ class Query:
 
     `parameters`: types of $1, $2, … `depends`: ids of the items that its text names, including plain
     views. `places`: (position, id) of each of these names. `demands`: the privileges that evaluating
-    the plan needs (`sql.authorization`).
+    the plan needs (`sql.authorization`). `locked`: ids of the relations that FOR UPDATE names.
     """
 
     plan: Relation
@@ -24,3 +24,4 @@ class Query:
     depends: tuple[int, ...] = ()
     places: tuple[tuple[int, int], ...] = field(default=(), compare=False)
     demands: tuple[Demand, ...] = field(default=(), compare=False)
+    locked: frozenset[int] = field(default=frozenset(), compare=False)

@@ -24,6 +24,7 @@ from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Closure, Level
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.name_lookup import lateral_queries
+from tailgate.sql.binder.queries.locking import lock
 from tailgate.sql.binder.queries.table_functions import bind_function, bind_rows_from
 from tailgate.sql.binder.queries.time_windows import bind_windowed, is_windowed
 from tailgate.sql.binder.queries.views import plan_of_view
@@ -146,6 +147,7 @@ def _relation(node: exp.Table, level: Level) -> Source:
         raise FeatureNotSupported(f'cross-database references are not implemented: "{shown}"', position=at)
     item = names.catalog.relation(Name(name, schema or None, at))
     names.demand(SELECT, item)
+    lock(names, item, at)
     names.use(item, at)
     columns = item.columns[: names.widths.get(item.id)]
     plan = plan_of_view(item, names, queries, at) if is_evaluated(item) else Scan(item.id, columns, item.key, item.name, at)

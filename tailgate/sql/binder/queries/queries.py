@@ -21,6 +21,7 @@ from tailgate.sql.binder.grouping_sets import numbered, over_sets
 from tailgate.sql.binder.positions import aggregate_place, leftmost
 from tailgate.sql.binder.queries.from_items import bind_cross_join, bind_table
 from tailgate.sql.binder.queries.functional_dependency import with_identified
+from tailgate.sql.binder.queries.locking import check_locked, locking, refuse_lock
 from tailgate.sql.binder.queries.output_columns import Output, by_name, by_number, column_name
 from tailgate.sql.binder.queries.recursion import bind_recursive, names_itself
 from tailgate.sql.binder.queries.select_tail import SelectTail, order_of, sorted_and_cut
@@ -48,7 +49,6 @@ from tailgate.sql.plan.grouping import ONE_ROW
 SETTLING = ("distinct", "group", "having", "order", "limit", "offset")
 REFUSED = {
     "into": "SELECT INTO inside another statement",
-    "locks": "FOR UPDATE",
 }
 
 
@@ -111,8 +111,9 @@ class Queries(QueryBinder):
             if tree.args.get(key):
                 clause = tree.args[key]
                 raise FeatureNotSupported(f"{words} is not supported", position=position(clause) if isinstance(clause, exp.Expr) else None)
-        level = Level(self, names)
-        source = self._from(tree, level)
+        level = Level(self, replace(names, locking=False))
+        source = self._from(tree, replace(level, names=locking(tree, names)))
+        check_locked(tree, source.scope)
         plan, binder = source.plan, Expressions(source.scope, level, windows=named_windows(tree))
         outputs = self._outputs(tree, binder, source, side)  # before WHERE, for PostgreSQL's order of errors
         if (where := tree.args.get("where")) is not None:
@@ -127,6 +128,7 @@ class Queries(QueryBinder):
         if groups is None and (condition is not None or any(map(has_aggregates, scalars))):
             groups = Groups((), source.scope, (frozenset(),))
         if groups is not None:
+            refuse_lock(tree, "aggregate functions")
             plan, over = expanded(plan, groups.keys)
             groups = replace(groups, keys=tuple(map(over, groups.keys)))
             read = [*scalars, *([condition] if condition is not None else [])]
@@ -144,10 +146,13 @@ class Queries(QueryBinder):
         for scalar in (*(o.scalar for o in outputs), *(s for s, _ in (*ordered, *on))):
             windows.collect(scalar)
         if windows.calls:
+            refuse_lock(tree, "window functions")
             plan = windows.plan(plan)
             outputs = [Output(o.name, windows.over(o.scalar), o.node) for o in outputs]
             ordered, on = ([(windows.over(s), n) for s, n in some] for some in (ordered, on))
+        unexpanded = plan
         plan, over = expanded(plan, [*(o.scalar for o in outputs), *(s for s, _ in (*ordered, *on))])
+        refuse_lock(tree, "set-returning functions in the target list", plan is not unexpanded)
         outputs = [Output(o.name, over(o.scalar), o.node) for o in outputs]
         ordered, on = ([(over(s), n) for s, n in some] for some in (ordered, on))
         return SelectTail(tree, binder, outputs, ordered, on).over(plan)
@@ -232,6 +237,7 @@ class Queries(QueryBinder):
 
         These sort only by the names and numbers of output columns.
         """
+        refuse_lock(tree, "VALUES" if isinstance(tree, exp.Values) else "UNION/INTERSECT/EXCEPT")
         outputs = [Output(f.name, Column(i, f.type)) for i, f in enumerate(plan.columns)]
         binder = Expressions(Scope(), Level(self, names))
         order = tree.args.get("order")
