@@ -17,7 +17,7 @@ from tailgate.sql.grammar.names import position
 
 
 def locking(tree: exp.Expr, names: Names) -> Names:
-    """Returns the names for the FROM clause of a SELECT: with a locking clause they record what it locks. Raises 0A000."""
+    """Returns the names for the FROM clause of a SELECT. With a locking clause they record the locked relations. Raises 0A000."""
     lock = tree.args.get("locks")
     if lock is None:
         return names
