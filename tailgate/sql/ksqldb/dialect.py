@@ -4,7 +4,7 @@ A bare SELECT is always PostgreSQL's. With the dialect `auto`, the words of a st
 
     CREATE STREAM, CREATE SOURCE {STREAM | TABLE}, CREATE … CONNECTOR, DROP STREAM      ksqlDB
     DROP TABLE … DELETE TOPIC                                                           ksqlDB
-    CREATE TYPE, except AS ENUM, AS RANGE and AS (…)                                    ksqlDB
+    CREATE TYPE, except AS ENUM, AS RANGE and AS (…); DROP TYPE `name`                  ksqlDB
     CREATE OR REPLACE TABLE, CREATE TABLE … WITH (kafka_topic = …)                      ksqlDB
     LIST, DESCRIBE, TERMINATE, DEFINE, UNDEFINE, UNSET, ASSERT, RUN SCRIPT              ksqlDB
     SHOW STREAMS, QUERIES, CONNECTORS, PROPERTIES, TYPES, VARIABLES, ALL TOPICS,        ksqlDB
@@ -109,6 +109,8 @@ def _marked(cursor: Cursor, row: Sequence[Token]) -> bool:
         case "insert":  # also INSERT INTO name WITH (query_id = …)
             return _constructs(row) or (cursor.peek(3).value == "with" and cursor.peek(4).value == "(")
         case "drop" | "alter":
+            if second.kind == "word" and second.value == "type":
+                return any(token.text.startswith("`") for token in row)  # PostgreSQL has no such quotes
             if cursor.at_word("alter", "system"):
                 return cursor.peek(2).kind == "string"
             deletes = any(a.value == "delete" and b.value == "topic" for a, b in pairwise(row))

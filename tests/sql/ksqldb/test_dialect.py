@@ -16,6 +16,7 @@ KSQLDB = [
     "CREATE SOURCE CONNECTOR c WITH ('connector.class' = 'x')",
     "CREATE SINK CONNECTOR c WITH ('connector.class' = 'x')",
     "CREATE TYPE address AS STRUCT<street VARCHAR>",
+    "DROP TYPE `Address`",
     "CREATE TABLE t (k INT PRIMARY KEY) WITH (kafka_topic = 't', value_format = 'json')",
     "CREATE TABLE t AS SELECT a, count(*) FROM s GROUP BY a EMIT CHANGES",
     "CREATE OR REPLACE TABLE t AS SELECT a, count(*) FROM s GROUP BY a",
