@@ -1,8 +1,8 @@
 """The client of the engine's control interface (`lake.control`), at the address in the lake's engine.json.
 
-Without an engine, or if the log has a newer epoch, a request fails with 58000 within a second. While another engine stands by
-(`lake.writer.stand_by`), a request waits for it: up to NEXT_ENGINE_S. A write that the old engine has not answered is sent again
-under the same id, so it is accepted once. Polls and TAIL do not use the engine.
+Without an engine, or if the log has a newer epoch, a request fails with 58000 at once. While another engine stands by
+(`lake.writer.stand_by`), or a busy engine has not taken the connection, a request waits: up to CONNECT_S. A write that the old
+engine has not answered is sent again under the same id, so it is accepted once. Polls and TAIL do not use the engine.
 
 Connections of writes stay open for the next ones; each other request has a connection, and its end cancels the request.
 """
@@ -26,13 +26,12 @@ from tailgate.lake.uncommitted import Uncommitted
 from tailgate.lake.writer import engines
 from tailgate.lake.writer.stand_by import standing_by
 
-CONNECT_TIMEOUT_S = 0.8  # 58000 is promised within a second
+CONNECT_S = 10.0  # that a request waits for a connection; TCP tries again after 1, 3 and 7 s; an engine that stands by needs 1 s
 WITHDRAWAL_TIMEOUT_S = 10.0  # the engine needs about a second to remove a view that is being filled
 STATUS_TIMEOUT_S = 5.0  # the engine waits up to three seconds for a broker
 SEQUENCE_TIMEOUT_S = 30.0  # a statement that changes the catalog may hold its lock
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
-NEXT_ENGINE_S = 10.0  # that a request waits for an engine that stands by; it needs about a second to begin
-NEXT_ENGINE_LOOK_S = 0.05  # between two attempts to reach it
+NEXT_ENGINE_LOOK_S = 0.05  # between two attempts to reach an engine that stands by
 REPLACED_LOOK_S = 1.0  # between checks whether the engine, which has not answered, was replaced
 KEPT_MAX = 8  # connections that wait for the next write
 KEPT_S = 30.0  # that one waits; the engine closes it after a minute
@@ -178,20 +177,20 @@ class Control:
         while self._kept:
             self._kept.pop()[0].close()
 
-    async def _connected(self) -> _Connection:
-        """Connects to the engine. Waits for one that stands by, at most NEXT_ENGINE_S. Raises 58000 if none can be reached."""
-        deadline = time.monotonic() + NEXT_ENGINE_S
+    async def _connected(self, timeout: float = CONNECT_S) -> _Connection:
+        """Connects to the engine. Waits for one that stands by, at most `timeout` seconds. Raises 58000 if none can be reached."""
+        deadline = time.monotonic() + timeout
         while True:
             try:
-                return await _opened(self._engine())
+                return await _opened(self._engine(), deadline - time.monotonic())
             except SystemError_:
                 if time.monotonic() > deadline or not standing_by(self._lake):
                     raise
             await asyncio.sleep(NEXT_ENGINE_LOOK_S)
 
     async def _replaced(self, engine: engines.Announcement) -> None:
-        """Waits until a later engine is announced, at most NEXT_ENGINE_S."""
-        deadline = time.monotonic() + NEXT_ENGINE_S
+        """Waits until a later engine is announced, at most CONNECT_S."""
+        deadline = time.monotonic() + CONNECT_S
         while self._later(engine) is None:
             if time.monotonic() > deadline:
                 raise _ended()
@@ -209,7 +208,7 @@ class Control:
 
         If the task is canceled: with `withdraws`, see `statement`; without, the connection is closed.
         """
-        connection = await self._connected()
+        connection = await self._connected(CONNECT_S if timeout is None else min(timeout, CONNECT_S))
         try:
             return await self._exchange(connection, _Request(method, path, body), timeout, tell, withdraws=withdraws)
         except _Unanswered:
@@ -307,10 +306,11 @@ class PushView:
         self._connection.close()
 
 
-async def _opened(engine: engines.Announcement) -> _Connection:
+async def _opened(engine: engines.Announcement, timeout: float) -> _Connection:
+    """Connects to an engine. Raises 58000 if the address refuses connections, or takes none in `timeout` seconds."""
     host, _, port = engine.address.rpartition(":")
     try:
-        reader, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), CONNECT_TIMEOUT_S)
+        reader, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), timeout)
     except (OSError, asyncio.TimeoutError):
         raise SystemError_("the engine does not answer", detail=f"Nothing takes connections at {engine.address}.") from None
     return _Connection(engine, reader, writer)

@@ -1,17 +1,26 @@
-"""The control protocol: what one side encodes, the other side decodes; other versions are refused."""
+"""The control protocol: what one side encodes, the other side decodes; other versions are refused; a busy engine is waited for."""
 
 from __future__ import annotations
 
+import asyncio
 import http.client
+import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from tailgate.engine.runtime.control import control as server
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.gateway.control import Control as Client
 from tailgate.lake import control
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.errors import DivisionByZero, FeatureNotSupported, InvalidParameterValue
+from tailgate.lake.folder import Lake
+from tailgate.lake.writer.engines import Announcement
+from testing.engine_process import until
 
 
 @pytest.fixture
@@ -69,3 +78,29 @@ def test_the_engine_refuses_other_versions(engine: Control, version: str | None,
         assert response.status == status
         if status != 200:
             assert type(control.error_of(answer)) is FeatureNotSupported
+
+
+def test_a_busy_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While its queue is full, the kernel drops requests for connections. TCP sends them again after a second."""
+    monkeypatch.setattr(server._Server, "request_queue_size", 0)
+    busy = Control(Answers(lambda *_: {}, lambda connection: None, dict, lambda *_: {"number": 7}))
+    lake = Lake.create(tmp_path / "lake")
+    Announcement.mine(1, busy.address, busy.token, None).write(lake)
+
+    async def write() -> control.WriteResult:
+        client = Client(lake)
+        try:
+            return await client.write(b"")
+        finally:
+            client.close()
+
+    host, _, port = busy.address.rpartition(":")
+    with socket.create_connection((host, int(port))), ThreadPoolExecutor(1) as threads:  # the queue has room for one
+        sent = threads.submit(lambda: asyncio.run(write()))
+        pending = f":{int(port):04X} 02 "  # an address and the state SYN_SENT
+        until(lambda: sent.done() or pending in Path("/proc/net/tcp").read_text())
+        busy.start()
+        try:
+            assert sent.result(60) == control.WriteResult(7)
+        finally:
+            busy.stop()

@@ -18,7 +18,7 @@ import psycopg2
 import psycopg2.extras
 import pytest
 
-from tailgate.gateway.control import NEXT_ENGINE_S
+from tailgate.gateway.control import CONNECT_S
 from tailgate.lake.errors import FeatureNotSupported
 from testing.engine_process import until
 from tests.wire.live import ROWS, Live
@@ -267,7 +267,7 @@ def test_changing_the_catalog_without_an_engine(live: Live) -> None:
         start = time.monotonic()
         with pytest.raises(psycopg.errors.SystemError, match="the engine is not running"):
             connection.execute("create materialized view w as select id from v")
-        assert time.monotonic() - start < NEXT_ENGINE_S / 2  # it does not wait for another engine
+        assert time.monotonic() - start < CONNECT_S / 2  # it does not wait for another engine
         assert connection.execute("select count(*) from v").fetchone() == (4,)
         with pytest.raises(psycopg.errors.SystemError, match="the engine is not running"), connection.transaction():
             connection.execute("create table t (a int)")

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from tailgate.engine.runtime.control.control import Answers, Client, Control
-from tailgate.gateway.control import NEXT_ENGINE_S
+from tailgate.gateway.control import CONNECT_S
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.errors import DuplicateTable, QueryCanceled
 from tailgate.lake.writer.engines import Announcement
@@ -133,7 +133,7 @@ def test_an_engine_of_an_old_epoch_is_not_asked(live: Live, engine: Engine) -> N
         start = time.monotonic()
         with pytest.raises(psycopg.errors.SystemError, match="the engine is being replaced"):
             connection.execute("create materialized view w as select id from v")
-        assert time.monotonic() - start < NEXT_ENGINE_S / 2  # it does not wait for another engine
+        assert time.monotonic() - start < CONNECT_S / 2  # it does not wait for another engine
     assert engine.seen == []
 
 
@@ -146,5 +146,5 @@ def test_an_engine_that_ended_without_notice(live: Live, engine: Engine) -> None
         start = time.monotonic()
         with pytest.raises(psycopg.errors.SystemError, match="the engine"):
             connection.execute("create materialized view w as select id from v")
-        assert time.monotonic() - start < NEXT_ENGINE_S / 2  # it does not wait for another engine
+        assert time.monotonic() - start < CONNECT_S / 2  # it does not wait for another engine
         assert connection.execute("select count(*) from v").fetchone() == (4,)
