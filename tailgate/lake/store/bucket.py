@@ -202,7 +202,6 @@ class BucketStore:
         self.remove_all([name])
 
     def remove_all(self, names: Iterable[str]) -> None:
-        """Removes objects durably. Raises OSError if one of them cannot be removed."""
         if paths := list(names):
             with _os_errors():
                 self._client.delete(paths)
@@ -220,12 +219,10 @@ class BucketStore:
             log.warning('could not remove the objects in "%s": %s', folder, error)
 
     def names_below(self, folder: str) -> list[str]:
-        """Returns the names of all objects below a folder."""
         with _os_errors():
             return [o["path"] for o in self._client.list(folder).collect()]
 
     def mark_freed(self, name: str) -> None:
-        """Replaces an object by an empty one, which readers do not see. Its name cannot be created any more."""
         with _os_errors():
             self._client.put(name, b"", attributes={FREED: "true"})
 

@@ -19,20 +19,30 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from tailgate.lake.store.interface import Revoked, nothing
-
-if TYPE_CHECKING:
-    from tailgate.lake.store.bucket import BucketStore
+from tailgate.lake.store.interface import Revoked, Store, nothing
 
 NAMES, GENERATION = "fencing/names", "fencing/generation"
+
+
+class MarkingStore(Store, Protocol):
+    """A store that can mark names as freed."""
+
+    def names_below(self, folder: str) -> list[str]:
+        """Returns the names of all objects below a folder."""
+
+    def mark_freed(self, name: str) -> None:
+        """Replaces an object by an empty one, which readers do not see. Its name cannot be created any more."""
+
+    def remove_all(self, names: Iterable[str]) -> None:
+        """Removes objects durably. Raises OSError if one of them cannot be removed."""
 
 
 class BucketWriter:
     """A writer of numbered names in each folder."""
 
-    def __init__(self, store: BucketStore) -> None:
+    def __init__(self, store: MarkingStore) -> None:
         self._store = store
         self.renew()
 
