@@ -26,6 +26,7 @@ from tailgate.ksql.api import MEDIA, Server
 READY = timedelta(seconds=120)
 ANSWER_S = 600.0
 TOPIC_S = 30.0
+BATCH_S = 0.002  # a consumer returns what has arrived in this time
 HEAD_END = b"\r\n\r\n"
 BODY_END = b"0\r\n\r\n"  # the last chunk of a response
 
@@ -61,13 +62,14 @@ class System:
         return consumer
 
 
-def records(consumer: Consumer, timeout_s: float = ANSWER_S) -> Iterator[Message]:
-    """Yields the records of a consumer. Raises TimeoutError if none arrives in time."""
-    while True:
-        messages = consumer.consume(10_000, timeout_s)
-        if not messages:
-            raise TimeoutError(f"no record in {timeout_s:g} s")
-        yield from (message for message in messages if message.error() is None)
+def records(consumer: Consumer) -> Iterator[Message]:
+    """Yields the records of a consumer as they arrive. Raises TimeoutError if none arrives in ANSWER_S."""
+    newest = time.monotonic()
+    while time.monotonic() - newest < ANSWER_S:
+        if messages := consumer.consume(10_000, BATCH_S):
+            newest = time.monotonic()
+            yield from (message for message in messages if message.error() is None)
+    raise TimeoutError(f"no record in {ANSWER_S:g} s")
 
 
 @contextmanager
