@@ -1,6 +1,7 @@
 """The rows of a query as they arrive from the gateway, one at a time, so that a slow client slows down the gateway.
 
-The columns are known before the first row: the statement is prepared and described, and then executed in libpq's single-row mode.
+`started` returns the columns before the first row: the statement is prepared, described, and executed in libpq's single-row mode.
+`answered` returns them with the first row, in one round trip.
 """
 
 from __future__ import annotations
@@ -31,19 +32,29 @@ class Rows:
         self._connection: AsyncConnection[Any] = session.connection
         self._transformer = Transformer.from_context(session.connection)
         self._has_loaders = False
+        self._first: PGresult | None = None  # a result that has arrived and is not read yet
         self.tag = ""
 
     @staticmethod
     async def started(session: Session, text: str) -> Rows:
-        """Starts a query. Raises psycopg.Error."""
+        """Starts a query whose first row may arrive late. Raises psycopg.Error."""
         connection = session.connection
-        described = await connection.wait(_start(connection.pgconn, text.encode()))
-        columns = [((described.fname(i) or b"").decode(), described.ftype(i)) for i in range(described.nfields)]
-        return Rows(session, tuple(columns))
+        return Rows(session, _columns(await connection.wait(_start(connection.pgconn, text.encode()))))
+
+    @staticmethod
+    async def answered(session: Session, text: str) -> Rows:
+        """Runs a query and waits for its first row, or for its end. Raises psycopg.Error."""
+        connection = session.connection
+        first = await connection.wait(_run(connection.pgconn, text.encode()))
+        rows = Rows(session, _columns(first))
+        rows._first = first
+        return rows
 
     async def next(self) -> Row | None:
         """Waits for the next row; None at the end. Raises psycopg.Error."""
-        result = await self._connection.wait(fetch(self._connection.pgconn))
+        result, self._first = self._first, None
+        if result is None:
+            result = await self._connection.wait(fetch(self._connection.pgconn))
         if result is None:
             return None
         _check(result)
@@ -75,6 +86,23 @@ def _start(connection: PGconn, text: bytes) -> PQGen[PGresult]:
     connection.set_single_row_mode()
     yield from send(connection)
     return described
+
+
+def _run(connection: PGconn, text: bytes) -> PQGen[PGresult]:
+    """Executes a statement. Returns its first result: a row, or its end."""
+    connection.send_query_params(text, None)
+    connection.set_single_row_mode()
+    yield from send(connection)
+    result: PGresult | None = yield from fetch(connection)
+    assert result is not None
+    if result.status not in ROWS:
+        yield from fetch_many(connection)
+    _check(result)
+    return result
+
+
+def _columns(described: PGresult) -> tuple[Column, ...]:
+    return tuple(((described.fname(i) or b"").decode(), described.ftype(i)) for i in range(described.nfields))
 
 
 def _check(result: PGresult) -> None:

@@ -86,7 +86,7 @@ class Queries:
             async with self._sessions.session(caller) as session:
                 await prepare(session, request)
                 try:
-                    rows = await Rows.started(session, part.text)
+                    rows = await Rows.answered(session, part.text)
                     row = await rows.next()
                 except psycopg.Error as error:
                     raise StatementError(of_sql(error, part.text), part.text) from None
