@@ -9,7 +9,7 @@ A look-up is tried before the cached results: its index is never out of date for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from tailgate.gateway.protocol import backend
 from tailgate.gateway.resources.background import Background
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.service import Serving
+from tailgate.lake.types import Field
 from tailgate.sql.authorization import Authorized, Plan
 from tailgate.values.codec.style import Style
 
@@ -29,18 +30,21 @@ from tailgate.values.codec.style import Style
 class Request:
     """An authorized SELECT at the newest time.
 
-    `key`: of the cached result. `row_limit`: the maximal number of rows of an Execute; 0 means no limit. `text` and `scope`: of a Query
-    that is this statement alone, from which later ones with other literals are answered; None for others.
+    `key`: of the cached result. `columns`: of the result. `row_limit`: the maximal number of rows of an Execute; 0 means no limit.
+    `text` and `scope`: of a Query that is this statement alone, from which later ones with other literals are answered; None for
+    others. `literals`: as of `Bound`.
     """
 
     key: Hashable
     query: Authorized[Prepared]
+    columns: Sequence[Field]
     values: Sequence[object]
     formats: tuple[int, ...]
     style: Style
     row_limit: int = 0
     text: bytes | None = None
     scope: Hashable = None
+    literals: Mapping[object, int] | None = None
 
     def fits(self, count: int) -> bool:
         """Returns whether a result of `count` rows is complete: with exactly `row_limit` rows, the portal would be suspended."""
@@ -83,7 +87,8 @@ class Answers:
             rows = await self.lookups.rows_soon(lookup, request.query, request.values)
             if rows is not None and request.fits(len(rows)):
                 if request.text is not None:
-                    self.lookups.learn(request.text, request.scope, plan, lookup)
+                    described = backend.row_description(description(request.columns), request.formats)
+                    self.lookups.learn(request.text, request.scope, plan, lookup, described, request.literals)
                 return answer_rows(rows, lookup, request.formats, request.style)
         answer = await self._poll(request)
         if isinstance(answer, pa.Table):
@@ -92,9 +97,8 @@ class Answers:
 
     async def _poll(self, request: Request) -> Poll | pa.Table:
         """Returns the cached result, computing it if necessary, or its rows if they are not cacheable."""
-        columns = request.query.plan.columns
-        encoder = RowEncoder(columns, request.formats, request.style)
-        described = backend.row_description(description(columns), request.formats)
+        encoder = RowEncoder(request.columns, request.formats, request.style)
+        described = backend.row_description(description(request.columns), request.formats)
         while True:
             try:
                 return await self.polls.get(request.key, request.query, request.values, encoder, described)

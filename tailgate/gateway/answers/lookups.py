@@ -16,14 +16,13 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from tailgate.gateway.answers.index import Index, Row
 from tailgate.gateway.encode.remembered import Encoding
-from tailgate.gateway.encode.rows import description
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.resources.background import Background
 from tailgate.gateway.resources.budgets import Cache, Charge
@@ -148,8 +147,19 @@ class Lookups:
             return template.described + encoding.row(rows[0]) + _ONE_READY
         return b"".join((template.described, *map(encoding.row, rows), _ended(rows), backend.READY_FOR_QUERY["I"]))
 
-    def learn(self, sent: bytes, scope: Hashable, prepared: Prepared, lookup: Lookup) -> None:
-        """Stores the template of a bound query text, if its literals are exactly the values of the key."""
+    def learn(
+        self,
+        sent: bytes,
+        scope: Hashable,
+        prepared: Prepared,
+        lookup: Lookup,
+        described: bytes,
+        positions: Mapping[object, int] | None = None,
+    ) -> None:
+        """Stores the template of a bound query text, if its literals are exactly the values of the key.
+
+        `described`: the RowDescription. `positions`: of the literals, by value, if the plan was bound from another text.
+        """
         if (
             len(sent) > TEXT_MAX
             or _NOT_PLAIN.search(sent)
@@ -162,17 +172,19 @@ class Lookups:
         literals = _LITERALS.findall(sent)
         order: list[tuple[int, ...]] = []
         for constants in lookup.constants:
-            positions: list[int] = []
+            own: list[int] = []
             for value in constants:
-                place = places.get(value.position) if isinstance(value, plan.Literal) and value.position is not None else None
-                if place is None or not isinstance(value, plan.Literal):
+                if not isinstance(value, plan.Literal):
+                    return
+                position = value.position if positions is None else positions.get(value.value)
+                place = None if position is None else places.get(position)
+                if place is None:
                     return
                 literal = literals[place]
                 if value.value != (literal[1:-1].replace(b"''", b"'").decode() if literal[0] == 0x27 else int(literal)):
                     return
-                positions.append(place)
-            order.append(tuple(positions))
-        described = backend.row_description(description(prepared.columns), (0,) * len(prepared.columns))
+                own.append(place)
+            order.append(tuple(own))
         size = len(sent) + len(described) + prepared.size
         self._templates.put((_LITERALS.sub(b"?", sent), scope), Template(lookup, prepared, tuple(order), described), size)
 

@@ -90,7 +90,7 @@ def _start(connection: PGconn, text: bytes) -> PQGen[PGresult]:
 
 def _run(connection: PGconn, text: bytes) -> PQGen[PGresult]:
     """Executes a statement. Returns its first result: a row, or its end."""
-    connection.send_query_params(text, None)
+    connection.send_query(text)
     connection.set_single_row_mode()
     yield from send(connection)
     result: PGresult | None = yield from fetch(connection)

@@ -36,10 +36,10 @@ def _step(table: pa.Table) -> int:
 async def deliver_newest(session: Session, bound: Bound, raw: bytes) -> None:
     """Sends the rows of a SELECT at the newest time, and keeps the response for equal texts unless it is too large for the cache."""
     assert bound.prepared is not None
-    columns, style, scope = bound.prepared.columns, session.settings.style, session.naming.seen.scope
+    columns, style, scope = bound.columns or (), session.settings.style, session.naming.seen.scope
     formats = (0,) * len(columns)
-    request = Request((raw, style, scope), session.access.authorize(bound.prepared), (), formats, style, scope=scope)
-    request.text = raw if bound.position == 0 else None
+    request = Request((raw, style, scope), session.access.authorize(bound.prepared), columns, (), formats, style, scope=scope)
+    request.text, request.literals = raw if bound.position == 0 else None, bound.literals
     answer = await session.gateway.answers.get(request)
     if isinstance(answer, bytes):
         session.execution.activity.rows = backend.rows_sent(answer)

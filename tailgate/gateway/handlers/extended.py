@@ -28,7 +28,6 @@ from tailgate.gateway.session.transactions import Move
 from tailgate.lake import errors as e
 from tailgate.lake.types import Type
 from tailgate.sql import statements as s
-from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.values.codec.binary import TrailingData
 from tailgate.values.codec.codec import Value
 from tailgate.values.codec.style import Style
@@ -44,9 +43,7 @@ LONG_LIST, LIST_MAX = 1_000, 100_000  # elements of an array parameter: for the 
 
 def parse(session: Session, message: m.Parse) -> Awaitable[None] | None:
     session.execution.activity.asked(message.text)
-    bound = None
-    if session.settings.dialect != HTTP:  # in which the same text is another statement
-        bound = session.gateway.bound.get((message.text, message.parameter_oids, session.naming.seen.scope))
+    bound = session.gateway.bound.get((message.text, message.parameter_oids, session.naming.seen.scope))
     if bound is not None and bound.catalog is session.catalog:
         _check_new(session, message.statement)
         dispatch.check_failed(session, bound.statement)
@@ -227,7 +224,8 @@ def _request(session: Session, portal: Portal, max_rows: int) -> Request | None:
         return None
     assert portal.bound.prepared is not None
     query = session.access.authorize(portal.bound.prepared)
-    return Request(portal.key, query, portal.values, portal.formats, session.settings.style, max_rows)
+    columns = portal.bound.columns or ()
+    return Request(portal.key, query, columns, portal.values, portal.formats, session.settings.style, max_rows)
 
 
 async def _execute(session: Session, portal: Portal, max_rows: int, request: Request | None) -> None:

@@ -122,6 +122,29 @@ def _fixed(condition: e.Expression | None) -> set[str]:
     return set()
 
 
+def compared(condition: e.Expression | None) -> dict[object, int]:
+    """Returns the positions of literals, by value, if a condition is nothing but columns that equal them; otherwise an empty dictionary."""
+    literals = _literals(condition)
+    positions: dict[object, int] = {literal.value: literal.position for literal in literals}
+    plain = all(isinstance(value, str | int) and not isinstance(value, bool) for value in positions)
+    return positions if plain and len(positions) == len(literals) else {}
+
+
+def _literals(condition: e.Expression | None) -> list[e.Constant]:
+    match condition:
+        case e.Operation("and", operands):
+            parts = [_literals(operand) for operand in operands]
+            return [literal for part in parts for literal in part] if all(parts) else []
+        case e.Operation("=", (e.ColumnReference(), e.Constant() as literal)) | e.Operation(
+            "=", (e.Constant() as literal, e.ColumnReference())
+        ):
+            return [literal]
+        case e.InList(e.ColumnReference(), items, negated=False):
+            literals = [item for item in items if isinstance(item, e.Constant)]
+            return literals if len(literals) == len(items) else []
+    return []
+
+
 def with_times(node: Any) -> Any:
     """Returns a query whose texts that are compared with WINDOWSTART or WINDOWEND are times in ms. Raises 22023."""
     match node:

@@ -116,7 +116,8 @@ class SessionCatalog:
     """A catalog as a session sees it.
 
     `catalog_n` is the log entry that last changed it. `scope` is a cache key for whatever else
-    affects the meaning of names: the search path, temporary views. None for the default path.
+    affects the meaning of a text: the search path, temporary views, the dialect of ksqlDB's HTTP API.
+    None for the default path.
     """
 
     catalog: Catalog

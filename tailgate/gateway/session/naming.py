@@ -31,6 +31,7 @@ from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schem
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql.definitions import bind_definition, rename_references
+from tailgate.sql.ksqldb.dialect import HTTP
 
 VIEW_BYTES, TEXT_FACTOR = 2 << 10, 4  # memory of a temporary view: fixed, and per character of its texts
 ENTRY_BYTES = 100  # memory per item of a session's private catalog
@@ -50,7 +51,7 @@ class Naming:
         self._block: Uncommitted | None = None  # the uncommitted changes in `_durable`
         self._refused: Catalog | None = None  # the newest catalog, if it conflicts with the block
         self._durable = Catalog()  # without temporary views, with the block's uncommitted changes
-        self._key: tuple[str, str] | None = None
+        self._key: tuple[str, str, bool] | None = None
         self._seen = SessionCatalog(Catalog(), 0)
         self.temporary: dict[int, Item] = {}
         self._before: dict[int, Item] | None = None  # the views at the beginning of a block that has changed them
@@ -67,13 +68,15 @@ class Naming:
         held, block = self._transaction.catalog, self._transaction.definitions
         if held is base:
             held = None
-        key = (self._settings["search_path"], self._settings["role"])
+        key = (self._settings["search_path"], self._settings["role"], self._settings.dialect == HTTP)
         if self._base is not None and (self.behind or self._conflicts(base)):
             base = self._base  # the previous catalog, until `catch_up`
         if base is not self._base or held is not self._held or key != self._key or block is not self._block:
             path = self._path(base)
             self._base, self._held, self._key, self._block = base, held, key, block
             self._seen = self._see(base, n, path)
+            if self._settings.dialect == HTTP:
+                self._seen = replace(self._seen, scope=(HTTP, self._seen.scope))
         return self._seen
 
     @property

@@ -25,7 +25,7 @@ from tailgate.lake.errors import (
     UndefinedObject,
 )
 from tailgate.operations.settings.process import Setting as ProcessSetting
-from tailgate.sql.ksqldb.dialect import HTTP, Dialect
+from tailgate.sql.ksqldb.dialect import Dialect
 from tailgate.values.codec.style import Style
 
 NO_DEFAULTS: Mapping[str, str] = MappingProxyType({})
@@ -83,7 +83,7 @@ class Settings:
         self.superuser: Callable[[], bool] = lambda: True  # whether the current role is a superuser
         self.logs = False  # log_statement or log_min_duration_statement is on
         self.log_duration_ms = -1
-        self.reads_now = True  # neither the time nor the dialect differs from the usual ones: cached results may be used
+        self.reads_now = True  # no setting determines the time: cached results may be used
         for key, value in defaults.items():
             self._put(key, value)
         self._reset = dict(self._values)
@@ -257,9 +257,8 @@ class Settings:
         row = TABLE.get(key)
         if row is not None and row.reported:
             self.changed = True
-        if key in ("tailgate.as_of", "real_time_recency", "tailgate.dialect"):
-            v = self._values
-            self.reads_now = not v["tailgate.as_of"] and v["real_time_recency"] == "off" and v["tailgate.dialect"] != HTTP
+        if key in ("tailgate.as_of", "real_time_recency"):
+            self.reads_now = not self._values["tailgate.as_of"] and self._values["real_time_recency"] == "off"
         if key in ("log_statement", "log_min_duration_statement"):
             duration = self._values["log_min_duration_statement"]
             self.log_duration_ms = -1 if duration == "-1" else milliseconds(duration)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from tailgate.gateway.execute import queries
 from tailgate.gateway.execute.ksqldb import push
 from tailgate.gateway.ksqldb import http_rows
-from tailgate.gateway.ksqldb.pull import SCAN_SETTING, of_topic, pulled
+from tailgate.gateway.ksqldb.pull import SCAN_SETTING, compared, of_topic, pulled
 from tailgate.gateway.results.rows import Rows
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
@@ -33,7 +33,7 @@ async def bind(session: Session, bound: Bound, statement: s.PullKsqldb, oids: Se
         return replace(bound, columns=http_rows.declared(fields, topic.columns), body=topic)
     pull = pulled(query, session.catalog, scans=session.settings.find(SCAN_SETTING) != "false")
     result = await queries.bind_select(session, replace(bound, statement=pull.select), pull.select, oids)
-    return replace(result, columns=http_rows.declared(result.columns or (), pull.columns))
+    return replace(result, columns=http_rows.declared(result.columns or (), pull.columns), literals=compared(query.where))
 
 
 async def run(session: Session, bound: Bound, statement: s.PullKsqldb, values: Sequence[object]) -> Rows:

@@ -5,7 +5,7 @@ Statement text ──Parse──► Prepared ──Bind──► Portal ──Ex
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,7 @@ class Bound:
     `statement`: the one that runs, `parsed`: the one of the text, for which a query of ksqlDB has another one. `columns`: those of the
     result, None if it has no rows. `parameters`: the types of $1, $2, …. `prepared`: the prepared query. `catalog`: the one in which
     the names were resolved; with a newer catalog, `parsed` is bound again. `body`: further data that depends on the kind of statement.
+    `literals`: if `statement` is not that of the text, the positions of the text's literals that columns are compared with, by value.
     """
 
     statement: ParsedStatement
@@ -44,6 +45,7 @@ class Bound:
     prepared: Prepared | None = None
     is_catalog: bool = False
     catalog: Catalog | None = field(default=None, compare=False, repr=False)
+    literals: Mapping[object, int] | None = None
     body: Any = None  # the inner Bound of COPY and DECLARE, the CatalogBound of a catalog query, the tail.Target of a TAIL
 
     @property

@@ -1,0 +1,75 @@
+"""Pull queries by key over simple Query messages: later texts with other literals are answered from an index, without parsing."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import psycopg
+import pytest
+
+from tailgate.gateway.answers.lookups import LOOKUPS_BEFORE
+from tailgate.gateway.session.statements import parsing
+from testing.engine_process import until
+from tests.gateway.ksqldb.world import KsqldbWorld
+
+HTTP, POSTGRESQL = ("-c tailgate.dialect=ksqldb_http", "-c tailgate.dialect=postgresql")
+DECLARED = ["`SENSOR` STRING", "`N` BIGINT"]
+BY_KEY = "SELECT sensor, n FROM averages WHERE sensor = '{}';"
+
+
+def result(connection: psycopg.Connection, text: str) -> tuple[list[str], list[tuple[object, ...]]]:
+    cursor = connection.execute(text.encode())
+    return [column.name for column in cursor.description or ()], cursor.fetchall()
+
+
+def test_texts_with_other_literals(world: KsqldbWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each dialect has its own answers, although the texts are equal."""
+    parsed: list[str] = []
+    read = parsing.read
+    monkeypatch.setattr(parsing, "read", lambda text, *rest: (parsed.append(text), read(text, *rest))[1])
+    with (
+        psycopg.connect(world.dsn, autocommit=True, options=HTTP) as http,
+        psycopg.connect(world.dsn, autocommit=True, options=POSTGRESQL) as other,
+    ):
+        keys = count()
+
+        def in_memory() -> bool:
+            text = BY_KEY.format(f"other {next(keys)}")
+            assert result(http, text) == (DECLARED, [])
+            return parsed[-1:] != [text]
+
+        until(in_memory)
+        for key, rows in (("s2", [("s2", 7)]), ("s''1", []), ("s1", [("s1", 2)])):
+            text = BY_KEY.format(key)
+            assert result(http, text) == (DECLARED, rows)
+            assert text not in parsed
+            assert result(other, text) == (["sensor", "n"], rows)
+            assert result(http, text) == (DECLARED, rows)
+
+
+@pytest.mark.parametrize(
+    ("condition", "keys"),
+    [
+        ("sensor = UCASE('S1')", ["s1"]),
+        ("sensor = LCASE('{}')", ["s1", "s2"]),
+        ("sensor IN ('{}', 's2')", ["s1", "s2"]),
+        ("sensor = '{}' AND n = 2", ["s1", "s2"]),
+        ("sensor = '{}' OR sensor = 's2'", ["s1", "s2"]),
+    ],
+)
+def test_conditions(world: KsqldbWorld, condition: str, keys: list[str]) -> None:
+    """The answers in memory equal those that are computed."""
+    rows = {"s1": 2, "s2": 7}
+    expected = {
+        "sensor = UCASE('S1')": lambda key: [],
+        "sensor = LCASE('{}')": lambda key: [key],
+        "sensor IN ('{}', 's2')": lambda key: sorted({key, "s2"}),
+        "sensor = '{}' AND n = 2": lambda key: [key] if key == "s1" else [],
+        "sensor = '{}' OR sensor = 's2'": lambda key: sorted({key, "s2"}),
+    }[condition]
+    with psycopg.connect(world.dsn, autocommit=True, options=HTTP) as http:
+        for n in range(LOOKUPS_BEFORE + 10):
+            key = keys[n % len(keys)]
+            text = f"SELECT sensor, n FROM averages WHERE {condition.format(key)};"
+            columns, found = result(http, text)
+            assert (columns, sorted(found)) == (DECLARED, [(k, rows[k]) for k in expected(key)])
