@@ -104,7 +104,7 @@ def request(statement: str) -> bytes:
     >>> request("SELECT 1;").splitlines()[0]
     b'POST /query HTTP/1.1'
     """
-    body = json.dumps({"ksql": statement, "streamsProperties": {"auto.offset.reset": "latest"}}).encode()
+    body = json.dumps({"ksql": statement}).encode()
     head = f"POST /query HTTP/1.1\r\nHost: localhost\r\nAccept: {MEDIA}\r\nContent-Type: {MEDIA}\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
