@@ -71,5 +71,5 @@ def test_conditions(world: KsqldbWorld, condition: str, keys: list[str]) -> None
         for n in range(LOOKUPS_BEFORE + 10):
             key = keys[n % len(keys)]
             text = f"SELECT sensor, n FROM averages WHERE {condition.format(key)};"
-            columns, found = result(http, text)
-            assert (columns, sorted(found)) == (DECLARED, [(k, rows[k]) for k in expected(key)])
+            columns, shown = result(http, text)
+            assert (columns, sorted(shown)) == (DECLARED, [(k, rows[k]) for k in expected(key)])
