@@ -109,11 +109,12 @@ def placed(scalar: Scalar, position: int | None) -> Scalar:
 
 
 def whole_row(table: Table, position: int | None) -> Scalar:
-    """Returns the row of a table as a value. Raises 0A000 for a table without columns."""
-    names = [c.name for c in table.columns]
-    if not names:
+    """Returns the row of a table as a value, with the columns of `*`. Raises 0A000 for a table without columns."""
+    columns = [c for c in table.columns if not c.hidden]
+    if not columns:
         raise FeatureNotSupported("a row without columns is not supported", position=position)
-    return (rows.row_if_any if table.optional else rows.row)([placed(c.scalar, position) for c in table.columns], names, position)
+    names = [c.name for c in columns]
+    return (rows.row_if_any if table.optional else rows.row)([placed(c.scalar, position) for c in columns], names, position)
 
 
 def of(

@@ -6,6 +6,7 @@ import pytest
 
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
+from tailgate.sql.bind import bind_query
 from tests.engine.ddl.test_ksqldb import READINGS, declared, derived
 
 TABLES = (
@@ -66,6 +67,18 @@ def test_a_projection_of_a_table_is_a_table() -> None:
     view, sink, _ = derived("CREATE TABLE t AS SELECT id, ucase(f) AS f FROM a WHERE x > 1 EMIT CHANGES", tables())
     assert view.query == "SELECT id AS id, upper(f) AS f, rowtime AS rowtime FROM a WHERE (x > 1)"
     assert (view.key, sink.message_key, sink.envelope) == ((0,), (0,), "upsert")
+
+
+def test_rowtime_of_a_table_is_only_read_by_its_name() -> None:
+    """PostgreSQL's `*`, NATURAL JOIN and values of whole rows leave it out. Two tables have no column in common by it."""
+
+    def columns(query: str) -> list[str]:
+        return [column.name for column in bind_query(query, tables()).columns]
+
+    assert columns("SELECT *, a.rowtime FROM a") == ["id", "x", "f", "rowtime"]
+    assert columns("SELECT * FROM a NATURAL JOIN b") == ["id", "x", "f", "y"]
+    assert columns("SELECT * FROM a JOIN b USING (rowtime)") == ["rowtime", "id", "x", "f", "id", "y"]
+    assert [field.name for field in bind_query("SELECT a FROM a", tables()).columns[0].type.fields] == ["id", "x", "f"]
 
 
 @pytest.mark.parametrize(

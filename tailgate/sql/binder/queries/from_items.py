@@ -191,8 +191,8 @@ def _join(left: Source, node: exp.Join, level: Level) -> Source:
     scope = _scope(left, right, kind)
     using = [i.name for i in node.args.get("using") or []]
     if node.args.get("method") == "NATURAL":
-        rights = {c.name for c in right.scope.columns}
-        using = [c.name for c in left.scope.columns if c.name in rights]
+        rights = {c.name for c in right.scope.columns if not c.hidden}
+        using = [c.name for c in left.scope.columns if c.name in rights and not c.hidden]
         if not using:
             return Source(_joined(left, right, "cross" if kind == "inner" else kind, _true(kind), at, closure), scope)
     if using or node.args.get("using"):
