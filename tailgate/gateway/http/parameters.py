@@ -35,7 +35,7 @@ def members(body: bytes) -> Mapping[str, Json]:
         return {}
     try:
         value = json.loads(body.decode(), parse_int=_Number, parse_float=_Number, parse_constant=_no_constant, object_pairs_hook=_unique)
-    except UnicodeDecodeError:
+    except UnicodeError:  # in the bytes, or half of a surrogate pair in a name
         raise CharacterNotInRepertoire('invalid byte sequence for encoding "UTF8"') from None
     except (ValueError, RecursionError):
         raise InvalidTextRepresentation("the body is not valid JSON") from None
@@ -45,8 +45,9 @@ def members(body: bytes) -> Mapping[str, Json]:
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """Returns an object. Raises 22023 if a name occurs twice."""
+    """Returns an object. Raises 22023 if a name occurs twice, and UnicodeEncodeError if it is not Unicode."""
     value = dict(pairs)
+    "".join(value).encode()
     if len(value) < len(pairs):
         raise InvalidParameterValue("a name of a JSON object occurs more than once")
     return value
