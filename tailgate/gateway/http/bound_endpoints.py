@@ -131,9 +131,15 @@ def bind_writing(endpoint: Endpoint, catalog: Catalog) -> tuple[InsertPlan | Cha
     else:
         assert isinstance(statement, Insert)
         single = statement.rows is None or (isinstance(statement.rows, tuple) and len(statement.rows) == 1)
+    keys = bind_keys(catalog)
+    assert keys is not None
+    return plan, columns, single, keys
+
+
+def bind_keys(catalog: Catalog) -> Rules | None:
+    """Returns the rules of the table of Idempotency-Keys, or None before the first endpoint that writes."""
     keys = catalog.at(IDEMPOTENCY_KEYS_TABLE, SYSTEM[ENDPOINTS_ID])
-    assert isinstance(keys, Table)
-    return plan, columns, single, rendered(rules_of(keys, stored), compact=False)[keys.id]
+    return rendered(rules_of(keys, catalog.stored), compact=False)[keys.id] if isinstance(keys, Table) else None
 
 
 def _without_texts(relation: plan.Relation) -> tuple[plan.Relation, tuple[bool, ...]]:

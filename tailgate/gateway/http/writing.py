@@ -16,7 +16,7 @@ from typing import TypeAlias
 import duckdb
 
 from tailgate.gateway.execute.committing import EVALUATIONS_MAX, could_not_serialize
-from tailgate.gateway.http.bound_endpoints import BoundWrite
+from tailgate.gateway.http.bound_endpoints import BoundWrite, bind_keys
 from tailgate.gateway.http.idempotency import EXPIRE_S, EXPIRED_MAX, Key, Keys
 from tailgate.gateway.http.reading import json_objects
 from tailgate.gateway.session.gateway import Gateway
@@ -26,7 +26,7 @@ from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan
 from tailgate.lake.catalog import Sequence as SequenceItem
 from tailgate.lake.errors import NoData, ProgramLimitExceeded, TailgateError, UndefinedTable
-from tailgate.sql.authorization import Authorized, authorize, shared
+from tailgate.sql.authorization import Authorized, Followed, authorize, shared
 from tailgate.sql.plan.sequences import SequenceCall
 from tailgate.values.codec.style import DEFAULT
 
@@ -52,7 +52,6 @@ class EndpointWriter:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway, self._serving = gateway, gateway.serving
         self._keys = Keys()
-        self._rules: BoundWrite | None = None  # the newest statement with a key, whose rules find expired keys
 
     async def run(self, bound: BoundWrite, role: int, values: Sequence[object], key: Key | None) -> Answer:
         """Executes a statement for a role. On return its rows are readable at this gateway. Raises 40001 after too many conflicts.
@@ -95,8 +94,6 @@ class EndpointWriter:
         ids = bound.plan.relations | ({bound.keys.table.id} if key is not None else set())
         if any(id not in catalog.items for id in ids):
             raise UndefinedTable("a table of the statement does not exist")
-        if key is not None:
-            self._rules = bound
         return await self._serving.queries.write(authorized, [catalog[id] for id in sorted(ids)], work)
 
     def _sequences(self) -> CallEvaluator:
@@ -120,18 +117,19 @@ class EndpointWriter:
     async def expire(self) -> None:
         """Removes expired keys from time to time, without end. Another gateway may remove the same keys; one of them has a conflict."""
         while True:
-            await asyncio.sleep(EXPIRE_S)
             with contextlib.suppress(TailgateError):  # the next attempt is soon
                 while await self.remove_expired() == EXPIRED_MAX:
                     pass
+            await asyncio.sleep(EXPIRE_S)
 
     async def remove_expired(self) -> int:
         """Removes some expired keys and returns their number."""
-        bound, progress = self._rules, self._serving.progress
-        if bound is None or bound.keys.table.id not in progress.catalog.items:
+        progress = self._serving.progress
+        base, rules = progress.inbox, await self._serving.workers.run_bounded(bind_keys, progress.catalog)
+        if rules is None:
             return 0
-        base, rules = progress.inbox, bound.keys
-        effect = await self._serving.queries.write(shared(bound), [rules.table], lambda cursor: self._keys.expired(cursor, rules))
+        plan = shared(Followed(rules.table))  # of the gateway itself
+        effect = await self._serving.queries.write(plan, [rules.table], lambda cursor: self._keys.expired(cursor, rules))
         if effect is None:
             return 0
         pending = Pending()
