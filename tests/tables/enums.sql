@@ -195,3 +195,16 @@ ROLLBACK;
 SELECT 'a'::gone;
 DROP TABLE shirts;
 DROP TYPE size;
+-- generated columns
+CREATE TYPE level AS ENUM ('low', 'high');
+CREATE TABLE shown (l level, t text GENERATED ALWAYS AS (l::text) STORED);
+CREATE TABLE shown (l level, t text GENERATED ALWAYS AS (l || '!') STORED);
+CREATE TABLE shown (l level, t int GENERATED ALWAYS AS (length(l::varchar)) STORED);
+CREATE TABLE shown (l level[], t text GENERATED ALWAYS AS (l::text) STORED);
+CREATE TABLE shown (l level[], t text[] GENERATED ALWAYS AS (l::text[]) STORED);
+CREATE TABLE shown (t text, l level GENERATED ALWAYS AS (t::level) STORED);
+CREATE TABLE shown (t text[], l level[] GENERATED ALWAYS AS (t::level[]) STORED);
+CREATE TABLE shown (l level, low boolean GENERATED ALWAYS AS (l < 'high') STORED, k level GENERATED ALWAYS AS (coalesce(l, 'low'::level)) STORED, ls level[] GENERATED ALWAYS AS (ARRAY[l, 'high']) STORED);
+INSERT INTO shown VALUES ('low'), (NULL), ('high') RETURNING *;
+DROP TABLE shown;
+DROP TYPE level;

@@ -5,13 +5,13 @@ Items whose text contains a changed name or option get a new text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import replace
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.engine.ddl.enums import with_tables
 from tailgate.engine.ddl.history import OPTION, milliseconds
-from tailgate.lake.catalog import Catalog, Change, Companion, DroppedWithOwner, Enum, Function, HistoryItem, Index, Item, Sequence
+from tailgate.lake.catalog import Catalog, Change, Companion, DroppedWithOwner, Function, HistoryItem, Index, Item, Sequence
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, Schema
 from tailgate.lake.errors import (
     DuplicateTable,
@@ -105,14 +105,13 @@ def move(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
         elif isinstance(other, Index | Sequence) and schema.id != item.schema:
             catalog.check_new(other.name, schema)
             put.append(replace(other, schema=schema.id))
-    change = with_renamed_texts(Change(put=tuple(put)), (item,), catalog)
-    return with_tables(change, item, catalog) if isinstance(item, Enum) else change
+    return with_renamed_texts(Change(put=tuple(put)), (item,), catalog)
 
 
-def with_renamed_texts(change: Change, items: Iterable[Item], catalog: Catalog) -> Change:
-    """Extends a change of names with the new texts of the items and of their dependents.
+def with_renamed_texts(change: Change, items: Collection[Item], catalog: Catalog) -> Change:
+    """Extends a change of names with the new texts of the items, of their dependents and of tables with columns of enum types.
 
-    Raises 55000 if an item is being backfilled or replaced.
+    Raises 55000 if an item is being backfilled or replaced, and 0A000.
     """
     before, after = catalog.stored, catalog.stored.apply(change)
     affected = {i.id: i for item in items for i in (item, *catalog.dependents(item.id))}
@@ -129,7 +128,7 @@ def with_renamed_texts(change: Change, items: Iterable[Item], catalog: Catalog) 
             _check(renamed[id], renamed)
         elif isinstance(item, Companion):
             put[id] = replace(renamed[id], sql=renamed[item.depends[0]].sql)
-    return replace(change, put=tuple(put.values()))
+    return with_tables(replace(change, put=tuple(put.values())), items, catalog)
 
 
 def _check(item: Item, catalog: Catalog) -> None:

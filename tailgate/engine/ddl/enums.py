@@ -7,6 +7,7 @@ Source: PostgreSQL 15, src/backend/catalog/pg_enum.c; src/backend/commands/typec
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from typing_extensions import assert_never
@@ -29,6 +30,7 @@ from tailgate.lake.errors import (
 )
 from tailgate.sql.binder.expressions.sql_functions import tree_of
 from tailgate.sql.binder.queries.function_bodies import check_body
+from tailgate.sql.binder.writes.generated import values as generated_values
 from tailgate.sql.binder.writes.targets import checks_of, default_of
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.statements import AddValue, AlterEnum, CreateEnum, NewOwner, RenameValue
@@ -85,20 +87,22 @@ def alter_enum(statement: AlterEnum, catalog: Catalog) -> tuple[Change, list[Not
     return change, []
 
 
-def with_tables(change: Change, enum: Enum, catalog: Catalog) -> Change:
-    """Extends a change of an enum type's name with the texts of the tables that have such columns. Raises 0A000."""
+def with_tables(change: Change, items: Iterable[Item], catalog: Catalog) -> Change:
+    """Extends a change of names with the texts of the tables that have columns of enum types among the items. Raises 0A000."""
+    enums = frozenset(item.id for item in items if isinstance(item, Enum))
     after = catalog.stored.apply(change)
-    tables = [table for table in after.each(Table) if enum.id in enums_of(table)]
+    tables = [table for table in after.each(Table) if enums & enums_of(table)]
     for table in tables:
         try:
             _bind(table, after)
         except TailgateError as error:
             raise FeatureNotSupported(
-                f"another name of a type that a default or check of {described(catalog, table)} names is not supported",
+                f"another name of a type that an expression of {described(catalog, table)} names is not supported",
                 detail=error.message,
-                hint="Drop the default or the check first.",
+                hint="Drop the default, the check or the generated column first.",
             ) from error
-    return replace(change, put=(*change.put, *(replace(table, sql=table_definition(table)) for table in tables)))
+    put = {item.id: item for item in change.put} | {table.id: replace(table, sql=table_definition(table)) for table in tables}
+    return replace(change, put=tuple(put.values()))
 
 
 def definition(item: Enum, schema: str) -> str:
@@ -158,3 +162,4 @@ def _bind(item: Item, catalog: Catalog) -> None:
         for column in item.columns:
             default_of(column, item.defaults.get(column.name))
         checks_of(item)
+        generated_values(item)

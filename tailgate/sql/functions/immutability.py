@@ -16,8 +16,8 @@ STABLE = frozenset(
 )
 STABLE_SIGNATURES = frozenset((("length", ("bytea", "text")), ("to_timestamp", ("text", "text"))))
 TEXTS = frozenset(("text", "varchar", "bpchar", "name"))
-READ_BY_SETTINGS = frozenset(("date", "time", "timestamp", "timestamptz", "interval"))  # types whose input depends on settings
-SHOWN_BY_SETTINGS = READ_BY_SETTINGS - {"time"}  # types whose output depends on settings
+READ_BY_CONTEXT = frozenset(("date", "time", "timestamp", "timestamptz", "interval", "enum"))  # input depends on settings or labels
+SHOWN_BY_CONTEXT = READ_BY_CONTEXT - {"time"}  # types whose output depends on them
 LOCAL = frozenset(("date", "time", "timestamp"))  # types of local time, between which and timestamptz a cast depends on the time zone
 
 
@@ -28,21 +28,21 @@ def is_immutable(function: Function) -> bool:
         return False
     if function.kind == "cast":
         result = function.result if isinstance(function.result, str) else ""
-        return not any(_depends_on_settings(argument, result) for argument in arguments)
+        return not any(_depends_on_context(argument, result) for argument in arguments)
     if function.kind == "operator" and name == "||":
-        return not (arguments & TEXTS and arguments & SHOWN_BY_SETTINGS)
+        return not (arguments & TEXTS and arguments & SHOWN_BY_CONTEXT)
     if "timestamptz" in arguments:
         is_local = function.kind == "operator" and arguments & (LOCAL | {"interval"})
         return not is_local and name not in ("date_trunc", "extract", "date_part")
     return True
 
 
-def _depends_on_settings(source: str, target: str) -> bool:
-    """Returns whether a cast depends on settings of the session."""
+def _depends_on_context(source: str, target: str) -> bool:
+    """Returns whether a cast depends on settings of the session, or on the labels of an enum type."""
     if source.endswith("[]") and target.endswith("[]"):
         source, target = source[:-2], target[:-2]
     if source in TEXTS:
-        return target in READ_BY_SETTINGS or target.endswith("[]")
+        return target in READ_BY_CONTEXT or target.endswith("[]")
     if target in TEXTS:
-        return source in SHOWN_BY_SETTINGS or source.endswith("[]")
+        return source in SHOWN_BY_CONTEXT or source.endswith("[]")
     return "timestamptz" in (source, target) and bool({source, target} & LOCAL)

@@ -1,0 +1,58 @@
+"""Changes of enum types leave tables writable: an expression of a table has no name or label without a meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.tables.world import World
+
+GENERATED = "CREATE TABLE t (id int, m s.mood, low boolean GENERATED ALWAYS AS (m < 'ok'::s.mood) STORED)"
+
+
+@pytest.fixture
+def sql(tmp_path: Path) -> Iterator[psycopg.Connection]:
+    world = World(tmp_path / "lake")
+    try:
+        with psycopg.connect(world.dsn, autocommit=True) as connection:
+            connection.execute("CREATE SCHEMA s")
+            connection.execute("CREATE TYPE s.mood AS ENUM ('sad', 'ok', 'happy')")
+            yield connection
+    finally:
+        world.close()
+
+
+def definition(sql: psycopg.Connection, table: str) -> str:
+    (row,) = sql.execute(f"SHOW CREATE TABLE {table}").fetchall()
+    return str(row[-1])
+
+
+@pytest.mark.parametrize("change", ["RENAME TO feeling", "SET SCHEMA public", "RENAME VALUE 'ok' TO 'fine'"])
+def test_a_generation_expression_names_the_type(sql: psycopg.Connection, change: str) -> None:
+    sql.execute(GENERATED)
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="table t names"):
+        sql.execute(f"ALTER TYPE s.mood {change}")
+    assert sql.execute("INSERT INTO t VALUES (1, 'sad') RETURNING low").fetchall() == [(True,)]
+    sql.execute("ALTER TABLE t DROP COLUMN low")
+    sql.execute(f"ALTER TYPE s.mood {change}")
+
+
+@pytest.mark.parametrize("expression", ["DEFAULT 'ok'::s.mood", "CHECK (m <> 'ok'::s.mood)"])
+def test_an_expression_names_the_schema(sql: psycopg.Connection, expression: str) -> None:
+    sql.execute(f"CREATE TABLE s.t (id int, m s.mood {expression})")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match=r"an expression of table s\.t names"):
+        sql.execute("ALTER SCHEMA s RENAME TO r")
+    sql.execute("INSERT INTO s.t (id) VALUES (1)")
+
+
+def test_another_name_of_the_schema(sql: psycopg.Connection) -> None:
+    sql.execute("CREATE TABLE t (id int, m s.mood DEFAULT 'ok')")
+    sql.execute("CREATE TABLE s.u (m s.mood, ms s.mood[])")
+    sql.execute("ALTER SCHEMA s RENAME TO r")
+    assert definition(sql, "t") == "CREATE TABLE t (id integer, m r.mood DEFAULT 'ok')"
+    assert definition(sql, "r.u") == "CREATE TABLE r.u (m r.mood, ms r.mood[])"
+    assert sql.execute("INSERT INTO t VALUES (1) RETURNING m").fetchall() == [("ok",)]
+    sql.execute("INSERT INTO r.u VALUES ('sad', '{ok}')")
