@@ -57,6 +57,11 @@ def _no_constant(name: str) -> None:
     raise ValueError(name)
 
 
+def with_body(endpoint: Endpoint, path: Mapping[str, str], fields: Mapping[str, str], body: bytes) -> list[object]:
+    """Returns the values of the parameters of a request with a body. Raises the errors of `members` and `values`."""
+    return values(endpoint, path, fields, members(body))
+
+
 def values(
     endpoint: Endpoint, path: Mapping[str, str], fields: Mapping[str, str], body: Mapping[str, Json], others: Collection[str] = ()
 ) -> list[object]:

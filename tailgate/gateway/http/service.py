@@ -51,6 +51,7 @@ from tailgate.sql.authorization import Authorized, authorize
 
 REQUEST_S_MAX = 30.0  # evaluation of one request
 PAGE_ROWS, PAGE_ROWS_MAX = 100, 1_000  # rows of a response without and with `limit`
+LONG_BODY_BYTES = 16 << 10  # the values of longer ones are read in another process; an array of this size takes 5 ms
 GZIP_BYTES_MIN = 1024  # below it compression saves no packet
 GZIP_LEVEL = 1
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
@@ -181,10 +182,12 @@ class HttpService:
         if request.body and request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != JSON:
             raise HttpError(415, FeatureNotSupported("a body must have the Content-Type application/json"))
         key = key_of(request, bound.endpoint, role)
+        workers, long = self._gateway.serving.workers, len(request.body) > LONG_BODY_BYTES
         try:
-            values = parameters.values(bound.endpoint, path, query_fields(request.query), parameters.members(request.body))
+            fields = query_fields(request.query)
+            values = await workers.run_bounded(parameters.with_body, bound.endpoint, path, fields, request.body, long=long)
         except TailgateError as error:
-            raise HttpError(400, error) from error
+            raise HttpError(status_of(error, writes=True) if error.sqlstate.startswith("5") else 400, error) from error
         try:
             answer = await asyncio.wait_for(self.writer.run(bound, role.id, values, key), REQUEST_S_MAX)
         except asyncio.TimeoutError:
@@ -193,10 +196,10 @@ class HttpService:
         except NoData as error:
             raise HttpError(409 if isinstance(bound.plan, InsertPlan) else 404, error) from error
         handled.rows = answer.rows
-        fields = [(b"Tailgate-Time", b"%d" % self._gateway.serving.progress.time), (b"Cache-Control", b"no-store"), (b"Vary", VARY)]
+        header = [(b"Tailgate-Time", b"%d" % self._gateway.serving.progress.time), (b"Cache-Control", b"no-store"), (b"Vary", VARY)]
         if answer.replayed:
-            fields.append((b"Idempotency-Replayed", b"true"))
-        return Response(answer.status, answer.body, tuple(fields))
+            header.append((b"Idempotency-Replayed", b"true"))
+        return Response(answer.status, answer.body, tuple(header))
 
     async def _page(self, bound: BoundEndpoint, query: Authorized[Prepared], values: list[object], rows: Range) -> Page:
         reading = self._reader.page(bound, query, values, rows)

@@ -181,6 +181,24 @@ def test_values_come_back(web: Web, j: Any, tags: Any, b: bool | None, x: int | 
     assert (status, document) == (201, {"id": 7, **body})
 
 
+def test_large_bodies_are_read_in_another_process(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading a large document would block other requests for seconds."""
+    calls: list[int] = []
+    workers = web.gateway.serving.workers
+    run = workers.run_in_worker
+
+    async def counted(*arguments: Any) -> Any:
+        calls.append(len(arguments[-1]))
+        return await run(*arguments)
+
+    monkeypatch.setattr(workers, "run_in_worker", counted)
+    for n in (100, 300_000):
+        status, _, document = send(web, "PUT", "/documents/8", {"j": [1] * n})
+        assert (status, len(document["j"])) == (201, n)
+    assert failed(web, "PUT", "/documents/8", {"j": 1, "x": "a" * 100_000}) == (400, "22P02")
+    assert [n > 100_000 for n in calls] == [True, True]
+
+
 # --- Idempotency-Keys
 
 
