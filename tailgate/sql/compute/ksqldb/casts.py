@@ -20,6 +20,7 @@ from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat
 from tailgate.sql.compute.ksqldb.conversion import converted, mismatch, type_of
 from tailgate.sql.compute.ksqldb.numbers import ksqldb_bigint_of_double, ksqldb_bigint_of_numeric, ksqldb_int_of_double
 from tailgate.sql.compute.ksqldb.texts import ksqldb_double_text
+from tailgate.sql.compute.ksqldb.times import offset_minutes
 from tailgate.sql.compute.registry import udf
 from tailgate.values.strings.jsonb import Json, dump, load, member_order
 
@@ -139,8 +140,8 @@ def _moment(text: str, type: str) -> int:
             return (_time(text) - datetime.min) // timedelta(milliseconds=1)
         if type == "timestamp" and (match := TIMESTAMP.fullmatch(text)):
             day = datetime.fromisoformat(match[1])
-            zone = datetime.strptime(match[5], "%z").utcoffset() if match[5] else None
-            return (day - EPOCH + (_time(match[2] or "00:00") - datetime.min) - (zone or timedelta())) // timedelta(milliseconds=1)
+            zone = timedelta(minutes=offset_minutes(match[5] or "Z"))
+            return (day - EPOCH + (_time(match[2] or "00:00") - datetime.min) - zone) // timedelta(milliseconds=1)
     except (ValueError, OverflowError):
         pass
     raise InvalidDatetimeFormat(f'invalid input syntax for type {type.upper()}: "{text}"')

@@ -34,6 +34,7 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 SHORT = 3  # letters of the short names; more in a pattern mean the full name
 NOON = 12
 DIGITS_MAX = 9  # of a fraction
+OFFSET_MAX = 18 * 60  # minutes
 ERAS = {SHORT: "AD", FULL: "Anno Domini"}
 ORDINALS = ("st", "nd", "rd", "th")
 DAY_US = 86_400_000_000  # microseconds
@@ -177,14 +178,15 @@ def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> datetime:
     if match is None:
         raise InvalidDatetimeFormat(f'text "{text}" could not be parsed with the pattern "{pattern}"')
     values = {field.letter: value for n, field in enumerate(fields) if (value := match[f"f{n}"]) is not None}
-    try:
-        local = _local(values, {field.letter: field.count for field in fields})
-    except ValueError:
-        raise InvalidDatetimeFormat(f'text "{text}" is not a valid date or time') from None
     offset = next((values[letter] for letter in OFFSETS if letter in values), None)
     try:
-        if offset is not None:
-            return local - timedelta(minutes=_minutes(offset))
+        local = _local(values, {field.letter: field.count for field in fields})
+        minutes = None if offset is None else offset_minutes(offset)
+    except ValueError:
+        raise InvalidDatetimeFormat(f'text "{text}" is not a valid date or time') from None
+    try:
+        if minutes is not None:
+            return local - timedelta(minutes=minutes)
         return to_local(to_utc(local, zone(zone_name)), timezone.utc)
     except OverflowError:
         raise DatetimeFieldOverflow("timestamp out of range") from None
@@ -283,8 +285,10 @@ def _within(value: int, low: int, high: int) -> int:
     return value
 
 
-def _minutes(offset: str) -> int:
+def offset_minutes(offset: str) -> int:
+    """Returns the minutes of an offset from UTC such as +01:00 or Z. Raises ValueError for more than 18 hours, as in Java."""
     if offset == "Z":
         return 0
     digits = offset[1:].replace(":", "").ljust(4, "0")
-    return (int(digits[:2]) * 60 + int(digits[2:])) * (-1 if offset[0] == "-" else 1)
+    minutes = int(digits[:2]) * 60 + _within(int(digits[2:]), 0, 59)
+    return _within(minutes, 0, OFFSET_MAX) * (-1 if offset[0] == "-" else 1)
