@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tailgate.engine.ddl.ksqldb import upgraded, upgraded_view, with_columns
@@ -107,6 +109,25 @@ def test_a_derived_table_keeps_its_query() -> None:
     new = catalog[view.id]
     assert isinstance(new, MaterializedView) and new.ksqldb is not None
     assert new.ksqldb.statement == text + " EMIT CHANGES"
+
+
+def test_tables_of_earlier_versions_have_no_rowtime() -> None:
+    """ALTER adds ROWTIME to a declared table, as its last column. A derived one continues without it."""
+    text = "TABLE n AS SELECT sensor, COUNT(*) AS n FROM readings GROUP BY sensor EMIT CHANGES"
+    _, _, catalog = derived(f"CREATE {text}", declared(TABLE, declared(READINGS)))
+    table, view = catalog.expect(Source, catalog.relation("areas").id), catalog.expect(MaterializedView, catalog.relation("n").id)
+    table = replace(table, include=(), columns=table.columns[:-1], sql=table.sql.replace(" INCLUDE TIMESTAMP AS rowtime", ""))
+    view = replace(view, columns=view.columns[:-1], query=view.query.replace(", max(rowtime) AS rowtime", ""))
+    catalog = catalog.apply(Change(put=(table, view)))
+    assert bind_definition(view, catalog).columns == view.columns
+    query = "SELECT a.area, name, n FROM areas a JOIN n ON a.area = n.sensor"
+    above, _, _ = derived(f"CREATE TABLE above AS {query} EMIT CHANGES", catalog)
+    assert [c.name for c in above.columns] == ["area", "name", "n"]
+    changed = replaced("ALTER TABLE areas ADD COLUMN size INT", catalog).relation("areas")
+    assert [c.name for c in changed.columns] == ["name", "area", "size", "rowtime"]
+    with pytest.raises(TailgateError) as error:
+        replaced(f"CREATE OR REPLACE {text}", catalog)
+    assert (error.value.sqlstate, error.value.hint) == ("0A000", "DROP TABLE N, and create it again.")
 
 
 BEFORE = "`SENSOR` STRING KEY, `AREA` STRING, `READING` INTEGER"
