@@ -84,7 +84,10 @@ def test_all_processes_serve_their_metrics(system: System) -> None:
     producer.flush()
     kafka = system.kafka.address
     system.run(
-        f"CREATE SOURCE orders (id bigint, note text, amount bigint) FROM KAFKA BROKER '{kafka}' TOPIC 'orders' FORMAT JSON",
+        "CREATE SOURCE orders (id bigint, note text, amount bigint)"
+        f" FROM KAFKA BROKER '{kafka}' TOPIC 'orders' FORMAT JSON INCLUDE TIMESTAMP AS at",
+        "CREATE MATERIALIZED VIEW minutes AS SELECT window_start, count(*) AS n"
+        " FROM tumble(orders, at, interval '1 minute', interval '0 seconds') GROUP BY window_start",
         "CREATE MATERIALIZED VIEW totals AS SELECT amount, count(*) AS n FROM orders GROUP BY amount",
         "CREATE TABLE notes (id bigint PRIMARY KEY)",
         f"CREATE SINK changes FROM totals INTO KAFKA BROKER '{kafka}' TOPIC 'changes' KEY (amount) FORMAT JSON ENVELOPE UPSERT",
@@ -98,6 +101,9 @@ def test_all_processes_serve_their_metrics(system: System) -> None:
             time.sleep(0.5)
         until(lambda: "tailgate_engine_operator_state_rows" in scrape(system.ports["engine"]), 60)
         until(lambda: scrape(system.ports["sinks"])["tailgate_sinks_events_total"][("public.changes",)] > 0, 60)
+        producer.produce("orders", json.dumps({"id": -1, "note": SECRET, "amount": 0}), timestamp=1)
+        producer.flush()
+        until(lambda: sum(scrape(system.ports["engine"])["tailgate_engine_operator_late_rows_total"].values()) >= 1, 60)
     finally:
         stop.set()
         loader.join()
