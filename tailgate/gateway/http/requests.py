@@ -17,6 +17,8 @@ from tailgate.lake.catalog import Endpoint
 from tailgate.lake.catalog.roles import Role
 from tailgate.operations.labels import label
 
+FORBIDDEN = 403  # the status of requests that their role may not send: they do not count for objectives
+
 log = logging.getLogger("tailgate.gateway.http")
 
 
@@ -47,7 +49,7 @@ class RequestStatistics:
         name = "" if endpoint is None or endpoint.schema not in catalog.all_schemas() else label(catalog, endpoint)
         statistics.requests.add(name, str(response.status))
         statistics.request_durations.observe(seconds, name)
-        if endpoint is not None and response.stream is None:
+        if endpoint is not None and response.stream is None and response.status != FORBIDDEN:
             self._gateway.latencies.add(endpoint.id, seconds * 1000)
         if role is not None and endpoint is not None:
             statistics.ended(Call(role.id, "endpoint", f"ENDPOINT {name}".encode(), seconds, handled.sqlstate, handled.rows))

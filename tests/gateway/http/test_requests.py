@@ -43,6 +43,8 @@ def test_the_latency_of_endpoints(world: World, web: Web, monkeypatch: pytest.Mo
     ((id, step),) = [(e.id, int(now) // STEP_S) for e in world.lake.catalog().each(Endpoint) if e.name == "timed"]
     for path in ("/timed/1", "/timed/x", "/absent"):
         web.request(path)
+    world.sql("tailgate", "CREATE ROLE caller LOGIN")
+    assert web.request("/timed/1", Tailgate_Role="caller")[0] == 403  # a role without EXECUTE cannot change the quantiles
 
     def reported() -> list[tuple[int, int]]:
         rows = web.gateway.latencies.steps(world.served.serving.progress.catalog, 0)
@@ -51,7 +53,7 @@ def test_the_latency_of_endpoints(world: World, web: Web, monkeypatch: pytest.Mo
     assert reported() == []
     now += STEP_S
     assert reported() == [(step, 2)]
-    world.sql("tailgate", "DROP ENDPOINT timed")
+    world.sql("tailgate", "DROP ENDPOINT timed", "DROP ROLE caller")
     assert reported() == []
 
 
