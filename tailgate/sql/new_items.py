@@ -75,3 +75,13 @@ def known_type(type: Type, catalog: Catalog, position: int | None = None) -> Typ
     if actual is None:
         raise UndefinedObject(f'type "{name}{"[]" * type.is_array}" does not exist', position=position)
     return replace(type, enum=actual.enum)
+
+
+def check_built_in(type: Type, catalog: Catalog, what: str, position: int | None) -> None:
+    """Raises 0A000 for an enum type of a parsed statement, and 42704 if it does not exist.
+
+    `what`: the column or the parameter, for the message.
+    """
+    known = known_type(type, catalog, position)
+    if known.enum is not None:
+        raise FeatureNotSupported(f"{what} of type {known} is not supported", hint="Use text, and cast it.", position=position)

@@ -1,4 +1,7 @@
-"""Changes of enum types leave tables writable: an expression of a table has no name or label without a meaning."""
+"""Changes of enum types leave tables writable: an expression of a table has no name or label without a meaning.
+
+Other columns and parameters refuse these types.
+"""
 
 from __future__ import annotations
 
@@ -56,3 +59,21 @@ def test_another_name_of_the_schema(sql: psycopg.Connection) -> None:
     assert definition(sql, "r.u") == "CREATE TABLE r.u (m r.mood, ms r.mood[])"
     assert sql.execute("INSERT INTO t VALUES (1) RETURNING m").fetchall() == [("ok",)]
     sql.execute("INSERT INTO r.u VALUES ('sad', '{ok}')")
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("CREATE SOURCE o (id int, m {type}) FROM KAFKA BROKER '127.0.0.1:1' TOPIC 'o' FORMAT JSON", "a column"),
+        ("CREATE ENDPOINT e GET '/e' (:m {type}) AS SELECT 1 AS a WHERE :m IS NULL", "a parameter"),
+        ("CREATE ENDPOINT e GET '/e' (:m {type} DEFAULT 'ok') AS SELECT 1 AS a WHERE :m IS NULL", "a parameter"),
+    ],
+)
+@pytest.mark.parametrize(("type", "error"), [("s.mood", "0A000"), ("s.mood[]", "0A000"), ("s.nosuch", "42704"), ("nosuch[]", "42704")])
+def test_refused(sql: psycopg.Connection, statement: str, what: str, type: str, error: str) -> None:
+    text = statement.format(type=type)
+    with pytest.raises(psycopg.Error) as refused:
+        sql.execute(text)
+    message = f"{what} of type {type} is not supported" if error == "0A000" else f'type "{type}" does not exist'
+    assert (refused.value.sqlstate, refused.value.diag.message_primary) == (error, message)
+    assert refused.value.diag.statement_position == str(text.index(type) + 1)

@@ -18,7 +18,7 @@ from tailgate.lake.catalog.schemas import ENDPOINTS, ENDPOINTS_ID, IDEMPOTENCY_K
 from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.types import Field
 from tailgate.sql.bind import bind_query, bind_write
-from tailgate.sql.new_items import check_columns, normalized
+from tailgate.sql.new_items import check_built_in, check_columns, normalized
 from tailgate.sql.plan import Query
 from tailgate.sql.plan.sequences import separated
 from tailgate.sql.statements import CreateEndpoint
@@ -42,6 +42,8 @@ def create_endpoint(
         return None, [{**notice(f'endpoint "{name}" already exists, skipping'), "sqlstate": DuplicateObject.sqlstate}]
     if not statement.replace:
         catalog.check_new(name, schema, "endpoint")
+    for parameter in statement.parameters:
+        check_built_in(parameter.type, catalog, "a parameter", parameter.position)
     query = _bound(statement, catalog)
     check_columns(query.columns)
     options = _options(statement)

@@ -104,6 +104,7 @@ class EndpointParameter:
     type: Type
     optional: bool = False
     default: str | None = None
+    position: int | None = field(default=None, compare=False)  # of the type
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ class ColumnDefinition:
     nullable: bool = True
     position: int | None = field(default=None, compare=False)
     precision: int | None = None
+    type_position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

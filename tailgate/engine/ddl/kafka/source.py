@@ -14,7 +14,7 @@ from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.lake.catalog import DEAD_LETTERS, DEAD_LETTERS_KEY, Catalog, DeadLetters, Source
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue
-from tailgate.sql.new_items import check_columns, normalized, schema_for
+from tailgate.sql.new_items import check_built_in, check_columns, normalized, schema_for
 from tailgate.sql.statements import Avro, CreateSource, Csv, Json, Ksqldb, Regex
 
 TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # names of topics that Kafka accepts
@@ -46,6 +46,8 @@ def create_source(
     name = f"{statement.name.name}_dead_letters"
     catalog.check_new(name, schema)
     _check_supported(statement)
+    for column in statement.columns or ():
+        check_built_in(column.type, catalog, "a column", column.type_position)
     source = replace(SourceDerivation(statement, catalog, registry).source(), ksqldb=ksqldb)
     start_of(statement)  # raises its errors
     layout = source_layout(source)

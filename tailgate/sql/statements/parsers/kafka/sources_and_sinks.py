@@ -13,7 +13,7 @@ from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, InvalidPa
 from tailgate.lake.types import Type
 from tailgate.sql.grammar.names import name, position
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.grammar.type_resolution import resolve
+from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.kafka_statements import (
     Avro,
@@ -192,6 +192,7 @@ def _columns(cursor: Parser) -> tuple[tuple[ColumnDefinition, ...], tuple[str, .
                 raise DuplicateColumn(f'column "{column}" specified more than once', position=at)
             if cursor.at(",") or cursor.at(")"):
                 raise unsupported("a column of a source without a type", at, "Write its type, or rename columns in a view.")
+            type_at = cursor.position
             type, precision = _type(cursor)
             nullable = True
             while (word := cursor.any_word("not", "null", "primary")) is not None:
@@ -201,7 +202,7 @@ def _columns(cursor: Parser) -> tuple[tuple[ColumnDefinition, ...], tuple[str, .
                 elif word == "primary":
                     cursor.expect_word("key")
                     key, nullable = (column,), False
-            columns.append(ColumnDefinition(column, type, nullable, at, precision))
+            columns.append(ColumnDefinition(column, type, nullable, at, precision, type_at))
         if not cursor.accept(","):
             break
     cursor.expect(")")
@@ -217,8 +218,8 @@ def _type(cursor: Parser) -> tuple[Type, int | None]:
     if str(node.args["kind"]) in ("timestamp", "timestamptz", "time") and len(node.expressions) == 1:
         precision = min(int(node.expressions[0].name), MICROSECONDS)
         node.set("expressions", [])
-        return resolve(node), precision
-    type = resolve(node)
+        return named_type(node), precision
+    type = named_type(node)
     if type.name == "interval" and type.modifiers:
         raise FeatureNotSupported(f"type {type} of a source's column is not supported", hint="Use interval.", position=position(node))
     return type, None

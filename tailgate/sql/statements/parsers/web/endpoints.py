@@ -17,7 +17,7 @@ from tailgate.lake.catalog.formats import EndpointMethod
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, ReservedName, SyntaxError_
 from tailgate.lake.types import Type
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.grammar.type_resolution import resolve
+from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.lexer.tokens import Token, tokens
 from tailgate.sql.statements.definitions import CreateEndpoint, EndpointParameter
@@ -100,16 +100,17 @@ def _parameter(cursor: Parser) -> EndpointParameter:
     if cursor.token.kind != "word":
         raise cursor.error()
     name = cursor.advance().value
-    type = resolve(type_name(cursor))
+    at = cursor.position
+    type = named_type(type_name(cursor))
     if not cursor.accept_word("default"):
-        return EndpointParameter(name, type)
+        return EndpointParameter(name, type, position=at)
     if cursor.accept_word("null"):
-        return EndpointParameter(name, type, True)
+        return EndpointParameter(name, type, True, position=at)
     sign = "-" if cursor.accept("-") else ""
     token = cursor.token
     if token.kind not in ("integer", "decimal") and (sign or (token.kind != "string" and token.value not in ("true", "false"))):
         raise SyntaxError_("DEFAULT of a parameter must be a constant", position=token.position)
-    return EndpointParameter(name, type, True, sign + cursor.advance().value)
+    return EndpointParameter(name, type, True, sign + cursor.advance().value, at)
 
 
 def _uses(row: Sequence[Token]) -> list[tuple[int, int, str]]:
