@@ -114,7 +114,7 @@ class _Column:
 
     def _parse_default(self, here: int) -> None:
         if self._default is not None or self._generated == "serial":
-            raise self._multiple("default values", None if self._is_serial else here)
+            raise self._multiple("default values specified", None if self._is_serial else here)
         if self._expression is not None:
             raise self._both("default and generation expression", here)
         if self._generated is not None:
@@ -128,7 +128,7 @@ class _Column:
         if kind != "always":
             raise SyntaxError_("for a generated column, GENERATED ALWAYS must be specified", position=here + len("GENERATED "))
         if self._expression is not None:
-            raise self._multiple("generation clauses", here)
+            raise self._multiple("generation clauses specified", here)
         if self._default is not None or self._is_serial:
             raise self._both("default and generation expression", None if self._is_serial else here)
         if self._generated is not None:
@@ -154,7 +154,7 @@ class _Column:
         self._nullable = False
 
     def _multiple(self, what: str, at: int | None) -> TailgateError:
-        return SyntaxError_(f'multiple {what} specified for column "{self.name}" of table "{self._table.name}"', position=at)
+        return SyntaxError_(f'multiple {what} for column "{self.name}" of table "{self._table.name}"', position=at)
 
     def _both(self, what: str, at: int | None) -> TailgateError:
         return SyntaxError_(f'both {what} specified for column "{self.name}" of table "{self._table.name}"', position=at)
