@@ -134,7 +134,7 @@ RULES: dict[Callable[[Lake], None], Break] = {
 
 
 # rules whose checks observe or replace operations of files; the storage of a bucket has its own tests
-LONG = (check_w7_age, check_w7_readers, check_w7_since, check_w7_tables, check_r3)  # in a bucket, they take 10 s and more
+LONG = (check_w3_rolled, check_w5_conflict, check_w7_age, check_w7_readers, check_w7_since, check_w7_tables, check_r1, check_r2, check_r3)
 OF_THE_FOLDER = (check_w2, check_w2_reader, check_w3, check_w3_temporary, check_w4, check_w4_age)
 
 

@@ -130,7 +130,7 @@ def test_duckdb_reads_every_type(lake: Lake) -> None:
         assert connection.execute(f"SELECT count(*) FROM delta_scan('{path}', version => 0)").fetchone() == (0,), first
 
 
-@BOTH_STORES
+@BOTH_STORES_LONG
 def test_rows_are_counted_by_the_table_and_by_later_changes(lake: Lake) -> None:
     assert about(lake, KEYED.id) == 0
     filled(lake)
@@ -354,7 +354,7 @@ def test_a_dropped_relation_leaves_when_since_passes(lake: Lake, monkeypatch: py
     assert lake.store.names(f"tables/{remaining.id}") != []
 
 
-@BOTH_STORES
+@BOTH_STORES_LONG
 def test_renamed_and_dropped_columns_keep_their_place_in_the_table(lake: Lake) -> None:
     """A Delta table cannot rename a column, so it keeps the first names, also for a new column with the name of an old one."""
     writer = open_epoch(lake)
