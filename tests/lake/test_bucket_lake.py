@@ -64,7 +64,8 @@ def test_a_random_history(seed: int, s3: S3, bucket: BucketStore, tmp_path: Path
     life.resume()
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("times", [2, 100])
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)
 def test_two_engines_and_two_sweeps_at_once(times: int, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each acknowledged row is there, once, and each number of an entry is used once."""

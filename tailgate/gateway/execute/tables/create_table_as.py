@@ -32,8 +32,9 @@ TAG = "CREATE TABLE AS"  # also the tag of a statement that creates no table or 
 
 async def bind(session: Session, bound: Bound, statement: s.CreateTableAs, oids: Sequence[int]) -> Bound:
     """Binds the query; the plan becomes `body`."""
-    table = await session.serving.workers.run_bounded(new_tables.bound, statement, tuple(oids), session.catalog)
-    return replace(bound, parameters=table.parameters, body=table, catalog=session.catalog)
+    catalog = session.catalog
+    table = await session.serving.workers.run_bounded(new_tables.bound, statement, tuple(oids), catalog)
+    return replace(bound, parameters=table.parameters, body=table, catalog=catalog)
 
 
 async def run(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> str:
@@ -81,7 +82,7 @@ async def _created(session: Session, bound: Bound, statement: s.CreateTableAs, v
 
 async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> tuple[NewTable, pa.Table]:
     """Returns the plan of the table, bound again if the catalog has changed, and its rows."""
-    if bound.catalog is not session.catalog:
+    while bound.catalog is not session.catalog:  # it may change again while the statement is bound
         bound = await bind(session, bound, statement, tuple(t.oid for t in bound.parameters))
     table: NewTable = bound.body
     authorized = session.access.authorize(table)
