@@ -229,6 +229,46 @@ def test_rows_that_a_block_has_locked_do_not_change(world: World) -> None:
         assert other.execute("SELECT count(*) FROM children").fetchone() == (1,)
 
 
+@pytest.mark.parametrize(
+    ("query", "locked"),
+    [
+        ("SELECT 1 FROM one, two FOR UPDATE OF one", False),
+        ("SELECT 1 FROM one JOIN two AS t ON true FOR UPDATE OF t", True),
+        ("SELECT 1 FROM one, (SELECT * FROM two) q FOR UPDATE OF one", False),
+        ("SELECT 1 FROM one, (SELECT * FROM two) q FOR UPDATE OF q", True),
+        ("SELECT 1 FROM one, two FOR UPDATE OF one FOR SHARE", True),
+        ("SELECT 1 FROM one, (WITH w AS (SELECT * FROM two) SELECT * FROM w) q FOR UPDATE", False),
+        ("SELECT 1 FROM one, total FOR UPDATE OF one", False),
+    ],
+)
+def test_of_restricts_which_relations_are_locked(world: World, query: str, locked: bool) -> None:
+    """The role has UPDATE on what the query locks only."""
+    with psycopg.connect(world.dsn) as block, psycopg.connect(world.dsn, autocommit=True) as other:
+        for name in ("one", "two"):
+            other.execute(f"CREATE TABLE {name} (a int)")
+        other.execute("CREATE MATERIALIZED VIEW total AS SELECT sum(a) FROM two")
+        other.execute("CREATE ROLE reader")
+        other.execute("GRANT SELECT ON one, two, total TO reader")
+        other.execute("GRANT UPDATE, INSERT ON one TO reader")
+        world.together()
+        block.execute("SET ROLE reader")
+        if locked:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied for table two"):
+                block.execute(query.encode())
+            return
+        block.execute(query.encode())
+        block.execute("INSERT INTO one VALUES (1)")
+        other.execute("INSERT INTO two VALUES (1)")
+        block.commit()
+
+
+def test_rows_of_the_past_cannot_be_locked(world: World) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        c.execute("CREATE TABLE one (a int)")
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="FOR UPDATE is not supported for a query at a time in the past"):
+            c.execute("SELECT a FROM one FOR UPDATE AS OF now()")
+
+
 def test_a_large_update_gets_through(world: World) -> None:
     """The second evaluation has a reservation, so it succeeds on a busy table."""
     with psycopg.connect(world.dsn, autocommit=True) as c:

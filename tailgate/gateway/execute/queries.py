@@ -117,13 +117,15 @@ async def _selected(session: Session, bound: Bound, statement: s.Select, values:
         status = await session.control.status() if body.query.asks_engine else None
         return TableRows(columns, await serving.system.run(query, body.described, values, CatalogSession(session), session.catalog, status))
     assert bound.prepared is not None
-    if bound.prepared.locked and session.settings["transaction_read_only"] == "on":
+    if not all(map(is_temporary, bound.prepared.locked)) and session.settings["transaction_read_only"] == "on":
         raise e.ReadOnlySqlTransaction("cannot execute SELECT FOR UPDATE in a read-only transaction")
     plan = session.access.authorize(bound.prepared)
     if bound.prepared.calls:
         numbers = await sequences.evaluated(session, bound.prepared.calls, values, 1)
         values = (*values, *(of_call[0] for of_call in numbers))
     at = session.settings.as_of
+    if bound.prepared.locked and (at is not None or statement.as_of is not None):
+        raise e.FeatureNotSupported("FOR UPDATE is not supported for a query at a time in the past")
     if statement.as_of is not None:
         at = await time_expressions.as_of(session, statement.as_of, bound.prepared.relations)
     elif at is not None:

@@ -38,7 +38,7 @@ class Names:
     `readers`: who needs the privileges of this text: SESSION, or ids of views and functions, which
     stand for their owners.
     `locked`: ids of the relations whose rows FOR UPDATE locks (as keys); None where it is refused.
-    `locking`: whether the rows of the relations that are named next are locked.
+    `locking`: aliases of the items of FROM whose rows are locked; empty for all items, None for no item.
     """
 
     catalog: Catalog
@@ -54,7 +54,7 @@ class Names:
     demands: dict[Demand, None] = field(default_factory=dict)
     readers: tuple[int, ...] = (SESSION,)
     locked: dict[int, None] | None = None
-    locking: bool = False
+    locking: tuple[str, ...] | None = None
 
     def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...]) -> Names:
         return replace(self, ctes={**self.ctes, name: (plan, columns)})

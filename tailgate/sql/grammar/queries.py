@@ -244,6 +244,8 @@ def _lock(cursor: Rules, clauses: dict[str, exp.Expr]) -> None:
     lock.meta.setdefault("words", " ".join(("for", *words)).upper())
     if cursor.accept_word("of"):
         lock.meta["of"] = (*lock.meta.get("of", ()), *cursor.listed(relation))
+    else:
+        lock.meta["all"] = True
     if not cursor.accept_word("nowait"):
         cursor.accept_word("skip", "locked")
 

@@ -24,7 +24,7 @@ from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Closure, Level
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.name_lookup import lateral_queries
-from tailgate.sql.binder.queries.locking import lock
+from tailgate.sql.binder.queries.locking import lock, of_item
 from tailgate.sql.binder.queries.table_functions import bind_function, bind_rows_from
 from tailgate.sql.binder.queries.time_windows import bind_windowed, is_windowed
 from tailgate.sql.binder.queries.views import plan_of_view
@@ -94,6 +94,8 @@ def _unregistered(node: exp.Expr, level: Level) -> Source:
             fields = tuple(Field(c.name, c.scalar.type) for c in source.scope.columns)
             plan = Project(source.plan, tuple(c.scalar for c in source.scope.columns), fields)
             return _aliased(plan, fields, alias, "")
+    level = replace(level, names=of_item(level.names, node.alias_or_name))
+    match node:
         case exp.Subquery():
             bound = level.queries.query(node.this, level.names)
             return _aliased(bound, bound.columns, node.args.get("alias"), "")

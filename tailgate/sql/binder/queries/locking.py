@@ -25,7 +25,15 @@ def locking(tree: exp.Expr, names: Names) -> Names:
         raise FeatureNotSupported(f"{lock.meta['words']} is not supported", position=position(lock))
     for key, clause in (("distinct", "DISTINCT clause"), ("group", "GROUP BY clause"), ("having", "HAVING clause")):
         refuse_lock(tree, clause, bool(tree.args.get(key)))
-    return replace(names, locking=True)
+    items = () if names.locking is not None or lock.meta.get("all") else tuple(node.name for node in lock.meta["of"])
+    return replace(names, locking=items)
+
+
+def of_item(names: Names, item: str) -> Names:
+    """Returns the names for an item of FROM. All its relations are locked, or none if OF names other items only."""
+    if not names.locking:
+        return names
+    return replace(names, locking=() if item in names.locking else None)
 
 
 def refuse_lock(tree: exp.Expr, clause: str, present: bool = True) -> None:
@@ -50,7 +58,7 @@ def check_locked(tree: exp.Expr, scope: Scope) -> None:
 
 def lock(names: Names, item: Item, at: int | None) -> None:
     """Records that the query locks rows of a relation. Raises 42809 for one that statements cannot change."""
-    if not names.locking or names.locked is None:
+    if names.locking is None or names.locked is None:
         return
     if not isinstance(item, Table | View):
         raise WrongObjectType(f'cannot lock rows in {item.kind} "{item.name}"', position=at)

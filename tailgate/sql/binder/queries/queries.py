@@ -84,7 +84,8 @@ class Queries(QueryBinder):
                 raise DuplicateAlias(f'WITH query name "{name}" specified more than once', position=position(cte))
             cte_names.add(name)
             recursive = clause.args.get("recursive") and names_itself(cte)
-            plan = bind_recursive(cte, names, self) if recursive else self.query(cte.this, names)
+            below = replace(names, locking=None)
+            plan = bind_recursive(cte, below, self) if recursive else self.query(cte.this, below)
             column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]
             if len(column_names) > len(plan.columns):
                 raise InvalidColumnReference(
@@ -111,7 +112,7 @@ class Queries(QueryBinder):
             if tree.args.get(key):
                 clause = tree.args[key]
                 raise FeatureNotSupported(f"{words} is not supported", position=position(clause) if isinstance(clause, exp.Expr) else None)
-        level = Level(self, replace(names, locking=False))
+        level = Level(self, replace(names, locking=None))
         source = self._from(tree, replace(level, names=locking(tree, names)))
         check_locked(tree, source.scope)
         plan, binder = source.plan, Expressions(source.scope, level, windows=named_windows(tree))
