@@ -90,14 +90,13 @@ class JoinedTables:
             views = (i for i in change.put if isinstance(i, MaterializedView) and not i.ready)
             joins = (node for view in views for node in walk(bind_definition(view, after).plan) if isinstance(node, ArrivalJoin))
             tables = {node.relation for join in joins for node in walk(join.right) if isinstance(node, Scan)}
-            self._ends = Ends(self._engine, (s for s in sources(tables, after) if not s.paused))
-        return not self._ends.unread(self._engine.newest.offsets)
+            self._ends = Ends(self._engine, sources(tables, after))
+        return not self._unread()
 
     def wait(self, client: Client) -> None:
         """Waits until the tables are read. Raises 57014 if the client cancels, 55000 if a topic cannot be read."""
         engine = self._engine
-        assert self._ends is not None
-        while unread := self._ends.unread(engine.newest.offsets):
+        while unread := self._unread():
             check_canceled(client)
             if engine.stopping:
                 raise AdminShutdown("the engine is stopping")
@@ -105,6 +104,10 @@ class JoinedTables:
                 if (stall := engine.health.of(source)) is not None:
                     raise ObjectNotInPrerequisiteState(f'the records of "{source.name}" cannot be read', detail=stall.error)
             engine.wait_newer(engine.newest.n, WAIT_S)
+
+    def _unread(self) -> list[Source]:
+        assert self._ends is not None
+        return [source for source in self._ends.unread(self._engine.newest.offsets) if not source.paused]
 
 
 def sources(relations: Iterable[int], catalog: Catalog) -> list[Source]:
