@@ -242,7 +242,7 @@ def test_rows_that_a_block_has_locked_do_not_change(world: World) -> None:
     ],
 )
 def test_of_restricts_which_relations_are_locked(world: World, query: str, locked: bool) -> None:
-    """The role has UPDATE on what the query locks only."""
+    """The role has UPDATE on one table."""
     with psycopg.connect(world.dsn) as block, psycopg.connect(world.dsn, autocommit=True) as other:
         for name in ("one", "two"):
             other.execute(f"CREATE TABLE {name} (a int)")
