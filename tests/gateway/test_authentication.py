@@ -7,6 +7,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from struct import pack
+from threading import Barrier
 
 import pytest
 
@@ -96,8 +97,14 @@ def test_salts_of_unknown_roles_need_the_secret() -> None:
 
 def test_gateways_of_a_lake_share_the_secret(tmp_path: Path) -> None:
     one, other = Lake.create(tmp_path / "one"), Lake.create(tmp_path / "other")
+    at_once = Barrier(8)
+
+    def asked(_: int) -> bytes:
+        at_once.wait()
+        return secret(one)
+
     with ThreadPoolExecutor(8) as pool:
-        (first,) = set(pool.map(lambda _: secret(one), range(16)))
+        (first,) = set(pool.map(asked, range(8)))
     assert len(first) == 32
     assert secret(Lake(one.path)) == first != secret(other)
     assert (one.path / "gateways" / "secret").stat().st_mode & 0o777 == 0o600

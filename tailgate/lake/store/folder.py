@@ -103,12 +103,8 @@ class FolderStore:
     def create(self, name: str, parts: Iterable[bytes | memoryview], *, visible: Callable[[], None] = nothing) -> bool:
         folder, _, last = name.rpartition("/")
         path, temporary = Path(self._root + name), Path(f"{self._root}{folder}/.{last}.{os.getpid()}.{self._id}.{next(self._count)}")
-        try:
-            return files.create(path, parts, temporary, linked=visible)
-        except FileNotFoundError:
-            if path.parent.is_dir():
-                raise
-        files.make_folder(path.parent)
+        if not path.parent.is_dir():
+            files.make_folder(path.parent)
         return files.create(path, parts, temporary, linked=visible)
 
     def put(self, name: str, content: bytes) -> None:
