@@ -92,7 +92,7 @@ async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs,
     with session.transaction.reading(session.serving, table.rows.scans, implicit=False) as at:
         rows = await session.serving.queries.write(
             authorized,
-            [readable(session.naming.item(relation)) for relation in sorted(set(table.rows.scans))],
+            [readable(names[relation]) for relation in sorted(set(table.rows.scans))],
             lambda cursor: fitted(Evaluation(cursor, values, style, names).query(table.rows), table.columns),
             at=at,
         )
