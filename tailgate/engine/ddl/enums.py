@@ -93,14 +93,8 @@ def with_tables(change: Change, items: Iterable[Item], catalog: Catalog) -> Chan
     after = catalog.stored.apply(change)
     tables = [table for table in after.each(Table) if enums & enums_of(table)]
     for table in tables:
-        try:
-            _bind(table, after)
-        except TailgateError as error:
-            raise FeatureNotSupported(
-                f"another name of a type that an expression of {described(catalog, table)} names is not supported",
-                detail=error.message,
-                hint="Drop the default, the check or the generated column first.",
-            ) from error
+        message = f"another name of a type that an expression of {described(catalog, table)} names is not supported"
+        _check_bound(table, after, message, "Drop the default, the check or the generated column first.")
     put = {item.id: item for item in change.put} | {table.id: replace(table, sql=table_definition(table)) for table in tables}
     return replace(change, put=tuple(put.values()))
 
@@ -143,14 +137,16 @@ def _duplicate(label: str) -> DuplicateObject:
 def _check_definitions(enum: Enum, label: str, after: Catalog, catalog: Catalog) -> None:
     """Raises 0A000 if the text of a definition names the old text of a label, which has no meaning any more."""
     for item in after.items.values():
-        try:
-            _bind(item, after)
-        except TailgateError as error:
-            raise FeatureNotSupported(
-                f"renaming a label that {described(catalog, item)} names is not supported",
-                detail=error.message,
-                hint=f"Drop the {item.kind} first, or change its definition.",
-            ) from error
+        message = f"renaming a label that {described(catalog, item)} names is not supported"
+        _check_bound(item, after, message, f"Drop the {item.kind} first, or change its definition.")
+
+
+def _check_bound(item: Item, catalog: Catalog, message: str, hint: str) -> None:
+    """Raises 0A000 with this message if the definition of an item cannot be bound in a catalog."""
+    try:
+        _bind(item, catalog)
+    except TailgateError as error:
+        raise FeatureNotSupported(message, detail=error.message, hint=hint) from error
 
 
 def _bind(item: Item, catalog: Catalog) -> None:

@@ -87,8 +87,7 @@ class Answers:
             rows = await self.lookups.rows_soon(lookup, request.query, request.values)
             if rows is not None and request.fits(len(rows)):
                 if request.text is not None:
-                    described = backend.row_description(description(request.columns), request.formats)
-                    self.lookups.learn(request.text, request.scope, plan, lookup, described, request.literals)
+                    self.lookups.learn(request.text, request.scope, plan, lookup, request.columns, request.literals)
                 return answer_rows(rows, lookup, request.formats, request.style)
         answer = await self._poll(request)
         if isinstance(answer, pa.Table):

@@ -23,6 +23,7 @@ from typing import Any
 
 from tailgate.gateway.answers.index import Index, Row
 from tailgate.gateway.encode.remembered import Encoding
+from tailgate.gateway.encode.rows import description
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.resources.background import Background
 from tailgate.gateway.resources.budgets import Cache, Charge
@@ -31,6 +32,7 @@ from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake.catalog import Item
 from tailgate.lake.errors import OutOfMemory, TailgateError
+from tailgate.lake.types import Field
 from tailgate.sql import plan
 from tailgate.sql.authorization import Authorized, Followed, Plan, shared
 from tailgate.values.codec.style import Style
@@ -153,12 +155,12 @@ class Lookups:
         scope: Hashable,
         prepared: Prepared,
         lookup: Lookup,
-        described: bytes,
+        columns: Sequence[Field],
         positions: Mapping[object, int] | None = None,
     ) -> None:
         """Stores the template of a bound query text, if its literals are exactly the values of the key.
 
-        `described`: the RowDescription. `positions`: of the literals, by value, if the plan was bound from another text.
+        `columns`: of the result. `positions`: of the literals, by value, if the plan was bound from another text.
         """
         if (
             len(sent) > TEXT_MAX
@@ -185,6 +187,7 @@ class Lookups:
                     return
                 own.append(place)
             order.append(tuple(own))
+        described = backend.row_description(description(columns), (0,) * len(columns))
         size = len(sent) + len(described) + prepared.size
         self._templates.put((_LITERALS.sub(b"?", sent), scope), Template(lookup, prepared, tuple(order), described), size)
 

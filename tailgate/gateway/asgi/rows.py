@@ -25,14 +25,17 @@ ROWS = (ExecStatus.SINGLE_TUPLE, ExecStatus.TUPLES_OK)
 
 
 class Rows:
-    """The rows of one statement. `columns`: none if it returns no rows. `tag`: its command tag, known at its end."""
+    """The rows of one statement. `columns`: none if it returns no rows. `tag`: its command tag, known at its end.
 
-    def __init__(self, session: Session, columns: tuple[Column, ...]) -> None:
+    `first`: a result that has arrived.
+    """
+
+    def __init__(self, session: Session, columns: tuple[Column, ...], first: PGresult | None = None) -> None:
         self.columns = columns
         self._connection: AsyncConnection[Any] = session.connection
         self._transformer = Transformer.from_context(session.connection)
         self._has_loaders = False
-        self._first: PGresult | None = None  # a result that has arrived and is not read yet
+        self._first = first
         self.tag = ""
 
     @staticmethod
@@ -46,9 +49,7 @@ class Rows:
         """Runs a query and waits for its first row, or for its end. Raises psycopg.Error."""
         connection = session.connection
         first = await connection.wait(_run(connection.pgconn, text.encode()))
-        rows = Rows(session, _columns(first))
-        rows._first = first
-        return rows
+        return Rows(session, _columns(first), first)
 
     async def next(self) -> Row | None:
         """Waits for the next row; None at the end. Raises psycopg.Error."""

@@ -115,11 +115,8 @@ def _fixed(condition: e.Expression | None) -> set[str]:
     match condition:
         case e.Operation("and", operands):
             return set().union(*map(_fixed, operands))
-        case e.Operation("=", (e.ColumnReference(column), e.Constant())) | e.Operation("=", (e.Constant(), e.ColumnReference(column))):
-            return {column}
-        case e.InList(e.ColumnReference(column), negated=False):
-            return {column}
-    return set()
+    equality = _equality(condition)
+    return set() if equality is None else {equality[0]}
 
 
 def compared(condition: e.Expression | None) -> dict[object, int]:
@@ -135,14 +132,22 @@ def _literals(condition: e.Expression | None) -> list[e.Constant]:
         case e.Operation("and", operands):
             parts = [_literals(operand) for operand in operands]
             return [literal for part in parts for literal in part] if all(parts) else []
-        case e.Operation("=", (e.ColumnReference(), e.Constant() as literal)) | e.Operation(
-            "=", (e.Constant() as literal, e.ColumnReference())
-        ):
-            return [literal]
-        case e.InList(e.ColumnReference(), items, negated=False):
-            literals = [item for item in items if isinstance(item, e.Constant)]
-            return literals if len(literals) == len(items) else []
-    return []
+    equality = _equality(condition)
+    values = () if equality is None else equality[1]
+    literals = [value for value in values if isinstance(value, e.Constant)]
+    return literals if len(literals) == len(values) else []
+
+
+def _equality(condition: e.Expression | None) -> tuple[str, tuple[e.Expression, ...]] | None:
+    """Returns the column and the values of a condition that a column equals a literal or is in a list; None for other conditions."""
+    match condition:
+        case e.Operation("=", (e.ColumnReference(column), e.Constant() as value)):
+            return column, (value,)
+        case e.Operation("=", (e.Constant() as value, e.ColumnReference(column))):
+            return column, (value,)
+        case e.InList(e.ColumnReference(column), items, negated=False):
+            return column, items
+    return None
 
 
 def with_times(node: Any) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tailgate.engine.runtime.control.control import Client
+from tailgate.engine.runtime.control.fill_waits import WAIT_S
 from tailgate.engine.runtime.control.turns import check_canceled
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka.readers import reader_name
@@ -24,8 +25,6 @@ from tailgate.sql.plan.traversal import walk
 
 if TYPE_CHECKING:
     from tailgate.engine.runtime.ticks.engine import Engine
-
-WAIT_S = 0.25  # between two checks whether the client of a waiting statement is still connected
 
 
 class Ends:
