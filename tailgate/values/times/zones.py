@@ -52,6 +52,7 @@ UTC_NAMES = {"utc": "UTC", "gmt": "GMT", "zulu": "Zulu", "z": "UTC"}
 _OFFSET = re.compile(r"([+-]?)(\d{1,2})(?::?(\d\d))?(?::?(\d\d))?")
 _EPOCH = datetime(1970, 1, 1)
 _FIRST, _LAST = -62_135_510_400, 253_402_214_400  # seconds of years 1 and 9999, a day inside what datetime can hold
+OFFSET_MAX = timedelta(hours=18)  # of java.time
 POSIX = re.compile(r"(?:[A-Za-z]+|<[^>]+>)?([+-]?)(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
 
 
@@ -73,9 +74,10 @@ def zone(name: str) -> tzinfo:
     if lower in _names():
         return zoneinfo.ZoneInfo(_names()[lower])
     match = POSIX.fullmatch(name)
-    if match is None or int(match[2]) > 24:
+    hours, minutes, seconds = (int(number or 0) for number in match.groups()[1:]) if match else (24, 0, 0)
+    offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    if match is None or offset > OFFSET_MAX:
         raise InvalidParameterValue(f'time zone "{name}" not recognized')
-    offset = timedelta(hours=int(match[2]), minutes=int(match[3] or 0), seconds=int(match[4] or 0))
     return timezone(offset if match[1] == "-" else -offset)
 
 

@@ -31,10 +31,15 @@ public final class TimeInput {
 
   private TimeInput() {}
 
-  public static int toDate(UTF8String text) { return Math.toIntExact(parse(text, "date").date.toEpochDay()); }
+  public static int toDate(UTF8String text) {
+    long days = IsoTexts.date(text);
+    return Math.toIntExact(days != IsoTexts.OTHER ? days : parse(text, "date").date.toEpochDay());
+  }
 
   /** Returns microseconds without a zone; a zone in the text is ignored. */
   public static long toTimestamp(UTF8String text) {
+    long iso = IsoTexts.timestamp(text);
+    if (iso != IsoTexts.OTHER) return iso;
     Moment m = parse(text, "timestamp");
     return micros(m, text);
   }
@@ -43,6 +48,8 @@ public final class TimeInput {
 
   /** Returns microseconds in UTC. A text without a zone is read in {@code defaultZone}. */
   public static long toTimestamptz(UTF8String text, UTF8String defaultZone) {
+    long iso = IsoTexts.timestamptz(text);
+    if (iso != IsoTexts.OTHER) return iso;
     Moment m = parse(text, "timestamp with time zone");
     ZoneId zone = m.zone != null ? m.zone : TimeZones.zone(defaultZone);
     long local = micros(m, text);

@@ -78,12 +78,12 @@ public final class TimeZones {
     if (minutes != null) return ZoneOffset.ofTotalSeconds(minutes * 60);
     if (ZONES_BY_NAME.containsKey(lower)) return ZONES_BY_NAME.get(lower);
     Matcher m = POSIX.matcher(name);
-    if (!m.matches() || Integer.parseInt(m.group(2)) > 18) {
-      throw SqlError.invalidParameter("time zone \"" + name + "\" not recognized");
-    }
-    int seconds = Integer.parseInt(m.group(2)) * 3600
+    int seconds = !m.matches() ? Integer.MAX_VALUE : Integer.parseInt(m.group(2)) * 3600
         + (m.group(3) == null ? 0 : Integer.parseInt(m.group(3)) * 60)
         + (m.group(4) == null ? 0 : Integer.parseInt(m.group(4)));
+    if (seconds > ZoneOffset.MAX.getTotalSeconds()) {
+      throw SqlError.invalidParameter("time zone \"" + name + "\" not recognized");
+    }
     return ZoneOffset.ofTotalSeconds(m.group(1).equals("-") ? seconds : -seconds);
   }
 

@@ -1,8 +1,13 @@
 package tailgate.functions.time;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static tailgate.Expressions.assertResults;
 
+import java.util.Random;
+import java.util.function.Function;
+import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
+import tailgate.errors.SqlError;
 
 /** Casts of text to dates, timestamps and intervals. */
 class TimeInputTest {
@@ -35,6 +40,7 @@ class TimeInputTest {
         "2020-01-02 03:04:05 -03:30", "2020-01-02 06:34:05",
         "2020-07-02 03:04:05 Europe/Berlin", "2020-07-02 01:04:05",
         "2020-01-02 03:04:05 Mars/Olympus", "22023 time zone \"mars/olympus\" not recognized",
+        "2020-01-02 03:04:05 x18:30", "22023 time zone \"x18:30\" not recognized",
         "2020-01-02", "2020-01-02 00:00:00");
     assertResults("tg_text_to_timestamptz(x, 'America/New_York')",
         "2020-01-02 03:04:05", "2020-01-02 08:04:05");
@@ -43,6 +49,43 @@ class TimeInputTest {
         "1577934245.123456", "2020-01-02 03:04:05.123456",
         "NaN", "22008 timestamp cannot be NaN",
         "Infinity", "22008 timestamp out of range: \"Infinity\"");
+  }
+
+  /** Texts that start with a blank are not read by {@link IsoTexts}. */
+  @Test
+  void isoTextsAreReadAsByTheGeneralDecoder() {
+    Random random = new Random(7);
+    for (int i = 0; i < 100_000; i++) {
+      String text = isoText(random);
+      assertEquals(result(TimeInput::toDate, " " + text), result(TimeInput::toDate, text), text);
+      assertEquals(result(TimeInput::toTimestamp, " " + text), result(TimeInput::toTimestamp, text), text);
+      assertEquals(result(TimeInput::toTimestamptz, " " + text), result(TimeInput::toTimestamptz, text), text);
+    }
+  }
+
+  private static String isoText(Random random) {
+    String text = String.format("%04d-%02d-%02d", random.nextInt(2100), random.nextInt(14), random.nextInt(33));
+    if (random.nextInt(4) > 0) {
+      text += (random.nextBoolean() ? " " : "T")
+          + String.format("%02d:%02d:%02d", random.nextInt(26), random.nextInt(62), random.nextInt(62));
+      int digits = random.nextInt(9);
+      if (digits > 0) text += "." + String.format("%08d", random.nextInt(100_000_000)).substring(0, digits);
+      String hours = String.format("%s%02d", random.nextBoolean() ? "+" : "-", random.nextInt(18));
+      String[] zones = {"", "Z", "z", hours, hours + ":30", hours + "45", hours + ":61", hours + ":3", " UTC"};
+      text += zones[random.nextInt(zones.length)];
+    }
+    if (random.nextInt(5) > 0) return text;
+    int at = random.nextInt(text.length());
+    return text.substring(0, at) + "0-:.+ TZ/x".charAt(random.nextInt(10)) + text.substring(at + 1);
+  }
+
+  /** Returns the result, or the SQLSTATE of the error. */
+  private static Object result(Function<UTF8String, Object> input, String text) {
+    try {
+      return input.apply(UTF8String.fromString(text));
+    } catch (SqlError e) {
+      return e.sqlstate();
+    }
   }
 
   @Test
