@@ -2,7 +2,7 @@
 
     DEBEZIUM   with a key: the old and new row of a key are paired into one event {before, after}
                without a key: an update is two events, {before, null} and {null, after}
-    UPSERT     key → new row, or a tombstone (no value) when the key was deleted
+    UPSERT     key → new row, or a tombstone (no value) when the key was deleted, unless its window left because of its retention
     NONE       the new row; for append-only relations
 
 A weight of n becomes n events. Events are ordered by the bytes of the key. Without a key all deletions
@@ -26,10 +26,11 @@ from typing import Literal, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
-from tailgate.lake.types import WEIGHT, Field
+from tailgate.lake.types import INT8, WEIGHT, Field
 from tailgate.sinks.formats.avro import stored
 from tailgate.sinks.formats.row_formats import Form
 from tailgate.sinks.headers import NO_METADATA, EventMetadata, Headers, headers_of
+from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 
 MICROS_PER_MILLISECOND = 1000
 Envelope: TypeAlias = Literal["debezium", "upsert", "none"]
@@ -67,12 +68,13 @@ class Encoder:
         self._key_form = key_form or form
         self._key = key
         self._headers, self._constant, self._timestamp = metadata.column, metadata.constant, metadata.timestamp
+        self._window_end = next((i for i, column in enumerate(columns) if (column.name, column.type) == (WINDOW_BOUNDS[1], INT8)), None)
         self._of: dict[bytes, Headers] = {}  # headers by row, for the current changes
         self._times: dict[bytes, int] = {}  # times by row, for the current changes
         self._pairing = key if key is not None or envelope == "none" else relation_key
 
-    def events(self, changes: pa.Table) -> list[Event]:
-        """Returns the events of weighted rows. Weights of equal rows are summed first.
+    def events(self, changes: pa.Table, released: int | None = None) -> list[Event]:
+        """Returns the events of weighted rows. Weights of equal rows are summed first. `released`: as of Step.
 
         Raises 55000 if a row is deleted and the envelope is NONE.
         """
@@ -92,7 +94,11 @@ class Encoder:
             return self._unpaired(net)
         columns = [self._columns[i] for i in self._pairing]
         keys = self._key_form.rows(columns, [arrays[i] for i in self._pairing], changes.num_rows)
-        return self._paired(net, dict(zip(encoded, keys, strict=True)))
+        silent: set[bytes] = set()
+        if released is not None and self._window_end is not None:
+            ends = zip(keys, arrays[self._window_end].to_pylist(), strict=True)
+            silent = {key for key, end in ends if end is not None and end <= released}
+        return self._paired(net, dict(zip(encoded, keys, strict=True)), silent)
 
     def _unpaired(self, net: dict[bytes, int]) -> list[Event]:
         ordered = sorted(net.items())
@@ -107,7 +113,8 @@ class Encoder:
         headers = self._constant if row is None or self._headers is None else self._constant + self._of[row]
         return Event(key, value, headers, 0 if row is None else self._times.get(row, 0))
 
-    def _paired(self, net: dict[bytes, int], keys: dict[bytes, bytes]) -> list[Event]:
+    def _paired(self, net: dict[bytes, int], keys: dict[bytes, bytes], silent: set[bytes]) -> list[Event]:
+        """Returns the events of keys. `silent`: keys whose deletion is not written."""
         sides: defaultdict[bytes, tuple[list[bytes], list[bytes]]] = defaultdict(lambda: ([], []))
         for row, weight in sorted(net.items()):
             if weight:
@@ -121,7 +128,7 @@ class Encoder:
                 out += [self._event(message_key, self._form.value(row), row) for row in afters]
             elif self._envelope == "upsert":
                 come = [self._event(message_key, self._form.value(row), row) for row in afters]
-                out += come or [self._event(message_key, None, befores[-1])]
+                out += come or ([] if key in silent else [self._event(message_key, None, befores[-1])])
             else:
                 pairs = zip_longest(befores, afters)
                 out += [

@@ -28,12 +28,16 @@ from tailgate.lake.types import WEIGHT, Field, arrow_schema
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The progress to entry `n` and its time. `changes`: None if the relation did not change. `dropped`: the sink was dropped."""
+    """The progress to entry `n` and its time. `changes`: None if the relation did not change. `dropped`: the sink was dropped.
+
+    `released`: rows of windows that ended until this time in ms have left because of their retention, if any.
+    """
 
     n: int
     time: int
     changes: pa.Table | None = None
     dropped: bool = False
+    released: int | None = None
 
 
 class Reader:
@@ -85,19 +89,24 @@ class Reader:
                     self._filling = not item.ready
             if self.error is not None or self._filling:
                 continue
-            changes = self._since_shown(header.n) if waited else self._net(entry)
+            changes, released = self._since_shown(header.n) if waited else (self._net(entry), self._released(entry))
             self._shown = header.n
-            yield Step(header.n, header.time, changes)
+            yield Step(header.n, header.time, changes, released=released)
 
-    def _since_shown(self, n: int) -> pa.Table | None:
-        """Returns all changes since the last step, up to entry n; None if there are none."""
-        tables = []
+    def _released(self, entry: Entry) -> int | None:
+        return entry.header.released.get(str(self._relation))
+
+    def _since_shown(self, n: int) -> tuple[pa.Table | None, int | None]:
+        """Returns all changes since the last step, up to entry n; None if there are none; and `released` of the step."""
+        tables, released = [], []
         for entry in self._lake.log.after(self._shown):
             if (changes := self._net(entry)) is not None:
                 tables.append(changes)
+            if (until := self._released(entry)) is not None:
+                released.append(until)
             if entry.header.n == n:
                 break
-        return pa.concat_tables(tables) if tables else None
+        return pa.concat_tables(tables) if tables else None, max(released, default=None)
 
     def _net(self, entry: Entry) -> pa.Table | None:
         """Returns the net changes of an entry in the columns that the sink knows, or None if there are none."""

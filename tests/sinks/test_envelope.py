@@ -104,6 +104,21 @@ def test_order_does_not_depend_on_the_order_of_the_rows(relation_key: Any) -> No
 # ---- other forms -----------------------------------------------------------------------------------------------------------------
 
 
+def test_a_window_that_left_because_of_its_retention_has_no_tombstone() -> None:
+    columns = (Field("k", types.INT4), Field("windowend", types.INT8))
+    schema = arrow_schema(columns, weight=True)
+    rows = [
+        {"k": k, "windowend": end, "__weight": weight}
+        for k, end, weight in ((1, 10, -1), (2, 20, -1), (3, 10, -1), (3, 10, 1), (4, 21, -1))
+    ]
+    rows.append({"k": 5, "windowend": 10, "__weight": 1})
+    table = pa.Table.from_pylist(rows, schema)
+    encoder = Encoder(columns, "upsert", Json(), key=(0,), key_form=Text())
+    five = Event(b"5", b'{"k":5,"windowend":10}')
+    assert encoder.events(table, released=20) == [Event(b"4", None), five]
+    assert encoder.events(table, released=9) == encoder.events(table) == [Event(b"1", None), Event(b"2", None), Event(b"4", None), five]
+
+
 def test_json_events() -> None:
     table = changes((1, "new", 1), (1, 'o"ld', -1), (2, None, 1))
     assert Encoder(COLUMNS, "debezium", Json(), key=(0,)).events(table) == [

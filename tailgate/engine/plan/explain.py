@@ -184,7 +184,8 @@ def _maintenance(explained: _Explained, plan: Relation) -> str:
             if ordered:
                 state += f", values in order for {', '.join(dict.fromkeys(ordered))}"
             note = "; append-only input" if operator.input.append_only else ""
-            return f"reduce, {state}{note}{explained.shared(operator)}"
+            until = "" if operator.retention is None else ", released by the stream time"
+            return f"reduce, {state}{until}{note}{explained.shared(operator)}"
         case SetOperation():
             operator = explained.operator(plan)
             return f"set operation, counts of each row on both sides{explained.shared(operator) if operator is not None else ''}"

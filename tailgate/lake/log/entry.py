@@ -58,6 +58,8 @@ class Header:
     - `state`: ids of the versions of the state, opaque.
     - `checkpoint`, `batch`: empty and -1; earlier versions recorded a checkpoint of Spark here.
     - `writes`: ids of the writes in the entries of the inbox that were consumed by this entry.
+    - `released`: by relation whose windows left because of their retention, as text: the time in ms at or before which all
+      windows that left had ended.
     - `extra`: other values that each entry takes over from the previous one, as JSON.
     """
 
@@ -77,6 +79,7 @@ class Header:
     extra: Mapping[str, Any] = field(default_factory=dict)
     age: int = 0
     writes: tuple[str, ...] = ()
+    released: Mapping[str, int] = field(default_factory=dict)
 
     def with_offsets(self, offsets: Mapping[str, Any]) -> Header:
         return replace(self, offsets=offsets)
@@ -102,6 +105,8 @@ def encode_header(header: Header) -> bytes:
     data["extra"] = dict(header.extra)
     if header.writes:
         data["writes"] = header.writes
+    if header.released:
+        data["released"] = dict(header.released)
     line = json.dumps(data, separators=(",", ":")).encode()
     return line + b" " * (-(len(line) + 1) % ALIGNMENT) + b"\n"
 
@@ -143,6 +148,7 @@ def decode_header(line: bytes | memoryview) -> Header:
         relations=tuple(Section(*s) for s in data["relations"]),
         extra={**unknown, **data["extra"]},
         writes=tuple(data.get("writes", ())),
+        released=data.get("released", {}),
     )
 
 

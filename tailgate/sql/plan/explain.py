@@ -102,15 +102,17 @@ def line(plan: Relation) -> str:
             return f"{kind.capitalize()} join as of arrival: {text(condition, _both(left, right), outer=True)}"
         case WithinJoin():
             return _within(plan)
-        case Closing(input=input, time=time, end=end, grace=grace, last=last, session=session):
+        case Closing(input=input, time=time, end=end, grace=grace, last=last, session=session, retention=retention):
             until, at = text(end, input.columns), text(time, input.columns)
             keys = () if session is None else tuple(text(key, input.columns) for key in session.keys)
             merged = "" if session is None else f", sessions of [{', '.join(keys)}]"
-            return f"Closing: {until} + {grace / 1e6:g} s, by {at}{merged}{', last rows only' if last else ''}"
-        case Reduce(input=input, keys=keys, aggregates=aggregates):
+            kept = "" if retention is None else f", kept for {retention / 1e6:g} s"
+            return f"Closing: {until} + {grace / 1e6:g} s, by {at}{merged}{', last rows only' if last else ''}{kept}"
+        case Reduce(input=input, keys=keys, aggregates=aggregates, retention=retained):
             shown = ", ".join(text(k, input.columns, outer=True) for k in keys)
             calls = ", ".join(aggregate(a, input.columns) for a in aggregates)
-            return f"Reduce: keys=[{shown}] aggregates=[{calls}]"
+            until = "" if retained is None else f" until {text(retained.end, input.columns)} + {retained.length / 1e6:g} s"
+            return f"Reduce: keys=[{shown}] aggregates=[{calls}]{until}"
         case Distinct():
             return "Distinct"
         case UnionAll():

@@ -164,6 +164,8 @@ class Closing:
 
     With `session`, the windows of rows with equal keys that overlap or touch are one window. Its bounds replace those
     of its rows, in the columns `start` and `end`.
+
+    `retention`: the microseconds after its `end` for which a window stays in the result of the aggregation above.
     """
 
     input: Relation
@@ -172,6 +174,7 @@ class Closing:
     grace: int
     last: bool = False
     session: Session | None = None
+    retention: int | None = None
     position: int | None = field(default=None, compare=False)
 
     @property
@@ -180,15 +183,27 @@ class Closing:
 
 
 @dataclass(frozen=True, slots=True)
+class Retention:
+    """The time at which a group of windows leaves: when the stream time has reached `end` plus `length` in microseconds.
+
+    `end` is equal in all rows of a group.
+    """
+
+    end: Scalar
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """One row per distinct `keys`. The columns are the keys, then the aggregates. NULLs are one group.
 
-    Without keys there is exactly one row, also for empty input (SQL standard).
+    Without keys there is exactly one row, also for empty input (SQL standard). With `retention` the input is a Closing.
     """
 
     input: Relation
     keys: tuple[Scalar, ...]
     aggregates: tuple[AggregateCall, ...]
+    retention: Retention | None = None
 
     @property
     def columns(self) -> tuple[Field, ...]:

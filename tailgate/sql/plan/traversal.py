@@ -30,6 +30,7 @@ from tailgate.sql.plan import (
     Recursive,
     Reduce,
     Relation,
+    Retention,
     Scalar,
     Scan,
     Session,
@@ -152,8 +153,9 @@ def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
             return expressions
         case Join(condition=condition):
             return () if condition is None else (condition,)
-        case Reduce(keys=keys, aggregates=aggregates):
-            return (*keys, *(s for call in aggregates for s in read_by(call)))
+        case Reduce(keys=keys, aggregates=aggregates, retention=retention):
+            ends = () if retention is None else (retention.end,)
+            return (*keys, *(s for call in aggregates for s in read_by(call)), *ends)
         case Window(partition=partition, order=order, calls=calls):
             return (*partition, *(k.expression for k in order), *(s for call in calls for s in read_by(call)))
         case TopK(keys=keys, order=order):
@@ -189,9 +191,10 @@ def with_scalars(relation: Relation, new: Rule) -> Relation:
             return replace(relation, expressions=tuple(map(new, expressions)))
         case Join(condition=condition):
             return relation if condition is None else replace(relation, condition=new(condition))
-        case Reduce(keys=keys, aggregates=aggregates):
+        case Reduce(keys=keys, aggregates=aggregates, retention=retention):
             calls = tuple(_with_arguments(c, new) for c in aggregates)
-            return replace(relation, keys=tuple(map(new, keys)), aggregates=calls)
+            ends = None if retention is None else Retention(new(retention.end), retention.length)
+            return replace(relation, keys=tuple(map(new, keys)), aggregates=calls, retention=ends)
         case Window(partition=partition, order=order, calls=windows):
             functions = tuple(_with_arguments(c, new) for c in windows)
             return replace(relation, partition=tuple(map(new, partition)), order=_sorted_by(order, new), calls=functions)

@@ -32,16 +32,33 @@ def intervals(*milliseconds: int) -> str:
 @pytest.mark.parametrize(
     ("window", "emit", "text"),
     [
-        ("TUMBLING (SIZE 1 SECOND)", "CHANGES", f"tumble({ROWS}, rowtime, {intervals(1000, 86_400_000)})"),
-        ("TUMBLING (SIZE 1 SECOND, RETENTION 1 DAY, GRACE PERIOD 0 DAYS)", "CHANGES", f"tumble({ROWS}, rowtime, {intervals(1000, 0)})"),
-        ("TUMBLING (SIZE 1 SECOND, GRACE PERIOD 5 SECONDS)", "FINAL", f"tumble({ROWS}, rowtime, {intervals(1000, 5000)}, 'last')"),
+        ("TUMBLING (SIZE 1 SECOND)", "CHANGES", f"tumble({ROWS}, rowtime, {intervals(1000, 86_400_000, 86_401_000)})"),
+        (
+            "TUMBLING (SIZE 1 SECOND, RETENTION 1 DAY, GRACE PERIOD 0 DAYS)",
+            "CHANGES",
+            f"tumble({ROWS}, rowtime, {intervals(1000, 0, 86_400_000)})",
+        ),
+        (
+            "TUMBLING (SIZE 1 SECOND, RETENTION 1 MINUTE, GRACE PERIOD 59 SECONDS)",
+            "CHANGES",
+            f"tumble({ROWS}, rowtime, {intervals(1000, 59_000, 60_000)})",
+        ),
+        (
+            "TUMBLING (SIZE 1 SECOND, GRACE PERIOD 5 SECONDS)",
+            "FINAL",
+            f"tumble({ROWS}, rowtime, {intervals(1000, 5000, 86_400_000)}, 'last')",
+        ),
         (
             "HOPPING (SIZE 4 SECONDS, ADVANCE BY 1 SECOND, GRACE PERIOD 1 MINUTE)",
             "FINAL",
-            f"hop({ROWS}, rowtime, {intervals(1000, 4000, 60_000)}, 'last')",
+            f"hop({ROWS}, rowtime, {intervals(1000, 4000, 60_000, 86_400_000)}, 'last')",
         ),
-        ("SESSION (1 SECOND, RETENTION 2 DAYS)", "CHANGES", f"session({ROWS}, rowtime, {intervals(1000, 86_400_000)}, id)"),
-        ("SESSION (1 SECOND, GRACE PERIOD 5 SECONDS)", "FINAL", f"session({ROWS}, rowtime, {intervals(1000, 5000)}, 'last', id)"),
+        ("SESSION (1 SECOND, RETENTION 2 DAYS)", "CHANGES", f"session({ROWS}, rowtime, {intervals(1000, 86_400_000, 172_800_000)}, id)"),
+        (
+            "SESSION (1 SECOND, GRACE PERIOD 5 SECONDS)",
+            "FINAL",
+            f"session({ROWS}, rowtime, {intervals(1000, 5000, 86_400_000)}, 'last', id)",
+        ),
     ],
 )
 def test_windows_close(window: str, emit: str, text: str, streams: Catalog) -> None:
@@ -61,7 +78,7 @@ def test_windows_of_a_join(streams: Catalog) -> None:
     assert view.query.startswith('SELECT "a.id" AS k, ')
     query = "SELECT t.id AS k, count(*) AS n FROM a JOIN t ON a.id = t.id"
     view, _, _ = derived(f"CREATE TABLE w AS {query} WINDOW SESSION (1 MINUTE) GROUP BY t.id EMIT CHANGES", streams)
-    assert f'rowtime, {intervals(60_000, 86_400_000)}, "t.id") GROUP BY' in view.query
+    assert f'rowtime, {intervals(60_000, 86_400_000, 86_460_000)}, "t.id") GROUP BY' in view.query
 
 
 @pytest.mark.parametrize(

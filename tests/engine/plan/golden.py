@@ -240,7 +240,8 @@ class Printer:
                 return f"({self._fields(input[:width])}) of ({self._fields(input)}) by {self._columns(partition)} in ({keys}): {last}"
             case operators.Reduce(input=input, key=key, aggregates=aggregates):
                 calls = ", ".join(map(self._aggregate, aggregates))
-                return f"({self._fields(input)}) by {self._columns(key)}: {calls}"
+                until = "" if node.retention is None else f", until c{node.retention[0]} + {node.retention[1]}"
+                return f"({self._fields(input)}) by {self._columns(key)}: {calls}{until}"
         raise AssertionError(node)
 
     def _aggregate(self, call: operators.AggregateCall) -> str:

@@ -339,7 +339,7 @@ def test_aggregates(world: World) -> None:
 
 
 def test_windows(world: World) -> None:
-    """A late record counts within the grace period. EMIT FINAL adds a window when it has closed."""
+    """A late record counts within the grace period. EMIT FINAL adds a window when it has closed. Windows leave after RETENTION."""
     world.stream("w")
     query = "SELECT k, sum(n) AS n, windowend / 1000 AS until FROM w WINDOW {} GROUP BY k EMIT CHANGES"
     world.engine.execute(f"CREATE TABLE tumbling AS {query.format('TUMBLING (SIZE 10 SECONDS)')}")
@@ -347,6 +347,8 @@ def test_windows(world: World) -> None:
     for name, grace, emit in (("strict", "0 SECONDS", "CHANGES"), ("last", "5 SECONDS", "FINAL")):
         window = f"TUMBLING (SIZE 10 SECONDS, RETENTION 1 DAY, GRACE PERIOD {grace})"
         world.engine.execute(f"CREATE TABLE {name} AS {query.format(window).replace('CHANGES', emit)}")
+    window = "TUMBLING (SIZE 10 SECONDS, RETENTION 15 SECONDS, GRACE PERIOD 5 SECONDS)"
+    world.engine.execute(f"CREATE TABLE lately AS {query.format(window)}")
     for key, n, timestamp in (("a", 1, 1_000_001_000), ("a", 2, 1_000_009_999), ("a", 4, 1_000_010_000), ("a", 8, 1_000_000_000)):
         world.send("w", key, n, timestamp)
     tumbling = [("a", 4, 1_000_020, 1_000_010_000, 1_000_020_000), ("a", 11, 1_000_010, 1_000_000_000, 1_000_010_000)]
@@ -358,6 +360,16 @@ def test_windows(world: World) -> None:
     until(lambda: sorted(rows(world.lake, "starts")) == [(start, 1) for start, _ in HOPS])
     world.send("w", "b", 16, 1_000_015_000)
     until(lambda: list(rows(world.lake, "last")) == [tumbling[1]])
+    until(lambda: sorted((row[0], row[3], row[1]) for row in rows(world.lake, "lately")) == [*OF_A, ("b", 1_000_010_000, 16)])
+    world.engine.kill()
+    world.engine.start()
+    world.send("w", "b", 32, 1_000_025_000)
+    until(lambda: len(rows(world.lake, "tumbling")) == 4)
+    newest, remaining = world.lake.log.newest(), [OF_A[1], ("b", 1_000_010_000, 16), ("b", 1_000_020_000, 32)]
+    assert sorted((row[0], row[3], row[1]) for row in rows(world.lake, "lately")) == remaining
+    assert newest is not None
+    released = [entry.header.released for entry in world.lake.log.after(0, newest.n) if entry.header.released]
+    assert released == [{str(world.view("lately").id): 1_000_010_000}]
 
 
 def test_sessions(world: World) -> None:
@@ -410,6 +422,7 @@ def test_rowtime_of_tables(world: World) -> None:
     until(lambda: world.times("moved") == {"a": 3_000, "b": 4_000})
 
 
+OF_A = [("a", 1_000_000_000, 11), ("a", 1_000_010_000, 4)]
 HOPS = [(999_995_000, 9), (1_000_000_000, 11), (1_000_005_000, 6), (1_000_010_000, 4)]
 
 

@@ -255,6 +255,9 @@ class Reduce:
     Port 0: `input`. Output: the `key` columns, then one column per aggregate. Without key columns
     there is exactly one row, also for empty input. Without aggregates the node is DISTINCT. NULLs
     form a group.
+
+    `retention`: a column and a number of microseconds. Port 1 has times; a group leaves, and its state is released,
+    when the greatest one has reached the column of the group plus this number.
     """
 
     node: int
@@ -262,6 +265,7 @@ class Reduce:
     key: tuple[int, ...]
     aggregates: tuple[AggregateCall, ...]
     append_only: bool
+    retention: tuple[int, int] | None
     fingerprint: str
 
     @property

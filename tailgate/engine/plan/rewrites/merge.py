@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from collections import Counter
 
 from tailgate.sql.plan import Column, Filter, Literal, Project, Reduce, Relation, Scalar
@@ -45,7 +47,7 @@ def merge_projections(relation: Relation) -> Relation:
 
         if isinstance(node, Project):
             return Project(node.input.input, tuple(map(through, node.expressions)), node.columns)
-        return with_scalars(Reduce(node.input.input, node.keys, node.aggregates), through)
+        return with_scalars(replace(node, input=node.input.input), through)
 
     return bottom_up(relation, rule)
 

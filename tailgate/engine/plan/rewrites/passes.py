@@ -17,6 +17,7 @@ from tailgate.engine.plan.rewrites.order import order_joins
 from tailgate.engine.plan.rewrites.outer import anti_joins, narrow_outer_joins
 from tailgate.engine.plan.rewrites.prune import prune_columns
 from tailgate.engine.plan.rewrites.push import push_filters
+from tailgate.engine.plan.rewrites.retention import move_retention
 from tailgate.engine.plan.rewrites.rounds import number_rounds
 from tailgate.engine.plan.rewrites.temporal import extract_temporal_filters
 from tailgate.engine.plan.rewrites.top import first_ranks, first_rows
@@ -25,6 +26,7 @@ from tailgate.sql.plan import Relation
 Pass = Callable[[Relation], Relation]
 
 PASSES: tuple[Pass, ...] = (
+    move_retention,
     first_rows,
     number_rounds,
     extract_temporal_filters,

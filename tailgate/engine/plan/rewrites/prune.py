@@ -88,11 +88,12 @@ def _prune(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places
             if not keys and not call_positions:
                 call_positions = [0][: len(aggregates)]
             calls = tuple(aggregates[i] for i in call_positions)
-            below, places = _prune(input, _read([*keys, *(s for c in calls for s in read_by(c))]))
+            ends = () if relation.retention is None else (relation.retention.end,)
+            below, places = _prune(input, _read([*keys, *(s for c in calls for s in read_by(c)), *ends]))
             if below is input and len(calls) == len(aggregates):
                 return relation, _identity(relation)
             out = {i: i for i in range(len(keys))} | {len(keys) + old: len(keys) + new for new, old in enumerate(call_positions)}
-            return with_scalars(Reduce(below, keys, calls), lambda s: renumber(s, places)), out
+            return with_scalars(replace(relation, input=below, aggregates=calls), lambda s: renumber(s, places)), out
         case UnionAll(each, columns):
             positions = sorted(needed)
             branches = tuple(prune_columns(take(i, tuple(positions))) for i in each)

@@ -65,12 +65,12 @@ def _push(relation: Relation, conditions: tuple[Scalar, ...], same: Filter | Non
         case SetOperation():
             if not any(map(fallible, conditions)):
                 return replace(relation, left=_push(relation.left, conditions), right=_push(relation.right, conditions))
-        case Reduce(input, keys, aggregates) if keys:
+        case Reduce(input, keys) if keys:
             of_keys = frozenset(range(len(keys)))
             down = tuple(c for c in _movable(conditions) if columns_of(c) <= of_keys)
             if down:
                 below = _push(input, tuple(substituted(c, keys) for c in down))
-                return _keep(Reduce(below, keys, aggregates), tuple(c for c in conditions if c not in down))
+                return _keep(replace(relation, input=below), tuple(c for c in conditions if c not in down))
         case Join(kind="left" | "right" | "semi" | "anti" as kind):
             left, right, rest = _sides(relation, conditions, WHOLE[kind])
             if left or right:

@@ -141,15 +141,28 @@ class Closing:
 
 
 @dataclass(frozen=True, slots=True)
+class Retention:
+    """A group is released when the stream time has reached its column `end` plus `length` in microseconds.
+
+    The stream time is the greatest time of `clock`, which has one column.
+    """
+
+    clock: Stream
+    end: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """A grouped aggregation: the first `keys` columns of the input, then the aggregates.
 
-    Each aggregate reads its own columns of the input.
+    Each aggregate reads its own columns of the input. `retention`: when groups are released.
     """
 
     input: Stream
     keys: int
     aggregates: tuple[operators.AggregateCall, ...]
+    retention: Retention | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +277,8 @@ def inputs(origin: Stateful) -> tuple[Stream, ...]:
     """Returns the input streams of an operator, in port order."""
     if isinstance(origin, Fixpoint):
         return (origin.base, origin.step)
+    if isinstance(origin, Reduce):
+        return (origin.input,) if origin.retention is None else (origin.input, origin.retention.clock)
     return (origin.left, origin.right) if isinstance(origin, Join | ArrivalJoin | WithinJoin | SetOperation) else (origin.input,)
 
 

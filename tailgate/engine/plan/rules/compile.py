@@ -299,12 +299,23 @@ class _Compiler:
         below = self._join(node.input, measured) if isinstance(node.input, Join) else self.stream(node.input)
         entering = OperatorInput(len(node.keys), list(node.keys))
         calls = tuple(aggregate(call, entering) for call in node.aggregates)
+        retention = None
+        if node.retention is not None:
+            retention = change.Retention(_clock(below.origin), entering.column(node.retention.end), node.retention.length)
         scalars = entering.scalars
         expressions = tuple(scalars) or (NOTHING,)
         columns = tuple(Field(f"c{i}", e.type) for i, e in enumerate(expressions))
         into = replace(below, shape=then(below.shape, select(expressions, len(below.columns))), columns=columns)
         shape = Steps() if node.columns else Steps((select((NOTHING,), 0),))
-        return Stream(change.Reduce(into, len(node.keys), calls), shape, node.columns or ONE_COLUMN, False)
+        return Stream(change.Reduce(into, len(node.keys), calls, retention), shape, node.columns or ONE_COLUMN, False)
+
+
+def _clock(origin: change.Origin) -> Stream:
+    """Returns the times of the rows whose windows an operator closes."""
+    assert isinstance(origin, change.Closing), "a retention of rows without windows"
+    rows, time = origin.input, origin.input.columns[origin.time]
+    shape = then(rows.shape, select((Column(origin.time, time.type),), len(rows.columns)))
+    return replace(rows, shape=shape, columns=(time,))
 
 
 def _hidden(below: Stream, plan: Relation) -> int:

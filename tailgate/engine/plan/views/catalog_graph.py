@@ -340,8 +340,10 @@ def _operator_node(node: int, operator: Stateful, fingerprint: str, *, filling: 
             sides = _numbered(left.columns), _numbered(right.columns)
             append_only = left.append_only, right.append_only
             return operators.Join(node, kind, *sides, left_key, right_key, null_safe, condition, append_only, unique, fingerprint)
-        case change.Reduce(input, keys, aggregates):
-            return operators.Reduce(node, _numbered(input.columns), tuple(range(keys)), aggregates, input.append_only, fingerprint)
+        case change.Reduce(input, keys, aggregates, retention):
+            columns, key = _numbered(input.columns), tuple(range(keys))
+            until = None if retention is None else (retention.end, retention.length)
+            return operators.Reduce(node, columns, key, aggregates, input.append_only, until, fingerprint)
         case change.SetOperation(left, right, kind, all):
             return operators.SetOperation(node, kind, all, _numbered(left.columns), fingerprint)
         case change.Fixpoint(_, base, _, all, limit, name):

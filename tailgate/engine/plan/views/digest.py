@@ -43,9 +43,10 @@ def digest(operator: Stateful, item: Item, catalog: Catalog) -> str:
             text += [operator.left_time, operator.right_time, operator.before, operator.after, operator.grace, operator.eager]
         case change.Closing(input, width, time, end, grace, last, session):
             text = ["closing", _edge(input, item, catalog), width, time, end, grace, last, *(session or ())]
-        case change.Reduce(input, keys, aggregates):
+        case change.Reduce(input, keys, aggregates, retention):
             calls = [call(a) for a in aggregates]
             text = ["reduce", _edge(input, item, catalog), keys, calls]
+            text += [] if retention is None else [_edge(retention.clock, item, catalog), retention.end, retention.length]
         case change.SetOperation(left, right, kind, all):
             text = [kind, all, _edge(left, item, catalog), _edge(right, item, catalog)]
         case change.Fixpoint(number, base, step, all, limit, name):

@@ -251,7 +251,8 @@ class Circuits:
                 return make.topK(rows, node.width, ints(node.partition), *order, count, node.offset, node.ties, node.append_only)
             case operators.Reduce():
                 calls = self._array(self._jvm.tailgate.aggregates.AggregateCall, [self._call(a) for a in node.aggregates])
-                return make.reduce(struct(ddl_of(node.input)), ints(node.key), calls, node.append_only)
+                end, length = (-1, 0) if node.retention is None else node.retention
+                return make.reduce(struct(ddl_of(node.input)), ints(node.key), calls, node.append_only, end, length)
 
     def _call(self, of: operators.AggregateCall) -> Any:
         """Returns the Java call for this aggregate."""

@@ -26,7 +26,7 @@ class Ticked:
     `state`: opaque value for the next tick. `counters`: "<source>.<what>" → number. `forgotten`:
     nodes whose state has been removed. `due`: time in ms at which a tick is needed next. `sums`: by
     operator and partition, the sum of its input, or None if unknown. `lineage`: versions of the
-    state since the last uploaded snapshot. `sizes`: rows and bytes of the changes, by relation.
+    state since the last uploaded snapshot. `sizes`: rows and bytes of the changes, by relation. `released`: see Header.
     """
 
     changes: tuple[tuple[int, memoryview | Path], ...]
@@ -37,6 +37,7 @@ class Ticked:
     sums: Mapping[tuple[int, int], Sum | None]
     lineage: int
     sizes: Mapping[int, tuple[int, int]]
+    released: Mapping[str, int]
 
 
 def ticked(message: bytes | bytearray) -> Ticked:
@@ -50,4 +51,5 @@ def ticked(message: bytes | bytearray) -> Ticked:
         changes.append((relation, view[at : at + size] if file is None else Path(file)))
         at += size
     sums = {(node, partition): (one, other) if is_known else None for node, partition, is_known, one, other in head["sums"]}
-    return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), head["due"], sums, head["lineage"], sizes)
+    figures = head["due"], sums, head["lineage"], sizes, head["released"]
+    return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), *figures)

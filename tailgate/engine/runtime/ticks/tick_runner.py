@@ -159,7 +159,8 @@ class TickRunner:
             changes = [*without(changes, fields["catalog"].drop), *fields.pop("changes")]
             of_tables, writes = written(self._inbox, newest.inbox, ends.inbox, catalog, pending.number, pending.rows)
         changes += of_tables
-        self._log.append(changes, time=time_ms, inbox=ends.inbox, state=result.state, checkpoint="", batch=-1, writes=writes, **fields)
+        fields |= {"state": result.state, "writes": writes, "released": result.released}
+        self._log.append(changes, time=time_ms, inbox=ends.inbox, checkpoint="", batch=-1, **fields)
         crash.point("entry.committed")
         with self._log.committed_change():
             self._committed(newest.inbox, ends, changes, result)

@@ -1,9 +1,10 @@
 """Time windows in FROM: tumble, hop and session.
 
-    tumble(relation, time column, size [, grace [, 'last']])      each row with the window that contains its time
-    hop(relation, time column, every, size [, grace [, 'last']])  each row with each window that contains its time
-    session(relation, time column, gap [, grace [, 'last']], key, …)
-                                                                 each row with the session of its key
+    tumble(relation, time column, size [, closing])      each row with the window that contains its time
+    hop(relation, time column, every, size [, closing])  each row with each window that contains its time
+    session(relation, time column, gap [, closing], key, …)
+                                                         each row with the session of its key
+    closing: grace [, retention] [, 'last']
 
 A window of hop begins at every multiple of `every`. A session consists of rows that follow each
 other within the gap.
@@ -14,7 +15,8 @@ after the relation's columns. A row whose time is NULL is in no window.
 
 With a grace period, which views may have, a window closes when the greatest time so far has reached its end plus
 the grace period. Rows that come later are dropped, unless they belong to a session that is open. With 'last' the rows
-of a window are added when it closes.
+of a window are added when it closes. With a retention, the groups of a window are removed when the greatest time has reached
+its end plus the retention.
 
 Source: RisingWave, "Time windows"; Flink, "Windowing TVFs".
 """
@@ -75,7 +77,7 @@ def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relatio
     call, at = node.this, position(node.this)
     name, nodes = str(call.this), list(call.expressions)
     of_grace = nodes[len(ARGUMENTS[name]) :]
-    if len(nodes) < len(ARGUMENTS[name]) or (len(of_grace) > 2 and name != "session"):
+    if len(nodes) < len(ARGUMENTS[name]) or (len(of_grace) > 3 and name != "session"):
         raise UndefinedFunction(
             f"{name} has {len(ARGUMENTS[name])} arguments, not {len(nodes)}", hint=f"{name}({', '.join(ARGUMENTS[name])})", position=at
         )
@@ -108,11 +110,21 @@ def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relatio
 
 
 def _split(binder: Expressions, nodes: list[exp.Expr]) -> tuple[list[exp.Expr], list[exp.Expr]]:
-    """Returns the arguments of `session` after its gap: the grace period, a constant, and possibly 'last'; and the keys."""
-    if not nodes or not isinstance(grace := binder.bind(nodes[0]), Literal) or grace.type != INTERVAL:
-        return [], nodes
-    count = 2 if len(nodes) > 1 and isinstance(nodes[1], exp.Literal) and nodes[1].is_string else 1
+    """Returns the arguments of `session` after its gap: grace period and retention, constants, and possibly 'last'; and the keys."""
+    count = 0
+    while count < min(2, len(nodes)) and _is_interval(binder, nodes[count]):
+        count += 1
+    if 0 < count < len(nodes) and _is_text(nodes[count]):
+        count += 1
     return nodes[:count], nodes[count:]
+
+
+def _is_interval(binder: Expressions, node: exp.Expr) -> bool:
+    return isinstance(bound := binder.bind(node), Literal) and bound.type == INTERVAL
+
+
+def _is_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and node.is_string
 
 
 def _alone(binder: Expressions, rows: Relation, time: Scalar, gap: Literal, outputs: tuple[Field, ...]) -> Relation:
@@ -125,7 +137,7 @@ def _alone(binder: Expressions, rows: Relation, time: Scalar, gap: Literal, outp
 def _closing(
     binder: Expressions, plan: Relation, time: Scalar, nodes: list[exp.Expr], at: int | None, keys: tuple[Scalar, ...] | None = None
 ) -> Relation:
-    """Returns the rows whose windows are open. `nodes`: the grace period, and possibly 'last'. `keys`: those of sessions.
+    """Returns the rows whose windows are open. `nodes`: the grace period, possibly a retention and 'last'. `keys`: those of sessions.
 
     Raises 0A000, 22023.
     """
@@ -134,11 +146,15 @@ def _closing(
         raise InvalidParameterValue("the grace period of windows must not be negative", position=position(nodes[0]))
     if time.type.name != "timestamptz":
         raise FeatureNotSupported(f"a grace period of windows of {time.type} is not supported", position=position(nodes[0]))
-    last = nodes[1] if len(nodes) > 1 else None
-    if last is not None and not (isinstance(last, exp.Literal) and last.is_string and last.this == "last"):
-        raise InvalidParameterValue("the last argument of windows with a grace period must be 'last'", position=position(last))
+    retention, last = None, nodes[-1] if len(nodes) > 1 and not _is_interval(binder, nodes[-1]) else None
+    if len(nodes) > 1 and nodes[1] is not last:
+        retention = window_length(binder, nodes[1])[1]
+        if retention < grace:
+            raise InvalidParameterValue("the retention of windows must not be less than their grace period", position=position(nodes[1]))
+    if (last is not None and not (_is_text(last) and last.this == "last")) or len(nodes) > 3 or (len(nodes) > 2 and last is None):
+        raise InvalidParameterValue("the last argument of windows with a grace period must be 'last'", position=position(nodes[-1]))
     start, end = (Column(len(plan.columns) - n, time.type) for n in (2, 1))
-    return Closing(plan, time, end, grace, last is not None, None if keys is None else Session(start, keys), at)
+    return Closing(plan, time, end, grace, last is not None, None if keys is None else Session(start, keys), retention, at)
 
 
 def _sessions(

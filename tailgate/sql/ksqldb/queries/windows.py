@@ -2,7 +2,8 @@
 
     TUMBLING, HOPPING, SESSION   tumble, hop, session
 
-Windows close after GRACE PERIOD, 24 hours by default; EMIT FINAL is 'last'.
+Windows close after GRACE PERIOD, 24 hours by default; EMIT FINAL is 'last'. They stay in the table for RETENTION after their end, at least
+for 24 hours unless it is given, and for their size and the grace period together.
 
 The windows of a query contain the rows that satisfy its conditions. Those of a join have the columns SOURCE.COLUMN.
 No window begins before 1970.
@@ -22,7 +23,7 @@ from tailgate.sql.ksqldb.queries.joins import FromClause
 from tailgate.sql.ksqldb.queries.translation import ROWKEY, WINDOWSTART, Scope
 from tailgate.sql.ksqldb.typed.values import Typed
 
-DEFAULT_GRACE_MS = 24 * 3_600_000
+DEFAULT_GRACE_MS = DEFAULT_RETENTION_MS = 24 * 3_600_000
 
 
 def check_window(window: e.WindowClause, source: FromClause) -> None:
@@ -49,7 +50,9 @@ def windowed(window: e.WindowClause, source: FromClause, conditions: list[str], 
     rows = f"({rows} WHERE {' AND '.join(conditions)})"
     scope = replace(scope, window_end=_window_end(window))
     lengths = [window.size] if window.advance is None else [window.advance, window.size]
-    lengths.append(DEFAULT_GRACE_MS if window.grace is None else window.grace)
+    grace = DEFAULT_GRACE_MS if window.grace is None else window.grace
+    retention = DEFAULT_RETENTION_MS if window.retention is None else window.retention
+    lengths += [grace, max(retention, window.size + grace)]
     last = ", 'last'" if emit == "final" else ""
     function = {"tumbling": "tumble", "hopping": "hop", "session": "session"}[window.kind]
     since = f" WHERE {WINDOWSTART} >= 0" if window.kind == "hopping" else ""

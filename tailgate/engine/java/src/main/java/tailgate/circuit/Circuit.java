@@ -352,6 +352,17 @@ public final class Circuit implements Serializable {
     return stages;
   }
 
+  /** Calls an action for each relation that the output of a node reaches. */
+  void relationsBelow(int node, java.util.function.IntConsumer action) {
+    Set<Integer> visited = new HashSet<>(Set.of(node));
+    Deque<Integer> waiting = new ArrayDeque<>(visited);
+    while (!waiting.isEmpty())
+      for (Node.Edge edge : nodes.get(waiting.pop()).out) {
+        if (edge.port == Node.Edge.RELATION) action.accept(edge.to);
+        else if (visited.add(edge.to)) waiting.push(edge.to);
+      }
+  }
+
   // ---- running ----------------------------------------------------------------------------------
 
   /** Returns whether a tick processes records of this channel. */

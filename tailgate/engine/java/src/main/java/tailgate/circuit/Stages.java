@@ -184,6 +184,7 @@ final class Stages {
     List<Sent> relations = new ArrayList<>(), statistics = new ArrayList<>();
     List<StateIds.Committed> committed = new ArrayList<>();
     Map<String, Long> counters = new TreeMap<>();
+    Map<Integer, Long> released = new TreeMap<>();
     long due = Long.MAX_VALUE;
     Set<Integer> forgotten = new TreeSet<>(circuit.forgotten);
     for (Sent s : sent)
@@ -193,6 +194,7 @@ final class Stages {
         case Sent.REMAINS -> forgotten.remove(s.to());
         case Sent.STATISTICS -> statistics.add(s);
         case Sent.LATE -> counters.merge(s.to() + ".late_rows", s.n(), Long::sum);
+        case Sent.RELEASED -> circuit.relationsBelow(s.to(), relation -> released.merge(relation, s.n(), Math::max));
         case Sent.DUE -> due = Math.min(due, s.n());
         case Sent.COUNT -> {
           counters.merge(s.to() + ".records", s.n(), Long::sum);
@@ -205,7 +207,7 @@ final class Stages {
       }
     Statistics.of(statePath).add(circuit, statistics);
     relations.sort(Comparator.comparingInt(Sent::to));
-    return new TickResult(relations, ids.after(committed).toString(), counters, forgotten.stream().mapToInt(i -> i).toArray(), due, statistics);
+    return new TickResult(relations, ids.after(committed).toString(), counters, forgotten.stream().mapToInt(i -> i).toArray(), due, statistics, released);
   }
 
   static <T> ClassTag<T> tag(Class<T> type) { return scala.reflect.ClassTag$.MODULE$.apply(type); }

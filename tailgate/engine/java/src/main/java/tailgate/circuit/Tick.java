@@ -338,6 +338,9 @@ public final class Tick {
   /** Counts late rows that an operator has dropped. */
   public void late(Operator operator, long rows) { if (rows > 0) notes.add(new Sent(Sent.LATE, operator.id, State.NONE, rows)); }
 
+  /** Reports that an operator has retracted the groups of all windows that end at or before a time in ms. */
+  public void released(Operator operator, long until) { notes.add(new Sent(Sent.RELEASED, operator.id, State.NONE, until)); }
+
   /** Requests a tick at a later time, for an operator that must act without input. */
   public void due(long millis) { due = Math.min(due, millis); }
 

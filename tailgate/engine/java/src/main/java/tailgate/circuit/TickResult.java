@@ -21,14 +21,17 @@ public final class TickResult {
   private final int[] forgotten;
   private final long due;
   private final List<Sent> statistics;
+  private final Map<Integer, Long> released;
 
-  TickResult(List<Sent> relations, String stateIds, Map<String, Long> counters, int[] forgotten, long due, List<Sent> statistics) {
+  TickResult(List<Sent> relations, String stateIds, Map<String, Long> counters, int[] forgotten, long due, List<Sent> statistics,
+      Map<Integer, Long> released) {
     this.relations = relations;
     this.stateIds = stateIds;
     this.counters = counters;
     this.forgotten = forgotten;
     this.due = due;
     this.statistics = statistics;
+    this.released = released;
   }
 
   /**
@@ -73,6 +76,12 @@ public final class TickResult {
   public long due() { return due; }
 
   /**
+   * Returns the relations from which groups of windows were removed by their retention, each with the time in ms at or before
+   * which all of these windows ended.
+   */
+  public Map<Integer, Long> released() { return released; }
+
+  /**
    * Returns for each operator that ran: node, partition, whether the
    * {@link State#received sum of its input} is known, and the sum as two numbers.
    */
@@ -95,7 +104,7 @@ public final class TickResult {
    * length of the JSON (4 bytes, big-endian), JSON, and the streams of the relations.
    *
    * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…},
-   * "forgotten": […], "due": …, "sums": […], "lineage": n}</pre>
+   * "forgotten": […], "due": …, "sums": […], "lineage": n, "released": {…}}</pre>
    */
   byte[] message() {
     ObjectNode head = JSON.createObjectNode();
@@ -107,6 +116,8 @@ public final class TickResult {
     head.put("state", stateIds).put("due", due).put("lineage", Snapshots.lineage());
     ObjectNode counts = head.putObject("counters");
     counters.forEach(counts::put);
+    ObjectNode until = head.putObject("released");
+    released.forEach((relation, time) -> until.put(Integer.toString(relation), time));
     ArrayNode gone = head.putArray("forgotten");
     for (int node : forgotten) gone.add(node);
     ArrayNode sums = head.putArray("sums");

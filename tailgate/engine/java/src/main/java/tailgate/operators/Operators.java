@@ -107,10 +107,15 @@ public final class Operators {
    */
   public static Operator fixpoint(StructType row, boolean all, int limit, String name) { return new Fixpoint(row, all, limit, name); }
 
-  /** Creates an aggregation. `appendOnly`: no row of the input is ever deleted. */
-  public static Operator reduce(StructType row, int[] group, AggregateCall[] calls,
-      boolean appendOnly) {
-    return new Reduce(row, group, calls, appendOnly);
+  /**
+   * Creates an aggregation.
+   *
+   * @param appendOnly whether no row of the input is ever deleted
+   * @param end the column from which the retention of groups is counted, or -1
+   * @param retention the time in µs after which a group is released
+   */
+  public static Operator reduce(StructType row, int[] group, AggregateCall[] calls, boolean appendOnly, int end, long retention) {
+    return new Reduce(row, group, calls, appendOnly, end, retention);
   }
 
   /**

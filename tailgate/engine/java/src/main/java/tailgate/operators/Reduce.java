@@ -1,11 +1,13 @@
 package tailgate.operators;
 
 import java.io.*;
+import java.nio.ByteBuffer;
 import java.util.*;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import tailgate.aggregates.Accumulator;
 import tailgate.aggregates.AggregateCall;
@@ -27,24 +29,37 @@ import tailgate.state.State;
  * aggregates it is DISTINCT. If a result does not fit its type, the group's row is an error until
  * the group changes.
  *
+ * <p>With `retention`, the second port has times. When the greatest one, the stream time, has reached the column `end` of
+ * a group plus `retention`, the group's row is retracted, and its state is released. All rows of a group have the same `end`.
+ *
  * <p>State: group → number of rows, {@link Accumulator}s; (group, value) → weight, in order, for
- * aggregates that need the values. Cost: one get and one put for each changed group.
+ * aggregates that need the values; with `retention` the stream time and (time of release, group). Cost: one get and one put
+ * for each changed group.
  */
 final class Reduce extends Operator {
   private static final long serialVersionUID = 1;
   private static final int OVERHEAD = 64;  // bytes of a group, an accumulator or a value, in addition to the row
   private static final int CALLS_MAX = 250;  // limit of the ports for values
+  private static final int RELEASES = 251, CLOCK = 252;  // ports of the state
+  private static final int RELEASED_AT_ONCE = 1000;  // groups that are read before they are removed
   private final StructType row, results;
   private final Columns group;
   private final AggregateCall[] calls;
   private final boolean appendOnly;
+  private final int end;
+  private final long retention;
 
-  Reduce(StructType row, int[] group, AggregateCall[] calls, boolean appendOnly) {
+  /** `end`: the column from which the retention of a group in µs is counted, or -1. */
+  Reduce(StructType row, int[] group, AggregateCall[] calls, boolean appendOnly, int end, long retention) {
     if (calls.length > CALLS_MAX) throw new IllegalArgumentException("more than " + CALLS_MAX + " aggregates");
     this.row = row;
     this.group = Columns.key(row, group);
     this.calls = calls.clone();
     this.appendOnly = appendOnly;
+    this.end = end;
+    this.retention = retention;
+    if (end >= 0 && !row.apply(end).dataType().equals(DataTypes.TimestampType))
+      throw new IllegalArgumentException("not a timestamp: " + row.apply(end));
     StructType results = new StructType();
     for (AggregateCall call : calls) results = results.add(call.function, call.result);
     this.results = results;
@@ -57,7 +72,11 @@ final class Reduce extends Operator {
     return totals;
   }
 
-  @Override public StructType[] ports() { return new StructType[] {row}; }
+  @Override public StructType[] ports() {
+    return end < 0 ? new StructType[] {row} : new StructType[] {row, new StructType().add("time", DataTypes.TimestampType)};
+  }
+
+  @Override public boolean everywhere(int port, UnsafeRow time) { return port == 1; }
 
   @Override public StructType output() {
     StructType out = group.schema;
@@ -76,8 +95,13 @@ final class Reduce extends Operator {
   /** Changes, summed by group as they arrive. */
   private final class Groups implements Pending {
     private final RowMap<Group> changes = new RowMap<>();
+    private long newest = Long.MIN_VALUE;  // the greatest time
 
     @Override public int add(int port, UnsafeRow row, long weight, long order) {
+      if (port == 1) {
+        if (!row.isNullAt(0)) newest = Math.max(newest, row.getLong(0));
+        return 0;
+      }
       int before = changes.size();
       UnsafeRow key = group.of(row);
       Group of = changes.computeIfAbsent(key, Group::new);
@@ -87,11 +111,17 @@ final class Reduce extends Operator {
 
     @Override public void run(Tick tick) {
       if (always()) changes.computeIfAbsent(group.of(new GenericInternalRow(0)), Group::new);
-      changes.forEach((key, change) -> change(tick, key, change));
+      StreamClock clock = end < 0 ? null : new StreamClock(tick, id, CLOCK);
+      if (clock != null) clock.advance(newest);
+      changes.forEach((key, change) -> change(tick, key, change, clock));
+      if (clock == null) return;
+      release(tick, clock);
+      clock.store();
     }
   }
 
-  private void change(Tick tick, byte[] key, Group change) {
+  /** Applies the change of a group. A group that is due is released. */
+  private void change(Tick tick, byte[] key, Group change, StreamClock clock) {
     byte[] stored = tick.state.get(id, 0, key, State.NONE);
     if (appendOnly && calls.length == 0 && stored != null) return;  // the number of copies is not needed
     Group now = new Group();
@@ -99,9 +129,20 @@ final class Reduce extends Operator {
     Member member = new Member(tick.state, key);
     Object old = stored == null ? null : now.row(member);
     now.merge(change, member);
+    long at = clock == null ? Long.MAX_VALUE : change.end + retention;
+    if (clock != null && at <= clock.time) {
+      emit(tick, key, old, -1);
+      removeValues(tick, key);
+      if (stored != null) remove(tick, key, at);
+      return;
+    }
     if (!always() && now.isZero()) {
-      if (stored != null) tick.state.remove(id, 0, key, State.NONE);
+      if (stored != null) remove(tick, key, at);
     } else {
+      if (clock != null && stored == null) {
+        tick.state.put(id, RELEASES, State.NONE, place(at, key), State.NONE, true);
+        clock.expect(at);
+      }
       byte[] bytes = now.bytes();
       if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, key, State.NONE, bytes, stored == null);
     }
@@ -109,6 +150,51 @@ final class Reduce extends Operator {
     if (same(old, next)) return;
     emit(tick, key, old, -1);
     emit(tick, key, next, 1);
+  }
+
+  private static byte[] place(long at, byte[] key) {
+    return ByteBuffer.allocate(8 + key.length).putLong(StreamOperator.ordinal(at)).put(key).array();
+  }
+
+  /** Removes a group without its values. */
+  private void remove(Tick tick, byte[] key, long at) {
+    tick.state.remove(id, 0, key, State.NONE);
+    if (end >= 0) tick.state.remove(id, RELEASES, State.NONE, place(at, key));
+  }
+
+  private void removeValues(Tick tick, byte[] key) {
+    for (int call = 1; call <= calls.length; call++)
+      try (State.Entries values = tick.state.entries(id, call, key)) {
+        while (values.next()) tick.state.remove(id, call, key, values.row());
+      }
+  }
+
+  /** Retracts and removes the groups whose time has come. */
+  private void release(Tick tick, StreamClock clock) {
+    boolean any = false;
+    while (clock.due <= clock.time) {
+      List<byte[]> due = new ArrayList<>();
+      long next = Long.MAX_VALUE;
+      try (State.Entries entries = tick.state.entries(id, RELEASES, State.NONE)) {
+        while (next == Long.MAX_VALUE && entries.next()) {
+          byte[] place = entries.row();
+          long at = StreamOperator.ordinal(ByteBuffer.wrap(place).getLong());
+          if (at > clock.time || due.size() == RELEASED_AT_ONCE) next = at;
+          else due.add(place);
+        }
+      }
+      for (byte[] place : due) {
+        byte[] key = Arrays.copyOfRange(place, 8, place.length);
+        Group group = new Group();
+        group.read(tick.state.get(id, 0, key, State.NONE));
+        emit(tick, key, group.row(new Member(tick.state, key)), -1);
+        removeValues(tick, key);
+        remove(tick, key, StreamOperator.ordinal(ByteBuffer.wrap(place).getLong()));
+        any = true;
+      }
+      clock.expectFrom(next);
+    }
+    if (any) tick.released(this, Math.floorDiv(clock.time - retention, 1000));
   }
 
   private void emit(Tick tick, byte[] key, Object row, long weight) {
@@ -139,11 +225,13 @@ final class Reduce extends Operator {
   /** The accumulators of a group, or of its changes. */
   private final class Group {
     private long rows;
+    private long end;  // of its window; only in a change
     private final Accumulator[] totals = totals();
 
     /** Adds a change. Returns the bytes of memory that its values take. */
     int add(UnsafeRow row, long weight) {
       rows += weight;
+      if (Reduce.this.end >= 0) end = row.getLong(Reduce.this.end);
       int bytes = 0;
       for (Accumulator t : totals) {
         t.add(row, weight);

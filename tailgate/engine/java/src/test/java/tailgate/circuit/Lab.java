@@ -101,7 +101,7 @@ public final class Lab {
       calls[i] = new AggregateCall(functions[i],
           columns[i] < 0 ? new int[0] : new int[] {columns[i]}, results.apply(i).dataType(), false,
           -1, new SortKey[0], 0);
-    return Operators.reduce(row, group, calls, false);
+    return Operators.reduce(row, group, calls, false, -1, 0);
   }
 
   public record Weighted(List<Object> row, long weight) {}

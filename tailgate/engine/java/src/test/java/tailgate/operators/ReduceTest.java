@@ -179,7 +179,7 @@ class ReduceTest {
     AggregateCall[] calls = {call("min", 1, "int"), call("max", 1, "int"),
         new AggregateCall("max_by", new int[] {2, 1}, schema("r string").apply(0).dataType(),
         false, -1, new SortKey[0], 0)};
-    c.operator(11, Operators.reduce(row, new int[] {0}, calls, true));
+    c.operator(11, Operators.reduce(row, new int[] {0}, calls, true, -1, 0));
     c.edge(1, empty(row), 11, 0);
     c.output(11, empty(out), 1);
     c.seal();
