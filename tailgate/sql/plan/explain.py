@@ -106,8 +106,8 @@ def line(plan: Relation) -> str:
             until, at = text(end, input.columns), text(time, input.columns)
             keys = () if session is None else tuple(text(key, input.columns) for key in session.keys)
             merged = "" if session is None else f", sessions of [{', '.join(keys)}]"
-            kept = "" if retention is None else f", kept for {retention / 1e6:g} s"
-            return f"Closing: {until} + {grace / 1e6:g} s, by {at}{merged}{', last rows only' if last else ''}{kept}"
+            stays = "" if retention is None else f", kept for {retention / 1e6:g} s"
+            return f"Closing: {until} + {grace / 1e6:g} s, by {at}{merged}{', last rows only' if last else ''}{stays}"
         case Reduce(input=input, keys=keys, aggregates=aggregates, retention=retained):
             shown = ", ".join(text(k, input.columns, outer=True) for k in keys)
             calls = ", ".join(aggregate(a, input.columns) for a in aggregates)

@@ -184,7 +184,7 @@ class Closing:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The time at which a group of windows leaves: when the stream time has reached `end` plus `length` in microseconds.
+    """The time at which a group of a window leaves: when the stream time has reached `end` plus `length` in microseconds.
 
     `end` is equal in all rows of a group.
     """

@@ -6,9 +6,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from collections import Counter
+from dataclasses import replace
 
 from tailgate.sql.plan import Column, Filter, Literal, Project, Reduce, Relation, Scalar
 from tailgate.sql.plan.rewriting import conjunction, conjuncts, substituted, walk
