@@ -259,7 +259,9 @@ class Join extends Operator {
     }
 
     private byte[] chunk(List<Change> rows) {
-      ByteBuffer chunk = ByteBuffer.allocate(rows.stream().mapToInt(c -> 12 + c.row().getSizeInBytes()).sum());
+      int size = 0;
+      for (Change c : rows) size += 12 + c.row().getSizeInBytes();
+      ByteBuffer chunk = ByteBuffer.allocate(size);
       for (Change c : rows) chunk.putLong(c.weight()).putInt(c.row().getSizeInBytes()).put(c.row().getBytes());
       return chunk.array();
     }
