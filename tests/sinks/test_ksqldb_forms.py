@@ -194,6 +194,17 @@ def test_a_key_of_several_columns() -> None:
     assert encoder.events(changes(columns, (1, "a", 7, 258, 300, 1))) == [Event(b'{"K1":1,"K2":"a"}' + bytes(6) + b"\1\2", b'{"N":7}')]
 
 
+@pytest.mark.parametrize("name", ["JSON", "DELIMITED", "PROTOBUF_NOSR"])
+def test_a_key_whose_columns_are_null_is_absent(name: str) -> None:
+    columns = (*TWO, Field("windowstart", INT8))
+    rows = [(None, None, None), (None, "a", 258)]
+    arrays = [pa.array(column, field.type.arrow) for column, field in zip(zip(*rows, strict=True), columns, strict=True)]
+    form = KsqldbKey(Serde(name), typed(columns))
+    absent, present = map(form.key, form.rows(columns, arrays, 2))
+    assert absent is None
+    assert present is not None and present.endswith(bytes(6) + b"\1\2")
+
+
 def test_a_type_without_a_form_is_refused() -> None:
     with pytest.raises(FeatureNotSupported, match="SPAN"):
         encoded(Serde("JSON"), (Column("SPAN", "interval"),), [pa.array([None], pa.int64())], 1)

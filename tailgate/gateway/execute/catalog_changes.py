@@ -68,7 +68,13 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
         tell(notice)
     if result.time:
         await session.serving.progress.wait(result.time - 1, MIRROR_TIMEOUT_S)
-    return f"{result.tag} {result.n}" if session.settings.dialect == HTTP else result.tag
+    return _numbered(result) if session.settings.dialect == HTTP else result.tag
+
+
+def _numbered(result: StatementResult) -> str:
+    """Returns the tag of a statement with the number of its log entry at the end. That of INSERT has it in place of the number of rows."""
+    words = result.tag.split()
+    return " ".join([*(words[:-1] if words[-1].isdigit() else words), str(result.n)])
 
 
 def send_notice(session: Session, notice: Notice) -> None:

@@ -104,9 +104,10 @@ class KsqldbValue:
 
 
 class KsqldbKey:
-    """The columns of the message's key. The start of a window in ms follows as 8 bytes, as Kafka's TimeWindowedSerializer writes it.
+    """The columns of the message's key. The message of a row in which all are NULL has no key.
 
-    The end of a session comes before its start, as in SessionWindowedSerializer.
+    The start of a window in ms follows as 8 bytes, as Kafka's TimeWindowedSerializer writes it. The end of a session comes before its
+    start, as in SessionWindowedSerializer.
     """
 
     def __init__(self, serde: Serde, types: Types, schema_id: int | None = None) -> None:
@@ -115,9 +116,15 @@ class KsqldbKey:
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         of_key = key_columns(columns)
         keys = [i for i, column in enumerate(columns) if column in of_key]
-        parts = encoded(self._serde, named(of_key, self._types), [arrays[i] for i in keys], length, self._schema_id)
-        suffixes = [[WINDOW.pack(value) for value in arrays[i].to_pylist()] for i in range(len(columns)) if i not in keys]
-        return [b"".join(row) for row in zip(map(_present, parts), *reversed(suffixes), strict=True)]
+        of_format = encoded(self._serde, named(of_key, self._types), [arrays[i] for i in keys], length, self._schema_id)
+        nulls = [arrays[i].is_null().to_pylist() for i in keys]
+        bounds = [arrays[i].to_pylist() for i in reversed(range(len(columns))) if i not in keys]
+
+        def row(n: int) -> bytes:
+            is_absent = all(is_null[n] for is_null in nulls)
+            return b"" if is_absent else _present(of_format[n]) + b"".join(WINDOW.pack(bound[n]) for bound in bounds)
+
+        return [row(n) for n in range(length)]
 
     def key(self, row: bytes) -> bytes | None:
         return _optional(row)

@@ -132,13 +132,6 @@ def _properties(cursor: KsqldbCursor, *, folded: bool = True) -> s.Properties:
 
 def _property_value(cursor: KsqldbCursor) -> str | int | float | bool | None:
     at = cursor.position
-    if (
-        cursor.token.kind in ("word", "quoted")
-        and not cursor.at_word("true")
-        and not cursor.at_word("false")
-        and not cursor.at_word("null")
-    ):
-        return cursor.name()
     value = expression(cursor)
     if not isinstance(value, Constant):
         raise SyntaxError("the value of a property must be a literal", position=at)

@@ -126,7 +126,8 @@ def test_a_query_that_inserts_into_a_derived_stream(connection: psycopg.Connecti
     connection.execute("CREATE STREAM a (k VARCHAR KEY, n INT) WITH (kafka_topic = 'a', value_format = 'json')")
     connection.execute("CREATE STREAM b AS SELECT k, n FROM a EMIT CHANGES")
     (entity,) = api.ksql("INSERT INTO b WITH (query_id = 'more') SELECT k, n + 1 AS n FROM a;")
-    assert entity["commandStatus"]["status"] == "SUCCESS"
+    assert (entity["commandStatus"]["status"], entity["warnings"]) == ("SUCCESS", [])
+    assert entity["commandSequenceNumber"] > 0
     (queries,) = api.ksql("SHOW QUERIES;")
     assert [q["sinks"] for q in queries["queries"] if q["id"] == "MORE"] == [["B"]]
     (streams,) = api.ksql("SHOW STREAMS;")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +19,7 @@ DELIMITER = ","
 UNWRAPPING = ("JSON", "JSON_SR", "AVRO")  # formats in which a single value column may stand alone
 WRAPPING = (*UNWRAPPING, "PROTOBUF", "PROTOBUF_NOSR")  # formats in which it may be in an object or a record
 NAMED = ("AVRO", "PROTOBUF")  # formats whose schemas have a name
+AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OF_KAFKA = ("int", "bigint", "double", "varchar", "bytes")
 
 
@@ -56,6 +58,8 @@ def check_columns(format: str, columns: Sequence[tuple[str, TypeName]], position
         )
     if format == "KAFKA" and len(columns) > 1:
         raise InvalidTableDefinition(f"The 'KAFKA' format only supports a single field. Got: [{_listed(columns)}]", position=position)
+    if format == "AVRO":
+        _check_avro_names(columns, position, is_alone=is_key and len(columns) == 1)
     for name, type in columns:
         if is_key and any(inner.name == "map" for inner in _types_in(type)):
             raise InvalidTableDefinition(
@@ -67,6 +71,14 @@ def check_columns(format: str, columns: Sequence[tuple[str, TypeName]], position
             raise InvalidTableDefinition(
                 f"The '{format}' format does not support type '{type.name.upper()}', column: `{ksqldb_name(name)}`", position=position
             )
+
+
+def _check_avro_names(columns: Sequence[tuple[str, TypeName]], position: int, *, is_alone: bool) -> None:
+    """Raises 42P16 for a column or a field with a name that Avro does not allow. `is_alone`: the only column has no name in the schema."""
+    fields = [name for _, type in columns for inner in _types_in(type) for name in inner.fields]
+    for name in map(ksqldb_name, (*(() if is_alone else (name for name, _ in columns)), *fields)):
+        if not AVRO_NAME.fullmatch(name):
+            raise InvalidTableDefinition(f"Schema is not compatible with Avro: Illegal character in: {name}", position=position)
 
 
 def _types_in(type: TypeName) -> Iterator[TypeName]:

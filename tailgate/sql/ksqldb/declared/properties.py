@@ -9,7 +9,7 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Tai
 from tailgate.sql.compute.ksqldb.time_patterns import check_parses, parts_of
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.declared.formats import FORMATS, NAMED, UNWRAPPING, WITH_SCHEMA, WRAPPING, ItemFormat, Window
+from tailgate.sql.ksqldb.declared.formats import AVRO_NAME, FORMATS, NAMED, UNWRAPPING, WITH_SCHEMA, WRAPPING, ItemFormat, Window
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
@@ -197,6 +197,8 @@ def _schema_name(properties: dict[str, s.PropertyValue], part: Literal["KEY", "V
     text = str(properties[name]).strip()
     if not text:
         raise InvalidParameterValue("fullSchemaName cannot be empty.", position=position)
+    if format == "AVRO" and not all(map(AVRO_NAME.fullmatch, text.split("."))):
+        raise InvalidParameterValue(f"Schema is not compatible with Avro: Illegal character in: {text}", position=position)
     return text
 
 

@@ -99,7 +99,8 @@ def add_item(items: Items, expression: e.Expression, value: Typed, scope: Scope)
     """Adds an expression of PARTITION BY that SELECT * does not contain."""
     item, names = e.SelectItem(expression, position=expression.position), {name for _, name, _ in items}
     name = name_of(item, scope)
-    items.append((item, name if name and name not in names else next(n for n in _generated_names(scope) if n not in names), value))
+    is_free = name and name not in {*names, *PSEUDO_COLUMNS}
+    items.append((item, name if is_free else next(n for n in _generated_names(scope) if n not in names), value))
 
 
 def bounds_of_windows(items: Items, translator: Translator) -> Items:

@@ -74,6 +74,7 @@ def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
     scopes = [scope_of(item, source) for item, source in zip(items, sources, strict=True)]
     _check_names(sources, scopes)
     _check_items(sources, items)
+    _check_windows(sources, items)
     scope = replace(scopes[0], joined=tuple(scopes[1:]))
     types = column_types(items[0])
     keys = tuple(_key_column(scope, scopes[0], name, types[name]) for name in key_names(items[0]))
@@ -106,6 +107,14 @@ def _check_items(sources: tuple[e.SourceName, ...], items: list[Item]) -> None:
         ids.add(item.id)
 
 
+def _check_windows(sources: tuple[e.SourceName, ...], items: list[Item]) -> None:
+    """Raises 0A000 for a join of a stream or table whose keys have windows."""
+    for source, item in zip(sources, items, strict=True) if len(items) > 1 else ():
+        if any(name in WINDOW_BOUNDS for name in key_names(item)):
+            message = f"a join of '{ksqldb_name(item.name)}', whose keys have windows, is not supported"
+            raise FeatureNotSupported(message, hint="Join the stream that it is made of.", position=source.position)
+
+
 def _key_column(scope: Scope, source: Scope, name: str, type: e.TypeName) -> KeyColumn:
     text = scope.text(name, source)
     return KeyColumn(Typed(text, type), frozenset([text]), name)
@@ -118,7 +127,7 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
     if is_stream(item):
         return _joined_streams(together, join, item, scopes, right)
     keys = key_names(item)
-    if len(keys) != 1 or keys[0] in WINDOW_BOUNDS:
+    if len(keys) != 1:
         raise FeatureNotSupported("a join with a table whose key has several columns is not supported", position=join.source.position)
     other = Typed(left.scope.text(keys[0], right), column_types(item)[keys[0]])
     before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key)

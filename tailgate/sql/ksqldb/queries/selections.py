@@ -241,9 +241,12 @@ def _partition_key(query: e.SelectQuery, translator: Translator) -> tuple[KeyCol
 
 
 def _check_partition_by(query: e.SelectQuery, source: FromClause) -> None:
-    """Raises 42809 for PARTITION BY of a table."""
+    """Raises 42809 for PARTITION BY of a table, and 0A000 for that of a stream whose keys have windows."""
     if query.partition_by and source.type == "table":
         raise WrongObjectType("PARTITION BY is only supported for streams", position=query.partition_by[0].position)
+    if query.partition_by and any(key.name in WINDOW_BOUNDS for key in source.key):
+        message = "Implicit repartitioning of windowed sources is not supported."
+        raise FeatureNotSupported(message, position=query.partition_by[0].position)
 
 
 def _of_rows(source: FromClause) -> Translator:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailgate.lake.errors import DatatypeMismatch
+from tailgate.lake.errors import DatatypeMismatch, InvalidParameterValue
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.typed.coercion import MOMENTS, of_one_type
 from tailgate.sql.ksqldb.typed.constants import moment_of
@@ -85,6 +85,8 @@ def like(operands: Sequence[Typed], position: int) -> Typed:
     for operand in operands:
         if operand.type not in (types.VARCHAR, types.UNKNOWN):
             raise DatatypeMismatch(f"LIKE expects VARCHAR(STRING), got: {types.shown(operand.type)}", position=position)
+    if len(operands) == 3 and len(str(operands[2].constant)) != 1:
+        raise InvalidParameterValue("ESCAPE must be one character", position=position)
     escape = f" ESCAPE {operands[2].text}" if len(operands) == 3 else ""
     is_constant = operands[1].constant is not None
     return condition(f"{operands[0].text} LIKE {operands[1].text}{escape}", operands, may_fail=not is_constant)
