@@ -166,6 +166,7 @@ def parser() -> argparse.ArgumentParser:
     _scratch(engine)
     _parallelism(engine)
     engine_limits.add_options(engine)
+    engine_limits.add_cluster_options(engine)
     engine.add_argument("--kafka", metavar="ADDRESS", help="the Kafka of ksqlDB's statements, which do not name one")
     engine.add_argument("--schema-registry", metavar="URL", help="the schema registry of ksqlDB's statements")
     engine.add_argument("--connect", metavar="URL", help="the Kafka Connect of ksqlDB's statements")
@@ -396,6 +397,7 @@ def _engine(options: argparse.Namespace) -> int:
     from tailgate.lake.host.scratch import ROOT
 
     at = _metrics_address(options)
+    cluster = engine_limits.cluster(options)
     with launched(options.scratch or options.data / ROOT, engine_limits.limits(options)) as jvm:
         from tailgate.engine.ddl.ksqldb import Endpoints
         from tailgate.engine.runtime.main import Begin, HeldHistory, Options, run
@@ -405,7 +407,8 @@ def _engine(options: argparse.Namespace) -> int:
         endpoints = Endpoints(options.kafka or "", options.schema_registry or "", options.connect or "")
         begin = Begin.of(options.take_over, options.hand_over, options.stand_by)
         held = HeldHistory(options.history, options.held_log)
-        engine_options = Options(options.data, options.parallelism, begin, vault, endpoints, at, options.settings, held)
+        data = options.data if cluster is None else options.data.resolve()  # executors have other working folders
+        engine_options = Options(data, options.parallelism, begin, vault, endpoints, at, options.settings, held, cluster)
         return run(engine_options, jvm)
 
 

@@ -1,16 +1,18 @@
-"""The options of commands for the limits of the engine."""
+"""The options of commands for the limits of the engine, and for the cluster that it runs on."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from tailgate.operations.settings.quantities import MEMORY, TIME, Quantity
+from tailgate.operations.settings.quantities import MEMORY, TIME, InvalidValue, Quantity
 
 if TYPE_CHECKING:
+    from tailgate.engine.runtime.spark.cluster import Cluster
     from tailgate.engine.runtime.spark.jvm import Limits
 
 GB, TB, DAY = 1024, 1024**2, 86_400
+LOOPBACK = "127.0.0.1"
 OPTIONS = ("heap", "state-memory", "tick-rows", "held-log", "history")
 
 
@@ -25,6 +27,22 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--history", type=Quantity(1, 30 * DAY, TIME), default=3600, metavar="TIME", help="how long past states are readable (1h)")
 
 
+def add_cluster_options(command: argparse.ArgumentParser) -> None:
+    """Adds the options for a Spark cluster."""
+    add = command.add_argument
+    add("--master", metavar="URL", help="the Spark master whose executors run the ticks: spark://HOST:PORT (threads of the engine)")
+    add("--driver-host", default=LOOPBACK, metavar="HOST", help=f"where executors reach the engine ({LOOPBACK})")
+    add("--spark-conf", action="append", default=[], type=_setting, metavar="NAME=VALUE", help="a setting of Spark for --master")
+
+
+def _setting(text: str) -> str:
+    """Returns a setting of Spark. Raises InvalidValue unless it is NAME=VALUE."""
+    name, sign, _ = text.partition("=")
+    if not sign or not name.startswith("spark."):
+        raise InvalidValue(f'"{text}" is not a setting of Spark: spark.NAME=VALUE')
+    return text
+
+
 def arguments(options: argparse.Namespace) -> tuple[str, ...]:
     """Returns those options that are set, as arguments for a child engine."""
     values = {name: getattr(options, name.replace("-", "_")) for name in OPTIONS}
@@ -36,3 +54,11 @@ def limits(options: argparse.Namespace) -> Limits:
     from tailgate.engine.runtime.spark.jvm import Limits
 
     return Limits(options.heap, options.state_memory, options.tick_rows)
+
+
+def cluster(options: argparse.Namespace) -> Cluster | None:
+    """Returns the cluster of the options, or None. Raises 22023 and 0A000."""
+    from tailgate.engine.runtime.spark import cluster as clusters
+
+    settings = (setting.partition("=")[::2] for setting in options.spark_conf)
+    return clusters.cluster(options.master, options.driver_host, settings)

@@ -33,6 +33,7 @@ from tailgate.engine.runtime.maintenance.follow import Follow
 from tailgate.engine.runtime.maintenance.isolation import Isolation
 from tailgate.engine.runtime.maintenance.letter_expiry import Expiring
 from tailgate.engine.runtime.spark import session as spark
+from tailgate.engine.runtime.spark.cluster import Cluster
 from tailgate.engine.runtime.spark.jvm import Jvm
 from tailgate.engine.runtime.ticks import repeated_writes
 from tailgate.engine.runtime.ticks.engine import Engine
@@ -91,6 +92,7 @@ class Options:
     metrics: Address | None = None  # where metrics and health checks are served
     settings: ProcessSettings | None = None  # of this process, published for gateways
     held: HeldHistory = field(default_factory=lambda: HeldHistory(3600, 20 << 10))
+    cluster: Cluster | None = None  # whose executors run the ticks
 
 
 def run(options: Options, jvm: Jvm) -> int:
@@ -169,13 +171,13 @@ def _settings(options: Options, lake: Lake) -> Callable[[], None]:
 def _begun(options: Options, lake: Lake, jvm: Jvm) -> tuple[SparkSession, Writer, StandBy | None]:
     """Starts Spark, and begins an epoch. Returns also the place of an engine that stood by, to be closed once it is announced."""
     if options.begin in (Begin.STAND_BY, Begin.HAND_OVER):
-        session = spark.start(jvm.scratch, options.parallelism, jvm)
+        session = spark.start(jvm.scratch, options.parallelism, jvm, options.cluster)
         place, writer = standing_by.awaited(lake, session, jvm, hand_over=options.begin is Begin.HAND_OVER)
         _check_parallelism(writer, options.parallelism)
         return session, writer, place
     writer = open_epoch(lake, take_over=options.begin is Begin.TAKE_OVER)
     _check_parallelism(writer, options.parallelism)
-    return spark.start(jvm.scratch, options.parallelism, jvm), writer, None
+    return spark.start(jvm.scratch, options.parallelism, jvm, options.cluster), writer, None
 
 
 def _check_parallelism(writer: Writer, parallelism: int) -> None:

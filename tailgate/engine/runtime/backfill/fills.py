@@ -26,6 +26,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -79,6 +80,15 @@ class History:
     source: Source | None = None
     begin: tuple[tuple[str, int], ...] = ()
     end: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of the history: records for the inbox, and the number of rows. `durable` is called with the number of their entry."""
+
+    records: list[Record]
+    rows: int
+    durable: Callable[[int], None] = lambda number: None
 
 
 class HeadLost(Exception):
@@ -159,24 +169,24 @@ class Fill(threading.Thread):
         """Sends all pieces of all inputs."""
         began = last_report = time.monotonic()
         for history in self._histories:
-            for records, rows in self._pieces(history):
+            for piece in self._pieces(history):
                 if not self.alive:
                     return
-                self._send(records)
-                self.rows += rows
+                self._send(piece)
+                self.rows += piece.rows
                 crash.point("fill.piece")
                 if time.monotonic() - last_report > PROGRESS_S:
                     last_report = time.monotonic()
                     log.info("filling %s: %d rows, %.0f %% in %.0f s", self.item.name, self.rows, self.percent, last_report - began)
             self._input, self._part = self._input + 1, 0.0
         if not self.rows:
-            self._send([])  # cause a tick: an aggregate without groups has a row even over no input
+            self._send(Piece([], 0))  # cause a tick: an aggregate without groups has a row even over no input
         log.info("%s is filled: %d rows in %.1f s", self.item.name, self.rows, time.monotonic() - began)
 
-    def _send(self, records: list[Record]) -> None:
+    def _send(self, piece: Piece) -> None:
         """Sends a piece, waits for its tick and adapts the size of the next piece."""
         began = time.monotonic()
-        number = self._persist(lambda: self._engine.enter(records))
+        number = self._persist(lambda: self._engine.enter(piece.records, piece.durable))
         self._engine.wait_inbox(number, lambda: self.alive)
         factor = min(max(TICK_S / (time.monotonic() - began), SHRINK), GROW)
         self._piece_rows = int(min(max(self._piece_rows * factor, PIECE_ROWS_MIN), PIECE_ROWS_MAX))
@@ -195,17 +205,17 @@ class Fill(threading.Thread):
                 log.warning("filling %s waits: %s", self.item.name, e)
                 time.sleep(RETRY_S)
 
-    def _pieces(self, history: History) -> Iterator[tuple[list[Record], int]]:
-        """Yields the pieces of an input, as records for the inbox and the number of their rows."""
+    def _pieces(self, history: History) -> Iterator[Piece]:
+        """Yields the pieces of an input."""
         if history.source is not None:
             with self._letters.filling(history.source, self._backfills[history.source.id]):
                 yield from self._topic(history, history.source)
         elif history.relation:
             yield from self._stored(history)
         else:
-            yield [Record(history.channel, None, stream(UNIT_ROW))], 1
+            yield Piece([Record(history.channel, None, stream(UNIT_ROW))], 1)
 
-    def _stored(self, history: History) -> Iterator[tuple[list[Record], int]]:
+    def _stored(self, history: History) -> Iterator[Piece]:
         """Yields the pieces of a stored relation's snapshot."""
         table = reading.snapshot(self._engine.lake, history.relation, history.time)
         at = 0
@@ -213,13 +223,14 @@ class Fill(threading.Thread):
             piece = table.slice(at, self._piece_rows)
             at += piece.num_rows
             self._part = at / table.num_rows
-            yield [Record(history.channel, None, stream(piece))], piece.num_rows
+            yield Piece([Record(history.channel, None, stream(piece))], piece.num_rows)
 
-    def _topic(self, history: History, source: Source) -> Iterator[tuple[list[Record], int]]:
+    def _topic(self, history: History, source: Source) -> Iterator[Piece]:
         """Yields the pieces of a topic.
 
         The JVM fetches and decodes them while ticks run; the inbox holds only the number of a
-        piece.
+        piece. If tasks run in other processes, they get the fetched records with the inbox's entry, and
+        decode them.
         """
         at, end = dict(history.begin), dict(history.end)
         # does not change meanwhile: only this fill reads records before `end`
@@ -236,7 +247,10 @@ class Fill(threading.Thread):
                         _exclude(piece, passed, at)
                         at.update(piece.at())
                         self._part = 1 - sum(max(end[p] - at.get(p, 0), 0) for p in end) / size_of_all
-                        yield [Record(PIECE + history.channel, None, None, offset=piece.number())], piece.records()
+                        if self._engine.is_local:
+                            yield Piece([Record(PIECE + history.channel, None, None, offset=piece.number())], piece.records())
+                        else:
+                            yield Piece([], piece.records(), partial(piece.attach, self._engine.inbox.location))
                 self._check_topic(source)
                 return
             except (Py4JJavaError, ConnectionFailure) as e:

@@ -1,4 +1,4 @@
-"""The engine's Spark session. It listens on loopback only and omits costs per tick where possible.
+"""The engine's Spark session. It omits costs per tick where possible, and listens on loopback only unless its executors are elsewhere.
 
 docs/engine.md, "Settings of Spark", explains the settings.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from tailgate.engine.runtime.spark.cluster import Cluster
 from tailgate.engine.runtime.spark.jvm import Jvm, Limits, attached
 
 TEN_YEARS_MS = 10 * 365 * 86_400_000
@@ -56,17 +57,23 @@ SETTINGS: dict[str, str] = {
     "spark.ui.retainedTasks": "1",
     "spark.cleaner.periodicGC.interval": "10min",
 }
+# Settings of a driver that is its own executor; a cluster has others.
+OF_ONE_PROCESS = frozenset({"spark.driver.host", "spark.driver.bindAddress", "spark.storage.blockManagerHeartbeatTimeoutMs"})
 
 
-def start(scratch: Path, parallelism: int, jvm: Jvm | None = None) -> SparkSession:
+def start(scratch: Path, parallelism: int, jvm: Jvm | None = None, cluster: Cluster | None = None) -> SparkSession:
     """Returns a Spark session: in the given JVM, else in this process's JVM, else in a new JVM.
 
-    `scratch` is a folder for temporary files.
+    `scratch` is a folder for temporary files. Tasks run in the executors of `cluster`, if there is one. Raises 22023 for a setting of
+    it that cannot be used, and 08006 if its master does not answer.
     """
     limits = Limits() if jvm is None else jvm.limits
     folders = {"spark.local.dir": str(scratch), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
     settings = {**SETTINGS, **folders, STATE_MEMORY: str(limits.state_mb)}
-    builder = SparkSession.builder.master(f"local[{max(2, parallelism)}]").appName("tailgate")
+    if cluster is not None:
+        settings = {**_distributed(settings), **cluster.settings(settings.keys() - OF_ONE_PROCESS)}
+    master = f"local[{max(2, parallelism)}]" if cluster is None else cluster.master
+    builder = SparkSession.builder.master(master).appName("tailgate")
     for name, value in settings.items():
         builder = builder.config(name, value)
     if SparkContext._gateway is None:
@@ -82,6 +89,16 @@ def start(scratch: Path, parallelism: int, jvm: Jvm | None = None) -> SparkSessi
     session._jvm.tailgate.functions.Functions.register(session._jsparkSession)  # type: ignore[union-attr]  # PySpark declares it as optional
     session._jvm.tailgate.ExitTimeout.within(ENDING_MS)  # type: ignore[union-attr]  # PySpark declares it as optional
     return session
+
+
+def is_local(session: SparkSession) -> bool:
+    """Returns whether all tasks run in the JVM of the session."""
+    return bool(session.sparkContext._jsc.sc().isLocal())
+
+
+def _distributed(settings: dict[str, str]) -> dict[str, str]:
+    """Returns those settings that also apply to executors in other processes."""
+    return {name: value for name, value in settings.items() if name not in OF_ONE_PROCESS}
 
 
 def _unwatched(session: SparkSession) -> None:

@@ -21,6 +21,7 @@ from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka import transactions
 from tailgate.engine.runtime.kafka.readers import merged, reader_name, veiled
 from tailgate.engine.runtime.spark.circuits import Circuits
+from tailgate.engine.runtime.spark.session import is_local
 from tailgate.engine.runtime.ticks.engine_log import STATE, Changes, EngineLog
 from tailgate.engine.runtime.ticks.inputs import Inputs
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
@@ -67,6 +68,7 @@ class Engine(EngineLog):
         self.vault = vault or Vault()
         self.session = session
         self.parallelism = parallelism
+        self.is_local = is_local(session)
         self.graph = Graph()
         self.inbox = Inbox(lake, writer.epoch, self.newest.inbox)
         jvm: Any = session._jvm
@@ -147,10 +149,11 @@ class Engine(EngineLog):
     ) -> Any:
         """Returns a tailgate.circuit.TopicBackfill: the old records [begin, end) of each partition of a topic.
 
-        They are decoded for a channel of the running circuit.
+        They are decoded for a channel of the running circuit: here if all tasks run in this JVM, otherwise by tasks.
         """
         jvm: Any = self.session._jvm
-        return jvm.tailgate.circuit.TopicBackfill(self.runner.circuit, channel, brokers, topic, begin, end, veiled(self.session, access))
+        clients = veiled(self.session, access)
+        return jvm.tailgate.circuit.TopicBackfill(self.runner.circuit, channel, brokers, topic, begin, end, clients, self.is_local)
 
     # ---- access to Kafka -------------------------------------------------------------------------
 

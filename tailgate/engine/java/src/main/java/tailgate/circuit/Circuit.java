@@ -303,14 +303,14 @@ public final class Circuit implements Serializable {
   }
 
   /**
-   * Prepares the circuit for ticks with this number of partitions: compiles its expressions and, for
-   * several partitions, ships it. Otherwise the first tick would do so, for which all views would wait.
+   * Prepares the circuit for ticks with this number of partitions: compiles its expressions and, if ticks
+   * are jobs, ships it. Otherwise the first tick would do so, for which all views would wait.
    *
    * @param previous the circuit that this one replaces, or null: expressions of unchanged edges are
    * not compiled again
    */
   public void warm(SparkSession session, int partitions, Circuit previous) {
-    if (partitions > 1) {
+    if (partitions > 1 || !((org.apache.spark.sql.classic.SparkSession) session).sparkContext().isLocal()) {
       stages(session).warm();
       return;
     }

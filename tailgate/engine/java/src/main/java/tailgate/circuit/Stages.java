@@ -28,6 +28,7 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
 import tailgate.sources.SourceStalled;
 import tailgate.state.DurableFiles;
+import tailgate.state.Snapshots;
 import tailgate.state.State;
 import tailgate.state.StateIds;
 import tailgate.state.StateLost;
@@ -186,11 +187,15 @@ final class Stages {
     Map<String, Long> counters = new TreeMap<>();
     Map<Integer, Long> released = new TreeMap<>();
     long due = Long.MAX_VALUE;
+    int lineage = 0;
     Set<Integer> forgotten = new TreeSet<>(circuit.forgotten);
     for (Sent s : sent)
       switch (s.kind()) {
         case Node.Edge.RELATION, Sent.FILE -> relations.add(s);
-        case Sent.STATE -> committed.add(s.committed());
+        case Sent.STATE -> {
+          committed.add(s.committed());
+          lineage = Math.max(lineage, (int) s.order());
+        }
         case Sent.REMAINS -> forgotten.remove(s.to());
         case Sent.STATISTICS -> statistics.add(s);
         case Sent.LATE -> counters.merge(s.to() + ".late_rows", s.n(), Long::sum);
@@ -205,6 +210,7 @@ final class Stages {
         }
         default -> throw new IllegalStateException(s.toString());
       }
+    if (!committed.isEmpty()) Snapshots.returned(lineage);
     Statistics.of(statePath).add(circuit, statistics);
     relations.sort(Comparator.comparingInt(Sent::to));
     return new TickResult(relations, ids.after(committed).toString(), counters, forgotten.stream().mapToInt(i -> i).toArray(), due, statistics, released);

@@ -205,7 +205,7 @@ public final class Tick {
         for (Edge edge : source.out) send(edge, c.row(), c.weight());
       }
     }
-    piece.failed.forEach(this::record);
+    piece.raw.forEach(this::record);
   }
 
   private void failed(Source source, InternalRow kafka, SqlError error, Set<Integer> except) {
@@ -319,7 +319,7 @@ public final class Tick {
     report(store);
     for (int node : circuit.forgotten) if (state.forget(node, FORGET_MAX)) notes.add(new Sent(Sent.REMAINS, node, State.NONE, 0));
     if (due != Long.MAX_VALUE) notes.add(new Sent(Sent.DUE, 0, State.NONE, due));
-    notes.add(new Sent(Sent.STATE, store, state.commit(time).getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition));
+    notes.add(new Sent(Sent.STATE, store, state.commit(time).getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition, state.lineage()));
   }
 
   /** Emits a change of an operator's output. The caller may reuse the row afterwards. */

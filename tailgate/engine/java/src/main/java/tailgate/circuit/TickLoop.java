@@ -28,8 +28,8 @@ import tailgate.sources.KafkaReader;
 import tailgate.sources.RecordAges;
 
 /**
- * The JVM's part of the tick loop: the inputs, and the ticks. With one partition a tick runs in
- * this thread, with more it is a Spark job.
+ * The JVM's part of the tick loop: the inputs, and the ticks. With one partition and a local master
+ * a tick runs in this thread, otherwise it is a Spark job.
  *
  * <pre>   driver                                        this thread
  *   'W'  ────────────────────────────────────►  waits for a reason, fixes the end of each input
@@ -151,7 +151,7 @@ public final class TickLoop implements AutoCloseable {
    */
   public void add(String name, KafkaReader reader, String offsets) {
     SparkSession.setActiveSession(session);
-    Input input = new Input(name, reader.stream(folder), offsets);
+    Input input = new Input(name, reader.stream(folder, session.sparkContext().isLocal()), offsets);
     remove(name);
     readers.add(input);
     InboxSource.look(folder);
@@ -309,7 +309,7 @@ public final class TickLoop implements AutoCloseable {
   }
 
   private TickResult result(List<TickInput.Part> parts, String statePath, long time, String stateIds, int partitions) {
-    if (partitions == 1) return circuit.tick(parts, session, statePath, time, stateIds);
+    if (partitions == 1 && session.sparkContext().isLocal()) return circuit.tick(parts, session, statePath, time, stateIds);
     return circuit.tick(new TickInput(session.sparkContext(), parts), session, statePath, time, stateIds, partitions);
   }
 

@@ -15,6 +15,8 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.circuit.Node.Source;
 import tailgate.rows.Change;
+import tailgate.sources.FetchedRows;
+import tailgate.sources.InboxSource;
 import tailgate.sources.KafkaRecord;
 
 /**
@@ -27,7 +29,8 @@ import tailgate.sources.KafkaRecord;
  * <p>One thread prepares at most two pieces ahead. A piece is kept until the next one is requested,
  * because a failed tick is repeated. After a crash of the process the fill restarts on another
  * channel, so records that refer to old pieces have no receiver. A record that cannot be decoded is
- * kept in its piece as it is, and the tick applies the source's error policy.
+ * kept in its piece as it is, and the tick applies the source's error policy. If tasks run in other
+ * processes, they receive all records of a piece as they are, and decode them.
  */
 public final class TopicBackfill implements AutoCloseable {
   /**
@@ -80,12 +83,12 @@ public final class TopicBackfill implements AutoCloseable {
   }
 
   /**
-   * Some decoded records. `rows`: by source node; `failed`: records, in Kafka's columns, that some
-   * source could not decode; `at`: the next offset of each partition.
+   * Some records. `rows`: the decoded ones by source node; `raw`: records, in Kafka's columns, that
+   * the tick decodes; `at`: the next offset of each partition.
    */
   public static final class Piece {
     private final Map<Integer, Rows> rows = new TreeMap<>();
-    public final List<InternalRow> failed = new ArrayList<>();
+    public final List<InternalRow> raw = new ArrayList<>();
     private final long number = NUMBERS.incrementAndGet();
     final Map<String, Long> at = new TreeMap<>();
     public long records, bytes, newest;    // of the decoded records
@@ -93,23 +96,30 @@ public final class TopicBackfill implements AutoCloseable {
 
     public long number() { return number; }
 
-    /** Returns the number of records, including those that failed. */
-    public long records() { return records + failed.size(); }
+    /** Returns the number of records. */
+    public long records() { return records + raw.size(); }
 
     public Map<String, Long> at() { return at; }
 
     /** Returns the rows of a source node. */
     public List<Change> rows(int source) { return rows.get(source).rows; }
 
-    /** Excludes records of a partition, including those that could not be decoded. */
+    /** Attaches all records to an entry of the inbox, for tasks in other processes. */
+    public void attach(String inbox, long entry) {
+      Map<Integer, List<InternalRow>> byPartition = raw.stream().collect(Collectors.groupingBy(r -> r.getInt(KafkaRecord.PARTITION), TreeMap::new, Collectors.toList()));
+      InboxSource.attach(inbox, entry, byPartition.values().stream().map(FetchedRows::new).toList());
+    }
+
+    /** Excludes records of a partition. */
     public void exclude(int partition, Collection<Number> offsets) {
       Set<Long> out = offsets.stream().map(Number::longValue).collect(Collectors.toSet());
       rows.values().forEach(r -> r.exclude(partition, out));
-      failed.removeIf(r -> r.getInt(KafkaRecord.PARTITION) == partition && out.contains(r.getLong(KafkaRecord.OFFSET)));
+      raw.removeIf(r -> r.getInt(KafkaRecord.PARTITION) == partition && out.contains(r.getLong(KafkaRecord.OFFSET)));
     }
   }
 
   private final List<Source> sources;
+  private final boolean decodes;
   private final UTF8String channel;
   private final KafkaConsumer<byte[], byte[]> consumer;
   private final Map<TopicPartition, Long> end = new HashMap<>();
@@ -123,10 +133,12 @@ public final class TopicBackfill implements AutoCloseable {
 
   /**
    * Reads the records [begin, end) of each partition and decodes them for the sources of the
-   * channel. `options` are settings of Kafka's consumer.
+   * channel. `options` are settings of Kafka's consumer. `local`: whether all tasks run in this
+   * process; otherwise they decode the records.
    */
   public TopicBackfill(Circuit circuit, String channel, String brokers, String topic,
-      Map<String, Number> begin, Map<String, Number> end, Map<String, String> options) {
+      Map<String, Number> begin, Map<String, Number> end, Map<String, String> options, boolean local) {
+    this.decodes = local;
     this.sources = circuit.channels.getOrDefault(channel, List.of()).stream().map(SerializationUtils::clone).toList();
     this.channel = UTF8String.fromString(channel);
     Map<String, Object> all = new HashMap<>(options);
@@ -231,12 +243,16 @@ public final class TopicBackfill implements AutoCloseable {
     InternalRow row = new GenericInternalRow(
         new Object[] {record.key(), record.value(), channel, record.partition(), record.offset(),
         record.timestamp() * 1000, 0, headers(record)});
+    if (!decodes) {
+      piece.raw.add(row);
+      return;
+    }
     long order = newestOf.merge(record.partition(), record.timestamp(), Math::max);
     try {
       for (Source source : sources) source.rows(row, order, piece.rows(source.id));
     } catch (RuntimeException e) {
       piece.rows.values().forEach(Rows::unplaced);
-      piece.failed.add(row);
+      piece.raw.add(row);
       return;
     }
     piece.rows.values().forEach(r -> r.place(record.partition(), record.offset()));

@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
 import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
@@ -37,6 +38,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * Kafka's columns of these names; then the length of all headers, and the name and value of each
  * header with their lengths.
  *
+ * <p>Records that the driver has fetched for an entry ({@link #attach}) are read by tasks of their own.
+ *
  * <p>Every tick in which the clock advanced has one row of the topic {@link #CLOCK} with the time.
  * Shared storage that is not a mounted folder is not supported.
  */
@@ -59,6 +62,7 @@ public final class InboxSource {
     final Doorbell doorbell = new Doorbell();
     volatile long period = CLOCK_MS;
     volatile Set<String> tables;
+    final NavigableMap<Long, List<FetchedRows>> attached = new ConcurrentSkipListMap<>();  // by entry
     volatile long due = Long.MAX_VALUE;
     volatile long nextTick = System.nanoTime();
   }
@@ -71,6 +75,9 @@ public final class InboxSource {
     inbox.newest.accumulateAndGet(entry, Math::max);
     inbox.doorbell.ring(true);
   }
+
+  /** Adds records to an entry before it counts as durable, until a tick with it is committed. They are lost with this process. */
+  public static void attach(String folder, long entry, List<FetchedRows> records) { inbox(folder).attached.put(entry, records); }
 
   /** Starts a tick now, even without records. */
   public static void ring(String folder) { inbox(folder).doorbell.ring(true); }
@@ -182,16 +189,19 @@ public final class InboxSource {
     private long stood() { return (System.nanoTime() - moved) / 1_000_000; }
 
     /**
-     * Plans one partition, even without entries: a batch that only advances the clock is a tick, and
-     * temporal filters read the clock.
+     * Plans a partition for the entries, even if there are none, because temporal filters read the clock,
+     * and the partitions of attached records.
      */
     @Override public InputPartition[] planInputPartitions(Offset from, Offset to) {
-      return new InputPartition[] {new Range(folder, ((At) from).entry, ((At) to).entry, ((At) to).clock)};
+      long after = ((At) from).entry, last = ((At) to).entry;
+      List<InputPartition> parts = new ArrayList<>(List.of(new Range(folder, after, last, ((At) to).clock)));
+      inbox.attached.subMap(after, false, last, true).values().forEach(parts::addAll);
+      return parts.toArray(InputPartition[]::new);
     }
-    @Override public PartitionReaderFactory createReaderFactory() { return new Opens(); }
+    @Override public PartitionReaderFactory createReaderFactory() { return new Opens(inbox.tables); }
 
-    /** Removes nothing: the log determines which entries are still needed. */
-    @Override public void commit(Offset end) {}
+    /** Removes attached records. The log determines which entries are still needed. */
+    @Override public void commit(Offset end) { inbox.attached.headMap(((At) end).entry, true).clear(); }
 
     @Override public void stop() {}
   }
@@ -201,8 +211,10 @@ public final class InboxSource {
   /** The entries (after, to] and the time of a batch. */
   private record Range(String folder, long after, long to, long clock) implements InputPartition {}
 
-  private static final class Opens implements PartitionReaderFactory {
-    @Override public PartitionReader<InternalRow> createReader(InputPartition partition) { return new Reader((Range) partition); }
+  private record Opens(Set<String> tables) implements PartitionReaderFactory {
+    @Override public PartitionReader<InternalRow> createReader(InputPartition partition) {
+      return partition instanceof FetchedRows fetched ? fetched.reader() : new Reader((Range) partition, tables);
+    }
   }
 
   private static final class Reader implements PartitionReader<InternalRow> {
@@ -213,10 +225,10 @@ public final class InboxSource {
     private boolean clockSent;
     private InternalRow row;
 
-    Reader(Range range) {
+    Reader(Range range, Set<String> tables) {
       this.range = range;
       this.entry = range.after;
-      this.tables = inbox(range.folder).tables;
+      this.tables = tables;
     }
 
     @Override public boolean next() throws IOException {

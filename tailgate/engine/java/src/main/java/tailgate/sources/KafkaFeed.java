@@ -33,7 +33,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * <p>Records stay in the queue until the tick that read them is committed, so a tick can be
  * repeated. Only committed records are read; aborted ones and the markers of transactions advance
- * the positions. The tasks read the queue, so they must run in this process.
+ * the positions. Tasks of this process read the queue; those of other processes receive the records
+ * with their description ({@link FetchedRows}).
  */
 final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, RecordAges {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -93,6 +94,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
       Comparator.comparing(TopicPartition::topic).thenComparingInt(TopicPartition::partition);
 
   private final String inbox;
+  private final boolean local;
   private final Map<String, Object> settings;
   private final Set<String> topics;
   private final Thread thread = new Thread(this::run, "tailgate-feed");
@@ -111,9 +113,11 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
    *
    * @param settings those of the consumer
    * @param inbox the folder whose doorbell starts ticks
+   * @param local whether all tasks run in this process
    */
-  KafkaFeed(Collection<String> topics, Map<String, Object> settings, String inbox) {
+  KafkaFeed(Collection<String> topics, Map<String, Object> settings, String inbox, boolean local) {
     this.topics = Set.copyOf(topics);
+    this.local = local;
     this.inbox = inbox;
     this.settings = new HashMap<>(settings);
     this.settings.putAll(Map.of(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false, ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false,
@@ -308,6 +312,10 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     }
     List<InputPartition> parts = new ArrayList<>();
     for (List<InternalRow> part : rows.values()) {
+      if (!local) {
+        parts.add(new FetchedRows(part));
+        continue;
+      }
       long number = NUMBERS.incrementAndGet();
       PLANNED.put(number, part);
       planned.add(number);
@@ -351,19 +359,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private static final class Opens implements PartitionReaderFactory {
     private static final long serialVersionUID = 1;
     @Override public PartitionReader<InternalRow> createReader(InputPartition partition) {
-      Iterator<InternalRow> rows = PLANNED.get(((Part) partition).number).iterator();
-      return new PartitionReader<>() {
-        private InternalRow row;
-
-        @Override public boolean next() {
-          if (!rows.hasNext()) return false;
-          row = rows.next();
-          return true;
-        }
-
-        @Override public InternalRow get() { return row; }
-        @Override public void close() {}
-      };
+      return partition instanceof FetchedRows fetched ? fetched.reader() : new FetchedRows.Rows(PLANNED.get(((Part) partition).number).iterator());
     }
   }
 }

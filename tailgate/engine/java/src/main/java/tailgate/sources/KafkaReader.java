@@ -41,10 +41,10 @@ public final class KafkaReader {
   /** Lets every tick have whole transactions ({@link TransactedKafka}). */
   public void keepTransactions(String configuration) { transactions = configuration; }
 
-  /** Opens the stream. `inbox` is the folder whose doorbell starts ticks. */
-  public MicroBatchStream stream(String inbox) {
+  /** Opens the stream. `inbox` is the folder whose doorbell starts ticks. `local`: whether all tasks run in this process. */
+  public MicroBatchStream stream(String inbox, boolean local) {
     if (!transactions.isEmpty()) return new TransactedKafka(sparkStream(inbox), name, transactions, consumer(), inbox);
-    KafkaFeed feed = new KafkaFeed(topics, consumer(), inbox);
+    KafkaFeed feed = new KafkaFeed(topics, consumer(), inbox, local);
     return rate > 0 ? new RatedKafka(feed, rate, inbox) : feed;
   }
 

@@ -34,6 +34,8 @@ public final class Snapshots {
     return thread;
   });
 
+  private static volatile int elsewhere;
+
   private Snapshots() {}
 
   /** One store of one partition, while it is open. */
@@ -47,7 +49,7 @@ public final class Snapshots {
 
     int lineage() {
       RocksDB open = db.get();
-      return open == null ? 0 : open.lineageManager().getLineageForCurrVersion().length;
+      return open == null ? 0 : Snapshots.lineage(open);
     }
 
     void committed(long time) {
@@ -73,12 +75,19 @@ public final class Snapshots {
   /** Records that a tick at this time has committed a version of a store. */
   static void committed(RocksDB db, long time) { STORES.computeIfAbsent(db, Store::new).committed(time); }
 
+  /** Returns the number of versions of a store since an uploaded snapshot. */
+  static int lineage(RocksDB db) { return db.lineageManager().getLineageForCurrVersion().length; }
+
+  /** Records the highest number of versions that a tick of other processes has returned. */
+  public static void returned(int versions) { elsewhere = versions; }
+
   /**
    * Returns the highest number of versions since an uploaded snapshot among the stores of the
-   * newest tick.
+   * newest tick. Of stores in other processes, it is the number when the tick ended.
    */
   public static int lineage() {
     synchronized (STORES) {
+      if (STORES.isEmpty()) return elsewhere;
       long newest = STORES.values().stream().mapToLong(s -> s.time).max().orElse(0);
       return STORES.values().stream().filter(s -> s.time == newest).mapToInt(Store::lineage).max().orElse(0);
     }

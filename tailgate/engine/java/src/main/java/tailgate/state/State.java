@@ -191,6 +191,9 @@ public final class State {
     return id.get();
   }
 
+  /** Returns the number of versions since an uploaded snapshot. */
+  public int lineage() { return Snapshots.lineage(db); }
+
   public static long weight(byte[] value) {
     long w = value[0];
     for (int i = 1; i < value.length; i++) w = w << 8 | value[i] & 255;

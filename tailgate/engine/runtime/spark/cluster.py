@@ -1,0 +1,102 @@
+"""A Spark cluster whose executors run the ticks: its master, and the settings that executors in other processes need.
+
+    driver (this machine) ──── jobs, records of Kafka, secrets ───► executors (workers of the master)
+        └── log, inbox, state: one folder, which all machines have under the same path ──┘
+
+All connections between them are authenticated and encrypted. The secret for it is in a file, which only
+the driver and the daemons of Spark read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailgate.engine.runtime.spark.jvm import jars
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
+
+STANDALONE = "spark://"
+OTHER_MASTERS = ("k8s://", "yarn", "mesos://", "local")
+SECRET, SECRET_FILE = "spark.authenticate.secret", "spark.authenticate.secret.file"
+CLASS_PATH = "spark.executor.extraClassPath"
+SECRET_BYTES_MAX = 4096
+
+# Set for every cluster, and not by --spark-conf.
+FIXED: dict[str, str] = {
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.plugins": "tailgate.security.SecretsPlugin",
+}
+# A lost executor is noticed within this time, and its tasks run elsewhere.
+DEFAULTS: dict[str, str] = {
+    "spark.network.timeout": "30s",
+    "spark.network.timeoutInterval": "5s",
+    "spark.executor.heartbeatInterval": "5s",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A master, the address at which executors reach the driver, and settings of Spark."""
+
+    master: str
+    driver_host: str
+    conf: tuple[tuple[str, str], ...]
+
+    def settings(self, reserved: Iterable[str]) -> dict[str, str]:
+        """Returns all settings of Spark for this cluster.
+
+        Raises 22023 for a setting that is `reserved`, because the engine sets it, and for a secret that is missing or not readable.
+        """
+        conf = dict(self.conf)
+        for name in conf:
+            if name == SECRET:
+                raise InvalidParameterValue(
+                    f"{SECRET} cannot be an option, which other users of the machine can read",
+                    hint=f"Write the secret to a file with mode 0600, and set {SECRET_FILE}.",
+                )
+            if name in FIXED or name in reserved:
+                raise InvalidParameterValue(f'the setting "{name}" of Spark cannot be changed: the engine sets it')
+        addresses = {"spark.driver.host": self.driver_host, "spark.driver.bindAddress": self.driver_host}
+        secret = _secret(conf.pop(SECRET_FILE, None))
+        return {**addresses, **DEFAULTS, CLASS_PATH: class_path(), **conf, **FIXED, SECRET: secret}
+
+
+def cluster(master: str | None, driver_host: str, conf: Iterable[tuple[str, str]]) -> Cluster | None:
+    """Returns the cluster of these options, or None without a master. Raises 0A000 for a master of another kind, 22023 for no master."""
+    settings = tuple(conf)
+    if master is None:
+        if settings:
+            raise InvalidParameterValue("--spark-conf needs --master")
+        return None
+    if master.startswith(STANDALONE):
+        return Cluster(master, driver_host, settings)
+    hint = "Use a standalone master, spark://HOST:PORT; without --master, Spark runs in the engine's process."
+    if master.startswith(OTHER_MASTERS):
+        raise FeatureNotSupported(f'the Spark master "{master}" is not supported', hint=hint)
+    raise InvalidParameterValue(f'"{master}" is not the address of a Spark master', hint=hint)
+
+
+def class_path() -> str:
+    """Returns the class path of executors on machines that have this installation under the same path."""
+    return ":".join(str(jar.resolve()) for jar in jars())
+
+
+def _secret(file: str | None) -> str:
+    """Returns the secret in a file. Raises 22023 if there is none, or if other users can read it."""
+    if file is None:
+        raise InvalidParameterValue(
+            "a Spark master needs a secret", hint=f"Set --spark-conf {SECRET_FILE}=FILE to the secret of the master and its workers."
+        )
+    try:
+        with Path(file).open("rb") as opened:
+            if os.fstat(opened.fileno()).st_mode & 0o077:
+                raise InvalidParameterValue(f'the file "{file}" can be read by other users', hint="Change its mode to 0600.")
+            secret = opened.read(SECRET_BYTES_MAX).decode("ascii").strip()
+    except (OSError, UnicodeDecodeError) as e:
+        raise InvalidParameterValue(f'the secret of Spark cannot be read from "{file}": {e}') from e
+    if not secret:
+        raise InvalidParameterValue(f'the file "{file}" is empty')
+    return secret
