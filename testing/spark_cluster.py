@@ -7,6 +7,7 @@ EngineProcess(data, *cluster.arguments)
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +18,7 @@ from tailgate.embedded.children import Child, free_port
 from tailgate.engine.runtime.spark.cluster import Cluster
 
 HOME = Path(pyspark.__file__).parent
+ENVIRONMENT = {"SPARK_HOME": str(HOME), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": "127.0.0.1"}
 READY = timedelta(seconds=60)
 CORES, MEMORY = 1, "1g"  # of a worker
 # Executors of tests do not run long enough to need the JVM's second compiler.
@@ -57,7 +59,12 @@ class SparkCluster:
 
     def _daemon(self, name: str, program: str, arguments: list[str], announces: str) -> Child:
         command = ["java", "-cp", f"{HOME}/jars/*", "-Xmx256m", *JAVA_OPTIONS.split(), f"org.apache.spark.{program}", *arguments]
-        environment = {"SPARK_HOME": str(HOME), "SPARK_SCALA_VERSION": "2.13", "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(self.folder / name)}
+        environment = {
+            "SPARK_HOME": str(HOME),
+            "SPARK_SCALA_VERSION": "2.13",
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_DIRS": str(self.folder / name),
+        }
         return Child(name, command, log=self.folder / f"{name}.log", environment=environment, announces=announces)
 
     def settings(self, **more: str) -> dict[str, str]:
@@ -74,6 +81,17 @@ class SparkCluster:
         """Returns the options of `tailgate engine` with which it uses this cluster."""
         settings = (word for name, value in self.settings().items() for word in ("--spark-conf", f"{name}={value}"))
         return ("--master", self.master, *settings)
+
+    def executors(self) -> list[int]:
+        """Returns the process ids of the executors that run."""
+        groups = {worker.pid for worker in self.workers}
+        found = []
+        for status in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):  # the process has ended meanwhile
+                parent = int(status.read_text().rpartition(")")[2].split()[1])
+                if parent in groups and b"CoarseGrainedExecutorBackend" in (status.parent / "cmdline").read_bytes():
+                    found.append(int(status.parent.name))
+        return sorted(found)
 
     def cluster(self, **more: str) -> Cluster:
         """Returns the cluster, for a Spark session of a test."""

@@ -3,58 +3,133 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.lake.folder import Lake
-from testing.engine_process import EngineProcess, rows, until
+from testing.engine_process import EngineProcess, until
 from testing.spark_cluster import SparkCluster
+from tests.engine.runtime.inside import Inside
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-PARTITIONS = 3
+PARTITIONS = 3  # of a topic
+GROUPS, WORKERS = 7, 2
 
 
-class System:
-    """An engine on a cluster, and a topic of several partitions."""
+class Topic:
+    """A topic of several partitions, and the sums of its records by group."""
 
-    def __init__(self, kafka: Kafka, cluster: SparkCluster, folder: Path, parallelism: int) -> None:
-        self.kafka, self.topic = kafka, folder.parent.name + folder.name
-        self.kafka.create_topic(self.topic, partitions=PARTITIONS)
-        self.producer = Producer({"bootstrap.servers": kafka.address})
-        self.engine = EngineProcess(folder / "lake", *cluster.arguments, "--parallelism", str(parallelism))
-        self.engine.start()
-        self.lake = Lake.open(folder / "lake")
+    def __init__(self, kafka: Kafka, name: str) -> None:
+        self.name, self.sums = name, Counter[int]()
+        kafka.create_topic(name, partitions=PARTITIONS)
+        self._producer = Producer({"bootstrap.servers": kafka.address})
+        self.source = f"FROM KAFKA BROKER '{kafka.address}' TOPIC '{name}' FORMAT JSON"
+        self._sent = 0
 
-    def send(self, *records: dict[str, int]) -> None:
-        for n, record in enumerate(records):
-            self.producer.produce(self.topic, json.dumps(record).encode(), partition=n % PARTITIONS)
-        self.producer.flush()
+    def send(self, n: int) -> None:
+        for _ in range(n):
+            self._sent += 1
+            group = self._sent % GROUPS
+            self.sums[group] += self._sent
+            self._producer.produce(self.name, json.dumps({"g": group, "x": self._sent}).encode(), partition=self._sent % PARTITIONS)
+        self._producer.flush()
 
-    def shows(self, view: str, expected: Counter[tuple[object, ...]]) -> None:
-        until(lambda: rows(self.lake, view) == expected or rows(self.lake, view))
-        until(lambda: rows(self.lake, view) == expected)
-
-
-@pytest.fixture(params=[1, 2])
-def system(request: pytest.FixtureRequest, kafka: Kafka, spark_cluster: SparkCluster, tmp_path: Path) -> Iterator[System]:
-    system = System(kafka, spark_cluster, tmp_path, request.param)
-    yield system
-    system.engine.stop()
+    def rows(self) -> Counter[tuple[Any, ...]]:
+        """Returns the rows of a view of the sums."""
+        return Counter(dict.fromkeys(self.sums.items(), 1))
 
 
-def test_views_have_history_and_news(system: System) -> None:
-    """The records that are in the topic before a view, and those that come after, reach it by tasks of other processes."""
-    system.send(*({"g": n % 7, "x": n} for n in range(1000)))
-    system.engine.execute(
-        f"CREATE SOURCE events (g int, x bigint) FROM KAFKA BROKER '{system.kafka.address}' TOPIC '{system.topic}' FORMAT JSON"
+@pytest.fixture
+def topic(kafka: Kafka, tmp_path: Path) -> Topic:
+    return Topic(kafka, tmp_path.name)
+
+
+@pytest.fixture
+def engine(session: Any, tmp_path: Path) -> Iterator[Inside]:
+    engine = Inside(session, tmp_path / "lake", parallelism=3)
+    yield engine
+    engine.end()
+
+
+def create_sums(engine: Inside | EngineProcess, topic: Topic) -> None:
+    engine.execute(f"CREATE SOURCE events (g int, x bigint) {topic.source}")
+    engine.execute("CREATE MATERIALIZED VIEW sums AS SELECT g, sum(x)::bigint AS total FROM events GROUP BY g")
+
+
+def kill(executors: list[int]) -> None:
+    for pid in executors:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_tasks_run_in_other_processes_and_get_secrets(session: Any, spark_cluster: SparkCluster) -> None:
+    secrets, remote = session._jvm.tailgate.security.Secrets, session._jvm.tailgate.security.Remote
+    pid, text = remote.text(session._jsparkSession, secrets.keep("open sesame")).split(" ", 1)
+    assert int(pid) in spark_cluster.executors()
+    assert text == "open sesame"
+    assert b"sesame" not in Path(f"/proc/{pid}/environ").read_bytes() + Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def test_a_view_has_the_history_of_a_topic_and_its_new_records(engine: Inside, topic: Topic) -> None:
+    topic.send(1000)
+    create_sums(engine, topic)
+    until(lambda: engine.rows("sums") == topic.rows())
+    topic.send(100)
+    until(lambda: engine.rows("sums") == topic.rows())
+
+
+def test_a_view_of_tables(engine: Inside) -> None:
+    engine.execute("CREATE TABLE items (id int PRIMARY KEY, name text)")
+    engine.execute("CREATE TABLE orders (item int, n bigint)")
+    engine.insert("items", (1, "tea"), (2, "rice"))
+    engine.insert("orders", (1, 5), (2, 7))
+    engine.execute(
+        "CREATE MATERIALIZED VIEW sold AS SELECT name, sum(n)::bigint AS n FROM orders JOIN items ON items.id = orders.item GROUP BY name"
     )
-    system.engine.execute("CREATE MATERIALIZED VIEW sums AS SELECT g, sum(x) AS total, count(*) AS n FROM events GROUP BY g")
-    expected = Counter((g, sum(range(g, 1000, 7)), len(range(g, 1000, 7))) for g in range(7))
-    system.shows("sums", expected)
-    system.send({"g": 7, "x": 1})
-    system.shows("sums", expected + Counter({(7, 1, 1): 1}))
+    assert engine.rows("sold") == Counter({("tea", 5): 1, ("rice", 7): 1})
+    engine.insert("orders", (1, 1), (2, 1), (3, 9))
+    assert engine.rows("sold") == Counter({("tea", 6): 1, ("rice", 8): 1})
+
+
+def test_an_executor_that_is_killed(engine: Inside, topic: Topic, spark_cluster: SparkCluster) -> None:
+    """Its partitions of the state open in other executors, at the ids of the log."""
+    topic.send(100)
+    create_sums(engine, topic)
+    until(lambda: engine.rows("sums") == topic.rows())
+    for victims in (1, WORKERS):
+        until(lambda: len(spark_cluster.executors()) == WORKERS)
+        kill(spark_cluster.executors()[:victims])
+        topic.send(50)
+        until(lambda: engine.rows("sums") == topic.rows())
+    assert engine.alive
+
+
+def test_state_that_is_lost_with_the_executors(engine: Inside, topic: Topic, spark_cluster: SparkCluster) -> None:
+    """A task in another process reports it, and the views are filled again."""
+    topic.send(100)
+    create_sums(engine, topic)
+    until(lambda: engine.rows("sums") == topic.rows())
+    with engine.engine.boundary:
+        shutil.rmtree(engine.lake.path / "state")
+        kill(spark_cluster.executors())
+    topic.send(50)
+    until(lambda: engine.rows("sums") == topic.rows())
+    assert engine.alive
+
+
+def test_an_error_of_a_source_stops_only_that_source(engine: Inside, topic: Topic, kafka: Kafka) -> None:
+    create_sums(engine, topic)
+    strict = Topic(kafka, f"{topic.name}-strict")
+    engine.execute(f"CREATE SOURCE strict (g int, x date) {strict.source} ON ERROR FAIL")
+    engine.execute("CREATE MATERIALIZED VIEW dates AS SELECT g, count(*) AS n FROM strict GROUP BY g")
+    strict.send(1)
+    until(lambda: engine.engine.health.stalls)
+    topic.send(10)
+    until(lambda: engine.rows("sums") == topic.rows())

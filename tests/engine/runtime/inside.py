@@ -44,10 +44,10 @@ class Waiting:
 class Inside:
     """A run of an engine, from its start to `end`. `ended` is its error, or None."""
 
-    def __init__(self, session: Any, path: Path) -> None:
+    def __init__(self, session: Any, path: Path, parallelism: int = 1) -> None:
         self.lake = Lake.create(path)
         self.writer = open_epoch(self.lake, take_over=True)
-        self.engine = Engine(self.lake, session, self.writer, 1)
+        self.engine = Engine(self.lake, session, self.writer, parallelism)
         self.installation = Installation(self.engine)
         self.statements = Statements(self.engine, self.installation)
         self.writes = Writes(self.engine.inbox, lambda: self.engine.catalog, self.engine.enter)
