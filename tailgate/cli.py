@@ -11,6 +11,7 @@ tailgate doctor   checks of the environment: Java, ports, disk, brokers
 tailgate config   the settings of a command, and where each comes from
 tailgate verify   checks of a lake: everything that the log names exists, and the tables equal the log
 tailgate backup | restore     copies of a lake in use
+tailgate jars     the jars that the executors of a Spark cluster need
 """
 
 from __future__ import annotations
@@ -178,6 +179,9 @@ def parser() -> argparse.ArgumentParser:
         ("take-over", "start although another engine seems to be alive; it stops at its next entry"),
     ):
         begins.add_argument(f"--{name}", action="store_true", help=text)
+
+    copied = _command(commands, "jars", "copy the jars that executors of a Spark cluster need", engine_limits.copy_jars)
+    engine_limits.add_jars_options(copied)
 
     gateway = _command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
     data_folder.add(gateway)

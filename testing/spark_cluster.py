@@ -67,32 +67,32 @@ class SparkCluster:
         }
         return Child(name, command, log=self.folder / f"{name}.log", environment=environment, announces=announces)
 
-    def settings(self, **more: str) -> dict[str, str]:
-        """Returns the settings of Spark with which an engine uses this cluster. `more`: others, with `__` for a dot."""
-        settings = {
+    @property
+    def settings(self) -> dict[str, str]:
+        """Returns the settings of Spark with which an engine uses this cluster."""
+        return {
             "spark.authenticate.secret.file": str(self.secret_file),
             "spark.executor.memory": "700m",
             "spark.executor.extraJavaOptions": JAVA_OPTIONS,
         }
-        return {**settings, **{name.replace("__", "."): value for name, value in more.items()}}
 
     @property
     def arguments(self) -> tuple[str, ...]:
         """Returns the options of `tailgate engine` with which it uses this cluster."""
-        settings = (word for name, value in self.settings().items() for word in ("--spark-conf", f"{name}={value}"))
+        settings = (word for name, value in self.settings.items() for word in ("--spark-conf", f"{name}={value}"))
         return ("--master", self.master, *settings)
 
     def executors(self) -> list[int]:
         """Returns the process ids of the executors that run."""
         groups = {worker.pid for worker in self.workers}
-        found = []
+        executors = []
         for status in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):  # the process has ended meanwhile
                 parent = int(status.read_text().rpartition(")")[2].split()[1])
                 if parent in groups and b"CoarseGrainedExecutorBackend" in (status.parent / "cmdline").read_bytes():
-                    found.append(int(status.parent.name))
-        return sorted(found)
+                    executors.append(int(status.parent.name))
+        return sorted(executors)
 
-    def cluster(self, **more: str) -> Cluster:
+    def cluster(self) -> Cluster:
         """Returns the cluster, for a Spark session of a test."""
-        return Cluster(self.master, "127.0.0.1", tuple(self.settings(**more).items()))
+        return Cluster(self.master, "127.0.0.1", tuple(self.settings.items()))

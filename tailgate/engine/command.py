@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailgate.operations.settings.quantities import MEMORY, TIME, InvalidValue, Quantity
@@ -35,6 +38,11 @@ def add_cluster_options(command: argparse.ArgumentParser) -> None:
     add("--spark-conf", action="append", default=[], type=_setting, metavar="NAME=VALUE", help="a setting of Spark for --master")
 
 
+def add_jars_options(command: argparse.ArgumentParser) -> None:
+    """Adds the options of `tailgate jars`."""
+    command.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder; it is created")
+
+
 def _setting(text: str) -> str:
     """Returns a setting of Spark. Raises InvalidValue unless it is NAME=VALUE."""
     name, sign, _ = text.partition("=")
@@ -62,3 +70,16 @@ def cluster(options: argparse.Namespace) -> Cluster | None:
 
     settings = (setting.partition("=")[::2] for setting in options.spark_conf)
     return clusters.cluster(options.master, options.driver_host, settings)
+
+
+def copy_jars(options: argparse.Namespace) -> int:
+    """Copies the jars that executors need to a folder. A jar is complete before it has its name. Returns exit code 0."""
+    from tailgate.engine.runtime.spark.jvm import jars
+
+    options.to.mkdir(parents=True, exist_ok=True)
+    for jar in jars():
+        unfinished = options.to / f".{jar.name}.{os.getpid()}"
+        shutil.copyfile(jar, unfinished)
+        unfinished.replace(options.to / jar.name)
+    print(f"{len(jars())} jars are in {options.to}")
+    return 0

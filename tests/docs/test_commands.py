@@ -13,7 +13,7 @@ from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
-WORDS = "up|demo|engine|gateway|presto|sinks|log|config|status|doctor|top|bundle"
+WORDS = "up|demo|engine|jars|gateway|presto|sinks|log|config|status|doctor|top|bundle"
 COMMAND = re.compile(rf"^(?:\$ |    )?(?:\.venv/bin/)?tailgate ((?:{WORDS})\b[^#\n]*)$", re.MULTILINE)
 MAKE = re.compile(r"(?:^(?:\$ |    )|`)make ([a-z][a-z-]*)", re.MULTILINE)
 PATH = re.compile(r"`((?:bench|docs|jars|tailgate|tests|tools)/[\w/.-]+)`")

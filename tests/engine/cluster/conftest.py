@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tailgate.engine.runtime.spark.cluster import class_path
 from testing.spark_cluster import SparkCluster
 
 
@@ -20,10 +18,9 @@ def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkClu
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory, spark_cluster: SparkCluster) -> Iterator[Any]:
-    """Replaces the local session of other tests. Executors also have the test classes."""
+    """Replaces the local session of other tests."""
     from tailgate.engine.runtime.spark import session
 
-    cluster = spark_cluster.cluster(spark__executor__extraClassPath=f"{class_path()}:{os.environ['SPARK_DIST_CLASSPATH']}")
-    running = session.start(tmp_path_factory.mktemp("spark"), 2, cluster=cluster)
+    running = session.start(tmp_path_factory.mktemp("spark"), 2, cluster=spark_cluster.cluster())
     yield running
     running.stop()

@@ -37,7 +37,7 @@ class Feed:
     def __init__(self, session: Any, kafka: Kafka, topic: str, start: int = 0, others: Sequence[str] = ()) -> None:
         self._jvm, self._topic = session._jvm, topic
         reader = self._jvm.tailgate.sources.KafkaReader("r", kafka.address, [topic, *others], {})
-        self._stream = reader.stream(f"/nowhere/{topic}")
+        self._stream = reader.stream(f"/nowhere/{topic}", True)
         self._start = self._stream.deserializeOffset(json.dumps({topic: {"0": start}, **{other: {"0": 0} for other in others}}))
 
     def end(self) -> Any:

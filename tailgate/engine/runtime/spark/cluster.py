@@ -14,14 +14,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailgate.engine.runtime.spark.jvm import jars
+from tailgate.engine.runtime.spark.jvm import archive_options, class_path
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 
 STANDALONE = "spark://"
 OTHER_MASTERS = ("k8s://", "yarn", "mesos://", "local")
 SECRET, SECRET_FILE = "spark.authenticate.secret", "spark.authenticate.secret.file"
-CLASS_PATH = "spark.executor.extraClassPath"
+CLASS_PATH, JAVA_OPTIONS = "spark.executor.extraClassPath", "spark.executor.defaultJavaOptions"
 SECRET_BYTES_MAX = 4096
+ADDRESSES = ("spark.driver.host", "spark.driver.bindAddress")
 
 # Set for every cluster, and not by --spark-conf.
 FIXED: dict[str, str] = {
@@ -57,11 +58,12 @@ class Cluster:
                     f"{SECRET} cannot be an option, which other users of the machine can read",
                     hint=f"Write the secret to a file with mode 0600, and set {SECRET_FILE}.",
                 )
-            if name in FIXED or name in reserved:
+            if name in FIXED or name in ADDRESSES or name in reserved:
                 raise InvalidParameterValue(f'the setting "{name}" of Spark cannot be changed: the engine sets it')
-        addresses = {"spark.driver.host": self.driver_host, "spark.driver.bindAddress": self.driver_host}
+        addresses = dict.fromkeys(ADDRESSES, self.driver_host)
         secret = _secret(conf.pop(SECRET_FILE, None))
-        return {**addresses, **DEFAULTS, CLASS_PATH: class_path(), **conf, **FIXED, SECRET: secret}
+        here = {} if CLASS_PATH in conf else {CLASS_PATH: class_path(), JAVA_OPTIONS: " ".join(archive_options())}
+        return {**addresses, **DEFAULTS, **here, **conf, **FIXED, SECRET: secret}
 
 
 def cluster(master: str | None, driver_host: str, conf: Iterable[tuple[str, str]]) -> Cluster | None:
@@ -77,11 +79,6 @@ def cluster(master: str | None, driver_host: str, conf: Iterable[tuple[str, str]
     if master.startswith(OTHER_MASTERS):
         raise FeatureNotSupported(f'the Spark master "{master}" is not supported', hint=hint)
     raise InvalidParameterValue(f'"{master}" is not the address of a Spark master', hint=hint)
-
-
-def class_path() -> str:
-    """Returns the class path of executors on machines that have this installation under the same path."""
-    return ":".join(str(jar.resolve()) for jar in jars())
 
 
 def _secret(file: str | None) -> str:

@@ -187,16 +187,23 @@ def _java() -> str:
     return program
 
 
-def _options(scratch: Path, limits: Limits) -> list[str]:
-    """Returns the command-line options of the JVM."""
+def class_path() -> str:
+    """Returns the class path of the engine's JVMs, here and in executors that have this installation under the same path."""
     theirs = _pyspark() / "jars"
     # Our jar comes first: DurableFiles is needed before Spark loads jars, and no jar is copied.
     more = os.environ.get("SPARK_DIST_CLASSPATH")
-    path = ":".join(map(str, (*jars(), *sorted(theirs.glob("slf4j-api-*.jar")), theirs / "*", *([more] if more else []))))
-    options = ["-cp", path, f"-Xmx{limits.heap_mb}m", "-XX:+UseSerialGC", *COMPILER, f"-Djava.io.tmpdir={scratch}"]
+    return ":".join(map(str, (*jars(), *sorted(theirs.glob("slf4j-api-*.jar")), theirs / "*", *([more] if more else []))))
+
+
+def archive_options() -> list[str]:
+    """Returns the options that make a JVM with this class path use the archive of classes, if there is one."""
+    # without the last two options, the JVM warns about an archive that does not fit
+    return [f"-XX:SharedArchiveFile={CLASSES}", "-Xlog:disable", "-Xlog:all=error:stderr"] if CLASSES.exists() else []
+
+
+def _options(scratch: Path, limits: Limits) -> list[str]:
+    """Returns the command-line options of the JVM."""
+    options = ["-cp", class_path(), f"-Xmx{limits.heap_mb}m", "-XX:+UseSerialGC", *COMPILER, f"-Djava.io.tmpdir={scratch}"]
     options.append(f"-Dtailgate.tick.rows={limits.tick_rows}")
     options.append(f"-Dlog4j2.configurationFile={LOGGING}")
-    # without the last two options, the JVM warns about an archive that does not fit
-    if CLASSES.exists():
-        options += [f"-XX:SharedArchiveFile={CLASSES}", "-Xlog:disable", "-Xlog:all=error:stderr"]
-    return [*options, *os.environ.get("TAILGATE_JAVA_OPTIONS", "").split(), *MODULES]
+    return [*options, *archive_options(), *os.environ.get("TAILGATE_JAVA_OPTIONS", "").split(), *MODULES]

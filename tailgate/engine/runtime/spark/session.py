@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from tailgate.engine.runtime.spark.cluster import Cluster
 from tailgate.engine.runtime.spark.jvm import Jvm, Limits, attached
+from tailgate.lake.errors import ConnectionFailure
 
 TEN_YEARS_MS = 10 * 365 * 86_400_000
 ENDING_MS = 2000  # longest shutdown of the JVM
@@ -79,7 +81,7 @@ def start(scratch: Path, parallelism: int, jvm: Jvm | None = None, cluster: Clus
     if SparkContext._gateway is None:
         jvm = jvm or Jvm(scratch)
         jvm.attach()
-    session = builder.getOrCreate()
+    session = builder.getOrCreate() if cluster is None else _connected(builder, cluster)
     if jvm is not None:
         attached()
         # as if PySpark had started the JVM: it keeps the process as long as it uses it
@@ -89,6 +91,18 @@ def start(scratch: Path, parallelism: int, jvm: Jvm | None = None, cluster: Clus
     session._jvm.tailgate.functions.Functions.register(session._jsparkSession)  # type: ignore[union-attr]  # PySpark declares it as optional
     session._jvm.tailgate.ExitTimeout.within(ENDING_MS)  # type: ignore[union-attr]  # PySpark declares it as optional
     return session
+
+
+def _connected(builder: SparkSession.Builder, cluster: Cluster) -> SparkSession:
+    """Returns the session of a driver that the cluster's master has accepted. Raises 08006 if it does not within a minute."""
+    try:
+        return builder.getOrCreate()
+    except Py4JError as e:
+        reason = e.java_exception.getMessage() if isinstance(e, Py4JJavaError) else str(e)
+        raise ConnectionFailure(
+            f'the Spark master "{cluster.master}" does not accept the engine: {reason}',
+            hint="Look whether it runs, has this secret, and has workers with enough memory.",
+        ) from e
 
 
 def is_local(session: SparkSession) -> bool:

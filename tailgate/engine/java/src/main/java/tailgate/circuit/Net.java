@@ -8,11 +8,13 @@ import java.nio.file.*;
 import java.util.*;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.ipc.ArrowStreamWriter;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
 import org.apache.spark.sql.execution.arrow.ArrowWriter;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.Utils;
 import tailgate.rows.Rows;
 import tailgate.rows.Rows.Bytes;
 
@@ -76,7 +78,7 @@ final class Net {
   private void spill() {
     try {
       if (parts == null) {
-        folder = Files.createTempDirectory("tailgate-net");
+        folder = Files.createTempDirectory(scratch(), "tailgate-net");
         parts = new DataOutputStream[PARTS];
         for (int i = 0; i < PARTS; i++) parts[i] = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(part(i)), 1 << 16));
       }
@@ -93,6 +95,12 @@ final class Net {
     }
     rows.clear();
     size = 0;
+  }
+
+  /** Returns Spark's folder for temporary files of this process, or that of the JVM without Spark. */
+  private static Path scratch() {
+    SparkEnv env = SparkEnv.get();
+    return Path.of(env == null ? System.getProperty("java.io.tmpdir") : Utils.getLocalDir(env.conf()));
   }
 
   private Path part(int i) { return folder.resolve(Integer.toString(i)); }

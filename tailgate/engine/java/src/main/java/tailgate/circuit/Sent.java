@@ -17,7 +17,8 @@ import tailgate.state.StateIds;
  *
  * <pre>   Edge.RELATION  a change of relation `to`; at the end, all its changes as an Arrow stream of n rows
  *   FILE           the same, with the name of a file that holds the stream
- *   STATE          the id of the version that store `to` committed in partition n; its order is {@link tailgate.state.Snapshots#lineage}
+ *   STATE          the id of the version that store `to` committed in partition n; the order is the number of
+ *                  its versions without an uploaded snapshot
  *   COUNT          source `to` read n records; the bytes are the number of dead letters, the number of bytes, and the newest time in ms
  *   LATE           the operator `to` dropped n late rows
  *   RELEASED       the operator `to` has retracted the groups of windows that end at or before n ms

@@ -319,7 +319,8 @@ public final class Tick {
     report(store);
     for (int node : circuit.forgotten) if (state.forget(node, FORGET_MAX)) notes.add(new Sent(Sent.REMAINS, node, State.NONE, 0));
     if (due != Long.MAX_VALUE) notes.add(new Sent(Sent.DUE, 0, State.NONE, due));
-    notes.add(new Sent(Sent.STATE, store, state.commit(time).getBytes(java.nio.charset.StandardCharsets.US_ASCII), partition, state.lineage()));
+    byte[] version = state.commit(time).getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+    notes.add(new Sent(Sent.STATE, store, version, partition, state.lineage()));
   }
 
   /** Emits a change of an operator's output. The caller may reuse the row afterwards. */

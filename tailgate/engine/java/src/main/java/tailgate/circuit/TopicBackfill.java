@@ -106,7 +106,8 @@ public final class TopicBackfill implements AutoCloseable {
 
     /** Attaches all records to an entry of the inbox, for tasks in other processes. */
     public void attach(String inbox, long entry) {
-      Map<Integer, List<InternalRow>> byPartition = raw.stream().collect(Collectors.groupingBy(r -> r.getInt(KafkaRecord.PARTITION), TreeMap::new, Collectors.toList()));
+      Map<Integer, List<InternalRow>> byPartition = new TreeMap<>();
+      for (InternalRow row : raw) byPartition.computeIfAbsent(row.getInt(KafkaRecord.PARTITION), p -> new ArrayList<>()).add(row);
       InboxSource.attach(inbox, entry, byPartition.values().stream().map(FetchedRows::new).toList());
     }
 

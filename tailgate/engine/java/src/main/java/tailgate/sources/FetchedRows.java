@@ -48,8 +48,10 @@ public final class FetchedRows implements InputPartition {
     UTF8String topic = UTF8String.fromBytes(read(in));
     int partition = in.readInt(), n = in.readInt();
     rows = new ArrayList<>(n);
-    for (int i = 0; i < n; i++)
-      rows.add(new GenericInternalRow(new Object[] {read(in), read(in), topic, partition, in.readLong(), in.readLong(), in.readInt(), readHeaders(in)}));
+    for (int i = 0; i < n; i++) {
+      Object[] columns = {read(in), read(in), topic, partition, in.readLong(), in.readLong(), in.readInt(), readHeaders(in)};
+      rows.add(new GenericInternalRow(columns));
+    }
   }
 
   private static void writeHeaders(ObjectOutputStream out, ArrayData headers) throws IOException {

@@ -38,7 +38,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * Kafka's columns of these names; then the length of all headers, and the name and value of each
  * header with their lengths.
  *
- * <p>Records that the driver has fetched for an entry ({@link #attach}) are read by tasks of their own.
+ * <p>Records that the driver has fetched for an entry ({@link #attach}) are read by other tasks.
  *
  * <p>Every tick in which the clock advanced has one row of the topic {@link #CLOCK} with the time.
  * Shared storage that is not a mounted folder is not supported.
@@ -76,7 +76,7 @@ public final class InboxSource {
     inbox.doorbell.ring(true);
   }
 
-  /** Adds records to an entry before it counts as durable, until a tick with it is committed. They are lost with this process. */
+  /** Adds records to an entry, before its writer reports it, until a tick with it is committed. They are lost with this process. */
   public static void attach(String folder, long entry, List<FetchedRows> records) { inbox(folder).attached.put(entry, records); }
 
   /** Starts a tick now, even without records. */

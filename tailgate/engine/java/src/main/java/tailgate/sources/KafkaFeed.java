@@ -359,7 +359,8 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private static final class Opens implements PartitionReaderFactory {
     private static final long serialVersionUID = 1;
     @Override public PartitionReader<InternalRow> createReader(InputPartition partition) {
-      return partition instanceof FetchedRows fetched ? fetched.reader() : new FetchedRows.Rows(PLANNED.get(((Part) partition).number).iterator());
+      if (partition instanceof FetchedRows fetched) return fetched.reader();
+      return new FetchedRows.Rows(PLANNED.get(((Part) partition).number).iterator());
     }
   }
 }

@@ -41,7 +41,7 @@ public final class KafkaReader {
   /** Lets every tick have whole transactions ({@link TransactedKafka}). */
   public void keepTransactions(String configuration) { transactions = configuration; }
 
-  /** Opens the stream. `inbox` is the folder whose doorbell starts ticks. `local`: whether all tasks run in this process. */
+  /** Opens the stream. `inbox`: the folder whose doorbell starts ticks. `local`: whether all tasks run in this process. */
   public MicroBatchStream stream(String inbox, boolean local) {
     if (!transactions.isEmpty()) return new TransactedKafka(sparkStream(inbox), name, transactions, consumer(), inbox);
     KafkaFeed feed = new KafkaFeed(topics, consumer(), inbox, local);

@@ -1,0 +1,96 @@
+"""The options for a Spark cluster that are refused, before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tailgate.engine.runtime.spark.cluster import cluster
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError
+
+MASTER = "spark://127.0.0.1:7077"
+RESERVED = frozenset({"spark.sql.ansi.enabled"})
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    file = tmp_path / "secret"
+    file.touch(0o600)
+    file.write_text("open sesame\n")
+    return file
+
+
+def settings(secret: Path, **conf: str) -> dict[str, str]:
+    """Returns the settings of Spark for some options, in which `__` is a dot."""
+    options = [(name.replace("__", "."), value) for name, value in conf.items()]
+    chosen = cluster(MASTER, "10.0.0.1", [("spark.authenticate.secret.file", str(secret)), *options])
+    assert chosen is not None
+    return chosen.settings(RESERVED)
+
+
+def test_the_settings_of_a_cluster(secret: Path) -> None:
+    """Executors connect to the engine's address, with the secret and encrypted; the engine's jars are on their class path."""
+    all = settings(secret, spark__executor__memory="2g", spark__network__timeout="60s")
+    assert all["spark.driver.host"] == all["spark.driver.bindAddress"] == "10.0.0.1"
+    assert all["spark.authenticate.secret"] == "open sesame"
+    assert "spark.authenticate.secret.file" not in all
+    assert (all["spark.authenticate"], all["spark.network.crypto.enabled"]) == ("true", "true")
+    assert (all["spark.executor.memory"], all["spark.network.timeout"]) == ("2g", "60s")
+    assert "tailgate.jar" in all["spark.executor.extraClassPath"]
+
+
+def test_jars_in_another_folder(secret: Path) -> None:
+    """The archive of classes fits the engine's own class path only."""
+    all = settings(secret, spark__executor__extraClassPath="/opt/tailgate/*")
+    assert all["spark.executor.extraClassPath"] == "/opt/tailgate/*"
+    assert "spark.executor.defaultJavaOptions" not in all
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("spark.authenticate.secret", "spark.authenticate.secret cannot be an option, which other users of the machine can read"),
+        ("spark.authenticate", 'the setting "spark.authenticate" of Spark cannot be changed: the engine sets it'),
+        ("spark.network.crypto.enabled", 'the setting "spark.network.crypto.enabled" of Spark cannot be changed: the engine sets it'),
+        ("spark.plugins", 'the setting "spark.plugins" of Spark cannot be changed: the engine sets it'),
+        ("spark.sql.ansi.enabled", 'the setting "spark.sql.ansi.enabled" of Spark cannot be changed: the engine sets it'),
+        ("spark.driver.host", 'the setting "spark.driver.host" of Spark cannot be changed: the engine sets it'),
+    ],
+)
+def test_settings_that_are_refused(secret: Path, name: str, message: str) -> None:
+    with pytest.raises(InvalidParameterValue) as refused:
+        settings(secret, **{name: "x"})
+    assert refused.value.message == message
+
+
+def test_secrets_that_are_refused(secret: Path) -> None:
+    chosen = cluster(MASTER, "127.0.0.1", [])
+    assert chosen is not None
+    with pytest.raises(InvalidParameterValue, match="a Spark master needs a secret"):
+        chosen.settings(RESERVED)
+    secret.chmod(0o644)
+    with pytest.raises(InvalidParameterValue, match="can be read by other users"):
+        settings(secret)
+    secret.chmod(0o600)
+    secret.write_text("")
+    with pytest.raises(InvalidParameterValue, match="is empty"):
+        settings(secret)
+    with pytest.raises(InvalidParameterValue, match="cannot be read from"):
+        settings(secret.parent / "none")
+
+
+@pytest.mark.parametrize(
+    ("master", "error"),
+    [
+        ("k8s://https://127.0.0.1:6443", FeatureNotSupported),
+        ("yarn", FeatureNotSupported),
+        ("local[2]", FeatureNotSupported),
+        ("http://127.0.0.1", InvalidParameterValue),
+        (None, InvalidParameterValue),
+    ],
+)
+def test_masters_that_are_refused(master: str | None, error: type[TailgateError]) -> None:
+    with pytest.raises(error):
+        cluster(master, "127.0.0.1", [("spark.executor.memory", "1g")])
+    assert cluster(None, "127.0.0.1", []) is None
