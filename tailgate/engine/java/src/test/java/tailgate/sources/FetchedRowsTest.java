@@ -15,28 +15,38 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
 
 class FetchedRowsTest {
+  private static final UTF8String TOPIC = UTF8String.fromString("tøpic");
+
   private static InternalRow row(byte[] key, byte[] value, long offset, ArrayData headers) {
-    return new GenericInternalRow(new Object[] {key, value, UTF8String.fromString("tøpic"), 3, offset, 1_000_000 * offset, (int) offset % 2, headers});
+    return new GenericInternalRow(new Object[] {key, value, TOPIC, 3, offset, 1_000_000 * offset, (int) offset % 2, headers});
   }
 
-  private static InternalRow header(String name, byte[] value) { return new GenericInternalRow(new Object[] {UTF8String.fromString(name), value}); }
+  private static InternalRow header(String name, byte[] value) {
+    return new GenericInternalRow(new Object[] {UTF8String.fromString(name), value});
+  }
 
   private static String text(InternalRow row) {
     StringBuilder text = new StringBuilder();
-    for (int i = KafkaRecord.KEY; i <= KafkaRecord.VALUE; i++) text.append(row.isNullAt(i) ? "-" : Arrays.toString(row.getBinary(i))).append(' ');
-    text.append(row.getUTF8String(KafkaRecord.TOPIC)).append(row.getInt(KafkaRecord.PARTITION)).append(' ').append(row.getLong(KafkaRecord.OFFSET));
-    text.append(' ').append(row.getLong(KafkaRecord.TIMESTAMP)).append(' ').append(row.getInt(KafkaRecord.TIMESTAMP + 1));
+    for (int i = KafkaRecord.KEY; i <= KafkaRecord.VALUE; i++) text.append(bytes(row, i)).append(' ');
+    text.append(row.getUTF8String(KafkaRecord.TOPIC)).append(row.getInt(KafkaRecord.PARTITION)).append(' ');
+    text.append(row.getLong(KafkaRecord.OFFSET)).append(' ').append(row.getLong(KafkaRecord.TIMESTAMP));
+    text.append(' ').append(row.getInt(KafkaRecord.TIMESTAMP + 1));
     ArrayData headers = KafkaRecord.headers(row);
     for (int i = 0; headers != null && i < headers.numElements(); i++) {
       InternalRow one = headers.getStruct(i, 2);
-      text.append(' ').append(one.getUTF8String(0)).append('=').append(one.isNullAt(1) ? "-" : Arrays.toString(one.getBinary(1)));
+      text.append(' ').append(one.getUTF8String(0)).append('=').append(bytes(one, 1));
     }
     return text.append(headers == null).toString();
   }
 
+  private static String bytes(InternalRow row, int column) {
+    return row.isNullAt(column) ? "-" : Arrays.toString(row.getBinary(column));
+  }
+
   @Test void aCopyInAnotherProcessHasTheSameRecords() throws IOException {
-    ArrayData headers = new GenericArrayData(new Object[] {header("a", utf8("x")), header("", new byte[0]), header("a", null)});
-    List<InternalRow> rows = List.of(row(utf8("k"), utf8("välue"), 1, null), row(null, new byte[0], 2, headers), row(new byte[0], null, 9, null));
+    Object[] all = {header("a", utf8("x")), header("", new byte[0]), header("a", null)};
+    InternalRow one = row(utf8("k"), utf8("välue"), 1, null), other = row(null, new byte[0], 2, new GenericArrayData(all));
+    List<InternalRow> rows = List.of(one, other, row(new byte[0], null, 9, null));
     try (PartitionReader<InternalRow> copy = SerializationUtils.clone(new FetchedRows(rows)).reader()) {
       for (InternalRow row : rows) {
         assertTrue(copy.next());
