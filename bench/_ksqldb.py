@@ -27,8 +27,7 @@ READY = timedelta(seconds=120)
 ANSWER_S = 600.0
 TOPIC_S = 30.0
 BATCH_S = 0.002  # the longest wait of a consumer for more records
-HEAD_END = b"\r\n\r\n"
-BODY_END = b"0\r\n\r\n"  # the last chunk of a response
+BODY_END = b'"}]\n'  # of a complete result
 
 
 class System:

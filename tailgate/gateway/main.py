@@ -126,7 +126,7 @@ def _web_servers(options: Options, gateway: Gateway, server: Server) -> list[Htt
     if options.http is not None:
         web.append(HttpServer(gateway, options.http))
     if options.console is not None:
-        from tailgate.gateway.console.server import ConsoleServer  # Hypercorn and psycopg take 0.3 s to import
+        from tailgate.gateway.console.server import ConsoleServer  # its servers and psycopg take 0.3 s to import
 
         web.append(ConsoleServer(gateway, server, *options.console))
     return web

@@ -35,6 +35,7 @@ from tailgate.lake.errors import OutOfMemory, TailgateError
 from tailgate.lake.types import Field
 from tailgate.sql import plan
 from tailgate.sql.authorization import Authorized, Followed, Plan, shared
+from tailgate.sql.lexer.literal_templates import LITERALS
 from tailgate.values.codec.style import Style
 from tailgate.values.registry import binary_writer, text_writer
 
@@ -66,7 +67,6 @@ class Template:
     described: bytes
 
 
-_LITERALS = re.compile(rb"'(?:[^']|'')*'|\b\d{1,18}\b")
 _NOT_PLAIN = re.compile(rb"[\"\\$]|--|/\*|\b[eEbBxXuUnN]&?'")
 
 
@@ -124,14 +124,14 @@ class Lookups:
         """
         if not self._templates or len(sent) > TEXT_MAX:
             return None
-        template = self._templates.get((_LITERALS.sub(b"?", sent), scope))
+        template = self._templates.get((LITERALS.sub(b"?", sent), scope))
         if template is None or not may(template.prepared):
             return None
         lookup = template.lookup
         index = self._index(lookup, template.prepared)
         if index is None:
             return None
-        literals = _LITERALS.findall(sent)
+        literals = LITERALS.findall(sent)
         parts: list[list[Any]] = []
         for places, type in zip(template.order, lookup.types, strict=True):
             quoted = type.name in ("text", "varchar")
@@ -168,10 +168,10 @@ class Lookups:
             or not all(t.name in ("int2", "int4", "int8", "text", "varchar") for t in lookup.types)
         ):
             return
-        places = {match.start(): number for number, match in enumerate(_LITERALS.finditer(sent))}
+        places = {match.start(): number for number, match in enumerate(LITERALS.finditer(sent))}
         if len(places) != sum(map(len, lookup.constants)) or lookup.rest or not sent.isascii():
             return
-        literals = _LITERALS.findall(sent)
+        literals = LITERALS.findall(sent)
         order: list[tuple[int, ...]] = []
         for constants in lookup.constants:
             own: list[int] = []
@@ -189,7 +189,7 @@ class Lookups:
             order.append(tuple(own))
         described = backend.row_description(description(columns), (0,) * len(columns))
         size = len(sent) + len(described) + prepared.size
-        self._templates.put((_LITERALS.sub(b"?", sent), scope), Template(lookup, prepared, tuple(order), described), size)
+        self._templates.put((LITERALS.sub(b"?", sent), scope), Template(lookup, prepared, tuple(order), described), size)
 
     def _index(self, lookup: Lookup, prepared: Prepared) -> Index | None:
         """Returns the index if it is current, or None. Starts to build a missing index if the look-up is frequent enough."""

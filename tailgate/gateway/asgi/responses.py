@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 
 from starlette.responses import Response, StreamingResponse
@@ -67,17 +67,24 @@ class Failure(Response):
 
 async def begun(parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
     """Waits for the first part, so that an error before it becomes the response. Returns all parts."""
-    first = await anext(parts)
+    return _joined((await anext(parts),), parts)
 
-    async def all_parts() -> AsyncGenerator[bytes, None]:
-        try:
-            yield first
-            async for part in parts:
-                yield part
-        finally:
-            await parts.aclose()
 
-    return all_parts()
+async def completed(parts: AsyncGenerator[bytes, None]) -> bytes | AsyncGenerator[bytes, None]:
+    """Waits for the first two parts. Returns the bytes of a response that has only one, otherwise all parts."""
+    first, second = await anext(parts), await anext(parts, None)
+    return first if second is None else _joined((first, second), parts)
+
+
+async def _joined(first: Sequence[bytes], parts: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Returns the first parts and the others. Closes the generator of the others."""
+    try:
+        for part in first:
+            yield part
+        async for part in parts:
+            yield part
+    finally:
+        await parts.aclose()
 
 
 async def _drained(receive: Receive) -> None:

@@ -1,4 +1,8 @@
-"""A server: Hypercorn with an application, over sockets that listen already."""
+"""A server of an application, over sockets that listen already: uvicorn for HTTP/1.1, Hypercorn for HTTP/2 (ADR 0016).
+
+connection ──► TLS with ALPN h2, or HTTP/2's preface as the first bytes ──► `http2`
+               everything else                                          ──► `http1`
+"""
 
 from __future__ import annotations
 
@@ -7,98 +11,138 @@ import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
-from hypercorn.asyncio import serve
-from hypercorn.config import Config
-from hypercorn.typing import Framework
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tailgate.gateway.asgi import limits
+from tailgate.gateway.asgi.http1 import Http1
+from tailgate.gateway.asgi.http2 import PREFACE, Http2
 from tailgate.gateway.security.tls import Tls
 
 ALPN = ("h2", "http/1.1")
 log = logging.getLogger("tailgate.http")
 
 
-class HypercornConfig(Config):
-    """Hypercorn's configuration with our limits, and TLS from the gateway's files, which may be replaced."""
-
-    def __init__(self, tls: Tls | None) -> None:
-        super().__init__()
-        self._tls = tls
-        self.accesslog = None
-        self.errorlog = "-"
-        self.loglevel = "WARNING"
-        self.include_server_header = False
-        self.keep_alive_timeout = limits.IDLE_S
-        self.h11_max_incomplete_size = limits.HEADER_BYTES_MAX
-        self.h2_max_header_list_size = limits.HEADER_BYTES_MAX
-        self.h2_max_concurrent_streams = limits.HTTP2_STREAMS_MAX
-        self.keep_alive_max_requests = 2**31
-        self.graceful_timeout = limits.STOP_S
-        self.shutdown_timeout = limits.STOP_S
-
-    @property
-    def ssl_enabled(self) -> bool:
-        return self._tls is not None
-
-    def create_ssl_context(self) -> ssl.SSLContext | None:
-        """Returns a context that takes the current certificate for each connection."""
-        if self._tls is None:
-            return None
-        tls, context = self._tls, self._tls.current().context
-        context.set_alpn_protocols(list(ALPN))
-
-        def current(connection: ssl.SSLObject, name: str | None, of: ssl.SSLContext) -> None:
-            latest = tls.current().context
-            latest.set_alpn_protocols(list(ALPN))
-            connection.context = latest
-
-        context.sni_callback = current
-        return context
-
-
 class AsgiServer:
-    """A server of `app`. `before_stop` ends the streams, for which Hypercorn would wait."""
+    """A server of `app`. `before_stop` ends the streams, for which it would wait."""
 
     def __init__(self, app: ASGIApp, tls: Tls | None, before_stop: Callable[[], Awaitable[None]]) -> None:
-        self._app, self._tls, self._before_stop = app, tls, before_stop
-        self._stopping = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        logged = _logged(app)
+        self._http1, self._http2 = Http1(logged), Http2(logged)
+        self._new: set[_NewConnection] = set()
+        self._tls, self._before_stop = tls, before_stop
+        self._servers: list[asyncio.Server] = []
 
     async def start(self, sockets: Iterable[socket.socket]) -> None:
-        """Serves in a task the clients of listening sockets, which belong to the server from now on."""
-        config = HypercornConfig(self._tls)
-        names = []
+        """Serves the clients of listening sockets, which belong to the server from now on."""
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_connection_failed)
+        context = None if self._tls is None else _context(self._tls)
         for listening in sockets:
-            if hasattr(socket, "TCP_USER_TIMEOUT"):  # ends a connection whose client does not read, which Hypercorn would wait for
+            if hasattr(socket, "TCP_USER_TIMEOUT"):  # ends a connection whose client does not read
                 listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(limits.SLOW_S * 1000))
-            names.append(f"fd://{listening.detach()}")
-        config.bind = names
-        asyncio.get_running_loop().set_exception_handler(_connection_failed)
-        app: Framework = self._app  # type: ignore[assignment]  # both are ASGI 3
-        self._task = asyncio.ensure_future(serve(app, config, shutdown_trigger=self._stopped, mode="asgi"))
-        await asyncio.sleep(0)
+            self._servers.append(await loop.create_server(self._connection, sock=listening, ssl=context))
 
-    async def _stopped(self) -> None:
-        await self._stopping.wait()
-        await self._before_stop()
+    def _connection(self) -> asyncio.Protocol:
+        full = self._open >= limits.CONNECTIONS_MAX
+        return _NewConnection(self._http1, self._http2, self._new, refused=full)
+
+    @property
+    def _open(self) -> int:
+        return len(self._new) + self._http1.count + self._http2.count
 
     async def stop(self) -> None:
-        """Ends all streams and stops serving."""
-        self._stopping.set()
-        if self._task is not None:
-            await self._task
+        """Ends all streams, and closes connections when their responses are sent, after STOP_S at the latest."""
+        for server in self._servers:
+            server.close()
+        await self._before_stop()
+        for connection in list(self._new):
+            connection.close()
+        self._http1.stop()
+        await self._http2.stop()
+        end = asyncio.get_running_loop().time() + limits.STOP_S
+        while self._open and asyncio.get_running_loop().time() < end:
+            await asyncio.sleep(limits.STOP_POLL_S)
+        self._http1.abort()
+        self._http2.abort()
 
-    async def wait(self) -> None:
-        """Waits until the server ends, which only an error causes."""
-        assert self._task is not None
-        await asyncio.shield(self._task)
+
+class _NewConnection(asyncio.Protocol):
+    """A connection whose protocol is not known. One that sends nothing for IDLE_S is closed."""
+
+    def __init__(self, http1: Http1, http2: Http2, all: set[_NewConnection], *, refused: bool) -> None:
+        self._http1, self._http2, self._all, self._refused = http1, http2, all, refused
+        self._data = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        if self._refused:
+            log.warning("more than %d connections", limits.CONNECTIONS_MAX)
+            self._transport.abort()
+            return
+        self._all.add(self)
+        self._impatience = asyncio.get_running_loop().call_later(limits.IDLE_S, self._transport.close)
+        encrypted = transport.get_extra_info("ssl_object")
+        if encrypted is not None and encrypted.selected_alpn_protocol() == "h2":
+            self._become(self._http2.protocol())
+
+    def data_received(self, data: bytes) -> None:
+        self._data += data
+        if self._data.startswith(PREFACE):
+            self._become(self._http2.protocol())
+        elif not PREFACE.startswith(self._data):
+            self._become(self._http1.protocol())
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self in self._all:
+            self._leave()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._transport.close()
+
+    def _leave(self) -> None:
+        self._impatience.cancel()
+        self._all.discard(self)
+
+    def _become(self, protocol: asyncio.Protocol) -> None:
+        """Passes the connection, and what has arrived, to its protocol."""
+        self._leave()
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+        if self._data:
+            protocol.data_received(self._data)
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    """Returns a context that takes the current certificate for each connection."""
+    context = tls.current().context
+    context.set_alpn_protocols(list(ALPN))
+
+    def current(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, of: ssl.SSLContext) -> None:
+        latest = tls.current().context
+        latest.set_alpn_protocols(list(ALPN))
+        connection.context = latest
+
+    context.sni_callback = current
+    return context
+
+
+def _logged(app: ASGIApp) -> ASGIApp:
+    """Returns an application that logs its errors, which servers answer with status 500."""
+
+    async def logged(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except Exception:
+            log.exception("%s", scope.get("path"))
+
+    return logged
 
 
 def _connection_failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Logs an exception of a connection, which Hypercorn does not handle. A connection that ends is not an error."""
+    """Logs an exception of a connection, which no server handles. A connection that ends is not an error."""
     if isinstance(context.get("exception"), OSError):
         log.info("connection ended: %s", context["exception"])
     else:

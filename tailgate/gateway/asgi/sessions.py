@@ -89,7 +89,7 @@ class Session:
     """A connection to the gateway. `notices`: the messages since they were last taken."""
 
     def __init__(self, connection: AsyncConnection[Any], caller: Caller) -> None:
-        self.connection, self.caller = connection, caller
+        self.connection, self.caller, self.key = connection, caller, caller.key
         self.changed = False  # whether statements have changed the settings
         self.began = time.monotonic()
         self.idle_since = 0.0
@@ -118,6 +118,7 @@ class Sessions:
     def __init__(self, gateway: Gateway, application: Application) -> None:
         self._gateway, self._application = gateway, application
         self._idle: list[Session] = []  # the longest idle first
+        self._closed_at = 0.0  # when idle sessions were last closed
 
     @asynccontextmanager
     async def session(self, caller: Caller) -> AsyncIterator[Session]:
@@ -152,8 +153,9 @@ class Sessions:
 
     async def _taken(self, caller: Caller) -> Session:
         await self._close_idle()
+        key = caller.key
         for index in range(len(self._idle) - 1, -1, -1):
-            if self._idle[index].caller.key == caller.key:
+            if self._idle[index].key == key:
                 session = self._idle.pop(index)
                 if not session.connection.closed:
                     return session
@@ -196,8 +198,11 @@ class Sessions:
         await self._close_idle()
 
     async def _close_idle(self) -> None:
-        """Closes sessions that have been idle or open for too long, and those above the limit."""
+        """Closes sessions that have been idle or open for too long, at most once in CLOSE_EVERY_S, and those above the limit."""
         now = time.monotonic()
+        if now < self._closed_at + limits.CLOSE_EVERY_S and len(self._idle) <= limits.SESSIONS_IDLE_MAX:
+            return
+        self._closed_at = now
         young = [s for s in self._idle if s.idle_since > now - limits.SESSION_IDLE_S and s.began > now - limits.SESSION_S]
         young = young[-limits.SESSIONS_IDLE_MAX :]
         ended, self._idle = [session for session in self._idle if session not in young], young

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from tailgate.gateway.asgi.access import Access
-from tailgate.gateway.asgi.bodies import body, parts
+from tailgate.gateway.asgi.bodies import body, parts, was_read
 from tailgate.gateway.asgi.refusals import CHALLENGE, UNAUTHORIZED, Refused
 from tailgate.gateway.asgi.responses import Failure, Streamed
 from tailgate.gateway.asgi.sessions import Caller, Sessions
@@ -126,8 +126,8 @@ class Api:
     async def _queried(self, request: Request, offered: tuple[str, ...], *names: str, stream: bool) -> Response:
         type, caller = self._entered(request, offered)
         query = statement_request(await body(request), *names)
-        parts = await self.queries.run(caller, query, form_of(type, stream=stream))
-        return Streamed(parts, type)
+        result = await self.queries.run(caller, query, form_of(type, stream=stream))
+        return Response(result, media_type=type) if isinstance(result, bytes) else Streamed(result, type)
 
     async def _close_query(self, request: Request) -> Response:
         type, caller = self._entered(request, media.ENTITIES)
@@ -250,7 +250,7 @@ async def _http_failed(request: Request, error: Exception) -> Response:
 
 def _failed(request: Request, error: ApiError) -> Response:
     """Returns the response of an error."""
-    kind = Response if getattr(request.state, "body_read", False) else Failure
+    kind = Response if was_read(request) else Failure
     response = kind(_encoded(error.document), error.status, media_type=media.JSON)
     if error.code == errors.UNAUTHORIZED:
         response.headers.update(CHALLENGE)

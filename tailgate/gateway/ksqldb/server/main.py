@@ -1,9 +1,10 @@
-"""The process of the HTTP API: Hypercorn with the application, until SIGTERM or SIGINT."""
+"""The process of the HTTP API: a server with the application, until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import signal
 import socket
 from typing import Any
@@ -20,7 +21,7 @@ BACKLOG = 100  # connections that wait in the kernel
 
 
 class HttpServer:
-    """The server. `start` returns when it listens."""
+    """The server."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -31,7 +32,7 @@ class HttpServer:
         self.port = options.port
 
     async def start(self) -> None:
-        """Listens and serves in a task. Raises OSError if the address is in use."""
+        """Listens and serves. Raises OSError if the address is in use."""
         options = self._options
         family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
         listening = socket.create_server((options.host, options.port), family=family, backlog=BACKLOG)
@@ -42,10 +43,6 @@ class HttpServer:
         """Ends all streams and closes the sessions."""
         await self._server.stop()
         await self._sessions.close()
-
-    async def wait(self) -> None:
-        """Waits until the server ends, which only an error causes."""
-        await self._server.wait()
 
 
 def run(options: Options) -> int:
@@ -62,12 +59,12 @@ def run(options: Options) -> int:
 async def _serve(options: Options) -> None:
     server = HttpServer(options)
     await server.start()
+    gc.freeze()  # long-lived objects: the garbage collector skips them
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     scheme = "https" if options.tls is not None else "http"
     host = f"[{options.host}]" if ":" in options.host else options.host
     print(f"ready ksqldb={scheme}://{host}:{server.port}", flush=True)
-    waits = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(server.wait())]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    await stop.wait()
     await server.stop()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import psycopg
 
 from tailgate.gateway.asgi import limits as shared
-from tailgate.gateway.asgi.responses import begun
+from tailgate.gateway.asgi.responses import begun, completed
 from tailgate.gateway.asgi.rows import Rows
 from tailgate.gateway.asgi.sessions import Caller, Session, Sessions
 from tailgate.gateway.ksqldb.server.http import errors, limits
@@ -22,6 +22,7 @@ from tailgate.gateway.ksqldb.server.http.errors import ApiError, StatementError,
 from tailgate.gateway.ksqldb.server.http.forms import LIMIT_REACHED, QUERY_COMPLETED, Column, Delimited, Form
 from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
 from tailgate.gateway.ksqldb.server.printing import print_text, printed
+from tailgate.gateway.ksqldb.server.pull_texts import PullTexts
 from tailgate.gateway.ksqldb.server.statements import Parsed, prepare, texts_of
 from tailgate.sql.ksqldb import statements as k
 from tailgate.sql.ksqldb.names import ksqldb_name
@@ -49,24 +50,32 @@ class Queries:
         self._sessions = sessions
         self._push: dict[str, Push] = {}
         self._pulls = 0
+        self._texts = PullTexts()
 
     @property
     def running(self) -> int:
         """Returns the number of running queries."""
         return len(self._push) + self._pulls
 
-    async def run(self, caller: Caller, request: StatementRequest, form: Form) -> AsyncGenerator[bytes, None]:
-        """Starts a query and returns the parts of its results. Raises ApiError for a query that does not start."""
+    async def run(self, caller: Caller, request: StatementRequest, form: Form) -> bytes | AsyncGenerator[bytes, None]:
+        """Starts a query and returns its result, or the parts of a long one. Raises ApiError for a query that does not start."""
+        if (text := self._texts.find(request)) is not None:
+            return await self._pulled(caller, request, text, form)
         if (text := print_text(request)) is not None:
             return await begun(printed(self._sessions, caller, request, text))
         part = one_query(request)
         assert isinstance(part.statement, k.PushQuery)
-        if self.running >= limits.STREAMS_MAX:
-            raise ApiError(errors.TOO_MANY, f"The server runs at most {limits.STREAMS_MAX} queries")
         if not part.statement.query.emit:
-            return await begun(self._pull(caller, request, part, form))
+            self._texts.add(request, part.text)
+            return await self._pulled(caller, request, part.text, form)
+        self._check_running()
         id = f"transient_{ksqldb_name(part.statement.query.source.name)}_{secrets.token_hex(8)}"
         return await begun(self._pushed(id, caller, request, part, form))
+
+    def _check_running(self) -> None:
+        """Raises 429 if STREAMS_MAX queries run."""
+        if self.running >= limits.STREAMS_MAX:
+            raise ApiError(errors.TOO_MANY, f"The server runs at most {limits.STREAMS_MAX} queries")
 
     async def close(self, caller: Caller, id: str) -> None:
         """Ends a push query of the same user. Raises 400 if there is none."""
@@ -80,16 +89,20 @@ class Queries:
         for push in list(self._push.values()):
             await push.close()
 
-    async def _pull(self, caller: Caller, request: StatementRequest, part: Parsed, form: Form) -> AsyncGenerator[bytes, None]:
+    async def _pulled(self, caller: Caller, request: StatementRequest, text: str, form: Form) -> bytes | AsyncGenerator[bytes, None]:
+        self._check_running()
+        return await completed(self._pull(caller, request, text, form))
+
+    async def _pull(self, caller: Caller, request: StatementRequest, text: str, form: Form) -> AsyncGenerator[bytes, None]:
         self._pulls += 1
         try:
             async with self._sessions.session(caller) as session:
                 await prepare(session, request)
                 try:
-                    rows = await Rows.answered(session, part.text)
+                    rows = await Rows.answered(session, text)
                     row = await rows.next()
                 except psycopg.Error as error:
-                    raise StatementError(of_sql(error, part.text), part.text) from None
+                    raise StatementError(of_sql(error, text), text) from None
                 data = form.header(None, _columns(rows, 0))
                 while row is not None:
                     data += form.row(row, tombstone=False)

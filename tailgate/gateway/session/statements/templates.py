@@ -8,7 +8,6 @@ text ──┬─ sent lately ────────────────�
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from tailgate.gateway.session.statements.lanes import Lane
 from tailgate.lake.types import Type
 from tailgate.operations.sketch import Sketch
 from tailgate.sql.lexer.literal_masking import mask_literals
+from tailgate.sql.lexer.literal_templates import template
 from tailgate.sql.lexer.secret_masking import mask_secrets
 
 TEXT_BYTES_MAX = 1024  # of a text that is read for its template
@@ -29,9 +29,6 @@ TEXTS_MAX = 2_000  # texts of at most 1 KB that are found without their template
 SUCCESS = "00000"
 KEYS_BYTES = 4 << 20  # of the cache from texts to templates
 PARAMETERS_MAX = 20  # parameters that the shape of a call shows
-
-_LITERALS = re.compile(rb"'(?:[^']|'')*'|\b\d{1,18}\b")
-_NOT_PLAIN = re.compile(rb"[\"`\\$]|--|/\*|\b[eEbBxXuUnN]&?'")  # such a text is its own key
 
 
 @dataclass(slots=True)
@@ -130,12 +127,12 @@ class Templates:
         return [(*key, figures) for key, figures in self._figures.items()]
 
     def _template(self, text: bytes) -> str:
-        key = text if _NOT_PLAIN.search(text) else _LITERALS.sub(b"?", text)
-        template = self._keys.get(key)
-        if template is None:
-            template = mask_literals(mask_secrets(text.rstrip(b"\0").decode(errors="ignore")))
-            self._keys.put(key, template, len(key) + len(template))
-        return template
+        key = template(text) or text
+        shown = self._keys.get(key)
+        if shown is None:
+            shown = mask_literals(mask_secrets(text.rstrip(b"\0").decode(errors="ignore")))
+            self._keys.put(key, shown, len(key) + len(shown))
+        return shown
 
 
 def shape(types: Sequence[Type], values: Sequence[object]) -> str | None:

@@ -43,6 +43,8 @@ def parsed(body: bytes) -> dict[str, Any]:
     """Returns the JSON object of a body. Raises 400."""
     try:
         document = json.loads(body)
+        if b"\\u" in body:
+            json.dumps(document, ensure_ascii=False).encode()  # a half of a surrogate pair is not a character
     except (ValueError, RecursionError):
         raise ApiError(errors.BAD_REQUEST, "Malformed JSON in the request body") from None
     if not isinstance(document, dict):

@@ -1,0 +1,168 @@
+"""HTTP/1.1: uvicorn's protocol over httptools, with limits of header fields and of idle time.
+
+A response has the header field Date. A request for another protocol (Upgrade) is answered as one without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from email.utils import formatdate
+
+from starlette.types import ASGIApp
+from uvicorn._types import ASGISendEvent
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from tailgate.gateway.asgi import limits
+
+LENGTH_MAX = 2**62  # of a response without Content-Length
+logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it reports errors of clients; the server logs those of the application
+
+
+class Http1:
+    """The HTTP/1.1 connections of a server."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._config = Config(
+            app, http="httptools", ws="none", interface="asgi3", lifespan="off", log_config=None, access_log=False,
+            proxy_headers=False, timeout_keep_alive=limits.IDLE_S,
+        )  # fmt: skip
+        self._config.load()
+        self._state = ServerState()
+
+    def protocol(self) -> asyncio.Protocol:
+        """Returns the protocol of a new connection."""
+        return _Connection(self._config, self._state)
+
+    @property
+    def count(self) -> int:
+        """Returns the number of open connections."""
+        return len(self._state.connections)
+
+    def stop(self) -> None:
+        """Closes the connections, after the responses that have begun."""
+        for connection in list(self._state.connections):
+            connection.shutdown()
+
+    def abort(self) -> None:
+        """Ends the connections."""
+        for connection in list(self._state.connections):
+            assert isinstance(connection, _Connection)
+            connection.transport.abort()
+
+
+class _Connection(HttpToolsProtocol):
+    """A connection. One without a complete request for IDLE_S is closed, and so is one with header fields above HEADER_BYTES_MAX."""
+
+    def __init__(self, config: Config, state: ServerState) -> None:
+        super().__init__(config, state, {})
+        self._head_bytes = self._heads = 0
+        self._in_head = True
+        self._idle_since = self.loop.time()
+        self._watch: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch = self.loop.call_later(limits.IDLE_S, self._close_idle)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._watch is not None:
+            self._watch.cancel()
+
+    @property
+    def _busy(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _close_idle(self) -> None:
+        remaining = self._idle_since + limits.IDLE_S - self.loop.time()
+        if not self._busy and remaining <= 0:
+            self.transport.close()
+        else:
+            self._watch = self.loop.call_later(max(remaining, 1.0), self._close_idle)
+
+    # --- httptools
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head_bytes, self._in_head = 0, True
+        self._heads += 1
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        self._count(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        self._count(len(name) + len(value))
+
+    def _count(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > limits.HEADER_BYTES_MAX:
+            raise _TooLarge
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self.server_state.default_headers = _date(int(time.time()))
+        super().on_headers_complete()
+        if self.scope["http_version"] == "1.0":
+            self.cycle.send = _Unchunked(self.cycle).send  # type: ignore[method-assign]
+
+    def data_received(self, data: bytes) -> None:
+        heads = self._heads
+        super().data_received(data)
+        if self._in_head and self._heads == heads:  # httptools reports a header field when it is complete
+            self._head_bytes += len(data)
+            if self._head_bytes > limits.HEADER_BYTES_MAX and not self.transport.is_closing():
+                self.send_400_response("")
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuses a request that is not valid or too large, and closes the connection."""
+        if not self._busy:  # otherwise the refusal would be within a response
+            status = 431 if self._head_bytes > limits.HEADER_BYTES_MAX else 400
+            self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+        self.transport.close()
+
+    # --- uvicorn
+
+    def on_response_complete(self) -> None:
+        """Closes the connection if the request has not ended. Otherwise the client may send the next one."""
+        self._idle_since = self.loop.time()
+        if self.cycle.more_body and not self.pipeline:
+            self.transport.close()
+        super().on_response_complete()
+
+
+class _Unchunked:
+    """A response for a client of HTTP/1.0: one without Content-Length ends with the connection."""
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle, self._send, self._unbounded = cycle, cycle.send, False
+
+    async def send(self, message: ASGISendEvent) -> None:
+        cycle = self._cycle
+        if message["type"] == "http.response.start":
+            self._unbounded = all(name.lower() != b"content-length" for name, _ in message.get("headers", ()))
+            if self._unbounded:
+                cycle.chunked_encoding, cycle.expected_content_length = False, LENGTH_MAX
+        elif message["type"] == "http.response.body" and self._unbounded and not message.get("more_body", False):
+            cycle.expected_content_length = len(message.get("body", b""))
+        await self._send(message)
+
+
+class _TooLarge(Exception):
+    """A request with header fields above HEADER_BYTES_MAX."""
+
+
+_dates: dict[int, list[tuple[bytes, bytes]]] = {}  # of the current second
+
+
+def _date(second: int) -> list[tuple[bytes, bytes]]:
+    """Returns the header field Date."""
+    if second not in _dates:
+        _dates.clear()
+        _dates[second] = [(b"date", formatdate(second, usegmt=True).encode())]
+    return _dates[second]

@@ -1,0 +1,228 @@
+"""The server of HTTP/1.1 and HTTP/2: which protocol a connection has, limits, invalid requests, and the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+import uvloop
+from starlette.types import Receive, Scope, Send
+
+from tailgate.gateway.asgi import limits
+from tailgate.gateway.asgi.http2 import PREFACE
+from tailgate.gateway.asgi.server import AsgiServer
+
+GET = b"GET /first HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with its path and the size of the body. /stream has no Content-Length, /early does not read, /late waits, /error fails."""
+    size, path = 0, scope["path"]
+    if path == "/error":
+        raise RuntimeError("an error of the application")
+    while path != "/early":
+        message = await receive()
+        size += len(message.get("body", b""))
+        if not message.get("more_body", False):
+            break
+    if path == "/late":
+        await asyncio.sleep(60)
+    body = f"{path} {size}".encode()
+    headers = [] if path == "/stream" else [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": path == "/stream"})
+    if path == "/stream":
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class Served:
+    """A server of `app` in a thread."""
+
+    def __init__(self) -> None:
+        self._ready, self._thread = threading.Event(), threading.Thread(target=lambda: uvloop.run(self._run()), daemon=True)
+        self._thread.start()
+        assert self._ready.wait(30)
+
+    async def _run(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.port = listening.getsockname()[1]
+        self.server = AsgiServer(app, None, _nothing)
+        await self.server.start([listening])
+        self._ready.set()
+        await self._stop.wait()
+        await self.server.stop()
+
+    def connect(self, data: bytes = b"") -> socket.socket:
+        client = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        client.sendall(data)
+        return client
+
+    def close(self) -> None:
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(30)
+        assert not self._thread.is_alive()
+
+
+async def _nothing() -> None:
+    pass
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    served = Served()
+    yield served
+    served.close()
+
+
+def rest(client: socket.socket) -> bytes:
+    """Waits for the end of a connection and returns what the server sent."""
+    data = b""
+    with client:
+        while more := client.recv(1 << 16):
+            data += more
+    return data
+
+
+def received(client: socket.socket, end: bytes) -> bytes:
+    """Waits for bytes that end with `end`."""
+    data = b""
+    while not data.endswith(end):
+        more = client.recv(1 << 16)
+        assert more, data
+        data += more
+    return data
+
+
+def test_pipelined_requests_are_answered_in_order(served: Served) -> None:
+    client = served.connect(
+        GET + b"POST /second HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc" + GET.replace(b"first", b"stream")
+    )
+    data = received(client, b"0\r\n\r\n")
+    client.close()
+    assert [data.index(text) for text in (b"/first 0", b"/second 3", b"/stream 0")] == sorted(
+        data.index(p) for p in (b"/first", b"/second", b"/stream")
+    )
+    assert data.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert data.count(b"\r\ndate: ") == 3
+
+
+@pytest.mark.parametrize("size", [1, 10, len(PREFACE) - 1])
+def test_http2_begins_with_its_preface(served: Served, size: int) -> None:
+    client = served.connect(PREFACE[:size])
+    client.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        client.recv(1)
+    client.settimeout(30)
+    client.sendall(PREFACE[size:] + b"\0\0\0\4\0\0\0\0\0")  # an empty SETTINGS frame
+    assert client.recv(9)[3] == 4  # the server's SETTINGS
+    client.close()
+
+
+def test_a_word_that_begins_as_the_preface_is_a_request_of_http1(served: Served) -> None:
+    client = served.connect(b"P")
+    client.sendall(b"UT /put HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert received(client, b"/put 0").startswith(b"HTTP/1.1 200")
+    client.close()
+
+
+@pytest.mark.parametrize("version", ["1.1", "2"])
+def test_a_body_in_chunks(served: Served, version: str) -> None:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{served.port}", http1=version == "1.1", http2=version == "2", trust_env=False) as client:
+        assert client.post("/chunks", content=iter([b"a" * 100_000] * 5)).text == "/chunks 500000"
+        assert client.get("/error").status_code == 500
+        assert client.get("/stream").text == "/stream 0"
+
+
+@pytest.mark.parametrize("head", [b"GET / HTTP/1.1\r\nA: ", b"GET / HTTP/1.1\r\nA: b\r\nx", b"GET /"])
+def test_header_fields_above_the_limit_are_refused(served: Served, head: bytes) -> None:
+    client = served.connect(head)
+    time.sleep(0.05)  # two packets
+    client.sendall(b"x" * (limits.HEADER_BYTES_MAX + 1))
+    assert rest(client).startswith(b"HTTP/1.1 431 ")
+    assert rest(served.connect(head + b"x" * limits.HEADER_BYTES_MAX + b": 1\r\n\r\n")).startswith(b"HTTP/1.1 431 ")
+
+
+def test_the_limit_of_header_fields_is_for_one_request(served: Served) -> None:
+    count = 2 * limits.HEADER_BYTES_MAX // len(GET)
+    client, data = served.connect(GET * count), b""
+    while data.count(b"/first 0") < count:
+        data += client.recv(1 << 16)
+    client.close()
+
+
+def test_an_invalid_request_is_refused(served: Served) -> None:
+    assert rest(served.connect(b"nonsense\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
+    assert rest(served.connect(b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("upgrade", [b"websocket", b"h2c"])
+def test_an_upgrade_is_ignored(served: Served, upgrade: bytes) -> None:
+    client = served.connect(b"GET /first HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n" % upgrade)
+    assert received(client, b"/first 0").startswith(b"HTTP/1.1 200")
+    client.sendall(GET)
+    assert received(client, b"/first 0").startswith(b"HTTP/1.1 200")
+    client.close()
+
+
+def test_a_client_may_wait_for_100_continue(served: Served) -> None:
+    client = served.connect(b"POST /x HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+    assert received(client, b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+    client.sendall(b"ab")
+    received(client, b"/x 2")
+    client.close()
+
+
+def test_a_response_before_the_end_of_its_request_ends_the_connection(served: Served) -> None:
+    client = served.connect(b"POST /early HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nabc")
+    assert rest(client).endswith(b"/early 0")
+
+
+def test_clients_of_http_1_0_get_no_chunks(served: Served) -> None:
+    assert rest(served.connect(b"GET /stream HTTP/1.0\r\n\r\n")).endswith(b"\r\n\r\n/stream 0")
+
+
+@pytest.mark.parametrize("data", [b"", b"GET", PREFACE[:5], GET, GET[:-2], PREFACE + b"\0\0\0\4\0\0\0\0\0"])
+def test_idle_connections_are_closed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(limits, "IDLE_S", 0.3)
+    served = Served()
+    began = time.monotonic()
+    rest(served.connect(data))
+    assert 0.2 < time.monotonic() - began < 10
+    served.close()
+
+
+def test_connections_are_limited(monkeypatch: pytest.MonkeyPatch, served: Served) -> None:
+    monkeypatch.setattr(limits, "CONNECTIONS_MAX", 2)
+    clients = [served.connect(GET), served.connect()]
+    received(clients[0], b"/first 0")
+    refused = served.connect()
+    with contextlib.suppress(ConnectionError):
+        assert rest(refused) == b""
+    clients[0].close()
+    deadline = time.monotonic() + 10
+    while served.server._open > 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    client = served.connect(GET)
+    received(client, b"/first 0")
+    client.close()
+    clients[1].close()
+
+
+def test_the_end_of_the_server_ends_its_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "STOP_S", 0.3)
+    served = Served()
+    clients = [served.connect(data) for data in (b"", GET, GET.replace(b"first", b"late"), PREFACE + b"\0\0\0\4\0\0\0\0\0")]
+    received(clients[1], b"/first 0")
+    assert clients[3].recv(1)
+    served.close()
+    for client in clients:
+        with contextlib.suppress(ConnectionError):
+            rest(client)
