@@ -56,7 +56,7 @@ class Http2:
 class _Connection(TCPServer):
     """A connection of Hypercorn that is HTTP/2 from its first byte.
 
-    Otherwise a connection in clear text would be one of HTTP/1.1 up to the preface, and its idle time would not be limited.
+    Otherwise an unencrypted connection would be one of HTTP/1.1 up to the preface, and its idle time would not be limited.
     """
 
     async def _read_data(self) -> None:

@@ -107,7 +107,7 @@ class _NewConnection(asyncio.Protocol):
         self._all.discard(self)
 
     def _become(self, protocol: asyncio.Protocol) -> None:
-        """Passes the connection, and what has arrived, to its protocol."""
+        """Passes the connection, with its first bytes, to a protocol."""
         self._leave()
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)

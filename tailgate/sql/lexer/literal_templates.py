@@ -1,6 +1,6 @@
 """Templates: texts without their literals. Clients send thousands of texts that differ in their literals only.
 
-A text is plain if a literal is what the pattern finds, in both dialects: it has no comments, quoted names, escapes and variables.
+A text is plain if the pattern finds exactly its literals, in both dialects: it has no comments, quoted names, escapes and variables.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def served() -> Iterator[Served]:
 
 
 def rest(client: socket.socket) -> bytes:
-    """Waits for the end of a connection and returns what the server sent."""
+    """Waits for the end of a connection and returns the bytes of the server."""
     data = b""
     with client:
         while more := client.recv(1 << 16):

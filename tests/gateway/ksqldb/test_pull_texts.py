@@ -56,11 +56,11 @@ def pull_text(request: StatementRequest) -> str | None:
 @given(structures, st.lists(st.sampled_from(LITERALS), min_size=9, max_size=9), st.lists(st.sampled_from(LITERALS), min_size=9, max_size=9))
 def test_a_template_stands_for_the_parsed_text(structure: list[str | None], first: list[str], second: list[str]) -> None:
     texts = PullTexts()
-    known, sent = StatementRequest(filled(structure, first)), StatementRequest(filled(structure, second))
-    if (text := pull_text(known)) is not None:
-        texts.add(known, text)
-    found = texts.find(sent)
-    assert found is None or found == pull_text(sent)
+    first_request, request = StatementRequest(filled(structure, first)), StatementRequest(filled(structure, second))
+    if (text := pull_text(first_request)) is not None:
+        texts.add(first_request, text)
+    text = texts.find(request)
+    assert text is None or text == pull_text(request)
 
 
 def test_literals_are_not_part_of_the_template() -> None:
