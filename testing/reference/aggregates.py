@@ -30,6 +30,8 @@ def total(call: plan.AggregateCall, members: Sequence[Member]) -> Value:
         return len(rows)
     if call.distinct:
         rows = list({tuple(map(key, r)): r for r in reversed(rows)}.values())[::-1]
+    if call.limit is not None:
+        rows = rows[: call.limit] if call.limit > 0 else rows[call.limit :]
     return TOTALS[name](call, rows)
 
 

@@ -102,6 +102,9 @@ def call(node: plan.Call, arguments: Row) -> Value:
         return compare("<>" if name == "!=" else name, *arguments)
     if name in ("+", "-", "*", "/", "%", "mod"):
         return arithmetic("%" if name == "mod" else name, arguments, node)
+    if name == "[]":
+        array, index = arguments
+        return array[index - 1] if 1 <= index <= len(array) else None
     if name == "||":
         return "".join(arguments)
     if ":" in name:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from tailgate.engine.plan.circuit.operators import AggregateCall
 from tailgate.engine.plan.rewrites.passes import rewrite
 from tailgate.engine.plan.rewrites.temporal import reads_clock
 from tailgate.engine.plan.rules import change
@@ -177,7 +178,7 @@ def _maintenance(explained: _Explained, plan: Relation) -> str:
             state = "one row" if not operator.keys else "a row of state per group"
             ordered_functions = KEPT_IN_ORDER - FIRST if operator.input.append_only else KEPT_IN_ORDER
             ordered = [
-                a.function
+                _limited(a) if operator.input.append_only else a.function
                 for a in operator.aggregates
                 if a.function in ordered_functions or (a.distinct and a.function not in ("min", "max"))
             ]
@@ -240,3 +241,8 @@ def _notes(plan: Relation, catalog: Catalog) -> list[str]:
     scanned = {node.relation: None for node in walk(plan) if isinstance(node, Scan)}
     appended = [catalog[id].name for id in scanned if isinstance(catalog[id], Source) and not catalog[id].stored]
     return [f"Note: {name} is what its topic held when the view was created, and everything since." for name in sorted(appended)]
+
+
+def _limited(call: AggregateCall) -> str:
+    """Returns the name of an aggregate with the number of values that it keeps."""
+    return f"the {'first' if call.limit > 0 else 'last'} {abs(call.limit)} of {call.function}" if call.limit else call.function

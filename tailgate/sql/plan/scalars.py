@@ -173,6 +173,8 @@ class AggregateCall:
 
     `order` is the ORDER BY of the aggregate. For an ordered-set aggregate it is the ORDER BY of WITHIN
     GROUP, which contains the aggregated expression.
+
+    `limit`: how many of the first values, in order, the relations above read; negative: of the last ones; None: all.
     """
 
     function: Function
@@ -182,6 +184,7 @@ class AggregateCall:
     filter: Scalar | None = None
     order: tuple[SortKey, ...] = ()
     position: int | None = field(default=None, compare=False)
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,7 +248,8 @@ class Printer:
         shown = ", ".join(f"c{c}" for c in call.columns) or "*"
         order = ", ".join(f"c{k.column}{' desc' if k.descending else ''}" for k in call.order)
         inside = f"{'distinct ' if call.distinct else ''}{shown}{' order by ' + order if order else ''}"
-        return f"{call.function}({inside}){f' filter c{call.filter}' if call.filter >= 0 else ''} {call.type.spark}"
+        filtered = f" filter c{call.filter}" if call.filter >= 0 else ""
+        return f"{call.function}({inside}){filtered} {call.type.spark}{f', limit {call.limit}' if call.limit else ''}"
 
     def _leaving(self, graph: Graph, node: int) -> list[str]:
         out = []

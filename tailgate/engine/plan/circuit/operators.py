@@ -48,7 +48,8 @@ class AggregateCall:
 
     count without columns counts rows. `filter`: the boolean column that must be true for a row to
     be aggregated, or -1. `order`: the order in which values are aggregated, before the order of the
-    values themselves. `fraction`: the fraction of a percentile.
+    values themselves. `fraction`: the fraction of a percentile. `limit`: how many of the first values an array needs to
+    have; negative: of the last ones; 0: all.
     """
 
     function: str
@@ -58,6 +59,7 @@ class AggregateCall:
     filter: int = -1
     order: tuple[SortColumn, ...] = ()
     fraction: float = 0.0
+    limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,14 @@ from tailgate.engine.plan.rewrites.push import push_filters
 from tailgate.engine.plan.rewrites.retention import move_retention
 from tailgate.engine.plan.rewrites.rounds import number_rounds
 from tailgate.engine.plan.rewrites.temporal import extract_temporal_filters
-from tailgate.engine.plan.rewrites.top import first_ranks, first_rows
+from tailgate.engine.plan.rewrites.top import first_ranks, first_rows, first_values
 from tailgate.sql.plan import Relation
 
 Pass = Callable[[Relation], Relation]
 
 PASSES: tuple[Pass, ...] = (
     move_retention,
+    first_values,
     first_rows,
     number_rounds,
     extract_temporal_filters,

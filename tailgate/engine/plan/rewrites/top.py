@@ -4,6 +4,8 @@
     sort_k(R) = R                               without LIMIT, because a relation is a bag
     σ_{row_number ≤ n}(window(R)) = σ_{row_number ≤ n}(window(top_n(R)))
                                                 rank likewise, with ties
+    π_{a[n]}(γ_{a = array_agg}(R)) = π_{a[n]}(γ_{a = the first n of array_agg}(R))
+                                                jsonb_agg and slices likewise
 
 `first_rows` runs before columns are removed, because rows that are equal in order are taken in the
 order of their values.
@@ -11,14 +13,19 @@ order of their values.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
+
 from tailgate.engine.plan.analysis.scalars import SWAPPED
 from tailgate.lake.types import INT8
-from tailgate.sql.plan import Call, Column, Filter, Limit, Literal, Relation, Scalar, Sort, TopK, Window
-from tailgate.sql.plan.rewriting import conjuncts
+from tailgate.sql.plan import Call, Column, Filter, Limit, Literal, Project, Reduce, Relation, Scalar, Sort, TopK, Window
+from tailgate.sql.plan.rewriting import conjuncts, parts
 from tailgate.sql.plan.traversal import bottom_up, inputs, with_inputs
 
 # functions whose result for a row does not depend on later rows
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
+# aggregates whose result is an array of all values
+ARRAYS = frozenset({"array_agg", "jsonb_agg"})
 
 
 def first_rows(relation: Relation) -> Relation:
@@ -70,3 +77,62 @@ def _limit(term: Scalar, window: Window) -> tuple[int, bool] | None:
     if sign not in ("<", "<=", "=") or name == "dense_rank":
         return None
     return max(right.value - (sign == "<"), 0), name == "rank"
+
+
+def first_values(relation: Relation) -> Relation:
+    """Limits each aggregate whose result is an array of which only the first or the last elements are read."""
+    return bottom_up(relation, _first_values)
+
+
+def _first_values(node: Relation) -> Relation:
+    if not isinstance(node, Project):
+        return node
+    read, below, filters = list(node.expressions), node.input, []
+    while isinstance(below, Filter):
+        filters.append(below)
+        read.append(below.condition)
+        below = below.input
+    if not isinstance(below, Reduce):
+        return node
+    limits: dict[int, set[int | None]] = defaultdict(set)
+    for scalar in read:
+        _add_limits(scalar, limits)
+    calls = []
+    for i, call in enumerate(below.aggregates, len(below.keys)):
+        found = {n for n in limits[i] if n is not None}
+        is_limited = call.function.name in ARRAYS and found == limits[i] != set() and (min(found) > 0 or max(found) < 0)
+        calls.append(replace(call, limit=max(found, key=abs)) if is_limited and call.limit is None else call)
+    if tuple(calls) == below.aggregates:
+        return node
+    limited: Relation = replace(below, aggregates=tuple(calls))
+    for above in reversed(filters):
+        limited = replace(above, input=limited)
+    return replace(node, input=limited)
+
+
+def _add_limits(scalar: Scalar, limits: dict[int, set[int | None]]) -> None:
+    """Adds, for each column, how many of its elements a scalar reads. None: all."""
+    match scalar:
+        case Column(index):
+            limits[index].add(None)
+        case Call(function, (Column(index), Literal(int(n)))) if function.name == "[]" and n > 0:
+            limits[index].add(n)
+        case Call(function, (Column(index), Literal(1), Literal(int(n)))) if function.name == "ksqldb_slice" and n > 0:
+            limits[index].add(n)
+        case Call(function, (Column(index), Call(), _)) if function.name == "ksqldb_slice" and (n := _from_end(scalar)):
+            limits[index].add(-n)
+        case _:
+            for part in parts(scalar):
+                _add_limits(part, limits)
+
+
+def _from_end(slice: Call) -> int:
+    """Returns n for the slice of an array a from its element len(a) - n + 1 to len(a), otherwise 0."""
+    match slice.arguments:
+        case (array, Call(plus, (Call(minus, (Call(length, (of,)), Literal(int(n)))), Literal(1))), end) if (
+            (plus.name, minus.name, length.name) == ("+", "-", "jsonb_array_length")
+            and of == array
+            and end == Call(length, (array,), end.type)
+        ):
+            return max(n, 0)
+    return 0

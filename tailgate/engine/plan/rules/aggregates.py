@@ -59,7 +59,7 @@ def aggregate(call: AggregateCall, columns_in: OperatorInput) -> operators.Aggre
     columns = tuple(columns_in.column(filtered(call.filter, a)) for a in arguments)
     order = columns_in.sorted_by(tuple(SortKey(filtered(call.filter, k.expression), k.descending, k.nulls_first) for k in call.order))
     filter = columns_in.column(call.filter) if call.filter is not None and name in ANY_NULL else -1
-    return operators.AggregateCall(name, columns, call.type, call.distinct, filter, order, fraction)
+    return operators.AggregateCall(name, columns, call.type, call.distinct, filter, order, fraction, call.limit or 0)
 
 
 def extreme(name: str, scalar: Scalar) -> tuple[str, tuple[Scalar, ...]]:

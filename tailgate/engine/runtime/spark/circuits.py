@@ -258,7 +258,7 @@ class Circuits:
         """Returns the Java call for this aggregate."""
         columns, order = self._ints(of.columns), self._sorted_by(of.order)
         return self._jvm.tailgate.aggregates.AggregateCall.of(
-            of.function, columns, self._struct(f"r {of.type.spark}"), of.distinct, of.filter, *order, of.fraction
+            of.function, columns, self._struct(f"r {of.type.spark}"), of.distinct, of.filter, *order, of.fraction, of.limit
         )
 
     def _window(self, of: operators.WindowCall) -> Any:

@@ -54,7 +54,7 @@ public abstract class Accumulator {
 
   /** Creates the accumulator for a call, ignoring its DISTINCT and FILTER. */
   static Accumulator plain(AggregateCall call, StructType row, boolean appendOnly) {
-    if (OrderedAccumulator.is(call)) return new OrderedAccumulator(call, row);
+    if (OrderedAccumulator.is(call)) return new OrderedAccumulator(call, row, appendOnly);
     return switch (call.function) {
       case "count" -> Counts.of(call);
       case "sum", "avg" -> Sums.of(call, row);

@@ -9,7 +9,8 @@ import tailgate.rows.SortKey;
  *
  * <p>`filter`: ordinal of a boolean column, or -1; rows for which it is not true do not count.
  * `distinct`: equal values count once. `order`: the sort order of the values, before that of the
- * values themselves. `fraction`: the argument of a percentile.
+ * values themselves. `fraction`: the argument of a percentile. `limit`: how many of the first values an array needs to
+ * have; negative: of the last ones; 0: all.
  */
 public final class AggregateCall implements Serializable {
   private static final long serialVersionUID = 1;
@@ -20,8 +21,14 @@ public final class AggregateCall implements Serializable {
   public final int filter;
   final SortKey[] order;
   public final double fraction;
+  final int limit;
 
   public AggregateCall(String function, int[] columns, DataType result, boolean distinct, int filter, SortKey[] order, double fraction) {
+    this(function, columns, result, distinct, filter, order, fraction, 0);
+  }
+
+  public AggregateCall(String function, int[] columns, DataType result, boolean distinct, int filter, SortKey[] order, double fraction,
+      int limit) {
     this.function = function;
     this.columns = columns.clone();
     this.result = result;
@@ -29,6 +36,7 @@ public final class AggregateCall implements Serializable {
     this.filter = filter;
     this.order = order.clone();
     this.fraction = fraction;
+    this.limit = limit;
   }
 
   public boolean is(String... names) {
@@ -46,8 +54,8 @@ public final class AggregateCall implements Serializable {
 
   public static AggregateCall of(String function, int[] columns, StructType result,
       boolean distinct, int filter, int[] order, boolean[] descending, boolean[] nullsFirst,
-      double fraction) {
+      double fraction, int limit) {
     return new AggregateCall(function, columns, result.apply(0).dataType(), distinct, filter,
-        SortKey.of(order, descending, nullsFirst), fraction);
+        SortKey.of(order, descending, nullsFirst), fraction, limit);
   }
 }

@@ -19,6 +19,8 @@ import tailgate.rows.SortKeyCodec;
  * <p>The values are kept sorted, and the result is recomputed from all of them for each changed
  * group: the cost is the size of the group.
  *
+ * <p>If only the first or last values are needed (`limit`) and no value is ever removed, only these are kept.
+ *
  * <p>The order is that of the call's ORDER BY and then that of the values themselves, so the result
  * depends on the values only. With DISTINCT each value is used once.
  */
@@ -30,9 +32,11 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
   private final AggregateCall call;
   private final SortKeyCodec order, values;
   private final DataType type;
+  private final int limit;
 
-  OrderedAccumulator(AggregateCall call, StructType row) {
+  OrderedAccumulator(AggregateCall call, StructType row, boolean appendOnly) {
     this.call = call;
+    this.limit = appendOnly ? call.limit : 0;
     this.type = call.columns.length > 0 ? call.type(row, 0) : null;
     this.order = new SortKeyCodec(row, call.order);
     this.values = call.distinct ? new SortKeyCodec(row, SortKeyCodec.ascending(call.columns)) : SortKeyCodec.exact(row, call.columns);
@@ -64,7 +68,35 @@ public final class OrderedAccumulator extends Accumulator.Keeping {
     ((OrderedAccumulator) change).changes.forEach((value, weight) -> {
       if (weight != 0) kept.weigh(value.bytes, weight);
     });
+    if (limit != 0) cut(kept);
   }
+
+  /** Removes the values that are not needed: those after the first, or before the last. */
+  private void cut(GroupValues kept) {
+    Deque<Value> needed = new ArrayDeque<>();
+    List<Value> others = new ArrayList<>();
+    long n = 0;
+    try (GroupValues.Walk walk = kept.walk()) {
+      while (walk.next()) {
+        Value value = new Value(walk.value().clone(), walk.weight());
+        if (limit > 0 && n >= limit) {
+          others.add(value);
+          continue;
+        }
+        needed.add(value);
+        n += times(value);
+        while (limit < 0 && n - times(needed.element()) >= -limit) {
+          n -= times(needed.element());
+          others.add(needed.remove());
+        }
+      }
+    }
+    for (Value value : others) kept.weigh(value.bytes, -value.weight);
+  }
+
+  private record Value(byte[] bytes, long weight) {}
+
+  private long times(Value value) { return call.distinct ? 1 : value.weight; }
 
   /** Returns true: the values are not part of the accumulator. */
   @Override public boolean isZero() { return true; }

@@ -130,13 +130,9 @@ final class Reduce extends Operator {
     Object old = stored == null ? null : now.row(member);
     now.merge(change, member);
     long at = clock == null ? Long.MAX_VALUE : change.end + retention;
-    if (clock != null && at <= clock.time) {
-      emit(tick, key, old, -1);
-      removeValues(tick, key);
-      if (stored != null) remove(tick, key, at);
-      return;
-    }
-    if (!always() && now.isZero()) {
+    boolean isDue = clock != null && at <= clock.time;
+    if (isDue) removeValues(tick, key);
+    if (isDue || !always() && now.isZero()) {
       if (stored != null) remove(tick, key, at);
     } else {
       if (clock != null && stored == null) {
@@ -146,7 +142,7 @@ final class Reduce extends Operator {
       byte[] bytes = now.bytes();
       if (!Arrays.equals(bytes, stored)) tick.state.put(id, 0, key, State.NONE, bytes, stored == null);
     }
-    Object next = now.row(member);
+    Object next = isDue ? null : now.row(member);
     if (same(old, next)) return;
     emit(tick, key, old, -1);
     emit(tick, key, next, 1);

@@ -9,6 +9,8 @@ import java.util.*;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import tailgate.aggregates.AggregateCall;
 import tailgate.circuit.Circuit;
 import tailgate.sources.Decoder;
@@ -191,6 +193,50 @@ class ReduceTest {
     r.tick(arrow("a", row, List.of(plus(1, 8, "eight"))));
     assertEquals(Bag.of(row(1, 5, 9, "also"), row(2, -1, -1, "one")), r.relation(1));
     assertThrows(RuntimeException.class, () -> r.tick(arrow("a", row, List.of(minus(1, 9, "nine")))));
+  }
+
+  /** Of arrays of which only the first or last values are needed, the state of append-only input has no others. */
+  @ParameterizedTest
+  @CsvSource({"2, false, true", "-3, false, true", "1, true, true", "-2, true, true", "2, false, false"})
+  void theFirstValues(int limit, boolean distinct, boolean appendOnly) {
+    StructType row = schema("g int, v int, o int"), out = schema("g int, r array<int>");
+    AggregateCall all = new AggregateCall("array_agg", new int[] {1}, out.apply(1).dataType(), distinct, -1,
+        new SortKey[] {new SortKey(distinct ? 1 : 2, true, false)}, 0, limit);
+    Circuit c = new Circuit();
+    c.relation(1, out, 2);
+    c.source(1, "a", Decoder.arrow(row), empty(row));
+    c.operator(11, Operators.reduce(row, new int[] {0}, new AggregateCall[] {all}, appendOnly, -1, 0));
+    c.edge(1, empty(row), 11, 0);
+    c.output(11, empty(out), 1);
+    c.seal();
+    Running r = new Running(c, 1);
+    Random random = new Random(limit);
+    List<int[]> rows = new ArrayList<>();
+    for (int t = 0; t < 12; t++) {
+      List<Weighted> changes = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        int[] one = {random.nextInt(2), random.nextInt(9), random.nextInt(40)};
+        rows.add(one);
+        changes.add(plus(one[0], one[1], one[2]));
+      }
+      if (!appendOnly) {
+        int[] gone = rows.remove(random.nextInt(rows.size()));
+        changes.add(minus(gone[0], gone[1], gone[2]));
+      }
+      r.tick(arrow("a", row, changes));
+      for (List<Object> result : r.relation(1).keySet()) {
+        var sorted = rows.stream().filter(one -> one[0] == (int) result.get(0))
+            .sorted(Comparator.<int[]>comparingInt(one -> distinct ? -one[1] : -one[2]).thenComparingInt(one -> one[1])).map(one -> one[1]);
+        List<Integer> expected = (distinct ? sorted.distinct() : sorted).toList();
+        List<?> values = scala.jdk.javaapi.CollectionConverters.asJava((scala.collection.Seq<?>) result.get(1));
+        int n = Math.min(Math.abs(limit), expected.size());
+        if (limit > 0) assertEquals(expected.subList(0, n), values.subList(0, n));
+        else assertEquals(expected.subList(expected.size() - n, expected.size()), values.subList(values.size() - n, values.size()));
+      }
+      assertEquals(2, r.relation(1).size());
+    }
+    long most = 2L * (1 + Math.abs(limit));
+    assertTrue(appendOnly ? r.entries(11) <= most : r.entries(11) > most, "entries: " + r.entries(11));
   }
 
   private static AggregateCall call(String function, int column, String result) {
