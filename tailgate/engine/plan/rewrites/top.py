@@ -99,9 +99,9 @@ def _first_values(node: Relation) -> Relation:
         _add_limits(scalar, limits)
     calls = []
     for i, call in enumerate(below.aggregates, len(below.keys)):
-        found = {n for n in limits[i] if n is not None}
-        is_limited = call.function.name in ARRAYS and found == limits[i] != set() and (min(found) > 0 or max(found) < 0)
-        calls.append(replace(call, limit=max(found, key=abs)) if is_limited and call.limit is None else call)
+        counts = {n for n in limits[i] if n is not None}
+        is_limited = call.function.name in ARRAYS and counts == limits[i] != set() and (min(counts) > 0 or max(counts) < 0)
+        calls.append(replace(call, limit=max(counts, key=abs)) if is_limited and call.limit is None else call)
     if tuple(calls) == below.aggregates:
         return node
     limited: Relation = replace(below, aggregates=tuple(calls))

@@ -213,7 +213,8 @@ final class Stages {
     if (!committed.isEmpty()) Snapshots.returned(lineage);
     Statistics.of(statePath).add(circuit, statistics);
     relations.sort(Comparator.comparingInt(Sent::to));
-    return new TickResult(relations, ids.after(committed).toString(), counters, forgotten.stream().mapToInt(i -> i).toArray(), due, statistics, released);
+    int[] removed = forgotten.stream().mapToInt(i -> i).toArray();
+    return new TickResult(relations, ids.after(committed).toString(), counters, removed, due, statistics, released);
   }
 
   static <T> ClassTag<T> tag(Class<T> type) { return scala.reflect.ClassTag$.MODULE$.apply(type); }

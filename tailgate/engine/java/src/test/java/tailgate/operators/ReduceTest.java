@@ -195,7 +195,7 @@ class ReduceTest {
     assertThrows(RuntimeException.class, () -> r.tick(arrow("a", row, List.of(minus(1, 9, "nine")))));
   }
 
-  /** Of arrays of which only the first or last values are needed, the state of append-only input has no others. */
+  /** The state of append-only input has only the values that are needed. */
   @ParameterizedTest
   @CsvSource({"2, false, true", "-3, false, true", "1, true, true", "-2, true, true", "2, false, false"})
   void theFirstValues(int limit, boolean distinct, boolean appendOnly) {
