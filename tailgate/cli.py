@@ -22,6 +22,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -69,8 +70,9 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(e, TailgateError):
             return _report(e, 1)
         from tailgate.embedded.children import ChildFailed
+        from tailgate.lake.store import StoreUnavailable
 
-        if isinstance(e, (ChildFailed, FileNotFoundError)):
+        if isinstance(e, (ChildFailed, FileNotFoundError, StoreUnavailable)):
             print(f"tailgate: {e}", file=sys.stderr)
             return 1
         raise
@@ -154,7 +156,7 @@ def parser() -> argparse.ArgumentParser:
     _metrics(up, "metrics and health checks of the supervisor; the next ports: engine, sinks, gateways, watch, second engine and sinks")
 
     demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
-    demo.add_argument("--data", type=data_folder.folder, help="keep everything in this folder (otherwise a temporary one)")
+    data_folder.add_for_demo(demo)
     _listen(demo)
     _parallelism(demo)
     demo.add_argument("--for", dest="seconds", type=float, metavar="SECONDS", help="run for so long instead of until Ctrl-C")
@@ -369,6 +371,7 @@ def _up(options: argparse.Namespace) -> int:
         metrics=_metrics_address(options),
         log=passed.log,
         watch=watching.arguments(passed),
+        work_dir=options.work_dir,
     )
     supervisor = Supervisor(plan, _say)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -388,12 +391,22 @@ def _stop_early(supervisor: Supervisor) -> None:
 
 
 def _demo(options: argparse.Namespace) -> int:
+    from tailgate.embedded.supervisor import Plan
     from tailgate.examples.shop.demo import run
     from tailgate.operations.settings.configuration import for_children
 
     _check_listen(options)
-    listening = _listening(for_children(options))
-    return run(options.data, options.listen, options.rate, options.seconds, options.check, options.parallelism, listening)
+    with tempfile.TemporaryDirectory(prefix="tailgate-demo-") as temporary:
+        plan = Plan(
+            options.data or Path(temporary),
+            options.listen,
+            "embedded",
+            "embedded",
+            parallelism=options.parallelism,
+            listening=_listening(for_children(options)),
+            work_dir=options.work_dir,
+        )
+        return run(plan, options.rate, options.seconds, options.check)
 
 
 def _engine(options: argparse.Namespace) -> int:
@@ -402,7 +415,8 @@ def _engine(options: argparse.Namespace) -> int:
 
     at = _metrics_address(options)
     cluster = engine_limits.cluster(options)
-    with launched(options.scratch or options.data / ROOT, engine_limits.limits(options)) as jvm:
+    data = options.data if cluster is None else data_folder.shared(options)
+    with launched(options.scratch or data_folder.local(options) / ROOT, engine_limits.limits(options)) as jvm:
         from tailgate.engine.ddl.ksqldb import Endpoints
         from tailgate.engine.runtime.main import Begin, HeldHistory, Options, run
         from tailgate.lake.catalog.secrets import Vault
@@ -411,9 +425,8 @@ def _engine(options: argparse.Namespace) -> int:
         endpoints = Endpoints(options.kafka or "", options.schema_registry or "", options.connect or "")
         begin = Begin.of(options.take_over, options.hand_over, options.stand_by)
         held = HeldHistory(options.history, options.held_log)
-        data = options.data if cluster is None else options.data.resolve()  # executors have other working folders
-        engine_options = Options(data, options.parallelism, begin, vault, endpoints, at, options.settings, held, cluster)
-        return run(engine_options, jvm)
+        lake = data, options.work_dir, options.parallelism
+        return run(Options(*lake, begin, vault, endpoints, at, options.settings, held, cluster), jvm)
 
 
 def _gateway(options: argparse.Namespace) -> int:
@@ -431,8 +444,8 @@ def _gateway(options: argparse.Namespace) -> int:
         http_options = HttpOptions.at(options.http, options.http_origin, options.http_rate, logs=options.http_log)
     at = _metrics_address(options)
     at_console = console.address(options)
-    address = options.data, host.strip("[]"), int(port)
-    return run(Options(*address, options.insecure, tls, http_options, memory, at, at_console, tuple(options.set), options.settings))
+    lake, address = (options.data, options.work_dir), (host.strip("[]"), int(port))
+    return run(Options(*lake, *address, options.insecure, tls, http_options, memory, at, at_console, tuple(options.set), options.settings))
 
 
 def _presto(options: argparse.Namespace) -> int:

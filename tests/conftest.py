@@ -1,12 +1,13 @@
 """Fixtures for all tests: servers, started once per session when a test needs them, and a random seed.
 
 They are `postgres` (a DSN), `kafka` (an `embedded.kafka.Kafka`), `registry` (an
-`embedded.registry.Registry`) and `seed`, which is printed. TAILGATE_SEED=n repeats the random
-choices of a run.
+`embedded.registry.Registry`), `s3` (a `testing.s3.S3`) with `bucket` (a store), and `seed`, which is
+printed. TAILGATE_SEED=n repeats the random choices of a run.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import random
@@ -21,6 +22,8 @@ import pytest
 if TYPE_CHECKING:
     from tailgate.embedded.kafka import Kafka
     from tailgate.embedded.registry import Registry
+    from tailgate.lake.store.bucket import BucketStore
+    from testing.s3 import S3
 
 # Test engines do not run long enough to need the JVM's second compiler. The first compiler alone
 # reduces the CPU time to a third.
@@ -34,6 +37,7 @@ os.environ.setdefault(
     "SPARK_DIST_CLASSPATH", str(Path(__file__).parent.parent / "tailgate" / "engine" / "java" / "target" / "test-classes")
 )
 NAMED_IN_HEADER = ("pyspark", "delta-spark", "deltalake", "duckdb", "pyarrow", "sqlglot", "confluent-kafka")
+_prefixes = itertools.count()  # of the lakes in the bucket
 
 
 def _version(distribution: str) -> str:
@@ -106,6 +110,30 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    """Starts a server with the S3 API for all tests; each test uses its own prefix."""
+    from testing.s3 import S3
+
+    server = S3(tmp_path_factory.mktemp("s3"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def bucket(s3: S3, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[BucketStore]:
+    """Returns a store below a new prefix. Lakes in it have their working folder in a temporary folder."""
+    from tailgate.lake import folder
+    from tailgate.lake.store.bucket import BucketStore
+    from testing.s3 import BUCKET
+
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(folder, "WORK_DIR", tmp_path / "work")
+    yield BucketStore(f"s3://{BUCKET}/test/{next(_prefixes)}")
+    s3.set()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -31,7 +31,8 @@ from tailgate.embedded.connect_options import ConnectOptions
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake import peers
-from tailgate.lake.folder import Lake
+from tailgate.lake.folder import WORK_DIR, Lake
+from tailgate.operations.data_folder import Location
 from tailgate.operations.definitions import UP
 from tailgate.operations.endpoint import Address, Endpoint, opened
 from tailgate.operations.metrics import labeled
@@ -54,11 +55,12 @@ Say = Callable[[str], None]
 class Plan:
     """The processes to run.
 
+    `data`: the location of the lake. `work_dir`: this machine's folder, if the lake is in a bucket.
     `kafka`, `registry` and `connect`: an address, "embedded", or None. `listening`: arguments for the gateways.
     `secrets`: arguments for the engine and the sinks.
     """
 
-    data: Path
+    data: Location
     listen: str = "127.0.0.1:6875"
     kafka: str | None = None
     registry: str | None = None
@@ -76,6 +78,18 @@ class Plan:
     metrics: Address | None = None  # of the supervisor; engine, sinks, each gateway, the watch, second engine and sinks have the next ports
     watch: tuple[str, ...] = ()  # more arguments for the watch
     log: str | None = None  # the form of the logs of engine, sinks and gateways, unless they have it from elsewhere
+    work_dir: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Returns the folder of this machine: the lake, or the working folder of a lake in a bucket."""
+        return self.data if isinstance(self.data, Path) else self.work_dir or WORK_DIR
+
+    @property
+    def lake(self) -> tuple[str, ...]:
+        """Returns the options of a child for the lake."""
+        work_dir = () if isinstance(self.data, Path) else ("--work-dir", str(self.folder.resolve()))
+        return ("--data", str(self.data), *work_dir)
 
     def operations(self, number: int) -> tuple[str, ...]:
         """Returns the options for the log and the metrics of a child."""
@@ -208,9 +222,9 @@ class Supervisor:
 
     def _start(self) -> None:
         """Starts all children in order, and waits until they are ready."""
-        data = self.plan.data
-        data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._claim = Claim(data)
+        folder, lake = self.plan.folder, self.plan.lake
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._claim = Claim(folder)
         marked = self._claim.environment
         self._check_ports()
         self._endpoint = opened(self.plan.metrics, UP)
@@ -223,17 +237,17 @@ class Supervisor:
         endpoints = ["--kafka", self.kafka] if self.kafka else []
         endpoints += ["--schema-registry", self.registry] if self.registry else []
         endpoints += ["--connect", self.connect] if self.connect else []
-        of_engine = ("engine", "--data", str(data), *parallelism, *endpoints, *self.plan.secrets, *self.plan.engine)
+        of_engine = ("engine", *lake, *parallelism, *endpoints, *self.plan.secrets, *self.plan.engine)
         engine = self._part("engine", *of_engine, *self.plan.operations(ENGINE_METRICS))
         self._add(engine, ENGINE_READY)
         if worker is not None:
             worker.wait_ready(worker.announced, connect.READY_TIMEOUT)
-        of_sinks = ("sinks", "--data", str(data), *self.plan.secrets)
+        of_sinks = ("sinks", *lake, *self.plan.secrets)
         sinks_part = self._part("sinks", *of_sinks, *self.plan.operations(SINKS_METRICS))
         sinks = self._launch(sinks_part)  # starts in parallel with the gateways
         for i in range(self.plan.gateways):
             listening = ("--listen", self.plan.listen, *self.plan.listening, *self.plan.operations(GATEWAY_METRICS + i))
-            self._add(self._part(f"gateway{i or ''}", "gateway", "--data", str(data), *listening), READY)
+            self._add(self._part(f"gateway{i or ''}", "gateway", *lake, *listening), READY)
         if self.plan.stand_by:  # from now on each of the two engines stands by when it is started
             waiting = (*of_engine, "--stand-by")
             engine.start = self._part("engine", *waiting, *self.plan.operations(ENGINE_METRICS)).start
@@ -253,7 +267,7 @@ class Supervisor:
             second = self._part("sinks-stand-by", *waiting, *self.plan.operations(GATEWAY_METRICS + self.plan.gateways + 2))
             self._add(second, READY)
         of_watch = (*self.plan.secrets, *self.plan.watch, *self.plan.operations(GATEWAY_METRICS + self.plan.gateways))
-        watch = self._launch(self._part("watch", "watch", "--data", str(data), *of_watch))
+        watch = self._launch(self._part("watch", "watch", *lake, *of_watch))
         watch.wait_ready(watch.announced, READY)
         if self._endpoint is not None:
             self._endpoint.health.started(self._unready)
@@ -263,21 +277,21 @@ class Supervisor:
 
         `marked`: variables for their environment.
         """
-        data = self.plan.data
+        folder = self.plan.folder
         if self.kafka == "embedded":
             self._say("starting Kafka")
-            broker = Kafka(data / "kafka", environment=marked)
+            broker = Kafka(folder / "kafka", environment=marked)
             self._add(Part("kafka", broker.launch), kafka.READY_TIMEOUT)
             self.kafka = broker.address
         if self.registry == "embedded":
             self._say("starting the schema registry")
-            schemas = Registry(data / "schema-registry", environment=marked)
+            schemas = Registry(folder / "schema-registry", environment=marked)
             self._add(Part("registry", schemas.launch), registry.READY_TIMEOUT)
             self.registry = schemas.url
         if self.connect != "embedded":
             return None
         self._say("starting Kafka Connect")
-        server = Connect(data / "connect", self.kafka or "", self.registry or "", self.plan.connect_options, marked)
+        server = Connect(folder / "connect", self.kafka or "", self.registry or "", self.plan.connect_options, marked)
         self.connect = server.url
         return self._launch(Part("connect", server.launch))
 
@@ -301,7 +315,7 @@ class Supervisor:
             await_free(*at)
 
     def _part(self, name: str, *arguments: str) -> Part:
-        log = self.plan.data / "logs" / f"{name}.log"
+        log = self.plan.folder / "logs" / f"{name}.log"
         command = [sys.executable, "-m", "tailgate", *arguments]
         assert self._claim is not None
         marked = self._claim.environment
@@ -329,5 +343,5 @@ class Supervisor:
         finally:
             if self._endpoint is not None:
                 self._endpoint.stop()
-            end_leftovers(self.plan.data.resolve())
+            end_leftovers(self.plan.folder.resolve())
             self._claim.release()

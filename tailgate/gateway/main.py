@@ -43,10 +43,12 @@ SWITCH_S = 0.0005
 class Options:
     """The options of a gateway.
 
-    `data`: the lake's folder. `insecure`: allows a `host` that other machines can reach, and trusts their clients.
+    `data`: the location of the lake. `work_dir`: this machine's folder, if the lake is in a bucket.
+    `insecure`: allows a `host` that other machines can reach, and trusts their clients.
     """
 
-    data: Path
+    data: Path | str
+    work_dir: Path | None = None
     host: str = "127.0.0.1"
     port: int = 6875
     insecure: bool = False
@@ -74,7 +76,7 @@ def run(options: Options) -> int:
 async def _serve(options: Options) -> None:
     defaults = checked_defaults(options.defaults)
     tls = Tls(options.tls) if options.tls is not None else None
-    lake = Lake(options.data)
+    lake = Lake(options.data, options.work_dir)
     memory = options.memory or default()
     begin()
     endpoint = opened(options.metrics, GATEWAY)

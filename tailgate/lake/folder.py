@@ -11,6 +11,7 @@ import json
 import os
 import threading
 import uuid
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,17 @@ from tailgate.lake.store import Store, locations
 FORMAT = 1
 FILE = "lake.json"
 FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "readers", "writers")
+WORK_DIR = Path("tailgate-work")  # of a lake in a bucket, unless another one is configured
+OWNER = "lake"  # in a working folder: the id of its lake
 
 
 class Lake:
     """An open lake. Any number of processes may open it; only an engine writes to it (`lake.writer.log_writer`)."""
 
-    def __init__(self, location: str | os.PathLike[str]) -> None:
+    def __init__(self, location: str | os.PathLike[str], work_dir: Path | None = None) -> None:
+        """Opens a lake. `work_dir`: the working folder of this machine, for a lake in a bucket."""
         self.store: Store = locations.opened(location)
+        self._work_dir = work_dir or WORK_DIR
         self.location = self.store.location("")
         try:
             data = json.loads(self.store.get(FILE).to_pybytes())
@@ -49,13 +54,13 @@ class Lake:
         self.cache: dict[str, Any] = {}  # caches of the modules that read tables, by module name
 
     @staticmethod
-    def create(location: str | os.PathLike[str]) -> Lake:
+    def create(location: str | os.PathLike[str], work_dir: Path | None = None) -> Lake:
         """Creates a lake, or opens an existing one. If two processes create it at once, both get the same lake."""
         if not Lake.exists(location):
             store = locations.made(location, FOLDERS)
             content = json.dumps({"id": uuid.uuid4().hex, "format": FORMAT}).encode() + b"\n"
             store.create(FILE, [content])
-        return Lake(location)
+        return Lake(location, work_dir)
 
     @staticmethod
     def exists(location: str | os.PathLike[str]) -> bool:
@@ -63,8 +68,8 @@ class Lake:
         return locations.opened(location).exists(FILE)
 
     @staticmethod
-    def open(location: str | os.PathLike[str], *, create: bool = False) -> Lake:
-        return Lake.create(location) if create else Lake(location)
+    def open(location: str | os.PathLike[str], work_dir: Path | None = None, *, create: bool = False) -> Lake:
+        return Lake.create(location, work_dir) if create else Lake(location, work_dir)
 
     @property
     def path(self) -> Path:
@@ -73,10 +78,25 @@ class Lake:
             raise FeatureNotSupported(f"this is not supported for the lake in {self.location}", hint="Use a lake in a folder.")
         return Path(self.location)
 
+    @cached_property
+    def local(self) -> Store:
+        """Returns the store of this machine: the lake if it is in a folder, else the working folder, which may be lost.
+
+        Raises 55000 if the working folder belongs to another lake.
+        """
+        if not locations.is_bucket(self.location):
+            return self.store
+        store = locations.made(self._work_dir, ())
+        if not store.create(OWNER, [self.id.encode()]) and bytes(store.get(OWNER)) != self.id.encode():
+            raise ObjectNotInPrerequisiteState(
+                f"the working folder {self._work_dir} belongs to another lake", hint="Use another folder: --work-dir FOLDER."
+            )
+        return store
+
     @property
     def scratch(self) -> Path:
-        """Returns the folder of this machine for the working files of processes that use the lake."""
-        return self.path / scratch.ROOT
+        """Returns the folder of this machine for the temporary files of processes that use the lake."""
+        return Path(self.local.location(scratch.ROOT))
 
     def catalog(self) -> Catalog:
         """Returns the catalog at the newest entry."""

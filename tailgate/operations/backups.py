@@ -12,7 +12,7 @@ from tailgate.operations import data_folder
 
 def add_backup_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `tailgate backup`."""
-    data_folder.add(parser)
+    data_folder.add_folder(parser)
     parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder of the backups")
 
 

@@ -31,7 +31,7 @@ def config(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def print_status(options: argparse.Namespace) -> int:
     """Prints the status of a lake's processes. Returns 1 if something is broken."""
-    report = status.report(Lake.open(options.data))
+    report = status.report(Lake.open(options.data, options.work_dir))
     for line in [json.dumps(report)] if options.json else status.text(report):
         print(line)
     return 1 if report["problems"] else 0
@@ -40,7 +40,8 @@ def print_status(options: argparse.Namespace) -> int:
 def check_environment(options: argparse.Namespace) -> int:
     """Prints the findings of `tailgate doctor`. Returns 1 if one is a problem."""
     problems = 0
-    environment = doctor.Environment(options.data, options.listen, options.kafka, options.schema_registry, options.tls_cert)
+    of_lake = options.data, options.listen, options.kafka, options.schema_registry
+    environment = doctor.Environment(*of_lake, options.tls_cert, options.work_dir)
     for finding in doctor.findings(environment):
         problems += not finding.ok
         if options.json:
@@ -55,7 +56,7 @@ def check_environment(options: argparse.Namespace) -> int:
 def verify(options: argparse.Namespace) -> int:
     """Prints the findings of `tailgate verify`. Returns 1 if one is a problem."""
     problems = 0
-    for finding in findings(Lake.open(options.data)):
+    for finding in findings(Lake.open(options.data, options.work_dir)):
         print(f"{finding.checked}: {finding.problem or 'ok'}", flush=True)
         problems += finding.problem is not None
     print(f"problems: {problems}")
@@ -64,7 +65,7 @@ def verify(options: argparse.Namespace) -> int:
 
 def log_ls(options: argparse.Namespace) -> int:
     """Prints the newest entries of the log, one a line."""
-    for line in newest(Lake.open(options.data), options.count):
+    for line in newest(Lake.open(options.data, options.work_dir), options.count):
         text = "{n:>8}  {time}  {kind:<7}  epoch {epoch}  relations {relations}  rows {rows}".format(**line)
         print(json.dumps(line) if options.json else text)
     return 0
@@ -72,7 +73,7 @@ def log_ls(options: argparse.Namespace) -> int:
 
 def log_show(options: argparse.Namespace) -> int:
     """Prints one entry of the log."""
-    fields = entry(Lake.open(options.data), options.n)
+    fields = entry(Lake.open(options.data, options.work_dir), options.n)
     if options.json:
         print(json.dumps(fields))
     else:

@@ -1,16 +1,70 @@
-"""The option --data of commands: the folder of a lake."""
+"""The options --data and --work-dir of commands: where a lake is."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TypeAlias
 
 from tailgate.lake.host.ports import DATA
 
+Location: TypeAlias = Path | str  # a folder, or the URL of a bucket and a prefix
+
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Adds the option, with its default."""
-    parser.add_argument("--data", type=folder, default=Path(DATA), help=f"the data folder, the lake (./{DATA})")
+    """Adds the options, with their defaults."""
+    _add(parser, Path(DATA), f"the lake: a data folder (./{DATA}), or s3://bucket/prefix")
+
+
+def _add(parser: argparse.ArgumentParser, default: Path | None, help: str) -> None:
+    parser.add_argument("--data", type=location, default=default, metavar="FOLDER|URL", help=help)
+    parser.add_argument(
+        "--work-dir",
+        type=Path,
+        metavar="FOLDER",
+        help="this machine's folder for state, logs and temporary files, if the lake is in a bucket (./tailgate-work)",
+    )
+
+
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    """Adds the option --data of a command that needs a folder."""
+    parser.add_argument("--data", type=folder, default=Path(DATA), metavar="FOLDER", help=f"the data folder, the lake (./{DATA})")
+
+
+def add_for_demo(parser: argparse.ArgumentParser) -> None:
+    """Adds the options, without a default."""
+    _add(parser, None, "keep everything in this lake: a folder, or s3://bucket/prefix (otherwise a temporary folder)")
+
+
+def local(options: argparse.Namespace) -> Path:
+    """Returns the folder of this machine that the processes write: the lake, or the working folder of a lake in a bucket."""
+    from tailgate.lake.folder import WORK_DIR
+
+    return options.data if isinstance(options.data, Path) else options.work_dir or WORK_DIR
+
+
+def shared(options: argparse.Namespace) -> Path:
+    """Returns the folder of a lake for an engine on a cluster, whose executors have other current folders. Raises 0A000 for a bucket."""
+    from tailgate.lake.errors import FeatureNotSupported
+
+    if not isinstance(options.data, Path):
+        raise FeatureNotSupported(
+            f"an engine on a cluster does not support a lake in {options.data}",
+            hint="Use a folder that all machines have, or omit --master.",
+        )
+    return options.data.resolve()
+
+
+def location(text: str) -> Location:
+    """Returns the location of a lake. Raises 0A000 for the URL of an object store that is not supported."""
+    from tailgate.lake.errors import FeatureNotSupported
+    from tailgate.lake.store import locations
+
+    if locations.is_bucket(text):
+        return text.rstrip("/")
+    if "://" in text:
+        raise FeatureNotSupported(f'a lake in "{text}" is not supported', hint="Use a folder, or a bucket: s3://bucket/prefix.")
+    return Path(text)
 
 
 def folder(text: str) -> Path:
@@ -18,5 +72,5 @@ def folder(text: str) -> Path:
     from tailgate.lake.errors import FeatureNotSupported
 
     if "://" in text:
-        raise FeatureNotSupported(f'a lake in "{text}" is not supported', hint="The lake is a folder: --data FOLDER.")
+        raise FeatureNotSupported(f'this command does not support a lake in "{text}"', hint="The lake is a folder: --data FOLDER.")
     return Path(text)

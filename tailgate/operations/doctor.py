@@ -24,8 +24,10 @@ from cryptography import x509
 from tailgate.lake import peers
 from tailgate.lake.catalog import Source
 from tailgate.lake.errors import TailgateError
-from tailgate.lake.folder import Lake
+from tailgate.lake.folder import WORK_DIR, Lake
 from tailgate.lake.host import ports
+from tailgate.lake.store import StoreUnavailable, locations
+from tailgate.operations.data_folder import Location
 from tailgate.operations.status import CLOCK_AHEAD_MAX_MS, DISK_FREE_MIN
 
 JAVA_MIN = 17
@@ -40,13 +42,19 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The settings that the checks need: the data folder, addresses, and the certificate."""
+    """The settings that the checks need: the lake and its folder on this machine, addresses, and the certificate."""
 
-    data: Path
+    data: Location
     listen: str
     kafka: str | None = None
     registry: str | None = None
     certificate: Path | None = None
+    work_dir: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Returns the folder of this machine that the processes write."""
+        return self.data if isinstance(self.data, Path) else self.work_dir or WORK_DIR
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +75,12 @@ def findings(environment: Environment) -> Iterator[Finding]:
     yield _java()
     yield _versions()
     yield _files()
-    yield from _folder(environment.data)
-    yield from _clock(environment.data)
+    yield from _folder(environment.folder)
+    store = None if isinstance(environment.data, Path) else _store(environment.data)
+    if store is not None:
+        yield store
+    if store is None or store.ok:
+        yield from _clock(environment.data)
     yield _port(environment)
     for what, address in sorted(_addresses(environment)):
         yield _reachable(what, address)
@@ -106,9 +118,20 @@ def _versions() -> Finding:
     return Finding("versions", "; ".join(others) or f"{len(required)} packages have the required versions", hint)
 
 
-def _clock(data: Path) -> Iterator[Finding]:
+def _store(location: str) -> Finding:
+    """Checks that a bucket can be reached and written, and that it obeys conditions."""
+    try:
+        locations.opened(location)
+    except (TailgateError, StoreUnavailable) as error:
+        return Finding(
+            "object store", f"{location}: {error}", "Check the bucket, the endpoint and the credentials: AWS_ENDPOINT_URL, AWS_…"
+        )
+    return Finding("object store", f"{location} can be written and obeys conditions")
+
+
+def _clock(data: Location) -> Iterator[Finding]:
     """Compares the clock with the newest entry of the log: a clock that was set back is behind it."""
-    newest = Lake(data).log.newest() if (data / "lake.json").exists() else None
+    newest = Lake(data).log.newest() if Lake.exists(data) else None
     if newest is not None:
         ahead_s = (newest.time - time.time_ns() // 1_000_000) / 1000
         hint = None if ahead_s * 1000 <= CLOCK_AHEAD_MAX_MS else "Correct the clock, for example with NTP: it was set back."
@@ -141,9 +164,9 @@ def _port(environment: Environment) -> Finding:
     """Checks that nothing else listens at the address. Gateways of the same lake may share it."""
     host, _, port = environment.listen.rpartition(":")
     processes = [
-        process for process in ports.holders(int(port)) if process.data is None or process.data.resolve() != environment.data.resolve()
+        process for process in ports.holders(int(port)) if process.data is None or _resolved(process.data) != _resolved(environment.data)
     ]
-    if environment.data.exists() and any(int(port) == listen[1] for peer in _gateways(environment.data) for listen in peer.listens):
+    if any(int(port) == listen[1] for peer in _gateways(environment.data) for listen in peer.listens):
         processes = []
     if processes:
         return Finding(
@@ -152,7 +175,11 @@ def _port(environment: Environment) -> Finding:
     return Finding("port", f"port {port} of {host} is free, or a gateway of this data folder has it")
 
 
-def _gateways(data: Path) -> list[peers.Peer]:
+def _resolved(data: Location) -> Location:
+    return data.resolve() if isinstance(data, Path) else data.rstrip("/")
+
+
+def _gateways(data: Location) -> list[peers.Peer]:
     return _of_lake(data, peers.announced)
 
 
@@ -172,10 +199,10 @@ def _split(brokers: str | None) -> list[str]:
     return [] if brokers in (None, EMBEDDED) else [broker.strip() for broker in str(brokers).split(",") if broker.strip()]
 
 
-def _of_lake(data: Path, read: Callable[[Lake], list[Thing]]) -> list[Thing]:
+def _of_lake(data: Location, read: Callable[[Lake], list[Thing]]) -> list[Thing]:
     try:
         return read(Lake.open(data))
-    except TailgateError:
+    except (TailgateError, StoreUnavailable):
         return []
 
 

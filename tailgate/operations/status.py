@@ -50,8 +50,8 @@ def report(lake: Lake) -> Report:
     """Returns the status of a lake and its problems."""
     engine, answer = _engine(lake)
     newest = lake.log.newest()
-    disk = shutil.disk_usage(lake.path)
-    fields: Report = {"data": str(lake.path), "disk_free": round(disk.free / disk.total, 3), "engine": engine}
+    disk = shutil.disk_usage(lake.local.location(""))
+    fields: Report = {"data": lake.location, "disk_free": round(disk.free / disk.total, 3), "engine": engine}
     fields["entry"] = None if newest is None else {"n": newest.n, "time": newest.time, "age_ms": max(0, _now() - newest.time)}
     fields["gateways"] = [
         {"pid": peer.pid, "listens": [f"{host}:{port}" for host, port in sorted(peer.listens)]} for peer in peers.announced(lake)

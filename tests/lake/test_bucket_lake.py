@@ -10,8 +10,10 @@ from threading import Barrier
 
 import pytest
 
+from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.store.bucket import BucketStore
+from tailgate.lake.writer.inbox import Inbox, Record, records
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
 from testing.s3 import S3
@@ -33,6 +35,51 @@ def test_a_reader_that_waits_makes_few_requests(lake: Lake, s3: S3) -> None:
     assert s3.requests() == {"PUT": 1}
     assert lake.log.wait(writer.newest.n, WAIT_S) is None
     assert sum(s3.requests().values()) <= 2 * (WAIT_S / lake.store.look_s + 2)
+
+
+@pytest.mark.parametrize("lake", ["bucket"], indirect=True)
+def test_a_reader_that_begins_lists_the_log(lake: Lake, s3: S3) -> None:
+    """The requests do not depend on the number of entries."""
+    writer = open_epoch(lake)
+    for _ in range(20):
+        newest = writer.append()
+    reader = Lake(lake.location)
+    s3.requests()
+    assert reader.log.newest() == newest
+    assert s3.requests() == {"LIST": 1, "HEAD": 1, "GET": 1}
+
+
+@pytest.mark.parametrize("lake", ["bucket"], indirect=True)
+def test_the_inbox_has_copies_in_the_working_folder(lake: Lake) -> None:
+    """The JVM reads them. An engine on another machine copies the unread entries there."""
+    writer = open_epoch(lake)
+    inbox = Inbox(lake, writer.epoch, 0)
+    for content in (b"a", b"b", b"c"):
+        number = inbox.write([Record("channel", None, content)])
+    inbox.remove(0, 1)
+    assert copies(inbox) == {"2": b"b", "3": b"c"}
+    other = Lake(lake.location, Path(lake.local.location("other")))
+    writer = open_epoch(other, take_over=True)
+    inbox = Inbox(other, writer.epoch, 1)
+    assert copies(inbox) == {"2": b"b", "3": b"c"}
+    inbox.remove(1, number)
+    assert copies(inbox) == {}
+    assert lake.store.numbers(f"inbox/{writer.epoch}") == []
+
+
+def copies(inbox: Inbox) -> dict[str, bytes | None]:
+    """Returns the values in the entries in the folder that the JVM reads."""
+    entries = {path.name: next(records(path.read_bytes())) for path in Path(inbox.location).glob("[0-9]*")}
+    return {name: None if record.value is None else bytes(record.value) for name, record in entries.items()}
+
+
+@pytest.mark.parametrize("lake", ["bucket"], indirect=True)
+def test_a_working_folder_belongs_to_one_lake(lake: Lake) -> None:
+    assert lake.local.location("") == Lake(lake.location).local.location("")
+    other = Lake.create(f"{lake.location}/other", Path(lake.local.location("")))
+    with pytest.raises(ObjectNotInPrerequisiteState, match="belongs to another lake") as error:
+        _ = other.local
+    assert error.value.hint == "Use another folder: --work-dir FOLDER."
 
 
 def test_each_step_with_failed_requests(s3: S3, bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

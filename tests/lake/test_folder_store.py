@@ -20,9 +20,6 @@ SOURCE = Path(__file__).parents[2] / "tailgate"
 # modules that may use the folder of a lake, and why
 USES_OF_THE_FOLDER = {
     "lake/readers/backups.py": "copies a folder with hard links",
-    "operations/status.py": "shows the free space of the disk",
-    "operations/support/bundle.py": "has the sizes of the folders, and the logs of this machine's processes",
-    "operations/watch/observation.py": "observes the free space of the disk",
 }
 
 

@@ -17,6 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from tailgate import cli
 from tailgate.embedded.children import free_port
+from tailgate.lake.store.bucket import BucketStore
 from tailgate.operations import doctor
 from tailgate.operations.doctor import Environment, Finding
 from tests.gateway.serving.model_lake import ModelLake
@@ -117,3 +118,13 @@ def test_versions_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     result = problems(environment(tmp_path))["versions"].result
     assert result.startswith("duckdb is ") and "nothing-of-this-name is missing instead of 1" in result
     assert "ruff" not in result
+
+
+def test_a_bucket(bucket: BucketStore, tmp_path: Path) -> None:
+    """The bucket is checked, and the disk of the working folder."""
+    environment = Environment(bucket.location(""), f"127.0.0.1:{free_port()}", work_dir=tmp_path)
+    results = {finding.check: finding for finding in doctor.findings(environment)}
+    assert results["object store"].result == f"{bucket.location('')} can be written and obeys conditions"
+    assert results["disk"].ok
+    missing = Environment("s3://other/lake", f"127.0.0.1:{free_port()}", work_dir=tmp_path)
+    assert not next(finding for finding in doctor.findings(missing) if finding.check == "object store").ok

@@ -84,7 +84,8 @@ class HeldHistory:
 class Options:
     """The options of `tailgate engine`."""
 
-    data: Path
+    data: Path | str
+    work_dir: Path | None = None  # this machine's folder, if the lake is in a bucket
     parallelism: int = 1
     begin: Begin = Begin.ALONE
     vault: Vault = field(default_factory=Vault)
@@ -106,7 +107,7 @@ def run(options: Options, jvm: Jvm) -> int:
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     logging.getLogger("py4j").setLevel(logging.ERROR)
     endpoint = opened(options.metrics, ENGINE)
-    lake = Lake.open(options.data, create=True)
+    lake = Lake.open(options.data, options.work_dir, create=True)
     session, writer, place = _begun(options, lake, jvm)
     options.held.apply(lake)
     engine = Engine(lake, session, writer, options.parallelism, options.vault)

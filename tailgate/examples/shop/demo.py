@@ -12,8 +12,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import sys
-import tempfile
 import threading
 import time
 from datetime import timedelta
@@ -47,9 +45,7 @@ def statements(kafka: str, registry: str) -> list[str]:
     return [s.strip() for s in text.split(";") if s.strip()]
 
 
-def run(
-    data: Path | None, listen: str, rate: float, seconds: float | None, check: bool, parallelism: int, listening: tuple[str, ...]
-) -> int:
+def run(plan: Plan, rate: float, seconds: float | None, check: bool) -> int:
     """Runs the demo until Ctrl-C or for `seconds`.
 
     Returns 1 if the check found a difference, otherwise 0.
@@ -59,10 +55,8 @@ def run(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: _interrupt(stop))
     try:
-        with tempfile.TemporaryDirectory(prefix="tailgate-demo-") as temporary:
-            plan = Plan(data or Path(temporary), listen, "embedded", "embedded", parallelism=parallelism, listening=listening)
-            with Supervisor(plan, lambda words: console.print(f"[dim]demo: {words}")) as supervisor:
-                return _demo(supervisor, console, stop, rate, seconds, check)
+        with Supervisor(plan, lambda words: console.print(f"[dim]demo: {words}")) as supervisor:
+            return _demo(supervisor, console, stop, rate, seconds, check)
     except KeyboardInterrupt:
         return 0
 
@@ -165,7 +159,3 @@ def _check(supervisor: Supervisor, dsn: str, console: Console) -> bool:
 def _view(dsn: str) -> Rows:
     with psycopg.connect(dsn) as db:
         return Rows(plain(row) for row in db.execute(f"SELECT * FROM {VIEW}").fetchall())
-
-
-if __name__ == "__main__":
-    sys.exit(run(None, "127.0.0.1:6875", 200.0, None, False, 1, ()))

@@ -21,11 +21,11 @@ DATA = "tailgate-data"  # the default of --data
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process that listens. `data`: the data folder, if the process is a gateway of Tailgate."""
+    """A process that listens. `data`: the location of the lake, if the process is a gateway of Tailgate."""
 
     pid: int
     command: str
-    data: Path | None = None
+    data: Path | str | None = None
 
     def __str__(self) -> str:
         return f"process {self.pid} ({self.command})" + (f", over the data folder {self.data}" if self.data is not None else "")
@@ -71,8 +71,8 @@ def _holder(pid: int) -> Holder:
     return Holder(pid, " ".join(words)[:COMMAND_CHARS_MAX], data_folder(words, folder))
 
 
-def data_folder(words: list[str], folder: Path) -> Path | None:
-    """Returns the data folder of a gateway's command line; None for other programs. `folder`: its working directory.
+def data_folder(words: list[str], folder: Path) -> Path | str | None:
+    """Returns the location of the lake of a gateway's command line; None for other programs. `folder`: its working directory.
 
     >>> data_folder(["python", "-m", "tailgate", "gateway", "--data", "d", "--listen", ":1"], Path("/home"))
     PosixPath('/home/d')
@@ -90,4 +90,4 @@ def data_folder(words: list[str], folder: Path) -> Path | None:
             data = following
         elif word.startswith("--data="):
             data = word.removeprefix("--data=")
-    return folder / data
+    return data if "://" in data else folder / data

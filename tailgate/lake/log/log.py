@@ -1,5 +1,6 @@
 """Reading the log: the newest entry, the entries after a given one, and waiting for the next.
 
+    first look: list the folder ──► n
     newest() ── n+1 exists? ── no ──► n exists? ── yes ──► n is the newest              two look-ups, no listing
                     │                     └─ no, it was rolled ──► list the folder
                     └─ yes ──► sync the folder ──► n+1 is durable, look for n+2
@@ -93,13 +94,15 @@ class Log:
 
     def _later(self, announced: Header | None) -> Header | None:
         """Returns the newest entry if it is later than `announced`, else None."""
-        n = announced.n if announced else 0
+        n = announced.n if announced else max(self.numbers(), default=0)
+        if announced is None and n == 0:
+            return None
         if self._store.exists(name(n + 1)):
             while self._store.exists(name(n + 1)):
                 n += 1
-        elif announced is None or not self._store.exists(name(n)):  # the newest entry is never rolled, so n is not the newest
+        elif announced is not None and not self._store.exists(name(n)):  # the newest entry is never rolled, so n is not the newest
             n = max(self.numbers(), default=0)
-            if announced is not None and n == 0:
+            if n == 0:
                 raise FileNotFoundError(errno.ENOENT, "the entries of the log are missing", LOG)
         if n <= (announced.n if announced else 0):
             return None

@@ -27,11 +27,11 @@ import pyarrow as pa
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from tailgate.lake.errors import Uncertain
+from tailgate.lake.errors import IoError, Uncertain
 from tailgate.lake.host.locks import NoLocks
 from tailgate.lake.store import conditions
-from tailgate.lake.store.bucket_writer import BucketWriter
-from tailgate.lake.store.interface import nothing, numbers_in
+from tailgate.lake.store.bucket_writer import NAMES, BucketWriter
+from tailgate.lake.store.interface import StoreUnavailable, nothing, numbers_in
 
 if TYPE_CHECKING:
     from obstore import GetResult, PutMode
@@ -42,6 +42,7 @@ CONDITIONAL_TIMEOUT_S = 60.0  # for a conditional PUT with its repetitions; an e
 REPEAT_PAUSE_S = 0.1  # between two of them
 RETRY_TIMEOUT = timedelta(seconds=60)  # for the client's own repetitions of requests that failed with 5xx, or whose connection was cut
 RETRIES_MAX = 10
+RETRIES_OF_FIRST = 3  # of the first request, for a soon answer if the endpoint or the credentials are wrong
 ALIGNMENT = 64  # of the address of a content, as for sections of entries
 FREE = "there is no object with this name"
 
@@ -58,12 +59,9 @@ class BucketStore:
 
     def __init__(self, location: str, options: Mapping[str, Any] | None = None) -> None:
         self._location = location.rstrip("/")
-        self.bucket, _, prefix = self._location.removeprefix(SCHEME).partition("/")
-        defaults: dict[str, Any] = {
-            "client_options": {"allow_http": True},  # an endpoint with this scheme is only used if it is configured
-            "retry_config": {"max_retries": RETRIES_MAX, "retry_timeout": RETRY_TIMEOUT},
-        }
-        self._client = S3Store(self.bucket, prefix=prefix or None, **{**defaults, **(options or {})})
+        self.bucket, _, self._prefix = self._location.removeprefix(SCHEME).partition("/")
+        self._options = options or {}
+        self._client = self._connected(RETRIES_MAX)
         self._freed: set[str] = set()  # names that are known to be freed
 
     @staticmethod
@@ -71,9 +69,29 @@ class BucketStore:
         """Returns the storage at a location. Raises 55000 if it ignores the conditions of requests, which is checked once."""
         store = BucketStore(location, options)
         if store.bucket not in _checked:
+            store._reach()
             conditions.check(store)
             _checked.add(store.bucket)
         return store
+
+    def _connected(self, retries: int) -> S3Store:
+        """Returns a client that repeats a failed request at most this often."""
+        defaults: dict[str, Any] = {
+            "client_options": {"allow_http": True},  # an endpoint with this scheme is only used if it is configured
+            "retry_config": {"max_retries": retries, "retry_timeout": RETRY_TIMEOUT},
+        }
+        return S3Store(self.bucket, prefix=self._prefix or None, **{**defaults, **self._options})
+
+    def _reach(self) -> None:
+        """Raises 58030 if the bucket does not exist or cannot be read."""
+        try:
+            self._connected(RETRIES_OF_FIRST).list_with_delimiter(NAMES)
+        except (BaseError, FileNotFoundError) as error:
+            raise IoError(
+                f"could not list the objects in {self._location}",
+                detail=_message(error),
+                hint="Check the name of the bucket, and the credentials and the endpoint in the variables AWS_….",
+            ) from None
 
     # ---- reading ---------------------------------------------------------------------------------------------------------------
 
@@ -307,9 +325,9 @@ def _os_errors() -> Iterator[None]:
 
 
 def _os_error(error: BaseError) -> OSError:
-    return OSError(errno.EIO, _message(error))
+    return StoreUnavailable(errno.EIO, _message(error))
 
 
-def _message(error: BaseError) -> str:
+def _message(error: Exception) -> str:
     """Returns the first line of an error. The rest is the structure of the client's error."""
     return str(error).partition("\n")[0]

@@ -24,11 +24,15 @@ import pyarrow as pa
 
 from tailgate.lake.host.locks import NoLocks
 
-__all__ = ["FencedWriter", "Lock", "NoLocks", "Revoked", "Store", "nothing", "numbers_in"]
+__all__ = ["FencedWriter", "Lock", "NoLocks", "Revoked", "Store", "StoreUnavailable", "nothing", "numbers_in"]
 
 
 class Revoked(Exception):
     """A later writer has fenced this one; nothing was created. `FencedWriter.renew` permits another attempt."""
+
+
+class StoreUnavailable(OSError):
+    """A remote store does not answer, or refuses the request."""
 
 
 def nothing() -> None:

@@ -13,6 +13,8 @@ Every epoch has a folder. An engine that was paused and replaced can write only 
 which is no longer read. A new epoch takes over the unread entries of the previous one: inbox/<epoch>/state
 says whether it has all of them. A folder that is not complete is ignored, or filled again.
 
+The JVM reads entries from the store of this machine (`Lake.local`). For a lake in a bucket, they are copied there.
+
 An entry with rows that are committed together with a change of the catalog begins with a record of the channel UNCOMMITTED. It is
 committed by the entry of the log alone. If that does not follow, `empty` or the next epoch makes it an entry without records.
 
@@ -124,7 +126,7 @@ class Inbox:
     def __init__(self, lake: Lake, epoch: int, consumed: int) -> None:
         self._lake = lake
         self.epoch, self.consumed = epoch, consumed
-        self._store = lake.store
+        self._store, self._local = lake.store, lake.local
         self._lock = threading.Lock()
         self._failure: TailgateError | None = None
         epochs = self._store.numbers(FOLDER)
@@ -135,11 +137,15 @@ class Inbox:
         for old in epochs:
             if old < epoch:
                 self._store.discard_folder(_folder(old))
+        if self._local is not self._store:
+            self._local.discard_folder(FOLDER)
+            for number in self._store.numbers(_folder(epoch)):
+                self._local.put(self._name(number), bytes(self._store.get(self._name(number))))
 
     @property
     def location(self) -> str:
         """Returns where the JVM finds the entries."""
-        return self._lake.store.location(_folder(self.epoch))
+        return self._local.location(_folder(self.epoch))
 
     def write(self, entry: Iterable[Record]) -> int:
         """Adds an entry durably, and returns its number.
@@ -154,6 +160,8 @@ class Inbox:
             number = self.newest + 1
             name = self._name(number)
             crash.point("inbox.entry")
+            if self._local is not self._store:
+                self._local.put(name, b"".join(parts))
             try:
                 if not self._store.create(name, parts, visible=lambda: crash.point("inbox.link")):
                     self._failure = Uncertain("the inbox has an entry that this engine did not write")
@@ -173,7 +181,8 @@ class Inbox:
 
     def empty(self, number: int) -> None:
         """Removes the records of an entry that is not committed."""
-        self._store.put(self._name(number), b"")
+        for store in {self._store, self._local}:
+            store.put(self._name(number), b"")
 
     def _take_back(self, name: str, error: TailgateError) -> TailgateError:
         """Removes an unacknowledged entry and returns the error for its write. If the removal fails, all later writes fail too."""
@@ -189,11 +198,13 @@ class Inbox:
     def read(self, after: int, upto: int) -> Iterator[Stored]:
         """Yields the records of entries (after, upto]. Raises FileNotFoundError for one that was removed after its tick."""
         for number in range(after + 1, upto + 1):
-            yield from records(self._store.get(self._name(number)))
+            yield from records(self._local.get(self._name(number)))
 
     def remove(self, after: int, upto: int) -> None:
         """Removes entries (after, upto], which the log has passed."""
-        self._store.discard(map(self._name, range(after + 1, upto + 1)))
+        names = [self._name(number) for number in range(after + 1, upto + 1)]
+        for store in {self._store, self._local}:
+            store.discard(names)
 
     def _name(self, number: int) -> str:
         return f"{_folder(self.epoch)}/{number}"

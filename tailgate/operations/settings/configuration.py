@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from tailgate.lake.errors import InvalidParameterValue
+from tailgate.lake.store import locations
+from tailgate.operations.data_folder import Location
 from tailgate.operations.settings.quantities import InvalidValue, Quantity
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -132,11 +134,15 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None, envi
     return options
 
 
-def system_file(data: Path | None, by_name: Mapping[str, Command]) -> Configuration | None:
-    """Returns the file of ALTER SYSTEM in a data folder, or None if there is none. Raises 22023 as for the configuration file."""
-    if data is None or not (data / SYSTEM_FILE).is_file():
+def system_file(data: Location | None, by_name: Mapping[str, Command]) -> Configuration | None:
+    """Returns the file of ALTER SYSTEM in a lake, or None if there is none. Raises 22023 as for the configuration file."""
+    if data is None:
         return None
-    file = read(data / SYSTEM_FILE)
+    try:
+        text = bytes(locations.opened(data).get(SYSTEM_FILE)).decode()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    file = parsed(text, data / SYSTEM_FILE if isinstance(data, Path) else Path(SYSTEM_FILE))
     _check(file, by_name)
     return file
 

@@ -2,7 +2,7 @@
 
     versions.json   Tailgate, Python, packages, system       status.json    as `tailgate status --json`
     config.json     settings, passwords in URLs masked       catalog.json   kinds, names, columns, dependencies; no SQL
-    log.jsonl       the newest entries, as `log show`        folders.json   files and bytes of each folder of the lake
+    log.jsonl       the newest entries, as `log show`        folders.json   files and bytes of each folder of the lake on this machine
 
 SQL texts are left out, because their literals may be values of rows. With `--logs`, the ends of the files in `logs` are added: they
 contain no values of rows either, but may contain messages of brokers and registries.
@@ -42,7 +42,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Creates the file. Returns 0. Raises 22023 if it exists."""
-    lake = Lake.open(options.data)
+    lake = Lake.open(options.data, options.work_dir)
     try:
         file = options.to.open("xb")
     except FileExistsError:
@@ -65,8 +65,9 @@ def contents(lake: Lake, values: list[configuration.Value], *, logs: bool) -> It
     yield "catalog.json", _json(_catalog(lake.catalog()))
     entries = [log_entries.entry(lake, each["n"]) for each in log_entries.newest(lake, ENTRIES)]
     yield "log.jsonl", b"".join(json.dumps(each).encode() + b"\n" for each in entries)
-    yield "folders.json", _json({path.name: _size(path) for path in sorted(lake.path.iterdir()) if path.is_dir()})
-    for path in sorted((lake.path / "logs").glob("*.log")) if logs else ():
+    folder = Path(lake.local.location(""))
+    yield "folders.json", _json({path.name: _size(path) for path in sorted(folder.iterdir()) if path.is_dir()})
+    for path in sorted((folder / "logs").glob("*.log")) if logs else ():
         with path.open("rb") as log:
             log.seek(max(0, path.stat().st_size - LOG_BYTES))
             yield f"logs/{path.name}", log.read(LOG_BYTES)

@@ -23,7 +23,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints views until Ctrl-C, or `--count` of them. Returns 0."""
-    lake, before = Lake.open(options.data), None
+    lake, before = Lake.open(options.data, options.work_dir), None
     terminal = sys.stdout.isatty()
     for number in itertools.count(1):
         now = time.monotonic()

@@ -44,6 +44,7 @@ def watch(options: argparse.Namespace) -> int:
     return run(
         Options(
             options.data,
+            options.work_dir,
             tuple(options.webhook),
             options.webhook_format,
             options.webhook_secret_file,

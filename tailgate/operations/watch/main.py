@@ -17,6 +17,7 @@ from tailgate.lake.catalog import Alert
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import Gone, InvalidParameterValue
 from tailgate.lake.folder import Lake
+from tailgate.operations.data_folder import Location
 from tailgate.operations.definitions import WATCH
 from tailgate.operations.endpoint import Address, Endpoint, opened
 from tailgate.operations.metrics import labeled
@@ -43,7 +44,8 @@ SECRET_BYTES_MAX = 1 << 10
 class Options:
     """The options of `tailgate watch`. `webhooks`: URLs that receive the notifications of all alerts without webhooks."""
 
-    data: Path
+    data: Location
+    work_dir: Path | None = None
     webhooks: tuple[str, ...] = ()
     form: payloads.Format = "plain"
     secret_file: Path | None = None
@@ -211,10 +213,10 @@ def run(options: Options) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    while not (options.data / "lake.json").exists():
+    while not Lake.exists(options.data):
         if stopping.wait(LAKE_WAIT_S):
             return 0
-    lake = Lake(options.data)
+    lake = Lake(options.data, options.work_dir)
     watchers.append(Watcher(lake, _targets(options, secret, lake), options.vault, options.vault.folder if options.programs else None))
     if endpoint is not None:
         _connect(endpoint, watchers[0])

@@ -98,7 +98,7 @@ class Observer:
         lake = self._lake
         newest = lake.log.newest()
         catalog = lake.catalog() if newest is not None else Catalog()
-        disk = shutil.disk_usage(lake.path)
+        disk = shutil.disk_usage(lake.local.location(""))
         return Observation(
             at_s=time.monotonic(),
             now=time.time_ns() // 1_000_000,

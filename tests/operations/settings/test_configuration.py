@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 from tailgate import cli
 from tailgate.engine import command as engine
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
+from tailgate.lake.store.bucket import BucketStore
+from tailgate.operations import data_folder
 from tailgate.operations.settings import configuration
 from tailgate.operations.settings.configuration import Value
 from tailgate.operations.watch import command as watch
@@ -53,16 +56,36 @@ def test_flags_come_before_variables_the_file_and_defaults(folder: Path) -> None
     assert values("gateway --listen 127.0.0.1:4", **variables)["listen"] == Value("listen", "127.0.0.1:4", "flag")
 
 
-@pytest.mark.parametrize(
-    "command", ["up", "demo", "engine", "gateway", "sinks", "watch", "status", "doctor", "backup --to b", "restore --from b"]
-)
-def test_a_bucket_is_refused_by_name(command: str) -> None:
-    with pytest.raises(FeatureNotSupported, match=r'a lake in "s3://bucket/lake" is not supported') as error:
+@pytest.mark.parametrize("command", ["up", "demo", "engine", "gateway", "sinks", "watch", "status", "doctor", "verify", "bundle --to b"])
+def test_a_lake_in_a_bucket(command: str, bucket: BucketStore) -> None:
+    """The file of ALTER SYSTEM is read from the bucket."""
+    location = bucket.location("")
+    options = configuration.parse(cli.parser(), [*command.split(), "--data", f"{location}/"], {})
+    assert (options.data, options.work_dir) == (location, None)
+    bucket.put("tailgate.auto.toml", b"[up]\nhistory = 5\n[engine]\nhistory = 5\n")
+    if command in ("up", "engine"):
+        history = values(f"{command} --data {location}")["history"]
+        assert (history.value, history.origin.partition(":")[0]) == (5, "tailgate.auto.toml")
+
+
+@pytest.mark.parametrize("command", ["backup --to b", "restore --from b"])
+def test_a_command_that_needs_a_folder_refuses_a_bucket(command: str) -> None:
+    with pytest.raises(FeatureNotSupported, match=r'this command does not support a lake in "s3://bucket/lake"') as error:
         values(f"{command} --data s3://bucket/lake")
     assert error.value.hint
     if not command.startswith("restore"):  # it requires --data or --list as flags
         with pytest.raises(FeatureNotSupported):
             values(command, TAILGATE_DATA="s3://bucket/lake")
+
+
+def test_an_engine_on_a_cluster_refuses_a_bucket() -> None:
+    with pytest.raises(FeatureNotSupported, match="an engine on a cluster does not support a lake in s3://bucket/lake"):
+        data_folder.shared(argparse.Namespace(data="s3://bucket/lake"))
+
+
+def test_other_object_stores_are_refused() -> None:
+    with pytest.raises(FeatureNotSupported, match=r'a lake in "gs://bucket/lake" is not supported'):
+        values("up --data gs://bucket/lake")
 
 
 def test_values_have_the_types_of_their_options(folder: Path) -> None:

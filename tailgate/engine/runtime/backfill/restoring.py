@@ -28,8 +28,8 @@ def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
     """
     folder = f"{AFTER}{engine.newest.n}"
     name = f"{STATE}/{folder}"
-    engine.lake.store.discard_folder(name)  # left by an attempt that failed before its entry
-    path = engine.lake.store.location(name)
+    engine.lake.local.discard_folder(name)  # left by an attempt that failed before its entry
+    path = engine.lake.local.location(name)
     part, channels = recovery_graph(graph, catalog)
     circuit = engine.circuits.build(part)
     ids = ""
@@ -45,6 +45,6 @@ def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
 def remove_lost(engine: Engine, folder: str) -> None:
     """Removes all state older than that folder. An entry must already name the folder."""
     n = int(folder.removeprefix(AFTER))
-    for old in engine.lake.store.names(STATE):
+    for old in engine.lake.local.names(STATE):
         if not old.startswith(AFTER) or int(old.removeprefix(AFTER)) < n:
-            engine.lake.store.discard_folder(f"{STATE}/{old}")
+            engine.lake.local.discard_folder(f"{STATE}/{old}")

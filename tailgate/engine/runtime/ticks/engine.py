@@ -81,8 +81,8 @@ class Engine(EngineLog):
 
     def run(self) -> None:
         """Runs ticks until `stop`. Raises the error that ends the engine."""
-        self.lake.store.discard_folder("checkpoint")  # written by earlier versions
-        self.lake.store.discard_unfinished(STATE)  # an engine was killed while it wrote a snapshot, which has hundreds of MB
+        self.lake.local.discard_folder("checkpoint")  # written by earlier versions
+        self.lake.local.discard_unfinished(STATE)  # an engine was killed while it wrote a snapshot, which has hundreds of MB
         self.runner.run()
 
     # ---- the circuit -----------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from tailgate.lake.writer.log_writer import Writer
 
 Changes = Sequence[tuple[int, bytes | memoryview | pa.Table]]
 
-STATE = "state"  # folder of the store that holds Spark's state
+STATE = "state"  # folder of the store of this machine that holds Spark's state
 
 
 class EngineLog:
@@ -106,13 +106,13 @@ class EngineLog:
 
     @property
     def state_folder(self) -> str:
-        """Returns the name of the folder of the current state in the store."""
+        """Returns the name of the folder of the current state in the store of this machine."""
         return f"{STATE}/{self.newest.extra.get('state', '')}".rstrip("/")
 
     @property
     def state_path(self) -> str:
         """Returns the location of the current state, for Spark."""
-        return self.lake.store.location(self.state_folder)
+        return self.lake.local.location(self.state_folder)
 
     # ---- the end ---------------------------------------------------------------------------------
 

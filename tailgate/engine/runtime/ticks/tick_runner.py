@@ -265,4 +265,4 @@ class TickRunner:
 
     def _discard_results(self) -> None:
         """Removes files with changes that failed ticks have left."""
-        self._log.lake.store.discard_folder(f"{self._log.state_folder}/{RESULTS}")
+        self._log.lake.local.discard_folder(f"{self._log.state_folder}/{RESULTS}")

@@ -1,0 +1,130 @@
+"""Tests all processes over a lake in a bucket, with an S3 server on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.rows import Row
+
+from tailgate.embedded.children import free_port
+from tailgate.embedded.supervisor import Plan, Supervisor
+from tailgate.lake.store.bucket import BucketStore
+from testing.engine_process import until
+from testing.s3 import S3
+
+READY = timedelta(seconds=120)
+STOPPED_S = 60.0
+DEMO_S = 300.0
+
+pytestmark = pytest.mark.spark
+
+
+class Up:
+    """The processes of `tailgate up`, and their lake."""
+
+    def __init__(self, store: BucketStore, folder: Path) -> None:
+        self.location, self.folder, self.port = store.location(""), folder, free_port()
+        self.supervisor = Supervisor(Plan(self.location, f"127.0.0.1:{self.port}", work_dir=folder), lambda _: None)
+
+    def run(self, *statements: str) -> list[Row]:
+        """Runs statements in a session. Returns the rows of the last one."""
+        with psycopg.connect(f"host=127.0.0.1 port={self.port} user=ann dbname=tailgate", autocommit=True) as connection:
+            for statement in statements:
+                cursor = connection.execute(statement)  # type: ignore[call-overload]
+            return cursor.fetchall() if cursor.description else []
+
+    def answers(self, query: str, expected: list[Row]) -> None:
+        """Waits until a query returns these rows."""
+
+        def equal() -> bool:
+            try:
+                return self.run(query) == expected
+            except psycopg.Error as error:
+                raise OSError(str(error)) from error
+
+        until(equal)
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Runs a command on the lake, and waits for its end."""
+        arguments = [sys.executable, "-m", "tailgate", *words, "--data", self.location, "--work-dir", str(self.folder)]
+        return subprocess.run(arguments, capture_output=True, text=True, timeout=STOPPED_S, check=False)
+
+
+@pytest.fixture
+def up(bucket: BucketStore, tmp_path: Path) -> Iterator[Up]:
+    up = Up(bucket, tmp_path / "up")
+    with up.supervisor:
+        yield up
+
+
+def test_all_processes(up: Up, s3: S3) -> None:
+    """Reads and writes, history, a restart without the working folder's state, and the commands for operators."""
+    assert up.run(
+        "CREATE TABLE orders (id int PRIMARY KEY, product text, amount int)",
+        "CREATE MATERIALIZED VIEW totals AS SELECT product, sum(amount) AS total FROM orders GROUP BY product",
+        "CREATE SUBSCRIPTION feed FROM totals",
+        "INSERT INTO orders VALUES (1, 'tea', 5), (2, 'tea', 7), (3, 'jam', 1)",
+        "SELECT * FROM totals ORDER BY product",
+    ) == [("jam", 1), ("tea", 12)]
+    [(before,)] = up.run("SELECT mz_now()::text::bigint")
+    up.run("UPDATE orders SET amount = 6 WHERE id = 1")
+    assert up.run("SELECT * FROM totals ORDER BY product") == [("jam", 1), ("tea", 13)]
+    assert up.run(f"SELECT * FROM totals ORDER BY product AS OF {before}") == [("jam", 1), ("tea", 12)]
+    up.run("ALTER SYSTEM SET engine.history = '2h'")
+
+    engine = up.supervisor.pid("engine")
+    shutil.rmtree(up.folder / "state")
+    os.kill(engine, signal.SIGKILL)
+    until(lambda: (up.supervisor.watch(), up.supervisor.ends["engine"] == 1 and up.supervisor.ready("engine"))[1], READY.total_seconds())
+    up.run("INSERT INTO orders VALUES (4, 'jam', 2)")
+    up.answers("SELECT * FROM totals ORDER BY product", [("jam", 3), ("tea", 13)])
+
+    status = up.command("status", "--json")
+    assert (status.returncode, json.loads(status.stdout)["problems"]) == (0, [])
+    verified = up.command("verify")
+    assert (verified.returncode, verified.stdout.splitlines()[-1]) == (0, "problems: 0")
+    secret = s3.environment["AWS_SECRET_ACCESS_KEY"]
+    assert [path.name for path in (up.folder / "logs").glob("*.log") if secret in path.read_text()] == []
+
+
+@pytest.mark.kafka
+@pytest.mark.long
+def test_the_demo(bucket: BucketStore, tmp_path: Path) -> None:
+    """View and sink equal a recompute of the topics."""
+    words = ["demo", "--data", bucket.location(""), "--work-dir", str(tmp_path / "demo"), "--listen", f"127.0.0.1:{free_port()}"]
+    demo = subprocess.run(
+        [sys.executable, "-m", "tailgate", *words, "--for", "10", "--check"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=DEMO_S,
+        check=False,
+    )
+    assert (demo.returncode, json.loads(demo.stdout)["equal"]) == (0, True)
+
+
+def command_error(location: str) -> str:
+    result = subprocess.run([sys.executable, "-m", "tailgate", "status", "--data", location], capture_output=True, text=True, check=False)
+    assert result.returncode in (1, 2)
+    return result.stderr
+
+
+def test_a_bucket_that_cannot_be_reached(bucket: BucketStore, s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands end with an error that does not contain the credentials."""
+    assert "there is no lake in s3://" in command_error(bucket.location(""))
+    assert "could not list the objects in s3://other/lake\nHINT:  Check the name of the bucket" in command_error("s3://other/lake")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
+    error = command_error(bucket.location(""))
+    assert "could not list the objects in s3://" in error
+    assert "Traceback" not in error
+    assert s3.environment["AWS_SECRET_ACCESS_KEY"] not in error
