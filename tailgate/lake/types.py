@@ -94,18 +94,47 @@ DROPPED = "........pg.dropped."  # begins the name of a dropped column, as in Po
 class Field:
     """A column of a relation, or a field of a record.
 
-    `origin`: for a column of a result, the relation and column number that it was read from.
+    `origin`: for a column of a result, the relation and column number that it was read from. `domain`: the domain of a column of a
+    table, whose base type is `type`.
     """
 
     name: str
     type: Type
     nullable: bool = True
     origin: tuple[int, int] | None = field(default=None, compare=False, repr=False)
+    domain: DomainType | None = field(default=None, repr=False)
 
     @property
     def is_dropped(self) -> bool:
         """Returns whether this is the place of a column that ALTER TABLE has dropped. Its rows may still have values."""
         return self.name.startswith(DROPPED)
+
+
+def qualified(name: str, schema: str) -> str:
+    """Returns the name of a user-defined type as format_type() prints it, with a schema other than public."""
+    return quoted(name) if schema in ("", "public") else f"{quoted(schema)}.{quoted(name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class DomainType:
+    """A domain: a name for its base type, with constraints. Its values have the base type.
+
+    - `id`, `name`, `schema`: as of an enum type.
+    - `default`: an expression as text, or None.
+    - `not_null`, `checks`: the constraints, with those of the domain that it is based on; pairs of a name and a condition over VALUE.
+    """
+
+    id: int
+    name: str
+    schema: str
+    not_null: bool = False
+    default: str | None = None
+    checks: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def sql(self) -> str:
+        """Returns the name as format_type() prints it."""
+        return qualified(self.name, self.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +154,8 @@ class EnumType:
 
     @property
     def sql(self) -> str:
-        """Returns the name as format_type() prints it, with a schema other than public."""
-        return quoted(self.name) if self.schema in ("", "public") else f"{quoted(self.schema)}.{quoted(self.name)}"
+        """Returns the name as format_type() prints it."""
+        return qualified(self.name, self.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,11 +313,20 @@ def _enum_from_json(id: int, name: str, schema: str, labels: list[list[Any]]) ->
 
 def field_to_json(field: Field) -> dict[str, object]:
     """Returns a column as JSON values, without its origin."""
-    return {"name": field.name, "type": field.type.to_json(), "nullable": field.nullable}
+    out: dict[str, object] = {"name": field.name, "type": field.type.to_json(), "nullable": field.nullable}
+    if (domain := field.domain) is not None:
+        checks = [list(check) for check in domain.checks]
+        out["domain"] = [domain.id, domain.name, domain.schema, domain.not_null, domain.default, checks]
+    return out
 
 
 def field_from_json(data: Mapping[str, Any]) -> Field:
-    return Field(data["name"], Type.from_json(data["type"]), data["nullable"])
+    domain = _domain_from_json(*data["domain"]) if "domain" in data else None
+    return Field(data["name"], Type.from_json(data["type"]), data["nullable"], domain=domain)
+
+
+def _domain_from_json(id: int, name: str, schema: str, not_null: bool, default: str | None, checks: list[list[str]]) -> DomainType:
+    return DomainType(id, name, schema, not_null, default, tuple((name, text) for name, text in checks))
 
 
 ARROW: dict[str, pa.DataType] = {

@@ -18,13 +18,13 @@ from typing import Any, TypeAlias, TypeGuard
 
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sequence, Table, View
 from tailgate.lake.catalog.codec import decode, decode_change, encode, encode_change, encode_item
-from tailgate.lake.catalog.custom_types import enums_of
+from tailgate.lake.catalog.custom_types import types_of
 from tailgate.lake.catalog.dropping import SEQUENCE
 from tailgate.lake.catalog.item_fields import ReaderFields, ReplaceableFields, known_columns
 from tailgate.lake.catalog.resolution import digest, version
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import DuplicateSchema, SerializationFailure
-from tailgate.lake.types import Type
+from tailgate.lake.types import DomainType, Type
 
 FIRST_ID = 1 << 26  # of the objects that a block creates; other ids are below it
 
@@ -64,7 +64,7 @@ class Uncommitted:
         existing = [*(i.id for i in change.put), *change.drop, *(s.id for s in change.put_schemas), *change.drop_schemas]
         changed = {id: text for id in existing if (text := _digest(catalog, id)) is not None}
         dependents = {id: _dependents(catalog, id) for id in changed if id in catalog.items}
-        depends = {id for item in change.put for id in (*item.depends, *referenced(item), *enums_of(item))}
+        depends = {id for item in change.put for id in (*item.depends, *referenced(item), *types_of(item))}
         read = {id: version(catalog[id]) for id in depends if id in catalog.items}
         roles = {role.id: catalog.all_roles()[role.id] for role in change.put_roles}
         ids = [id for item in change.put for id in (item.id, item.errors)] + [schema.id for schema in change.put_schemas]
@@ -99,7 +99,7 @@ class Uncommitted:
         for item in after.items.values():
             if item.schema not in schemas:
                 raise conflict()  # another transaction has dropped the schema, or has created an item in a schema that the block drops
-            if any(other not in after.items for other in (*referenced(item), *enums_of(item))):
+            if any(other not in after.items for other in (*referenced(item), *types_of(item))):
                 raise conflict()
         names = {(i.name, i.schema, i.namespace): i for i in catalog.visible if i.id not in own.drop}
         replaced = {item.id for item in own.put}
@@ -238,7 +238,7 @@ def with_ids(item: Item, ids: Mapping[int, int]) -> Item:
         return ids.get(id, id)
 
     item = replace(item, id=new(item.id), errors=new(item.errors), depends=tuple(map(new, item.depends)), schema=new(item.schema))
-    columns = tuple(replace(c, type=_with_id(c.type, ids)) for c in item.columns)
+    columns = tuple(replace(c, type=_with_id(c.type, ids), domain=_domain_with_id(c.domain, ids)) for c in item.columns)
     item = replace(item, columns=columns)
     if isinstance(item, ReaderFields):
         item = replace(item, known_columns={new(id): count for id, count in known_columns(item).items()})
@@ -254,3 +254,7 @@ def with_ids(item: Item, ids: Mapping[int, int]) -> Item:
 def _with_id(type: Type, ids: Mapping[int, int]) -> Type:
     """Returns the type with the new id of its enum type."""
     return type if type.enum is None else replace(type, enum=replace(type.enum, id=ids.get(type.enum.id, type.enum.id)))
+
+
+def _domain_with_id(domain: DomainType | None, ids: Mapping[int, int]) -> DomainType | None:
+    return None if domain is None else replace(domain, id=ids.get(domain.id, domain.id))

@@ -29,6 +29,7 @@ from tailgate.sql.plan import Query
 from tailgate.sql.statements import (
     CreateAlert,
     CreateConnection,
+    CreateDomain,
     CreateEndpoint,
     CreateEnum,
     CreateFunction,
@@ -50,7 +51,7 @@ from tailgate.sql.statements.writes import WriteText
 
 Creation = (
     CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection
-    | CreateEndpoint | CreateObjective | CreateAlert | CreateEnum
+    | CreateEndpoint | CreateObjective | CreateAlert | CreateEnum | CreateDomain
 )  # fmt: skip
 
 

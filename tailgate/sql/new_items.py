@@ -11,8 +11,9 @@ from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedObject, WrongObjectType
-from tailgate.lake.types import Field, Type
+from tailgate.lake.types import DomainType, Field, Type
 from tailgate.sql.definitions import Creation, rename_references
+from tailgate.sql.statements.tables import TableColumn
 
 
 def schema_for(name: Name, catalog: Catalog, namespace: Namespace = "relation") -> Schema:
@@ -66,6 +67,24 @@ def check_columns(columns: Iterable[Field]) -> None:
         names.add(column.name)
 
 
+def known_domain(type: Type, catalog: Catalog, position: int | None = None) -> tuple[Type, DomainType | None]:
+    """Returns the type of a column, and its domain, whose base type this is. Raises 42704 if the type does not exist, 0A000."""
+    if type.enum is None or type.enum.id:
+        return type, None
+    domain = catalog.find_domain(Name(type.enum.name, type.enum.schema or None))
+    if domain is None:
+        return known_type(type, catalog, position), None
+    if type.is_array:
+        raise FeatureNotSupported("arrays of domains are not supported", hint="Use a domain over an array.", position=position)
+    return domain.base.type, domain.type(catalog.schema_of(domain).name)
+
+
+def known_column(column: TableColumn, catalog: Catalog) -> TableColumn:
+    """Returns the column with its type looked up in the catalog. Raises 42704, 0A000."""
+    type, domain = known_domain(column.type, catalog, column.type_position)
+    return replace(column, type=type, domain=domain or column.domain)
+
+
 def known_type(type: Type, catalog: Catalog, position: int | None = None) -> Type:
     """Returns the type; one of a parsed statement that may be an enum type is looked up in the catalog. Raises 42704."""
     if type.enum is None or type.enum.id:
@@ -78,10 +97,11 @@ def known_type(type: Type, catalog: Catalog, position: int | None = None) -> Typ
 
 
 def check_built_in(type: Type, catalog: Catalog, what: str, position: int | None) -> None:
-    """Raises 0A000 for an enum type of a parsed statement, and 42704 if it does not exist.
+    """Raises 0A000 for an enum type or a domain of a parsed statement, and 42704 if it does not exist.
 
     `what`: the column or the parameter, for the message.
     """
-    known = known_type(type, catalog, position)
-    if known.enum is not None:
-        raise FeatureNotSupported(f"{what} of type {known} is not supported", hint="Use text, and cast it.", position=position)
+    actual, domain = known_domain(type, catalog, position)
+    if actual.enum is not None or domain is not None:
+        shown = actual if domain is None else domain.sql
+        raise FeatureNotSupported(f"{what} of type {shown} is not supported", hint="Use text, and cast it.", position=position)

@@ -20,7 +20,6 @@ from tailgate.sql.statements import (
     Empty,
     Statement,
     definitions,
-    enums,
     kafka_statements,
     queries,
     session_statements,
@@ -28,8 +27,9 @@ from tailgate.sql.statements import (
     values,
     writes,
 )
+from tailgate.sql.statements import types as type_statements
 
-MODULES = (queries, definitions, enums, statement, kafka_statements, session_statements, values, writes)
+MODULES = (queries, definitions, type_statements, statement, kafka_statements, session_statements, values, writes)
 _NAMES = {name: value for module in MODULES for name, value in vars(module).items()}
 _VALUES = {("Show", "what"): SHOWS}  # fields whose values are not in their type
 

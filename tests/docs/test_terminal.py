@@ -51,7 +51,5 @@ def psql(dsn: str, examples: list[Example]) -> list[str]:
     text = subprocess.run(
         command, input=script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False
     ).stdout
-    text = re.sub(
-        r"^(LINE \d+: .*\n *\^|(LOCATION|SCHEMA NAME|TABLE NAME|COLUMN NAME|CONSTRAINT NAME): .*)\n", "", text, flags=re.MULTILINE
-    )
+    text = re.sub(r"^(LINE \d+: .*\n *\^|(LOCATION|(SCHEMA|TABLE|COLUMN|CONSTRAINT|DATATYPE) NAME): .*)\n", "", text, flags=re.MULTILINE)
     return ["\n".join(line.rstrip() for line in part.splitlines() if line != "" or "COPY" in part) for part in text.split(MARK + "\n")[1:]]

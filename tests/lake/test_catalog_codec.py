@@ -56,6 +56,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "index": {
         "columns": [1, 0], "descending": [True, False], "nulls_first": [True, False], "include": [2], "unique": True, "method": "hash",
     },
+    "domain": {
+        "default": "1", "not_null": True,
+        "checks": [{"name": "positive", "text": "VALUE > 0", "columns": [], "valid": False, "comment": "c"}],
+    },
     "enum": {"labels": [[4294967296, "sad"], [8589934592, "ok"]]},
     "sequence": {
         "type": "int4", "start": 1, "increment": 2, "minimum": -5, "maximum": 9, "cache": 3, "cycle": True, "position": 7, "called": True,

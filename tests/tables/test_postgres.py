@@ -38,6 +38,7 @@ SCRIPTS = (
     "merge",
     "numerics",
     "enums",
+    "domains",
 )
 
 # intended differences: statement → the part of the answer that differs
@@ -48,6 +49,27 @@ DIFFERENT: dict[str, str] = {
     "SELECT (1000 / 3.0)::numeric(4, 2)": "detail",
     "EXECUTE by_mood ('glad')": "position",
     "DROP TYPE mood RESTRICT": "detail",
+    "SELECT 1e5::money_amount": "detail",
+    **dict.fromkeys(
+        (
+            "SELECT 0::positive",
+            "SELECT '-3'::positive",
+            "SELECT positive(-1)",
+            "SELECT 'xx'::short",
+            "SELECT 'a'::short",
+            "SELECT NULL::short",
+            "SELECT 5::even",
+            "SELECT (-2)::even",
+            "SELECT 12::tiny",
+            "SELECT (-4)::tiny",
+            "SELECT '{1,2,3,4}'::few",
+            "SELECT 'sad'::good_mood",
+            "SELECT x::positive AS p FROM generate_series(-1, 3) AS g (x)",
+            "SELECT 50::positive",
+            "SELECT NULL::needed",
+        ),
+        "about",  # errors of expressions have no names of objects
+    ),
     "INSERT INTO t VALUES (1, 'x') ON CONFLICT (nope) DO NOTHING": "hint",
 }
 

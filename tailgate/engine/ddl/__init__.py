@@ -4,7 +4,7 @@ Only `kafka.registry` performs I/O.
 
 - `table`, `view`, `subscription`, `function`, `endpoint` and `kafka` return the items of a CREATE
   statement, `replace` those of CREATE OR REPLACE.
-- `enums` creates and changes enum types.
+- `enums` creates and changes enum types; `sql.tables.domains` domains.
 - `drop` finds the items that a DROP removes.
 - `alter` and `schema` rename and move items, `kafka.refresh` adds new columns to a source.
 - `roles` changes roles and grants, and `definitions` checks the privileges of definitions.

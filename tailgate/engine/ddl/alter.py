@@ -109,7 +109,7 @@ def move(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
 
 
 def with_renamed_texts(change: Change, items: Collection[Item], catalog: Catalog) -> Change:
-    """Extends a change of names with the new texts of the items, of their dependents and of tables with columns of enum types.
+    """Extends a change of names with the new texts of the items, of their dependents and of tables with columns of the types.
 
     Raises 55000 if an item is being backfilled or replaced, and 0A000.
     """

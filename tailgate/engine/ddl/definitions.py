@@ -22,6 +22,7 @@ from tailgate.lake.catalog import (
     Connection,
     CustomType,
     DeadLetters,
+    Domain,
     Endpoint,
     Enum,
     Function,
@@ -85,7 +86,19 @@ def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
             return (Demand(EXECUTE if isinstance(measured, Endpoint) else SELECT, measured.id),)
         case Alert():
             return bind_definition(item, catalog).demands if item.query else ()
-        case Source() | DeadLetters() | Table() | ViewErrors() | Index() | Sequence() | Secret() | Connection() | CustomType() | Enum():
+        case (
+            Source()
+            | DeadLetters()
+            | Table()
+            | ViewErrors()
+            | Index()
+            | Sequence()
+            | Secret()
+            | Connection()
+            | CustomType()
+            | Enum()
+            | Domain()
+        ):
             return ()
         case _:
             assert_never(item)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailgate.lake.catalog import Catalog, Change, Companion, Enum, Index, Item, Sink, Table, ksqldb_of
+from tailgate.lake.catalog import Catalog, Change, Companion, Domain, Enum, Index, Item, Sink, Table, ksqldb_of
 from tailgate.lake.catalog.dropping import described, dropping, sequences_of, without_defaults, without_references
 from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.names import Name
@@ -27,7 +27,8 @@ def drop(statement: Drop, catalog: Catalog) -> tuple[Change, list[Notice]]:
         if statement.if_exists and name.schema is not None and catalog.find_schema(name.schema) is None:
             notices.append(notice(f'schema "{name.schema}" does not exist, skipping'))
         elif (item := _item_to_drop(statement, name, catalog)) is None:
-            notices.append(notice(f'{statement.kind} "{name.name}" does not exist, skipping'))
+            kind = "type" if statement.kind == "domain" else statement.kind
+            notices.append(notice(f'{kind} "{name.name}" does not exist, skipping'))
         else:
             objects[item.id] = item
     return removal(objects, catalog, notices, cascade=statement.cascade)
@@ -126,14 +127,20 @@ def find_of_kind(
         if if_exists:
             return None
         catalog.check_schema(name)
-        other = kind in ("sink", "subscription", "secret", "connection", "endpoint", "objective", "alert", "type")
+        other = kind in ("sink", "subscription", "secret", "connection", "endpoint", "objective", "alert", "type", "domain")
         missing = UndefinedObject if other or (kind == "index" and not word) else UndefinedTable
-        raise missing(f'{word} "{name}" does not exist' if word and not other else f'{kind} "{name.name}" does not exist')
+        shown = "type" if kind == "domain" else kind
+        raise missing(f'{word} "{name}" does not exist' if word and not other else f'{shown} "{name.name}" does not exist')
     ksqldb = ksqldb_of(item)
     if ksqldb is not None and ksqldb.type == kind:
         return item
-    if item.kind != kind and not isinstance(item, Companion | Enum) and not (any_relation and item.is_relation):
-        hint = None if word else f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."
+    if (
+        item.kind != kind
+        and not isinstance(item, Companion)
+        and not (kind == "type" and isinstance(item, Enum | Domain))
+        and not (any_relation and item.is_relation)
+    ):
+        hint = None if word or kind == "domain" else f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."
         raise WrongObjectType(f'"{name.name}" is not {with_article(kind)}', hint=hint)
     return item
 

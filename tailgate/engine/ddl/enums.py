@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing_extensions import assert_never
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
-from tailgate.lake.catalog import Alert, Catalog, Change, Endpoint, Enum, Function, Item, MaterializedView, Table, View
-from tailgate.lake.catalog.custom_types import LABELS_MAX, enums_of, number_between
+from tailgate.lake.catalog import Alert, Catalog, Change, Domain, Endpoint, Enum, Function, Item, MaterializedView, Table, View
+from tailgate.lake.catalog.custom_types import LABELS_MAX, number_between, types_of
 from tailgate.lake.catalog.dropping import described
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import SCHEMA
@@ -35,6 +35,7 @@ from tailgate.sql.binder.writes.targets import checks_of, default_of
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.statements import AddValue, AlterEnum, CreateEnum, NewOwner, RenameValue
 from tailgate.sql.tables.definition import definition as table_definition
+from tailgate.sql.tables.domains import definition as domain_definition
 from tailgate.values.strings.strings import NAME_BYTES_MAX
 
 Labels = tuple[tuple[int, str], ...]
@@ -88,14 +89,17 @@ def alter_enum(statement: AlterEnum, catalog: Catalog) -> tuple[Change, list[Not
 
 
 def with_tables(change: Change, items: Iterable[Item], catalog: Catalog) -> Change:
-    """Extends a change of names with the texts of the tables that have columns of enum types among the items. Raises 0A000."""
-    enums = frozenset(item.id for item in items if isinstance(item, Enum))
+    """Extends a change of names with the texts of the tables and domains that have types among the items. Raises 0A000."""
+    types = frozenset(item.id for item in items if isinstance(item, Enum | Domain))
     after = catalog.stored.apply(change)
-    tables = [table for table in after.each(Table) if enums & enums_of(table)]
+    tables = [table for table in after.each(Table) if types & types_of(table)]
+    domains = [domain for domain in after.each(Domain) if types & {domain.id, *types_of(domain)}]
     for table in tables:
         message = f"another name of a type that an expression of {described(catalog, table)} names is not supported"
         _check_bound(table, after, message, "Drop the default, the check or the generated column first.")
-    put = {item.id: item for item in change.put} | {table.id: replace(table, sql=table_definition(table)) for table in tables}
+    put: dict[int, Item] = {item.id: item for item in change.put}
+    put |= {table.id: replace(table, sql=table_definition(table)) for table in tables}
+    put |= {domain.id: replace(domain, sql=domain_definition(domain, after.schema_of(domain).name)) for domain in domains}
     return replace(change, put=tuple(put.values()))
 
 
@@ -154,7 +158,7 @@ def _bind(item: Item, catalog: Catalog) -> None:
         bind_definition(item, catalog)
     elif isinstance(item, Function):
         check_body(item, tree_of(item.query), catalog)
-    elif isinstance(item, Table) and any(column.type.enum for column in item.columns):
+    elif isinstance(item, Table) and types_of(item):
         for column in item.columns:
             default_of(column, item.defaults.get(column.name))
         checks_of(item)

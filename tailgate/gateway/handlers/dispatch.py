@@ -224,5 +224,6 @@ EXECUTORS: dict[type, Executor] = {
     s.Lock: Executor(maintenance.lock),
     **dict.fromkeys(catalog_changes.CHANGING, Executor(catalog_changes.run)),
     s.CreateIndex: Executor(changes.create_index),
+    s.AlterDomain: Executor(changes.alter_domain),
     s.CreateToken: Executor(tokens.create, tokens.bind),
 }

@@ -23,8 +23,7 @@ from tailgate.gateway.session.memory import SessionMemory
 from tailgate.gateway.session.roles import CurrentRole
 from tailgate.gateway.session.transactions import SavedState, Transaction
 from tailgate.gateway.settings.settings import Settings
-from tailgate.lake.catalog import Catalog, Item, View
-from tailgate.lake.catalog.custom_types import with_enums
+from tailgate.lake.catalog import Catalog, Domain, Enum, Item, View
 from tailgate.lake.catalog.names import listed
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema, is_temporary
@@ -259,9 +258,8 @@ def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog)
 
 
 def _with(catalog: Catalog, own: Schema, views: dict[int, Item]) -> Catalog:
-    types = catalog.enum_types
-    followed = {id: with_enums(item, types) for id, item in views.items()} if types else views
-    return replace(catalog, items={**catalog.items, **followed}, schemas={**catalog.schemas, TEMPORARY_ID: own})
+    both = replace(catalog, items={**catalog.items, **views}, schemas={**catalog.schemas, TEMPORARY_ID: own})
+    return both.with_types() if any(isinstance(item, Enum | Domain) for item in catalog.items.values()) else both
 
 
 def _then(base: Catalog, held: Catalog) -> dict[int, Item]:

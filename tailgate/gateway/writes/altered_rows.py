@@ -15,6 +15,7 @@ import pyarrow as pa
 from tailgate.gateway.mirrors.mirror import registered
 from tailgate.gateway.writes.constraints import keys
 from tailgate.gateway.writes.constraints.rules import Rules, rendered
+from tailgate.gateway.writes.constraints.violations import domain_violation
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query, query_of
@@ -23,16 +24,17 @@ from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Sequence, Table
 from tailgate.lake.catalog.dropping import sequences_of
 from tailgate.lake.constraints import Key, Reference
-from tailgate.lake.errors import CheckViolation, FeatureNotSupported, NotNullViolation
+from tailgate.lake.errors import CheckViolation, FeatureNotSupported, NotNullViolation, TailgateError
 from tailgate.lake.tables.weights import weighted
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.sql.authorization import Demand
-from tailgate.sql.binder.writes.rules import checks, rules_of
+from tailgate.sql.binder.writes.rules import checks, domain_checks, rules_of
 from tailgate.sql.binder.writes.targets import default_of, fields_of
 from tailgate.sql.binder.writes.writes import counted
 from tailgate.sql.plan import Column, Project
 from tailgate.sql.sequence_definitions import numbers
 from tailgate.sql.tables.alterations import Alteration
+from tailgate.sql.tables.domains import DomainAlteration, concerned_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ class AlteredRows:
 
     `rows`: a query of the old columns, the number of copies, and the values of the `retyped` and the new columns. `rewrites`: whether
     these are stored. `numbered`: added columns, by position, with new sequences that give each copy of a row a value. The other fields are
-    the new rules that the rows must satisfy. `computed`: has the plan of the generated columns if some are new, else None.
+    the new rules that the rows must satisfy. `computed`: has the plan of the generated columns if some are new, else None. `violations`:
+    queries of the places of rows that violate a domain, with the errors.
     """
 
     table: Table
@@ -57,6 +60,7 @@ class AlteredRows:
     references: tuple[Reference, ...] = ()
     numbered: tuple[tuple[int, Sequence], ...] = ()
     computed: Rules | None = None
+    violations: tuple[tuple[TailgateError, Query], ...] = ()
     demands: tuple[Demand, ...] = ()
 
     @property
@@ -79,10 +83,17 @@ def plan(alteration: Alteration, before: Catalog) -> AlteredRows | None:
     old_keys = {key.index for key in constraints.keys_of(table, before)}
     retyped = alteration.values.keys()
     computed = altered.generated.keys() & {column.name for column in added}
+    concerned = {*retyped, *range(width, len(altered.columns))}
+    violations = tuple(
+        (domain_violation(altered, check), query_of(check.forbidden, compact=False))
+        for check in domain_checks(altered)
+        if check.column in concerned
+    )
     new_keys = tuple(k for k in constraints.keys_of(altered, after) if k.index not in old_keys or retyped & {*k.columns})
     references = tuple(r for r in constraints.references_of(altered, after) if r.name in alteration.validated)
     rewrites = bool(retyped) or alteration.rewrites or bool(numbered) or bool(computed) or any(default is not None for default in defaults)
-    if not (rewrites or not_null or new_checks or new_keys or references):
+    rewrites = rewrites or any(column.domain is not None and column.domain.default is not None for column in added)
+    if not (rewrites or not_null or new_checks or new_keys or references or violations):
         return None
     source, count = counted(table)
     fields = (*(altered.columns[i] for i in retyped), *added)
@@ -91,7 +102,31 @@ def plan(alteration: Alteration, before: Catalog) -> AlteredRows | None:
     rows = Project(source, (*old, count, *values), (*table.columns, Field("copies", count.type, False), *fields_of(fields, [values])))
     query = calling(rows, 0, compact=False)
     rules = rendered(rules_of(altered, after, adds_only=True), compact=False)[altered.id] if computed else None
-    return AlteredRows(table, altered, query, rewrites, tuple(retyped), not_null, new_checks, new_keys, references, numbered, rules)
+    return AlteredRows(
+        table, altered, query, rewrites, tuple(retyped), not_null, new_checks, new_keys, references, numbered, rules, violations
+    )
+
+
+def domain_plans(altered: DomainAlteration, before: Catalog) -> Iterator[AlteredRows]:
+    """Yields for each column of the domain the check of its rows by the new constraint. `before`: the catalog before the statement."""
+    for table, position in concerned_columns(altered, before):
+        column = table.columns[position]
+        names = {"s": before.schema_of(table).name, "t": table.name, "c": column.name}
+        what = f'column "{column.name}" of table "{table.name}" contains'
+        errors: dict[str | None, TailgateError] = {}
+        if altered.not_null:
+            errors[None] = NotNullViolation(f"{what} null values", names=names)
+        if altered.validated is not None:
+            errors[altered.validated] = CheckViolation(f"{what} values that violate the new constraint", names=names)
+        violations = tuple(
+            (errors[check.constraint], query_of(check.forbidden, compact=False))
+            for check in domain_checks(table)
+            if check.column == position and check.constraint in errors
+        )
+        source, count = counted(table)
+        old = tuple(Column(i, c.type) for i, c in enumerate(table.columns))
+        rows = Project(source, (*old, count), (*table.columns, Field("copies", count.type, False)))
+        yield AlteredRows(table, table, calling(rows, 0, compact=False), rewrites=False, violations=violations)
 
 
 def _is_new(position: int, alteration: Alteration) -> bool:
@@ -148,6 +183,10 @@ def _numbered(rows: pa.Table, weights: np.ndarray, columns: tuple[tuple[int, Seq
 
 def _check(plan: AlteredRows, evaluation: Evaluation, rows: pa.Table, weights: np.ndarray, names: dict[str, str]) -> None:
     table = plan.altered
+    with evaluation.incoming(rows):
+        for error, forbidden in plan.violations:
+            if evaluation.query(forbidden).num_rows:
+                raise error
     for i in plan.not_null:
         if rows.column(i).null_count:
             name = table.columns[i].name

@@ -1,7 +1,7 @@
 """The catalog: what exists in a lake, as values; `codec` has its stored form."""
 
 from tailgate.lake.catalog.catalog import FIRST_ID, Catalog, Change
-from tailgate.lake.catalog.custom_types import CustomType, Enum
+from tailgate.lake.catalog.custom_types import CustomType, Domain, Enum
 from tailgate.lake.catalog.formats import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, ERRORS
 from tailgate.lake.catalog.item_fields import is_transient, known_columns
 from tailgate.lake.catalog.items import (
@@ -46,6 +46,7 @@ __all__ = [
     "Connection",
     "CustomType",
     "DeadLetters",
+    "Domain",
     "DroppedWithOwner",
     "Endpoint",
     "Enum",

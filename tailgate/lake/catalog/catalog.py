@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tailgate.lake.catalog.custom_types import Enum, with_enums
+from tailgate.lake.catalog.custom_types import Domain, Enum, with_types
 from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.items import Function, Index, Item, ItemType, ksqldb_of
 from tailgate.lake.catalog.names import Name
@@ -78,9 +78,8 @@ class Catalog:
         next_query = max([self.next_query, *(k.number + 1 for i in change.put if (k := ksqldb_of(i)) is not None)])
         next_id = max([self.next_id, *(id + 1 for id in used)])
         after = replace(self, items=items, next_id=next_id, next_query=next_query, roles=roles, schemas=schemas)
-        if any(item.kind == "enum" for item in change.put) or change.put_schemas:
-            types = after.enum_types
-            after = replace(after, items={i: with_enums(item, types) for i, item in after.items.items()})
+        if any(item.kind in ("enum", "domain") for item in change.put) or change.put_schemas:
+            after = after.with_types()
         if self.resolution is None:
             return after
         created = tuple(item for item in change.put if item.id not in self.items)
@@ -199,10 +198,15 @@ class Catalog:
 
     # ---- items
 
-    @property
-    def enum_types(self) -> dict[int, Type]:
-        """Returns the enum types by id."""
-        return {item.id: item.type(self.schema_of(item).name) for item in self.each(Enum)}
+    def with_types(self) -> Catalog:
+        """Returns the catalog whose columns have its enum types and domains."""
+        schema_names = {id: schema.name for id, schema in self.all_schemas().items()}
+        return replace(self, items=with_types(self.items, schema_names))
+
+    def find_domain(self, name: Name) -> Domain | None:
+        """Returns the domain with this name, or None."""
+        item = self.find(name, "type")
+        return item if isinstance(item, Domain) else None
 
     def find_enum(self, name: Name) -> Type | None:
         """Returns the enum type with this name, or None."""

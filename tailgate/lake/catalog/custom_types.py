@@ -1,7 +1,7 @@
-"""The types that users create: custom types of ksqlDB, and enum types.
+"""The types that users create: custom types of ksqlDB, enum types and domains.
 
-A column has its enum type with the labels (`Type.enum`), so that a value can be read and written without the catalog. A change of an
-enum type changes the columns of this type in the same entry of the log (`with_enums`).
+A column has its enum type with the labels (`Type.enum`) and its domain with the constraints (`Field.domain`), so that a value can be read,
+written and checked without the catalog. A change of a type changes the columns of this type in the same entry of the log (`with_types`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, TypeVar
 
-from tailgate.lake.catalog.formats import option
+from tailgate.lake.catalog.formats import CheckConstraint, option
 from tailgate.lake.catalog.item_fields import ItemFields, Namespace
-from tailgate.lake.types import EnumType, Field, Type
+from tailgate.lake.types import DomainType, EnumType, Field, Type
 
 AnyItem = TypeVar("AnyItem", bound=ItemFields)
 
@@ -44,6 +44,33 @@ class Enum(ItemFields):
         return Type("enum", enum=EnumType(self.id, self.name, schema, self.labels))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain(ItemFields):
+    """A domain. Its only column has its base type, and the domain that it is based on, if it is.
+
+    `default`: an expression, or None. `not_null`, `checks`: its own constraints; conditions name the value VALUE, and have no columns.
+    """
+
+    kind: ClassVar[Literal["domain"]] = "domain"
+    is_relation: ClassVar[bool] = False
+    namespace: ClassVar[Namespace] = "type"
+    default: str | None = None
+    not_null: bool = False
+    checks: tuple[CheckConstraint, ...] = ()
+
+    @property
+    def base(self) -> Field:
+        """Returns the value, with the type or domain on which the domain is based."""
+        return self.columns[0]
+
+    def type(self, schema: str) -> DomainType:
+        """Returns the domain of columns. `schema`: the name of its schema."""
+        below = self.base.domain
+        checks = (*(below.checks if below is not None else ()), *((check.name, check.text) for check in self.checks))
+        not_null = self.not_null or (below is not None and below.not_null)
+        return DomainType(self.id, self.name, schema, not_null, self.default, checks)
+
+
 def number_between(before: int | None, after: int | None) -> int | None:
     """Returns a number for a label between two others, of which the first or the last may be missing; None if all are used.
 
@@ -57,19 +84,37 @@ def number_between(before: int | None, after: int | None) -> int | None:
     return (before + after) // 2 if after - before > 1 else None
 
 
-def enums_of(item: ItemFields) -> frozenset[int]:
-    """Returns the ids of the enum types of the columns that an item has. Dropped columns do not count."""
-    return frozenset(c.type.enum.id for c in item.columns if c.type.enum is not None and not c.is_dropped)
+def types_of(item: ItemFields) -> frozenset[int]:
+    """Returns the ids of the enum types and domains of the columns that an item has. Dropped columns do not count."""
+    return frozenset(id for c in item.columns if not c.is_dropped for id in types_of_column(c))
 
 
-def with_enums(item: AnyItem, types: Mapping[int, Type]) -> AnyItem:
-    """Returns the item with these enum types, by id, in its columns."""
-    if not any(c.type.enum is not None and c.type.enum.id in types for c in item.columns):
+def types_of_column(column: Field) -> tuple[int, ...]:
+    """Returns the ids of the domain and the enum type of a column, if it has them."""
+    return tuple(type.id for type in (column.domain, column.type.enum) if type is not None)
+
+
+def with_types(items: Mapping[int, AnyItem], schemas: Mapping[int, str]) -> dict[int, AnyItem]:
+    """Returns the items with the enum types and domains that are among them in their columns. `schemas`: the names of schemas by id."""
+    types: dict[int, EnumType | DomainType] = {}
+    for id, item in sorted(items.items()):
+        if isinstance(item, Enum):
+            types[id] = EnumType(id, item.name, schemas[item.schema], item.labels)
+        elif isinstance(item, Domain):
+            types[id] = with_types_of(item, types).type(schemas[item.schema])
+    return {id: with_types_of(item, types) for id, item in items.items()}
+
+
+def with_types_of(item: AnyItem, types: Mapping[int, EnumType | DomainType]) -> AnyItem:
+    """Returns the item with these enum types and domains, by id, in its columns."""
+    if not any(id in types for column in item.columns for id in types_of_column(column)):
         return item
-    return replace(item, columns=tuple(_with_enums(column, types) for column in item.columns))
+    return replace(item, columns=tuple(_with_types(column, types) for column in item.columns))
 
 
-def _with_enums(column: Field, types: Mapping[int, Type]) -> Field:
-    enum = column.type.enum
-    type = None if enum is None else types.get(enum.id)
-    return column if type is None else replace(column, type=replace(column.type, enum=type.enum))
+def _with_types(column: Field, types: Mapping[int, EnumType | DomainType]) -> Field:
+    enum = None if column.type.enum is None else types.get(column.type.enum.id)
+    domain = None if column.domain is None else types.get(column.domain.id)
+    if isinstance(enum, EnumType):
+        column = replace(column, type=replace(column.type, enum=enum))
+    return replace(column, domain=domain) if isinstance(domain, DomainType) else column

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog.catalog import Catalog
-from tailgate.lake.catalog.custom_types import Enum
+from tailgate.lake.catalog.custom_types import Domain, Enum, types_of_column
 from tailgate.lake.catalog.item_fields import is_transient
 from tailgate.lake.catalog.items import DroppedWithOwner, Item, Sink, Table
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DependentObjectsStillExist
-from tailgate.lake.types import Field
 
 SEQUENCE = re.compile(r"'(\d+)'::regclass")  # in the stored text of a default
 
@@ -43,7 +42,7 @@ class Dropped:
 def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool) -> Dropped:
     """Returns the items to drop with these roots. Without `cascade`, raises 2BP01 if other items depend on them.
 
-    Columns of tables that remain prevent the drop of their enum types, also with `cascade`.
+    Columns of tables that remain prevent the drop of their enum types and domains, also with `cascade`.
 
     Companions, unfinished replacements, the view of a sink with a query, and those of push queries are dropped
     with their owner and never prevent it.
@@ -72,7 +71,15 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
     ids = {item.id for item in items}
     defaults = [(t, c, s) for t in catalog.each(Table) if t.id not in ids for c, s in sequences_of(t) if s in ids]
     keys = [(t, k) for t in catalog.each(Table) if t.id not in ids for k in t.foreign_keys if k.table in ids]
-    columns = [(t, c, e) for t in catalog.each(Table) if t.id not in ids for c, e in _enum_columns(t) if e in ids]
+    columns = [
+        (t, c, e)
+        for t in catalog.each(Table)
+        if t.id not in ids
+        for c in t.columns
+        if not c.is_dropped
+        for e in types_of_column(c)
+        if e in ids
+    ]
     if columns or ((followers or defaults or keys) and not cascade):
         arrays_first = sorted(columns, key=lambda of: not of[1].type.is_array)
         details = [
@@ -92,11 +99,6 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
         )
     defaulted, referring = {t.id: t for t, _, _ in defaults}, {t.id: t for t, _ in keys}
     return Dropped(tuple(sorted(items, key=lambda item: item.id)), tuple(followers), tuple(defaulted.values()), tuple(referring.values()))
-
-
-def _enum_columns(table: Table) -> tuple[tuple[Field, int], ...]:
-    """Returns the columns of enum types with the ids of the types."""
-    return tuple((c, c.type.enum.id) for c in table.columns if c.type.enum is not None and not c.is_dropped)
 
 
 def sequences_of(table: Table) -> tuple[tuple[str, int], ...]:
@@ -130,5 +132,5 @@ def described(catalog: Catalog, this: Item | Schema) -> str:
     """Returns an object's description as in PostgreSQL's messages: `view s.v`."""
     if isinstance(this, Schema):
         return f"schema {this.name}"
-    kind = "type" if isinstance(this, Enum) else this.kind
+    kind = "type" if isinstance(this, Enum | Domain) else this.kind
     return f"{kind} {catalog.name_of(this).sql}{this.display_name.removeprefix(this.name)}"

@@ -18,6 +18,7 @@ NAMESPACES: Mapping[str | None, Namespace] = {
     "endpoint": "endpoint",
     "type": "type",
     "enum": "type",
+    "domain": "type",
 }  # of kinds; else "relation"
 
 
@@ -30,7 +31,7 @@ def namespace_of(kind: str | None) -> Namespace:
 class ItemFields(Record):
     """The fields that every item has.
 
-    - `columns`: empty if the item is not a relation; the arguments of a function.
+    - `columns`: the arguments of a function, the value of a domain; otherwise empty if the item is not a relation.
     - `key`: positions of the columns that identify a row; None if the relation may hold duplicates.
     - `stored`: whether the lake keeps its rows (keyed sources, tables, materialized views, dead letters).
     - `errors`: id of the relation with its errors; 0 if the item is not maintained.

@@ -1,4 +1,4 @@
-"""Binds the names of enum types, and the functions of their labels: enum_first, enum_last and enum_range.
+"""Binds the names of enum types and domains, and the functions of their labels: enum_first, enum_last and enum_range.
 
 Source: PostgreSQL 15, src/backend/utils/adt/enum.c.
 """
@@ -10,9 +10,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import ObjectNotInPrerequisiteState
-from tailgate.lake.types import UNKNOWN, Type
+from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState
+from tailgate.lake.types import UNKNOWN, DomainType, Type
 from tailgate.sql.binder.context import ExpressionBinder
+from tailgate.sql.binder.domains import domain_type
 from tailgate.sql.binder.types.coercion import coerce, same
 from tailgate.sql.binder.types.enums import range_of
 from tailgate.sql.binder.types.overloads import function
@@ -23,15 +24,19 @@ from tailgate.sql.plan import Call, Literal, Scalar
 FUNCTIONS = {"enum_first": (1,), "enum_last": (1,), "enum_range": (1, 2)}  # with the numbers of arguments
 
 
-def cast_type(binder: ExpressionBinder, node: exp.DataType) -> Type:
-    """Returns the type of a cast. Raises 42704 if it does not exist."""
+def cast_type(binder: ExpressionBinder, node: exp.DataType) -> tuple[Type, DomainType | None]:
+    """Returns the type of a cast, and the domain whose base type it is, if any. Raises 42704 if it does not exist, 0A000."""
     type = named_type(node, value=True)
     if type.enum is None:
-        return type
-    actual = enum_type(binder, Name(type.enum.name, type.enum.schema or None), position(node))
-    if actual is None:
+        return type, None
+    name, at = Name(type.enum.name, type.enum.schema or None), position(node)
+    domain = domain_type(binder, name, at)
+    if domain is not None and type.is_array:
+        raise FeatureNotSupported("arrays of domains are not supported", hint="Use a domain over an array.", position=at)
+    actual = enum_type(binder, name, at) if domain is None else None
+    if domain is None and actual is None:
         raise unknown_type(node)
-    return replace(type, enum=actual.enum)
+    return domain or (replace(type, enum=actual.enum if actual is not None else None), None)
 
 
 def enum_type(binder: ExpressionBinder, name: Name, at: int | None) -> Type | None:

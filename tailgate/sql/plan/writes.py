@@ -23,6 +23,18 @@ PLACE = Field("place", INT8, False)
 Checks: TypeAlias = tuple[tuple[str, Relation], ...]  # (constraint, a plan over INCOMING: the places of rows that violate it)
 
 
+@dataclass(frozen=True, slots=True)
+class DomainCheck:
+    """A constraint of the domain of a column. `column`: its position. `constraint`: the name of a check; None for NOT NULL.
+
+    `forbidden`: a plan over INCOMING for the places of the rows that violate it.
+    """
+
+    column: int
+    constraint: str | None
+    forbidden: Relation
+
+
 # referential actions that write the referencing table
 CHANGING_ACTIONS: frozenset[ReferentialAction] = frozenset(("cascade", "set null", "set default"))
 
@@ -33,7 +45,7 @@ class TableRules:
 
     `referring`: the foreign keys that reference the table, each with a plan for the row of its defaults if it has the action SET
     DEFAULT. `version`: as of `lake.constraints.version`. `generated`: a plan over INCOMING for the values of the generated columns,
-    None without any.
+    None without any. `domains`: the constraints of the columns' domains, which are checked first.
     """
 
     table: Table
@@ -43,6 +55,7 @@ class TableRules:
     referring: tuple[tuple[Reference, Relation | None], ...]
     version: str
     generated: Relation | None = None
+    domains: tuple[DomainCheck, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

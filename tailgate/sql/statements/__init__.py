@@ -32,7 +32,6 @@ from tailgate.sql.statements.definitions import (
     ObjectKind,
     Silence,
 )
-from tailgate.sql.statements.enums import AddValue, AlterEnum, CreateEnum, NewOwner, RenameValue
 from tailgate.sql.statements.kafka_statements import (
     AlterSecret,
     Avro,
@@ -147,6 +146,17 @@ from tailgate.sql.statements.tables import (
     Vacuum,
     ValidateConstraint,
 )
+from tailgate.sql.statements.types import (
+    AddValue,
+    AlterDomain,
+    AlterEnum,
+    CreateDomain,
+    CreateEnum,
+    NewOwner,
+    RenameValue,
+    SetDomainDefault,
+    SetDomainNotNull,
+)  # fmt: skip
 from tailgate.sql.statements.values import AtLeast, Empty, Options, OptionValue, QueryText, SecretName, StatementText, Time, option
 from tailgate.sql.statements.writes import (
     Assignment,
@@ -174,6 +184,7 @@ __all__ = [
     "AddConstraint",
     "AddIdentity",
     "AddValue",
+    "AlterDomain",
     "AlterEnum",
     "AlterItem",
     "AlterKsqldbItem",
@@ -204,6 +215,7 @@ __all__ = [
     "CopyTo",
     "CreateAlert",
     "CreateConnection",
+    "CreateDomain",
     "CreateEndpoint",
     "CreateEnum",
     "CreateFunction",
@@ -302,6 +314,8 @@ __all__ = [
     "Set",
     "SetConstraints",
     "SetDefault",
+    "SetDomainDefault",
+    "SetDomainNotNull",
     "SetIdentity",
     "SetNullable",
     "SetOwner",

@@ -240,7 +240,7 @@ class AlterSequence:
 
 ObjectKind: TypeAlias = Literal[
     "source", "table", "view", "materialized view", "sink", "index", "sequence", "subscription", "secret", "connection", "endpoint",
-    "objective", "alert", "type",
+    "objective", "alert", "type", "domain",
 ]  # fmt: skip
 
 

@@ -18,12 +18,12 @@ from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.names import Name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements import definitions as d
-from tailgate.sql.statements import enums as e
 from tailgate.sql.statements import kafka_statements as k
 from tailgate.sql.statements import ksqldb_statements as ksqldb
 from tailgate.sql.statements import queries as q
 from tailgate.sql.statements import session_statements as s
 from tailgate.sql.statements import tables as t
+from tailgate.sql.statements import types as e
 from tailgate.sql.statements import writes as w
 from tailgate.sql.statements.needs import (
     AdministerRoles,
@@ -48,7 +48,6 @@ from tailgate.sql.statements.parsers import (
     alter,
     copying,
     cursors,
-    enums,
     functions,
     indexes,
     objects,
@@ -62,6 +61,7 @@ from tailgate.sql.statements.parsers import writes as write_parsers
 from tailgate.sql.statements.parsers.kafka import connections, source_commands, sources_and_sinks
 from tailgate.sql.statements.parsers.monitoring import alerts, objectives
 from tailgate.sql.statements.parsers.tables import create_table, maintenance
+from tailgate.sql.statements.parsers.types import domains, enums
 from tailgate.sql.statements.parsers.web import endpoints, tokens
 from tailgate.sql.statements.references import named_connections
 from tailgate.sql.statements.statement import Prepare, Statement
@@ -164,7 +164,7 @@ def _alter_table(statement: t.AlterTable) -> Needs:
     return (OwnItems((statement.name,)), HoldPrivilege("REFERENCES", referenced), *owners)
 
 
-def _alter_enum(statement: e.AlterEnum) -> Needs:
+def _alter_type(statement: e.AlterEnum | e.AlterDomain) -> Needs:
     action, own = statement.action, OwnItems((statement.name,), "type")
     return (own, GiveItem(statement.name, action.role, "type")) if isinstance(action, e.NewOwner) else (own,)
 
@@ -307,11 +307,8 @@ TABLE: tuple[Kind, ...] = (
         tag="CREATE ALERT",
     ),
     Kind(
-        d.CreateObjective,
-        after("CREATE", objectives.create_objective, "OBJECTIVE", "OR REPLACE OBJECTIVE"),
-        CATALOG,
-        lambda t: (CreateItem(t.name, t.replace),),
-        tag="CREATE OBJECTIVE",
+        d.CreateObjective, after("CREATE", objectives.create_objective, "OBJECTIVE", "OR REPLACE OBJECTIVE"), CATALOG,
+        lambda t: (CreateItem(t.name, t.replace),), tag="CREATE OBJECTIVE",
     ),
     Kind(
         d.CreateEndpoint,
@@ -333,7 +330,9 @@ TABLE: tuple[Kind, ...] = (
     Kind(d.AlterItem, {"ALTER": objects.alter}, CATALOG, _alter),
     Kind(d.AlterSequence, {"ALTER": objects.alter}, CATALOG, _sequence, tag="ALTER SEQUENCE"),
     Kind(e.CreateEnum, after("CREATE TYPE", enums.create_type), CATALOG, _new_type, tag="CREATE TYPE"),
-    Kind(e.AlterEnum, {"ALTER": objects.alter}, CATALOG, _alter_enum, tag="ALTER TYPE"),
+    Kind(e.AlterEnum, {"ALTER": objects.alter}, CATALOG, _alter_type, tag="ALTER TYPE"),
+    Kind(e.CreateDomain, after("CREATE DOMAIN", domains.create_domain), CATALOG, _new_type, tag="CREATE DOMAIN"),
+    Kind(e.AlterDomain, {"ALTER": objects.alter}, CATALOG, _alter_type, tag="ALTER DOMAIN"),
     Kind(d.Comment, {"COMMENT": alter.comment}, CATALOG, _comment, tag="COMMENT"),
     Kind(d.CommentOnFunction, {"COMMENT": alter.comment}, CATALOG, lambda t: (OwnFunctions((t.function,)),), tag="COMMENT"),
     # Kafka

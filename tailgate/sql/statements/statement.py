@@ -26,7 +26,6 @@ from tailgate.sql.statements.definitions import (
     DropSchema,
     Silence,
 )
-from tailgate.sql.statements.enums import AlterEnum, CreateEnum
 from tailgate.sql.statements.kafka_statements import (
     AlterSecret,
     CreateConnection,
@@ -91,6 +90,7 @@ from tailgate.sql.statements.session_statements import (
     Unlisten,
 )
 from tailgate.sql.statements.tables import AlterTable, Checkpoint, Cluster, CreateTable, Lock, Refresh, Reindex, Vacuum
+from tailgate.sql.statements.types import AlterDomain, AlterEnum, CreateDomain, CreateEnum
 from tailgate.sql.statements.values import Empty
 from tailgate.sql.statements.writes import CopyFrom, CreateTableAs, Delete, Insert, Merge, Truncate, Update
 
@@ -115,6 +115,6 @@ Statement: TypeAlias = (
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | AlterKsqldbItem | ControlQueries | FollowKsqldb
-    | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterEnum
+    | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterEnum | CreateDomain | AlterDomain
     | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
 )  # fmt: skip

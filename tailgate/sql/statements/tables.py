@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tailgate.lake.catalog.formats import ReferentialAction
-from tailgate.lake.types import Type
+from tailgate.lake.types import DomainType, Type
 from tailgate.sql.statements.writes import OnCommit
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class TableColumn:
 
     `generated`: the column has a sequence with these `options`: that of a serial type, or of an identity column.
     `expression`: the text of GENERATED ALWAYS AS (expression) STORED, or None. `default_position`: of either text.
+    `domain`: the domain, if the type was looked up and is one; then `type` is its base type.
     """
 
     name: str
@@ -39,6 +40,7 @@ class TableColumn:
     options: SequenceOptions | None = None
     type_position: int | None = field(default=None, compare=False, repr=False)
     expression: str | None = None
+    domain: DomainType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +153,17 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class SetType:
-    """ALTER [COLUMN] column [SET DATA] TYPE type [USING expression]. `using`: the expression as typed at `position`, or None."""
+    """ALTER [COLUMN] column [SET DATA] TYPE type [USING expression]. `using`: the expression as typed at `position`, or None.
+
+    `domain`: as of a column.
+    """
 
     column: str
     type: Type
     using: str | None = None
     position: int = field(default=0, compare=False, repr=False)
     type_position: int | None = field(default=None, compare=False, repr=False)
+    domain: DomainType | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from tailgate.lake.errors import (
     WrongObjectType,
 )
 from tailgate.lake.types import Field
-from tailgate.sql.new_items import known_type
+from tailgate.sql.new_items import known_column, known_domain
 from tailgate.sql.plan import Scalar
 from tailgate.sql.sequence_definitions import advanced
 from tailgate.sql.statements import (
@@ -110,9 +110,10 @@ def alteration(table: Table, statement: AlterTable, catalog: Catalog) -> Alterat
 def _with_known_type(action: TableAction, catalog: Catalog) -> TableAction:
     match action:
         case AddColumn(column=column):
-            return replace(action, column=replace(column, type=known_type(column.type, catalog, column.type_position)))
+            return replace(action, column=known_column(column, catalog))
         case SetType(type=type, type_position=at):
-            return replace(action, type=known_type(type, catalog, at))
+            type, domain = known_domain(type, catalog, at)
+            return replace(action, type=type, domain=domain)
         case _:
             return action
 
@@ -215,7 +216,7 @@ class _Work:
                 raise DuplicateColumn(message)
             self.notices.append((f"{message}, skipping", DuplicateColumn.sqlstate))
             return
-        new = Field(column.name, column.type, column.nullable)
+        new = Field(column.name, column.type, column.nullable, domain=column.domain)
         own = (
             default_by_name(new, column.default, self.catalog)
             if column.generated is None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.lake.catalog import Catalog, Change, Index, Sequence, Table
-from tailgate.lake.catalog.custom_types import enums_of
+from tailgate.lake.catalog.custom_types import types_of
 from tailgate.lake.constraints import primary_key_name
 from tailgate.lake.errors import DuplicateObject, FeatureNotSupported, TailgateError
 from tailgate.lake.types import Field
 from tailgate.sql.binder.sequence_calls import with_ids
 from tailgate.sql.binder.writes.generated import check_expression
 from tailgate.sql.binder.writes.targets import default_of
-from tailgate.sql.new_items import check_columns, known_type, normalized, schema_for
+from tailgate.sql.new_items import check_columns, known_column, normalized, schema_for
 from tailgate.sql.statements import Check, CreateTable, Unique
 from tailgate.sql.tables.constraints import check_constraint, key_columns, unique_index, with_foreign_keys
 from tailgate.sql.tables.definition import definition
@@ -24,7 +24,7 @@ def new_table(
     statement: CreateTable, text: str, catalog: Catalog, retain_history_ms: int = 0
 ) -> tuple[Table, tuple[Sequence | Index, ...]]:
     """Returns the items of a table: its own, and those of its sequences and unique constraints. `text`: the statement as typed."""
-    columns = tuple(replace(c, type=known_type(c.type, catalog, c.type_position)) for c in statement.columns)
+    columns = tuple(known_column(column, catalog) for column in statement.columns)
     statement, copies = with_copies(replace(statement, columns=columns), catalog)
     table = replace(_table(statement, text, catalog), retain_history_ms=retain_history_ms, comments=copies.comments)
     sequences = _column_sequences(statement, table, catalog)
@@ -38,7 +38,7 @@ def new_table(
         with_table = with_table.apply(Change(put=(indexes[-1],)))
     if statement.foreign_keys:
         table = with_foreign_keys(table, statement.foreign_keys, with_table)
-    if statement.foreign_keys or statement.uniques or statement.likes or enums_of(table):
+    if statement.foreign_keys or statement.uniques or statement.likes or types_of(table):
         table = replace(table, sql=definition(table))
     return table, (*sequences, *indexes)
 
@@ -47,7 +47,7 @@ def _table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
     """Returns the item of a table, without its foreign keys."""
     schema = schema_for(statement.name, catalog)
     primary = Unique(statement.constraint, statement.key, statement.key_position or 0, primary=True)
-    declared = tuple(Field(c.name, c.type, c.nullable) for c in statement.columns)
+    declared = tuple(Field(c.name, c.type, c.nullable, domain=c.domain) for c in statement.columns)
     key = key_columns(primary, declared) or None
     if not statement.columns:
         raise FeatureNotSupported("a table without columns is not supported")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tailgate.lake.catalog import Table
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.types import Type
+from tailgate.lake.types import Field, Type
 from tailgate.sql.statements import CreateTable, parse
 
 
@@ -28,13 +28,18 @@ def definition(table: Table, others: Sequence[str] = ()) -> str:
         generated = f" GENERATED {identity.upper()} AS IDENTITY" if identity else ""
         if column.name in table.generated:
             generated = f" GENERATED ALWAYS AS ({table.generated[column.name]}) STORED"
-        parts.append(f"{quoted(column.name)} {type_name(column.type)}{constraints}{generated}")
+        parts.append(f"{quoted(column.name)} {column_type(column)}{constraints}{generated}")
     if table.key is not None:
         constraint = f"CONSTRAINT {quoted(table.constraint)} " if table.constraint else ""
         parts.append(f"{constraint}PRIMARY KEY ({', '.join(quoted(table.columns[k].name) for k in table.key)})")
     parts += [f"CONSTRAINT {quoted(check.name)} CHECK ({check.text})" for check in table.checks] + list(others)
     begin, end = creation.options_at
     return f"CREATE TABLE {creation.name.sql} ({', '.join(parts)}){table.sql[begin:end]}"
+
+
+def column_type(column: Field) -> str:
+    """Returns the name of the type or the domain of a column in CREATE TABLE."""
+    return type_name(column.type) if column.domain is None else column.domain.sql
 
 
 def type_name(type: Type) -> str:

@@ -53,7 +53,7 @@ def with_copies(statement: CreateTable, catalog: Catalog) -> tuple[CreateTable, 
 def _column(relation: Item, position: int, like: Like, catalog: Catalog) -> TableColumn:
     """Returns the declaration of a column."""
     column = relation.columns[position]
-    copy = TableColumn(column.name, column.type, column.nullable or not isinstance(relation, Table))
+    copy = TableColumn(column.name, column.type, column.nullable or not isinstance(relation, Table), domain=column.domain)
     if not isinstance(relation, Table):
         return copy
     expression = relation.generated.get(column.name)

@@ -21,11 +21,12 @@ from tailgate.lake.catalog.dropping import described
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, TailgateError
 from tailgate.lake.types import UNKNOWN, Field, Type
 from tailgate.lake.uncommitted import with_ids
+from tailgate.sql.binder.domains import types_of
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.scope import Scope
 from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.binder.writes.targets import assigned, check_of, default_of, empty_level, scope_of, types_of
+from tailgate.sql.binder.writes.targets import assigned, check_of, default_of, empty_level, scope_of
 from tailgate.sql.grammar.names import position as position_of
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.plan import Column, Scalar
@@ -77,7 +78,7 @@ def _transformed(action: SetType, before: Table, catalog: Catalog) -> Scalar:
 def retyped_column(table: Table, position: int, action: SetType, catalog: Catalog) -> Change:
     """Returns the change that gives a column another type. Raises 0A000, 42804, 42704, 22023."""
     column = table.columns[position]
-    new = replace(column, type=action.type)
+    new = replace(column, type=action.type, domain=action.domain)
     readers = readers_of(table, position, catalog)
     if readers:
         raise FeatureNotSupported(

@@ -23,7 +23,14 @@ from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.connect import Connectors
 from tailgate.engine.runtime.control.blocks.installing import install_filled
-from tailgate.engine.runtime.control.blocks.planning import Altering, Dropping, Planning, TypeStatement, owner_id
+from tailgate.engine.runtime.control.blocks.planning import (
+    Altering,
+    Dropping,
+    Planning,
+    TypeStatement,
+    domain_change,
+    owner_id,
+)  # fmt: skip
 from tailgate.engine.runtime.control.control import Client, notice
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.control.ksqldb_queries import KsqldbQueries
@@ -47,6 +54,7 @@ from tailgate.sql.ksqldb.limits import with_limits
 from tailgate.sql.ksqldb.statements import AssertTopic, CreateAs, CreateConnector
 from tailgate.sql.statements import (
     OF_CONNECTORS,
+    AlterDomain,
     AlterKsqldbItem,
     AlterSecret,
     AlterSequence,
@@ -77,6 +85,7 @@ from tailgate.sql.statements import (
     ValidateConnection,
     parse,
 )
+from tailgate.sql.tables.domains import alteration
 from tailgate.sql.tables.indexes import create_index
 
 NO_ENDPOINTS = Endpoints()
@@ -187,8 +196,9 @@ class Statements:
         return {**installed.answer(planned.tag, client), "notices": [*planned.notices, *installed.notices]}
 
     def change_table(self, accepted: Acceptance, body: bytes, client: Client) -> Answer:
-        """Creates or alters a table with its rows, or creates a unique index, in one entry; returns the answer of `POST /table`.
+        """Runs a statement whose rows the gateway has computed or checked, in one entry; returns the answer of `POST /table`.
 
+        It creates or alters a table with its rows, creates a unique index, or alters a domain.
         `accepted` keeps other writes back, and says whether a table that the gateway has read was written since.
         """
         request = FilledTable.decode(body)
@@ -212,6 +222,10 @@ class Statements:
                         raise changed("an index")
                     table = catalog.expect(Table, index.depends[0])
                     tag, change, anew = "CREATE INDEX", Change(put=(index,)), False
+                case AlterDomain() as statement:
+                    planned, check = domain_change(alteration(statement, catalog), catalog), lambda: check_canceled(client)
+                    again = self._installation.planned_anew(planned.change, check=check, above=planned.changed_rows)
+                    return self._answer(planned.tag, *planned.notices, *_filled_again(again))
                 case other:
                     raise FeatureNotSupported(f"{type(other).__name__} with rows is not supported")
             changes = [(table.id, formed(pa.ipc.open_stream(rows).read_all(), arrow_schema(table.columns, weight=True)))] if rows else []

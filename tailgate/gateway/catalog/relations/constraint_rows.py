@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Index, Item, Table, View
+from tailgate.lake.catalog import Catalog, Domain, Index, Item, Table, View
 from tailgate.lake.catalog.formats import CheckConstraint, ForeignKeyConstraint, ReferentialAction
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
@@ -25,8 +25,8 @@ Row = dict[str, Any]
 
 
 def checks_of(item: Item) -> tuple[CheckConstraint, ...]:
-    """Returns the check constraints of a table; other relations have none."""
-    return item.checks if isinstance(item, Table) else ()
+    """Returns the check constraints of a table or a domain; other items have none."""
+    return item.checks if isinstance(item, Table | Domain) else ()
 
 
 def foreign_keys_of(item: Item) -> tuple[ForeignKeyConstraint, ...]:
@@ -47,18 +47,24 @@ def pg_constraint(catalog: Catalog) -> Iterator[Row]:
             kind, deferrable = "p" if item.primary else "u", item.deferrable
             own = {"conindid": item.id, "condeferrable": deferrable, "connoinherit": True, "conkey": [i + 1 for i in item.positions]}
             yield _row(CONSTRAINTS + item.id, item.name, kind, item, item.depends[0]) | own
+        if isinstance(item, Domain):
+            yield from _checks(item, {"conrelid": 0, "contypid": item.id, "conkey": None})
         if not item.is_relation or isinstance(item, View):
             continue
         if item.key and item.kind != "materialized view":
             own = {"conindid": INDEXES + item.id, "connoinherit": True, "conkey": [i + 1 for i in item.key]}
             yield _row(CONSTRAINTS + item.id, key_name(item), "p", item, item.id) | own
-        for number, check in enumerate(checks_of(item)[:CHECKS_MAX]):
-            own = {"convalidated": check.valid, "conkey": [i + 1 for i in check.columns], "conbin": check.text}
-            yield _row(CHECKS + _place(item.id) * CHECKS_MAX + number, check.name, "c", item, item.id) | own
+        yield from _checks(item, {})
         for number, key in enumerate(foreign_keys_of(item)[:FOREIGN_KEYS_MAX]):
             yield _row(FOREIGN_KEYS + _place(item.id) * FOREIGN_KEYS_MAX + number, key.name, "f", item, item.id) | _foreign_key(
                 key, catalog
             )
+
+
+def _checks(item: Item, own: Row) -> Iterator[Row]:
+    for number, check in enumerate(checks_of(item)[:CHECKS_MAX]):
+        columns = {"convalidated": check.valid, "conkey": [i + 1 for i in check.columns], "conbin": check.text}
+        yield _row(CHECKS + _place(item.id) * CHECKS_MAX + number, check.name, "c", item, item.id) | columns | own
 
 
 def constraint_comments(item: Item) -> Iterator[tuple[int, str]]:
@@ -112,10 +118,13 @@ def definition(oid: int, catalog: Catalog) -> str | None:
     for base, size in ((FOREIGN_KEYS, FOREIGN_KEYS_MAX), (CHECKS, CHECKS_MAX)):
         if oid >= base:
             place, number = divmod(oid - base, size)
-            table = catalog.items.get(_at(place))
-            if not isinstance(table, Table):
+            item = catalog.items.get(_at(place))
+            if isinstance(item, Table) and base == FOREIGN_KEYS:
+                texts = foreign_keys(item, catalog)
+            elif isinstance(item, Table | Domain):
+                texts = checks(item)
+            else:
                 return None
-            texts = foreign_keys(table, catalog) if base == FOREIGN_KEYS else checks(table)
             return texts[number] if number < len(texts) else None
     item = catalog.items.get(oid - CONSTRAINTS)
     if isinstance(item, Index):
@@ -131,9 +140,9 @@ def unique(index: Index, catalog: Catalog) -> str:
     return f"{words} ({_columns(catalog[index.depends[0]], index.positions)}){' DEFERRABLE' * index.deferrable}"
 
 
-def checks(table: Table) -> list[str]:
-    """Returns the definitions of a table's checks."""
-    return [f"CHECK (({check.text})){'' if check.valid else ' NOT VALID'}" for check in table.checks]
+def checks(item: Table | Domain) -> list[str]:
+    """Returns the definitions of the checks of a table or a domain."""
+    return [f"CHECK (({check.text})){'' if check.valid else ' NOT VALID'}" for check in item.checks]
 
 
 def foreign_keys(table: Table, catalog: Catalog) -> list[str]:

@@ -132,8 +132,7 @@ def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: list[Row] | pa.
     if isinstance(rows, pa.Table):
         insert(connection, name, rows)
     elif rows:
-        names = {key: None for row in rows for key in row}
-        insert(connection, name, pa.table({key: pa.array([row.get(key) for row in rows]) for key in names}))
+        insert(connection, name, _table(rows))
 
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
@@ -143,4 +142,6 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) ->
 
 
 def _table(rows: list[Row]) -> pa.Table:
-    return pa.table({name: pa.array([row.get(name) for row in rows]) for name in rows[0]})
+    """Returns the rows as a table; missing columns are NULL."""
+    names = {key: None for row in rows for key in row}
+    return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tailgate.gateway.catalog.relations import enum_rows, sequence_rows
+from tailgate.gateway.catalog.relations import domain_rows, enum_rows, sequence_rows
 from tailgate.gateway.catalog.relations.constraint_rows import (
     INDEXES,
     checks_of,
@@ -23,7 +23,8 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
     pg_constraint,
 )
 from tailgate.gateway.catalog.relations.sequence_rows import shown_default
-from tailgate.lake.catalog import FIRST_ID, Catalog, Enum, Function, Index, Item, Sequence, Table, View
+from tailgate.gateway.catalog.relations.storage import COLLATION, storage_of
+from tailgate.lake.catalog import FIRST_ID, Catalog, Domain, Enum, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.indexes import indexes
 from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, SEQUENCE_PRIVILEGES
 from tailgate.lake.catalog.schemas import BUILT_IN, TEMPORARY_ID, Schema
@@ -39,10 +40,6 @@ OPERATOR_CLASS = {
     "numeric": 3125, "timestamp": 3128, "timestamptz": 3127, "date": 3122, "time": 10038, "uuid": 10065, "bool": 10003, "bytea": 10006,
     "oid": 1981, "name": 10028, "interval": 10022, "jsonb": 10088,
 }  # fmt: skip
-COLLATION = {"text": 100, "varchar": 100, "bpchar": 100, "name": 950}
-ALIGNMENT = {1: "c", 2: "s", 4: "i", 8: "d", 16: "c", 64: "c", -1: "i"}
-STORAGE = {"numeric": "m"}
-BY_VALUE = (1, 2, 4, 8)
 
 RELKIND = {"view": "v", "materialized view": "m"}  # other kinds appear as tables
 
@@ -168,11 +165,7 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
     """Returns the pg_attribute row of a column of a relation or index."""
     field = item.columns[index]
     type = field.type
-    align = "d" if type.is_array and type.facts.size == 8 else "i" if type.is_array else ALIGNMENT.get(type.size, "i")
-    if type.size == 16:
-        align = "d" if type.name == "interval" else "c"
-    storage = STORAGE.get(type.name, "x") if type.size == -1 else "p"
-    collation = COLLATION.get(type.name, 0)
+    stored, domain = storage_of(type), field.domain
     not_null = relation == item.id and relkind(item) == "r" and (primary or not field.nullable)
     has_default = relation == item.id and field.name in defaults_of(item)
     identity = {"always": "a", "by default": "d"}.get(item.identity.get(field.name, ""), "") if isinstance(item, Table) else ""
@@ -180,8 +173,9 @@ def _attribute(relation: int, number: int, item: Item, index: int, primary: bool
     if field.is_dropped:
         return _plain(relation, number, field.name) | {"attlen": type.size, "attisdropped": True}
     return _plain(relation, number, field.name) | {
-        "atttypid": type.oid, "attlen": type.size, "atttypmod": type.typmod, "attbyval": type.size in BY_VALUE, "attalign": align,
-        "attstorage": storage, "attcollation": collation, "attndims": int(type.is_array), "attnotnull": not_null, "atthasdef": has_default,
+        "atttypid": type.oid if domain is None else domain.id, "attlen": stored.length, "atttypmod": type.typmod if domain is None else -1,
+        "attbyval": stored.by_value, "attalign": stored.alignment, "attstorage": stored.storage, "attcollation": stored.collation,
+        "attndims": int(type.is_array and domain is None), "attnotnull": not_null, "atthasdef": has_default,
         "attidentity": identity if relation == item.id else "", "attgenerated": "s" if generated else "",
     }  # fmt: skip
 
@@ -208,6 +202,7 @@ def _plain(relation: int, number: int, name: str) -> Row:
 
 def pg_type(catalog: Catalog) -> Iterator[Row]:
     yield from enum_rows.types(catalog)
+    yield from domain_rows.types(catalog)
     for item in relations(catalog):
         common = {
             "typnamespace": item.schema, "typowner": item.owner,
@@ -249,7 +244,7 @@ def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
         for name, text in item.comments.items():
             if name in numbers:
                 texts[CLASS, item.id, numbers[name]] = text
-    classes = {Function: PROC, Index: CLASS, Enum: enum_rows.TYPE}
+    classes = {Function: PROC, Index: CLASS, Enum: enum_rows.TYPE, Domain: enum_rows.TYPE}
     for item in catalog.visible:
         if type(item) in classes and "" in item.comments:
             texts[classes[type(item)], item.id, 0] = item.comments[""]

@@ -100,21 +100,50 @@ SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum A
        CAST(CASE WHEN a.atttypid = 1082 THEN 0 WHEN a.atttypid IN (1083, 1114, 1184, 1266) THEN CASE WHEN a.atttypmod < 0 THEN 6 ELSE a.atttypmod END
             WHEN a.atttypid = 1186 THEN CASE WHEN a.atttypmod < 0 OR (a.atttypmod & 65535) = 65535 THEN 6 ELSE a.atttypmod & 65535 END END AS INTEGER),
        NULL, CAST(NULL AS INTEGER), NULL, NULL, NULL,
-       CASE WHEN co.collname IS NOT NULL THEN pg_current_database_0() END, cn.nspname, co.collname, NULL, NULL, NULL,
+       CASE WHEN co.collname IS NOT NULL THEN pg_current_database_0() END, cn.nspname, co.collname,
+       CASE WHEN dt.oid IS NOT NULL THEN pg_current_database_0() END, dn.nspname, dt.typname,
        pg_current_database_0(), tn.nspname, t.typname, NULL, NULL, NULL, CAST(NULL AS INTEGER), CAST(a.attnum AS VARCHAR),
        'NO', CASE WHEN a.attidentity IN ('a', 'd') THEN 'YES' ELSE 'NO' END, CASE a.attidentity WHEN 'a' THEN 'ALWAYS' WHEN 'd' THEN 'BY DEFAULT' END,
        CAST(s.seqstart AS VARCHAR), CAST(s.seqincrement AS VARCHAR), CAST(s.seqmax AS VARCHAR), CAST(s.seqmin AS VARCHAR),
        CASE WHEN s.seqcycle THEN 'YES' ELSE 'NO' END,
        CASE WHEN a.attgenerated = 's' THEN 'ALWAYS' ELSE 'NEVER' END, CASE WHEN a.attgenerated = 's' THEN d.adbin END,
        CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END
-FROM pg.pg_attribute a JOIN pg.pg_class c ON a.attrelid = c.oid JOIN pg.pg_namespace n ON c.relnamespace = n.oid
+FROM (SELECT a.* REPLACE (CASE WHEN d.typtype = 'd' THEN d.typbasetype ELSE a.atttypid END AS atttypid,
+                          CASE WHEN d.typtype = 'd' THEN d.typtypmod ELSE a.atttypmod END AS atttypmod),
+             CASE WHEN d.typtype = 'd' THEN d.oid END AS domain
+      FROM pg.pg_attribute a JOIN pg.pg_type d ON d.oid = a.atttypid) a
+JOIN pg.pg_class c ON a.attrelid = c.oid JOIN pg.pg_namespace n ON c.relnamespace = n.oid
 JOIN pg.pg_type t ON a.atttypid = t.oid JOIN pg.pg_namespace tn ON t.typnamespace = tn.oid
+LEFT JOIN pg.pg_type dt ON dt.oid = a.domain LEFT JOIN pg.pg_namespace dn ON dn.oid = dt.typnamespace
 LEFT JOIN pg.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 LEFT JOIN pg.pg_collation co ON a.attcollation = co.oid AND co.collname <> 'default' LEFT JOIN pg.pg_namespace cn ON co.collnamespace = cn.oid
 LEFT JOIN pg.pg_depend o ON o.classid = 1259 AND o.refclassid = 1259 AND o.refobjid = a.attrelid AND o.refobjsubid = a.attnum AND o.deptype = 'i'
 LEFT JOIN pg.pg_sequence s ON s.seqrelid = o.objid
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
       AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
+
+-- view information_schema.domains
+SELECT pg_current_database_0(), n.nspname, t.typname,
+       CASE WHEN bn.nspname = 'pg_catalog' THEN pg_format_type_2(t.typbasetype, NULL) ELSE 'USER-DEFINED' END,
+       CAST(CASE WHEN b.oid IN (1042, 1043) AND t.typtypmod > 0 THEN t.typtypmod - 4 END AS INTEGER),
+       CAST(CASE WHEN b.oid IN (25, 1042, 1043) THEN CASE WHEN t.typtypmod > 0 AND b.oid <> 25 THEN (t.typtypmod - 4) * 4 ELSE 1073741824 END END AS INTEGER),
+       NULL, NULL, NULL, CASE WHEN co.collname IS NOT NULL THEN pg_current_database_0() END, cn.nspname, co.collname,
+       CAST(CASE b.oid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
+            WHEN 1700 THEN CASE WHEN t.typtypmod > 0 THEN ((t.typtypmod - 4) >> 16) & 65535 END END AS INTEGER),
+       CAST(CASE WHEN b.oid IN (21, 23, 20, 700, 701) THEN 2 WHEN b.oid = 1700 THEN 10 END AS INTEGER),
+       CAST(CASE WHEN b.oid IN (21, 23, 20) THEN 0 WHEN b.oid = 1700 AND t.typtypmod > 0 THEN (t.typtypmod - 4) & 65535 END AS INTEGER),
+       CAST(CASE WHEN b.oid = 1082 THEN 0 WHEN b.oid IN (1083, 1114, 1184, 1266) THEN CASE WHEN t.typtypmod < 0 THEN 6 ELSE t.typtypmod END
+            WHEN b.oid = 1186 THEN CASE WHEN t.typtypmod < 0 OR (t.typtypmod & 65535) = 65535 THEN 6 ELSE t.typtypmod & 65535 END END AS INTEGER),
+       NULL, CAST(NULL AS INTEGER), t.typdefault, pg_current_database_0(), bn.nspname, b.typname, NULL, NULL, NULL, CAST(NULL AS INTEGER), '1'
+FROM pg.pg_type t JOIN pg.pg_namespace n ON n.oid = t.typnamespace JOIN pg.pg_type b ON b.oid = t.typbasetype
+JOIN pg.pg_namespace bn ON bn.oid = b.typnamespace
+LEFT JOIN pg.pg_collation co ON t.typcollation = co.oid AND co.collname <> 'default' LEFT JOIN pg.pg_namespace cn ON co.collnamespace = cn.oid
+WHERE t.typtype = 'd'
+
+-- view information_schema.domain_constraints
+SELECT pg_current_database_0(), cn.nspname, x.conname, pg_current_database_0(), n.nspname, t.typname, 'NO', 'NO'
+FROM pg.pg_constraint x JOIN pg.pg_namespace cn ON cn.oid = x.connamespace JOIN pg.pg_type t ON t.oid = x.contypid
+JOIN pg.pg_namespace n ON n.oid = t.typnamespace
 
 -- view information_schema.sequences
 SELECT pg_current_database_0(), n.nspname, c.relname, pg_format_type_2(s.seqtypid, NULL),

@@ -41,6 +41,8 @@ from tailgate.sql.statements.tables import AddColumn
 from tailgate.sql.tables import indexes
 from tailgate.sql.tables.alterations import Alteration, alteration
 from tailgate.sql.tables.altered_table import table_to_alter
+from tailgate.sql.tables.domains import alteration as alteration_of_domain
+from tailgate.sql.tables.domains import concerned_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,11 @@ class TableChange:
     tag: str
 
 
+Changing: TypeAlias = s.CreateTableAs | s.AlterTable | s.CreateIndex | s.AlterDomain
 Compute: TypeAlias = Callable[[], Awaitable[TableChange | str]]
 
 
-async def run(session: Session, bound: Bound, statement: s.CreateTableAs | s.AlterTable | s.CreateIndex, tag: str, compute: Compute) -> str:
+async def run(session: Session, bound: Bound, statement: Changing, tag: str, compute: Compute) -> str:
     """Carries out the change that `compute` returns, unless it returns the command tag of a statement that changes nothing.
 
     Inside a block, the change is part of the block.
@@ -100,7 +103,7 @@ async def run(session: Session, bound: Bound, statement: s.CreateTableAs | s.Alt
     raise committing.could_not_serialize()
 
 
-async def _in_block(session: Session, bound: Bound, statement: s.CreateTableAs | s.AlterTable | s.CreateIndex, compute: Compute) -> str:
+async def _in_block(session: Session, bound: Bound, statement: Changing, compute: Compute) -> str:
     """Adds the change to the block: its definition, and its rows as pending writes."""
     await committing.settle(session)
     names, durable = session.catalog, session.naming.durable
@@ -141,9 +144,9 @@ def _section(rows: pa.Table) -> bytes:
     return stream(net(rows))
 
 
-# ---- ALTER TABLE and CREATE UNIQUE INDEX
+# ---- ALTER TABLE, CREATE UNIQUE INDEX and ALTER DOMAIN
 
-ALTER_TABLE, CREATE_INDEX = "ALTER TABLE", "CREATE INDEX"  # command tags
+ALTER_TABLE, CREATE_INDEX, ALTER_DOMAIN = "ALTER TABLE", "CREATE INDEX", "ALTER DOMAIN"  # command tags
 
 
 async def alter(session: Session, bound: Bound, statement: s.AlterTable, values: Values[object]) -> str:
@@ -186,6 +189,24 @@ async def _indexed(session: Session, text: str, statement: s.CreateIndex) -> Tab
     table = session.catalog.expect(Table, index.depends[0])
     plan = altered_rows.plan(Alteration(table, table, Change(put=(index,))), session.catalog)
     return await _with_rows(session, text, CREATE_INDEX, table.id, table, plan)
+
+
+async def alter_domain(session: Session, bound: Bound, statement: s.AlterDomain, values: Values[object]) -> str:
+    """Alters a domain and returns the command tag. For a new constraint, the rows of tables are checked."""
+    altered = alteration_of_domain(statement, session.catalog)
+    if not altered.concerns_rows or altered.change == Change():
+        return await catalog_changes.run(session, bound, statement, values)
+    if session.transaction.in_block:
+        raise e.ActiveSqlTransaction(f"{ALTER_DOMAIN} cannot run inside a transaction block")
+    return await run(session, bound, statement, ALTER_DOMAIN, partial(_altered_domain, session, bound.text, statement))
+
+
+async def _altered_domain(session: Session, text: str, statement: s.AlterDomain) -> TableChange:
+    altered = alteration_of_domain(statement, session.catalog)
+    tables = {table.id for table, _ in concerned_columns(altered, session.catalog)}
+    for plan in altered_rows.domain_plans(altered, session.catalog):
+        await _with_rows(session, text, ALTER_DOMAIN, plan.table.id, plan.altered, plan)
+    return TableChange(text, NEW_TABLE, arrow_schema((), weight=True).empty_table(), tables, ALTER_DOMAIN)
 
 
 async def _with_rows(

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from tailgate.gateway.writes.rows.query import Query, query_of
 from tailgate.lake.catalog import Table
 from tailgate.lake.constraints import Key, Reference
-from tailgate.sql.plan.writes import TableRules
+from tailgate.sql.plan.writes import DomainCheck, TableRules
 
 Checks: TypeAlias = tuple[tuple[str, Query], ...]
 
@@ -25,6 +25,7 @@ class Rules:
     referring: tuple[tuple[Reference, Query | None], ...]
     version: str
     generated: Query | None = None
+    domains: tuple[tuple[DomainCheck, Query], ...] = ()
 
     @property
     def relations(self) -> frozenset[int]:
@@ -46,6 +47,7 @@ def rendered(rules: tuple[TableRules, ...], *, compact: bool) -> RulesByTable:
             tuple((reference, None if row is None else query_of(row, compact=compact)) for reference, row in r.referring),
             r.version,
             None if r.generated is None else query_of(r.generated, compact=compact),
+            tuple((check, query_of(check.forbidden, compact=compact)) for check in r.domains),
         )
         for r in rules
     }
@@ -53,7 +55,8 @@ def rendered(rules: tuple[TableRules, ...], *, compact: bool) -> RulesByTable:
 
 def size(rules: RulesByTable) -> int:
     """Returns the memory of the rendered checks and generated columns, in bytes."""
-    queries = [query for r in rules.values() for query in (*(check for _, check in r.checks), r.generated) if query is not None]
+    queries = [query for r in rules.values() for _, query in (*r.checks, *r.domains)]
+    queries += [r.generated for r in rules.values() if r.generated is not None]
     return sum(query.size for query in queries)
 
 

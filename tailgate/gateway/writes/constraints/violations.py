@@ -19,6 +19,8 @@ from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.errors import CheckViolation, ForeignKeyViolation, NotNullViolation, TailgateError, UniqueViolation
+from tailgate.sql.binder.domains import check_violation, null_violation
+from tailgate.sql.plan.writes import DomainCheck
 from tailgate.values.codec.style import Style
 from tailgate.values.registry import text_column
 
@@ -35,10 +37,12 @@ class Violations:
     catalog: Catalog
 
     def allowed(self, rules: Rules, rows: pa.Table, before: int | None = None) -> None:
-        """Raises 23502 or 23514 for the first row, up to `before`, that violates NOT NULL or CHECK."""
+        """Raises 23502 or 23514 for the first row, up to `before`, that violates NOT NULL, CHECK or a domain."""
         table, (place, failed) = rules.table, self._first(rules, rows)
         if place == len(rows) or (before is not None and place > before):
             return
+        if failed < 0:
+            raise of_row(place, domain_violation(table, rules.domains[failed][0]))
         texts = self._texts(table, rows.slice(place, 1))
         values = (text for text, column in zip(texts, table.columns, strict=True) if not column.is_dropped)
         detail = f"Failing row contains ({', '.join(values)})."
@@ -51,14 +55,19 @@ class Violations:
         raise of_row(place, CheckViolation(message, detail=detail, names={**self._names(table), "n": name}))
 
     def _first(self, rules: Rules, rows: pa.Table) -> tuple[int, int]:
-        """Returns the place of the first row that violates NOT NULL or CHECK, and the number of the column or, after all, the check."""
+        """Returns the place of the first row that violates a constraint, and the number of the constraint.
+
+        Constraints of domains have numbers below 0, then follow NOT NULL of the columns, then the checks.
+        """
         table, first = rules.table, (len(rows), 0)
         for i, column in enumerate(table.columns):
             if not column.nullable and rows.column(i).null_count:
                 first = min(first, (pc.index(pc.is_null(rows.column(i)), True).as_py(), i))
-        if rules.checks and rows.num_rows:
+        queries = [*enumerate((query for _, query in rules.domains), -len(rules.domains))]
+        queries += enumerate((query for _, query in rules.checks), len(table.columns))
+        if queries and rows.num_rows:
             with self.incoming(rows):
-                for i, (_, forbidden) in enumerate(rules.checks, len(table.columns)):
+                for i, forbidden in queries:
                     places = self.query(forbidden).column(0)
                     first = min(first, (pc.min(places).as_py(), i)) if len(places) else first
         return first
@@ -113,6 +122,13 @@ class Violations:
             text = "null" if value is None else value.decode()
             texts.append(text if len(text) <= DETAIL_CHARACTERS_MAX else text[:DETAIL_CHARACTERS_MAX] + "...")
         return texts
+
+
+def domain_violation(table: Item, check: DomainCheck) -> TailgateError:
+    """Returns the error for a value that violates a constraint of the domain of its column."""
+    domain = table.columns[check.column].domain
+    assert domain is not None, check
+    return null_violation(domain) if check.constraint is None else check_violation(domain, check.constraint)
 
 
 def of_row(row: int, error: TailgateError) -> TailgateError:

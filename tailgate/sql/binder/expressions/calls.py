@@ -20,6 +20,7 @@ from tailgate.lake.errors import (
 from tailgate.lake.types import BOOL, FACTS, JSON, JSONB, TEXT, UNKNOWN, Type
 from tailgate.sql.binder import enums
 from tailgate.sql.binder.context import ExpressionBinder
+from tailgate.sql.binder.domains import domain_type, in_domain
 from tailgate.sql.binder.expressions import sql_functions, subqueries
 from tailgate.sql.binder.expressions.aggregates import as_json, bind_aggregate, is_aggregate, json_object, printed
 from tailgate.sql.binder.expressions.window_functions import is_window
@@ -90,9 +91,13 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     operands = [binder.bind(n) for n in nodes]
     if name in enums.FUNCTIONS:
         return enums.bind_enum_function(binder, name, operands, at)
-    if not rows and len(operands) == 1 and (type := _type_of(name) or enums.enum_type(binder, Name(name, schema), at)) is not None:
+    if not rows and len(operands) == 1:
         # A type's name in the form of a function is a cast, if that cast exists.
-        return cast(operands[0], type, binder.parameters, at)
+        type_name = Name(name, schema)
+        if (type := _type_of(name) or enums.enum_type(binder, type_name, at)) is not None:
+            return cast(operands[0], type, binder.parameters, at)
+        if (target := domain_type(binder, type_name, at)) is not None:
+            return in_domain(binder, cast(operands[0], target[0], binder.parameters, at), target[1], at)
     operands = _printed(binder, name, operands, nodes)
     if len(operands) == 1 and (name in CONVERSIONS or (name == "array_to_json" and operands[0].type.is_array)):
         return as_json(binder, operands[0], CONVERSIONS.get(name, JSON), leftmost(nodes[0]))

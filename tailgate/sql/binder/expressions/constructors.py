@@ -10,8 +10,9 @@ from tailgate.lake.errors import (
     IndeterminateDatatype,
     TailgateError,
 )  # fmt: skip
-from tailgate.lake.types import UNKNOWN
+from tailgate.lake.types import UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
+from tailgate.sql.binder.domains import in_domain
 from tailgate.sql.binder.enums import cast_type
 from tailgate.sql.binder.types.coercion import bare_type, cast
 from tailgate.sql.binder.types.literals import literal
@@ -27,8 +28,13 @@ from tailgate.sql.plan import (
 
 
 def bind_cast(binder: ExpressionBinder, node: exp.Cast) -> Scalar:
+    target, domain = cast_type(binder, node.args["to"])
+    value = _cast(binder, node, target)
+    return value if domain is None else in_domain(binder, value, domain, position(node))
+
+
+def _cast(binder: ExpressionBinder, node: exp.Cast, target: Type) -> Scalar:
     to = node.args["to"]
-    target = cast_type(binder, to)
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return Literal((), target, position(node))
     at = position(node)

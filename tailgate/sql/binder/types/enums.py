@@ -19,7 +19,9 @@ def conversion(source: Type, target: Type) -> Function | None:
 
 @lru_cache(1000)
 def _to_text(enum: EnumType) -> Function:
-    spark, duckdb = (" ".join(f"WHEN {number} THEN {quote(text)}" for number, text in enum.labels) for quote in (_spark, _duckdb))
+    spark, duckdb = (
+        " ".join(f"WHEN {number} THEN {quote(text)}" for number, text in enum.labels) for quote in (spark_literal, duckdb_literal)
+    )
     templates = _case(spark, "CAST(NULL AS STRING)"), _case(duckdb, "CAST(NULL AS VARCHAR)")
     return Function("cast", ("enum",), "text", *templates, "cast", context="assignment")
 
@@ -27,9 +29,11 @@ def _to_text(enum: EnumType) -> Function:
 @lru_cache(1000)
 def _from_text(enum: EnumType) -> Function:
     message = f'invalid input value for enum {enum.sql}: "'
-    spark, duckdb = (" ".join(f"WHEN {quote(text)} THEN {number}" for number, text in enum.labels) for quote in (_spark, _duckdb))
-    spark_error = f"""raise_error(concat('\\u0001{INVALID}', {_spark(message)}, {{0}}, '"'))"""
-    duckdb_error = f"""error({_duckdb(f"[{INVALID}] {message}")} || {{0}} || '"')"""
+    spark, duckdb = (
+        " ".join(f"WHEN {quote(text)} THEN {number}" for number, text in enum.labels) for quote in (spark_literal, duckdb_literal)
+    )
+    spark_error = f"""raise_error(concat('\\u0001{INVALID}', {spark_literal(message)}, {{0}}, '"'))"""
+    duckdb_error = f"""error({duckdb_literal(f"[{INVALID}] {message}")} || {{0}} || '"')"""
     return Function(
         "cast", ("text",), "enum",
         f"CAST(CASE WHEN {{0}} IS NULL THEN NULL ELSE {_case(spark, spark_error)} END AS BIGINT)",
@@ -55,7 +59,7 @@ def _case(branches: str, otherwise: str) -> str:
     return f"(CASE {{0}} {branches} ELSE {otherwise} END)" if branches else otherwise
 
 
-def _spark(text: str) -> str:
+def spark_literal(text: str) -> str:
     """Returns a text as a literal of Spark, in which no brace can be taken for a place in a template."""
     return "'" + "".join(c if c.isalnum() or c in " _-" else "".join(f"\\u{u:04x}" for u in _utf16(c)) for c in text) + "'"
 
@@ -65,7 +69,7 @@ def _utf16(character: str) -> list[int]:
     return [int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2)]
 
 
-def _duckdb(text: str) -> str:
+def duckdb_literal(text: str) -> str:
     """Returns a text as a literal of DuckDB, in which no brace can be taken for a place in a template."""
     plain = "'" + text.replace("'", "''") + "'"
     return plain.replace("{", "' || chr(123) || '") if "{" in text else plain

@@ -10,10 +10,11 @@ from sqlglot import exp
 from tailgate.lake.catalog import Table
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidObjectDefinition, TailgateError
 from tailgate.lake.types import Field
+from tailgate.sql.binder.domains import types_of
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.writes.immutability import is_immutable
-from tailgate.sql.binder.writes.targets import assigned, empty_level, fields_of, scope_of, types_of
+from tailgate.sql.binder.writes.targets import assigned, empty_level, fields_of, scope_of
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.plan import Call, Column, Project, Relation, Scalar, Scan

@@ -9,9 +9,10 @@ from tailgate.lake.constraints import Reference, keys_of, references_of, referen
 from tailgate.lake.types import INT8
 from tailgate.sql.binder.queries.queries import values_plan
 from tailgate.sql.binder.writes import generated
-from tailgate.sql.binder.writes.targets import checks_of, default_of, fields_of
-from tailgate.sql.plan import Column, Filter, Not, Project, Relation, Scan
-from tailgate.sql.plan.writes import CHANGING_ACTIONS, INCOMING, PLACE, Checks, TableRules
+from tailgate.sql.binder.writes.targets import checks_of, default_of, domain_conditions, fields_of
+from tailgate.sql.plan import Column, Filter, IsNull, Not, Project, Relation, Scalar, Scan
+from tailgate.sql.plan.rewriting import substituted
+from tailgate.sql.plan.writes import CHANGING_ACTIONS, INCOMING, PLACE, Checks, DomainCheck, TableRules
 
 
 def rules_of(table: Table, catalog: Catalog, *, adds_only: bool = False) -> tuple[TableRules, ...]:
@@ -34,6 +35,7 @@ def rules_of(table: Table, catalog: Catalog, *, adds_only: bool = False) -> tupl
             tuple((reference, _defaults(reference)) for reference in referring),
             version(current, catalog),
             generated.values(current),
+            domain_checks(current),
         )
         waiting.extend(r.table for r in referring if CHANGING_ACTIONS & {r.constraint.on_delete, r.constraint.on_update})
     return tuple(rules_by_id.values())
@@ -41,9 +43,27 @@ def rules_of(table: Table, catalog: Catalog, *, adds_only: bool = False) -> tupl
 
 def checks(table: Table) -> Checks:
     """Returns for each CHECK its name and a plan for the places of the rows that violate it."""
+    return tuple((name, _places(table, Not(check))) for name, check in checks_of(table))
+
+
+def domain_checks(table: Table) -> tuple[DomainCheck, ...]:
+    """Returns the constraints of the domains of the columns."""
+    constraints = list[DomainCheck]()
+    for i, column in enumerate(table.columns):
+        if column.domain is None or column.is_dropped:
+            continue
+        value = Column(i, column.type)
+        if column.domain.not_null:
+            constraints.append(DomainCheck(i, None, _places(table, IsNull(value))))
+        for name, condition in domain_conditions(column):
+            constraints.append(DomainCheck(i, name, _places(table, Not(substituted(condition, (value,))))))
+    return tuple(constraints)
+
+
+def _places(table: Table, condition: Scalar) -> Relation:
+    """Returns a plan for the places of the incoming rows that satisfy a condition."""
     incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), table.name)
-    place = Column(len(table.columns), INT8)
-    return tuple((name, Project(Filter(incoming, Not(check)), (place,), (PLACE,))) for name, check in checks_of(table))
+    return Project(Filter(incoming, condition), (Column(len(table.columns), INT8),), (PLACE,))
 
 
 def _defaults(reference: Reference) -> Relation | None:

@@ -11,10 +11,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Catalog, Enum, Source, Table, View
+from tailgate.lake.catalog import Catalog, Source, Table, View
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.catalog.roles import SCHEMA_ID
-from tailgate.lake.catalog.schemas import SCHEMA, Schema
 from tailgate.lake.constraints import Key, keys_of, references_to
 from tailgate.lake.errors import (
     DatatypeMismatch,
@@ -31,6 +29,7 @@ from tailgate.lake.errors import (
     WrongObjectType,
 )
 from tailgate.lake.types import UNKNOWN, Field
+from tailgate.sql.binder import domains
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.expressions.expressions import Expressions
@@ -182,10 +181,12 @@ def only_default(table: Table, column: str) -> TailgateError:
 
 
 def default_of(column: Field, text: str | None, names: Names | None = None) -> Scalar:
-    """Returns the value of a column that a statement does not set: its DEFAULT, or NULL.
+    """Returns the value of a column that a statement does not set: its DEFAULT, that of its domain, or NULL.
 
     `names`: records the privileges that it needs. Raises 0A000, 42804.
     """
+    if text is None and column.domain is not None:
+        text = column.domain.default
     if text is None:
         return Literal(None, column.type)
     tree = parse_expression(text)
@@ -194,7 +195,7 @@ def default_of(column: Field, text: str | None, names: Names | None = None) -> S
     if next(tree.find_all(exp.Select), None) is not None:
         raise FeatureNotSupported("cannot use subquery in DEFAULT expression")
     parameters = Parameters()
-    level = empty_level(parameters, types_of((column,)))
+    level = empty_level(parameters, domains.types_of((column,)))
     scalar = Expressions(Scope(), level, "DEFAULT expressions", aggregates=False).bind(tree)
     if names is not None:
         names.demands.update(level.names.demands)
@@ -207,17 +208,21 @@ def default_of(column: Field, text: str | None, names: Names | None = None) -> S
 
 def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
     """Returns the condition of a CHECK over the table's columns. Raises 0A000."""
-    tree = parse_expression(text)
-    if (inner := next(tree.find_all(exp.Select), None)) is not None:
-        raise FeatureNotSupported("cannot use subquery in check constraint", position=position(inner.parent or inner))
-    return Expressions(
-        scopes.of(table, columns), empty_level(Parameters(), types_of(columns)), "check constraints", aggregates=False
-    ).boolean(tree, "CHECK")
+    level = empty_level(Parameters(), domains.types_of(columns))
+    return domains.condition(Expressions(scopes.of(table, columns), level, domains.CLAUSE, aggregates=False), text)
 
 
 def checks_of(table: Table) -> tuple[tuple[str, Scalar], ...]:
     """Returns the names and conditions of a table's checks, in the order of their evaluation."""
     return tuple((c.name, check_of(table.name, table.columns, c.text)) for c in table.checks)
+
+
+def domain_conditions(column: Field) -> tuple[tuple[str, Scalar], ...]:
+    """Returns the names and conditions of the checks of a column's domain, over a relation with the column alone."""
+    if column.domain is None:
+        return ()
+    binder = Expressions(Scope(), empty_level(Parameters()), domains.CLAUSE, aggregates=False)
+    return domains.conditions(binder, column.domain, column.type)
 
 
 def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:
@@ -234,7 +239,7 @@ def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int |
             raise NumericValueOutOfRange(f"{target} out of range")
     value = coerce(scalar, target, parameters, "assignment", place)
     if value is None:
-        shown = column.type.facts.sql + "[]" * column.type.is_array
+        shown = column.type.facts.sql + "[]" * column.type.is_array if column.domain is None else column.domain.sql
         raise DatatypeMismatch(
             f'column "{column.name}" is of type {shown} but expression is of type {bare_type(scalar.type)}',
             hint="You will need to rewrite or cast the expression.",
@@ -256,17 +261,5 @@ def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) ->
 
 
 def empty_level(parameters: Parameters, types: Catalog | None = None) -> Level:
-    """Returns a level in which no relation can be named. `types`: has the enum types that can be named."""
+    """Returns a level in which no relation can be named. `types`: has the types that can be named."""
     return Level(Queries(parameters), Names(types or Catalog()))
-
-
-def types_of(columns: tuple[Field, ...]) -> Catalog:
-    """Returns a catalog with the enum types of columns, in a search path with their schemas."""
-    enums = {c.type.enum.id: c.type.enum for c in columns if c.type.enum is not None}
-    names = dict.fromkeys(enum.schema for enum in enums.values())
-    schemas = {name: SCHEMA_ID if name == SCHEMA else number for number, name in enumerate(names, 1)}
-    return Catalog(
-        items={enum.id: Enum(enum.id, enum.name, schema=schemas[enum.schema], labels=enum.labels) for enum in enums.values()},
-        schemas={number: Schema(number, name) for name, number in schemas.items()},
-        path=tuple(schemas),
-    )

@@ -12,19 +12,20 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.definitions import AlterItem, AlterSequence, Comment, CommentOnFunction, ObjectKind
-from tailgate.sql.statements.enums import AlterEnum
 from tailgate.sql.statements.kafka_statements import RefreshSchema, ResumeSource
 from tailgate.sql.statements.parsers.clauses import options, relation_name
-from tailgate.sql.statements.parsers.enums import alter_type
 from tailgate.sql.statements.parsers.functions import function_name
 from tailgate.sql.statements.parsers.sequences import alter_sequence
 from tailgate.sql.statements.parsers.tables.alter_table import alter_table
+from tailgate.sql.statements.parsers.types.domains import alter_domain
+from tailgate.sql.statements.parsers.types.enums import alter_type
 from tailgate.sql.statements.tables import AlterTable
+from tailgate.sql.statements.types import AlterDomain, AlterEnum
 
 KINDS: dict[str, ObjectKind] = {
     "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "sequence": "sequence",
     "subscription": "subscription", "secret": "secret", "connection": "connection", "endpoint": "endpoint",
-    "objective": "objective", "alert": "alert", "type": "type",
+    "objective": "objective", "alert": "alert", "type": "type", "domain": "domain",
 }  # fmt: skip
 
 
@@ -39,7 +40,7 @@ def kind_of(cursor: Parser) -> ObjectKind | None:
     return None if word is None else KINDS[word]
 
 
-def alter_item(cursor: Parser) -> AlterItem | AlterTable | AlterSequence | AlterEnum | RefreshSchema | ResumeSource | None:
+def alter_item(cursor: Parser) -> AlterItem | AlterTable | AlterSequence | AlterEnum | AlterDomain | RefreshSchema | ResumeSource | None:
     """Parses the rest of ALTER for a catalog item.
 
     Returns None if the statement alters something else.
@@ -47,7 +48,7 @@ def alter_item(cursor: Parser) -> AlterItem | AlterTable | AlterSequence | Alter
     kind = kind_of(cursor)
     if kind is None:
         return None
-    exists = kind != "type" and cursor.accept_word("if", "exists")
+    exists = kind not in ("type", "domain") and cursor.accept_word("if", "exists")
     if kind == "table":
         cursor.accept_word("only")
     this = relation_name(cursor)
@@ -57,6 +58,8 @@ def alter_item(cursor: Parser) -> AlterItem | AlterTable | AlterSequence | Alter
         return sequence
     if kind == "type" and (enum := alter_type(cursor, this)) is not None:
         return enum
+    if kind == "domain" and (domain := alter_domain(cursor, this)) is not None:
+        return domain
     if cursor.accept_word("rename", "to"):
         return AlterItem(kind, this, exists, rename=name(cursor).name)
     if cursor.accept_word("set", "schema"):
@@ -71,7 +74,7 @@ def alter_item(cursor: Parser) -> AlterItem | AlterTable | AlterSequence | Alter
         return RefreshSchema(this, exists)
     if kind == "source" and cursor.accept_word("resume", "at", "earliest"):
         return ResumeSource(this, exists)
-    if cursor.token.kind == "end" or (kind == "type" and cursor.token.value not in ("add", "alter", "drop", "rename", "set")):
+    if cursor.token.kind == "end" or (kind in ("type", "domain") and cursor.token.value not in ("add", "alter", "drop", "rename", "set")):
         raise cursor.error()
     what = f"ALTER {kind.upper()} … {cursor.token.text.upper()}"
     others = "ADD, ALTER and DROP COLUMN, ADD and DROP CONSTRAINT, OWNER TO, RENAME" if kind == "table" else "RENAME TO"

@@ -20,7 +20,6 @@ from tailgate.sql.statements.definitions import (
     DropSchema,
     ObjectKind,
 )
-from tailgate.sql.statements.enums import AlterEnum
 from tailgate.sql.statements.kafka_statements import (
     AlterSecret,
     CreateSource,
@@ -40,6 +39,7 @@ from tailgate.sql.statements.parsers.unsupported import refuse, refuse_create, r
 from tailgate.sql.statements.queries import Explain, Select, Show, Tail
 from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole
 from tailgate.sql.statements.tables import AlterTable
+from tailgate.sql.statements.types import AlterDomain, AlterEnum
 from tailgate.sql.statements.values import Options, QueryText, option
 
 Creation: TypeAlias = CreateSource | CreateView | CreateRole | CreateFunction | CreateIndex
@@ -121,7 +121,9 @@ def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, te
 
 def alter(
     cursor: Parser,
-) -> AlterItem | AlterTable | AlterSequence | AlterEnum | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource:
+) -> (
+    AlterItem | AlterTable | AlterSequence | AlterEnum | AlterDomain | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource
+):
     """Parses ALTER."""
     start = cursor.index
     cursor.expect_word("alter")

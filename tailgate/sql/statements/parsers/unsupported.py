@@ -35,7 +35,6 @@ CREATIONS: dict[tuple[str, ...], str | None] = {
     ("unlogged", "sequence"): "Use CREATE SEQUENCE.",
     ("trigger",): None,
     ("rule",): None,
-    ("domain",): None,
     ("extension",): None,
     ("cast",): None,
     ("collation",): None,

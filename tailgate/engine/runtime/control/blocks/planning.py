@@ -25,6 +25,7 @@ from tailgate.lake.errors import ActiveSqlTransaction, DuplicateTable, FeatureNo
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql.sequence_definitions import create_sequence
 from tailgate.sql.statements import (
+    AlterDomain,
     AlterEnum,
     AlterItem,
     AlterKsqldbItem,
@@ -33,6 +34,7 @@ from tailgate.sql.statements import (
     AlterTable,
     Comment,
     CommentOnFunction,
+    CreateDomain,
     CreateEnum,
     CreateFunction,
     CreateIndex,
@@ -53,19 +55,23 @@ from tailgate.sql.statements import (
     parse,
 )
 from tailgate.sql.statements.kinds import kind_of
+from tailgate.sql.tables.domains import DomainAlteration, create_domain
+from tailgate.sql.tables.domains import alteration as alter_domain
 from tailgate.sql.tables.indexes import create_index
 
 Dropping = Drop | DropFunction | DropSchema
-Altering = AlterItem | AlterEnum | AlterSequence | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
-TypeStatement = CreateEnum | CreateKsqldbType | DropKsqldbType
+Altering = (
+    AlterItem | AlterEnum | AlterDomain | AlterSequence | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
+)
+TypeStatement = CreateEnum | CreateDomain | CreateKsqldbType | DropKsqldbType
 Defining = Creation | AlterKsqldbItem | TypeStatement | CreateIndex | CreateSequence | AlterTable | Dropping | Altering
 
 # the statements that a transaction block may contain: they change the catalog and nothing else
 IN_BLOCKS = (
     CreateView | CreateTable | CreateFunction | CreateIndex | CreateSequence | AlterSequence | AlterTable | Dropping | AlterItem
-    | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant | CreateEnum
+    | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant | CreateEnum | CreateDomain
 )  # fmt: skip
-BLOCK_KINDS = ("table", "view", "materialized view", "index", "sequence", "type")  # of objects that a block may drop or alter
+BLOCK_KINDS = ("table", "view", "materialized view", "index", "sequence", "type", "domain")  # of objects that a block may drop or alter
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,7 @@ class Planning:
             case AlterKsqldbItem(statement=added):
                 change = Change(put=self._new_items.with_columns(added, catalog))
                 return Planned(f"ALTER {added.type.upper()}", change, changes_plans=True)
-            case _ if isinstance(statement, TypeStatement | AlterEnum):
+            case _ if isinstance(statement, TypeStatement | AlterEnum | AlterDomain):
                 return _types(statement, text, catalog, owner_id(creator, catalog))
             case Drop(kind=kind):
                 planned = _planned(f"DROP {kind.upper()}", *ddl.drop(statement, catalog))
@@ -189,8 +195,8 @@ class Planning:
         return {"tag": planned.tag, "n": newest.n, "time": newest.time, "notices": notices, "block": changed.to_json()}
 
 
-def _types(statement: TypeStatement | AlterEnum, text: str, catalog: Catalog, owner: int) -> Planned:
-    """Returns the change of a statement about custom types and enum types."""
+def _types(statement: TypeStatement | AlterEnum | AlterDomain, text: str, catalog: Catalog, owner: int) -> Planned:
+    """Returns the change of a statement about custom types, enum types and domains."""
     tag = kind_of(statement).tag
     match statement:
         case CreateEnum():
@@ -200,12 +206,26 @@ def _types(statement: TypeStatement | AlterEnum, text: str, catalog: Catalog, ow
             if not isinstance(action, RenameValue):
                 return planned
             return replace(planned, changed_rows=printing(catalog.stored, catalog.stored.apply(planned.change)))
+        case CreateDomain():
+            return Planned(tag, create_domain(statement, catalog, owner))
+        case AlterDomain():
+            altered = alter_domain(statement, catalog)
+            if altered.concerns_rows:
+                raise FeatureNotSupported("a new constraint of a domain needs the check of the rows of tables")
+            return domain_change(altered, catalog)
         case CreateKsqldbType():
             return _planned(tag, *create_type(statement, text, catalog, owner))
         case DropKsqldbType():
             return _planned(tag, *drop_type(statement, catalog))
         case _:
             assert_never(statement)
+
+
+def domain_change(altered: DomainAlteration, catalog: Catalog) -> Planned:
+    """Returns the change of ALTER DOMAIN, with the views that cast to the domain."""
+    changed = printing(catalog.stored, catalog.stored.apply(altered.change))
+    notices = tuple(notice(message, sqlstate) for message, sqlstate in altered.notices)
+    return Planned("ALTER DOMAIN", altered.change, notices, changes_plans=True, changed_rows=changed)
 
 
 def check_in_block(change: Change) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from tailgate.lake.catalog.names import Name
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.statements.enums import AddValue, AlterEnum, CreateEnum, NewOwner, RenameValue
 from tailgate.sql.statements.parsers.clauses import relation_name
 from tailgate.sql.statements.parsers.unsupported import unsupported
+from tailgate.sql.statements.types import AddValue, AlterEnum, CreateEnum, NewOwner, RenameValue
 
 
 def create_type(cursor: Parser) -> CreateEnum:

@@ -1,0 +1,1 @@
+"""Parses statements about enum types and domains."""
