@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tailgate.engine.plan.analysis.scalars import equated
-from tailgate.engine.plan.rewrites import early, equijoin, factor, merge, narrow, order, outer, prune, push
+from tailgate.engine.plan.rewrites import early, equijoin, factor, merge, narrow, order, outer, prune, push, top
 from tailgate.engine.plan.rewrites.equijoin import matching
 from tailgate.engine.plan.rewrites.passes import PASSES, rewrite
 from tailgate.engine.plan.views.sizes import with_scan_sizes
@@ -228,6 +228,30 @@ def test_partial_counts_below_a_join_are_zero_without_rows(rows: int) -> None:
     stored = {1: Counter({(1,): 1}), 2: Counter({(1 if rows else 2,): 3})}
     assert evaluate(after, stored) == evaluate(before, stored)
     assert evaluate(after, stored).rows == Counter({((3, 3) if rows else (0, None)): 1})
+
+
+@pytest.mark.parametrize(
+    ("having", "results", "limit"),
+    [
+        ("true", "{0}[1], {0}[3]", 3),
+        ("{0}[2] > 4", "{0}[1]", 2),
+        ("{0}[2] > 4", "{0}", None),
+        ("{0} IS NOT NULL", "{0}[1]", None),
+        ("true", "{0}[k]", None),
+    ],
+)
+def test_only_the_elements_that_are_read_are_collected(having: str, results: str, limit: int | None) -> None:
+    table = Table(16384, "t", tuple(Field(n, Type("int4")) for n in ("k", "v", "o")), (0, 1, 2), stored=True)
+    array = "(array_agg(v ORDER BY o DESC))"
+    query = f"SELECT k, {results.format(array)} FROM t GROUP BY k HAVING {having.format(array)}"
+    before = bind_query(query, Catalog().apply(Change(put=(table,))), view=True).plan
+    after = top.first_values(before)
+    (reduce,) = [n for n in walk(after) if isinstance(n, plan.Reduce)]
+    assert [call.limit for call in reduce.aggregates] == [limit]
+    source = random.Random(having + results)
+    for _ in range(20):
+        stored = {table.id: Counter(tuple(source.randrange(9) for _ in range(3)) for _ in range(source.randrange(40)))}
+        assert evaluate(after, stored) == evaluate(before, stored)
 
 
 def test_join_order_gives_each_join_an_equality() -> None:
