@@ -110,6 +110,20 @@ def renamed(demands: Iterable[Demand], reader: int) -> tuple[Demand, ...]:
     return tuple(d._replace(readers=tuple(reader if r == SESSION else r for r in d.readers)) for d in demands)
 
 
+def may_see(item: Item, role: Role, catalog: Catalog) -> bool:
+    """Returns whether a role may see an item's errors, which can contain values of rows.
+
+    It must own the item, or be allowed to read it or the relation that it reads.
+    """
+    if role.superuser or item.owner in catalog.acting(role.id):
+        return True
+    try:
+        authorize(Followed(item if item.is_relation else catalog[item.depends[0]]), role, catalog)
+    except (InsufficientPrivilege, UndefinedTable):
+        return False
+    return True
+
+
 def kind_of(item: Item) -> str:
     """Returns the kind of an item in the words of PostgreSQL's error messages."""
     return item.kind if isinstance(item, View | MaterializedView) else "table" if item.is_relation else item.kind
@@ -124,7 +138,7 @@ def _check(demand: Demand, role: Role, catalog: Catalog) -> None:
         if not role.superuser:
             raise InsufficientPrivilege(f"permission denied for {demand.what}")
         return
-    item = catalog.items.get(demand.item)
+    item = catalog.get(demand.item)
     if item is None:
         raise UndefinedTable("a relation that the statement reads was dropped")
     for reader in demand.readers:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog import SYSTEM_RELATIONS, Catalog
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution, authority, version
 from tailgate.lake.catalog.schemas import TEMPORARY
@@ -29,7 +29,7 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
     older, inside a transaction block, and may have temporary views. These hide items of the same name
     and are not in the result.
     """
-    item_names = {item.name for item in catalog.items.values()}
+    item_names = {*SYSTEM_RELATIONS, *(item.name for item in catalog.items.values())}
     identifiers = set(names_in(text))
     names = {name for name in identifiers if name.name in item_names}
     try:
@@ -43,7 +43,7 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
     types: dict[Name, int] = {}
     for name in names:
         item = catalog.find(name)
-        if item is not None and item.id in base.items:
+        if item is not None and base.get(item.id) is not None:
             relations[name] = item.id
         if ids := tuple(function.id for function in catalog.functions(name) if function.id in base.items):
             functions[name] = ids

@@ -9,7 +9,7 @@ from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.catalog.schemas import Schema
+from tailgate.lake.catalog.schemas import TAILGATE, Schema, is_system
 from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedObject, WrongObjectType
 from tailgate.lake.types import DomainType, Field, Type
 from tailgate.sql.definitions import Creation, rename_references
@@ -45,6 +45,9 @@ def stored_relation(name: Name, catalog: Catalog, *, so: str, hint: str) -> Item
     `so`: the consequence, for the error message.
     """
     relation = catalog.relation(name)
+    if is_system(relation.id):
+        hint = "Its rows are not in the log. Follow it with TAIL or SUBSCRIBE."
+        raise FeatureNotSupported(f"the changes of {TAILGATE}.{relation.name} cannot be stored", hint=hint, position=name.position)
     if not relation.stored:
         raise ObjectNotInPrerequisiteState(f'{relation.kind} "{relation.name}" is not stored, so {so}', hint=hint, position=name.position)
     if any(column.is_dropped for column in relation.columns):

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from tailgate.cli import parser
-from tailgate.gateway.catalog.relations import item_status
+from tailgate.lake.system_relations import COLUMNS
 from tests.docs.pages import DOCS
 
 ROOT = DOCS.parent
@@ -42,7 +42,7 @@ def test_its_length() -> None:
 def test_every_relation_that_it_names_exists() -> None:
     relations = set(re.findall(r"`(tailgate\.\w+)`", TEXT))
     assert relations
-    assert relations <= item_status.relations().keys()
+    assert relations <= {f"tailgate.{name}" for name in COLUMNS}
 
 
 def test_every_option_that_it_names_exists() -> None:
@@ -53,7 +53,7 @@ def test_every_option_that_it_names_exists() -> None:
 
 @pytest.mark.parametrize("kind", ["package", "operator", "system relation"])
 def test_the_glossary_defines(kind: str) -> None:
-    names = {"package": packages, "operator": operators, "system relation": lambda: set(item_status.relations())}[kind]()
+    names = {"package": packages, "operator": operators, "system relation": lambda: {f"tailgate.{name}" for name in COLUMNS}}[kind]()
     assert len(names) > 5
     missing = names - set(glossary())
     assert not missing, f"docs/architecture.md, section 8, does not define the {kind} {', '.join(sorted(missing))}"

@@ -13,8 +13,8 @@ import pytest
 
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.ticks.ages import Ages
-from tailgate.gateway.catalog.relations.item_status import FRESHNESS_FIELDS
 from tailgate.lake import control
+from tailgate.lake.system_relations import COLUMNS
 from tailgate.lake.writer.engines import Announcement
 from tailgate.operations.sketch import STEP_S
 from tailgate.operations.watch.history import SETTLE_S, Recorder
@@ -153,4 +153,4 @@ def test_it_joins_other_relations_of_the_system_catalog(live: Live, engine: Engi
 def test_the_page_lists_the_columns() -> None:
     text = (DOCS / "operations" / "freshness.md").read_text()
     listed = [name for row in re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
-    assert sorted(listed) == sorted(field.name for field in FRESHNESS_FIELDS)
+    assert sorted(listed) == sorted(field.name for field in COLUMNS["freshness"])

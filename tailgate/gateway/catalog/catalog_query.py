@@ -20,17 +20,17 @@ from tailgate.gateway.catalog.rewrite import REG, WORDS, rewrite
 from tailgate.gateway.catalog.trees import folded, type_name
 from tailgate.gateway.catalog.typing import columns_of, type_of
 from tailgate.lake import errors
-from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog import SYSTEM_RELATIONS, Catalog
+from tailgate.lake.catalog.schemas import TAILGATE
+from tailgate.lake.system_relations import COLUMNS
 from tailgate.lake.types import BY_OID, Field, Type
-from tailgate.sql.authorization import SUPERUSER, Demand
+from tailgate.sql.authorization import SELECT, SUPERUSER, Demand
 from tailgate.sql.plan.sequences import SEQUENCE_FUNCTIONS
 
 # Of a query of the system catalog. The longest one seen from a client has 9,000 characters.
 CHARACTERS_MAX = 65_536
 JOINS_MAX = 50  # of any query: DuckDB plans 50 joins in less than a second, 100 in a minute
 PARAMETERS_MAX = 65_535  # the maximum of a Bind message
-# Relations whose rows come from the engine's status.
-TOLD = frozenset(f"{item_status.SCHEMA}.{what.replace(' ', '_')}" for what in item_status.TOLD) | {item_status.INTERNAL_ERRORS}
 
 
 def catalog_tree(text: str) -> exp.Query | None:
@@ -47,9 +47,9 @@ def catalog_tree(text: str) -> exp.Query | None:
 
 
 def is_catalog_query(tree: exp.Expr, catalog: Catalog) -> bool:
-    """Tells whether a query reads a relation of the system catalog.
+    """Tells whether a query reads a relation of pg_catalog or information_schema.
 
-    Also true if it reads no relation but calls functions or casts that only the catalog has.
+    Also true if it calls functions or casts that only the catalog has, and reads no relation or only those of the schema tailgate.
     """
     ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     reads_other_relation = False
@@ -57,13 +57,11 @@ def is_catalog_query(tree: exp.Expr, catalog: Catalog) -> bool:
         schema = folded(table.args.get("db"))
         if isinstance(table.this, exp.Identifier):
             name = folded(table.this)
-            if (
-                schema in ("pg_catalog", "information_schema")
-                or f"{schema}.{name}" in database.relations()
-                or (not schema and name not in ctes and f"pg_catalog.{name}" in database.relations())
+            if schema in ("pg_catalog", "information_schema") or (
+                not schema and name not in ctes and f"pg_catalog.{name}" in database.relations()
             ):
                 return True
-            if name not in ctes:
+            if name not in ctes and schema != TAILGATE:
                 reads_other_relation = True
     return not reads_other_relation and not _calls_sequences(tree) and any(_is_system(node) for node in tree.walk())
 
@@ -74,8 +72,8 @@ def _calls_sequences(tree: exp.Expr) -> bool:
 
 
 def _listed(tree: exp.Expr) -> set[str]:
-    names = {f"{folded(t.args.get('db'))}.{folded(t.this)}" for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)}
-    return names & set(item_status.relations())
+    tables = (table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier))
+    return {folded(table.this) for table in tables if folded(table.args.get("db")) == TAILGATE} & COLUMNS.keys()
 
 
 def _is_system(node: exp.Expr) -> bool:
@@ -116,7 +114,7 @@ class CatalogQuery:
     - `sql`: for DuckDB; `limited`: the same for zero rows, to find its columns
     - `parameters`: types of $1, $2, …; `used`: numbers of those that the SQL still has
     - `relations`: names of the relations it reads, in lower case
-    - `listed`: those of them that belong to the schema tailgate
+    - `listed`: the names of those of them that belong to the schema tailgate, without the schema
     """
 
     tree: exp.Query = field(repr=False)
@@ -135,15 +133,14 @@ class CatalogQuery:
     @property
     def asks_engine(self) -> bool:
         """Tells whether the query needs the engine's status."""
-        return not self.listed.isdisjoint(TOLD)
+        return any(SYSTEM_RELATIONS[name].id in item_status.ASK_ENGINE for name in self.listed)
 
     @property
     def demands(self) -> tuple[Demand, ...]:
-        """Returns the required privileges: superuser for internal errors and `SECRET`, else none."""
-        secret = [f"{SECRET[name]} {name}" for name in sorted(self.relations.intersection(SECRET))]
-        if item_status.INTERNAL_ERRORS in self.listed:
-            secret.append(f"table {item_status.INTERNAL_ERRORS.partition('.')[2]}")
-        return tuple(Demand(SUPERUSER, 0, what=what) for what in secret)
+        """Returns the required privileges: superuser for `SECRET`, and SELECT on the relations of the schema tailgate."""
+        secret = (f"{SECRET[name]} {name}" for name in sorted(self.relations.intersection(SECRET)))
+        demands = (Demand(SELECT, SYSTEM_RELATIONS[name].id) for name in sorted(self.listed))
+        return (*(Demand(SUPERUSER, 0, what=what) for what in secret), *demands)
 
 
 @dataclass(frozen=True, slots=True)

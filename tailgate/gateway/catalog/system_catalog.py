@@ -15,16 +15,15 @@ import pyarrow as pa
 from tailgate.gateway.catalog.catalog_query import CatalogQuery, Described, described
 from tailgate.gateway.catalog.functions.catalog_functions import Functions
 from tailgate.gateway.catalog.functions.object_names import Facts, Session
-from tailgate.gateway.catalog.relations import database, item_status
+from tailgate.gateway.catalog.relations import database
 from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.roles import OPERATOR_ID
+from tailgate.lake.catalog.schemas import TAILGATE
 from tailgate.lake.types import Field, Type, arrow_schema
 from tailgate.sql.authorization import Authorized
 
 ACTIVITY = "pg_stat_activity"  # its rows are computed for each query
-SUBSCRIPTIONS = f"{item_status.SCHEMA}.subscriptions"
-OBJECTIVES = f"{item_status.SCHEMA}.objectives"
 
 # Calls a function with a new in-memory DuckDB instance, then locks it: gateway.mirrors.sandbox.
 Opener = Callable[[Callable[[duckdb.DuckDBPyConnection], None]], duckdb.DuckDBPyConnection]
@@ -45,28 +44,6 @@ class NoJob:
 
 
 NO_JOB = NoJob()
-
-
-def _listing(relation: str, session: Session, catalog: Catalog, status: Mapping[str, Any]) -> list[dict[str, Any]] | pa.Table:
-    """Returns the rows of a relation of the schema tailgate."""
-    if relation == item_status.INTERNAL_ERRORS:
-        return item_status.internal_errors(session.internal_errors(), status.get("internal_errors", ()))
-    if relation == item_status.DEPENDENCIES:
-        return item_status.dependencies(catalog)
-    if relation == item_status.STATEMENTS:
-        return item_status.with_moments(session.statements())
-    if relation == item_status.FRESHNESS:
-        return session.freshness()
-    if relation == item_status.HISTORY:
-        return session.freshness_history()
-    if relation == item_status.ALERTS:
-        return session.alerts()
-    item_status_rows = status
-    if relation == SUBSCRIPTIONS:
-        item_status_rows = {"subscriptions": session.subscriptions()}
-    elif relation == OBJECTIVES:
-        item_status_rows = {"objectives": session.objectives()}
-    return item_status.table(relation, catalog, item_status_rows, session.may_see)
 
 
 class SystemCatalog:
@@ -103,7 +80,7 @@ class SystemCatalog:
         plan = query.plan
         activity = session.sessions() if ACTIVITY in plan.relations else None
         settings = session.settings_rows() if "pg_settings" in plan.relations else None
-        listings = {relation: _listing(relation, session, catalog, status or {}) for relation in plan.listed}
+        listings = {f"{TAILGATE}.{name}": session.listing(name, status or {}) for name in plan.listed}
         with self._connection_for(session, catalog, job) as connection:
             if activity is not None:
                 database.fill(connection, f"pg.{ACTIVITY}", activity)

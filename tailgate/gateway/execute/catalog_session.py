@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from tailgate.gateway.execute.monitoring.alerts import alert_rows, objective_states
-from tailgate.gateway.execute.subscriptions import progress
-from tailgate.gateway.freshness import rows as freshness
+from tailgate.gateway.execute.monitoring import system_relations
 from tailgate.gateway.resources.concurrency import Requester
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.settings.settings import Settings
-from tailgate.lake.catalog import Item
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InsufficientPrivilege
-from tailgate.operations.watch import history
 
 EXPORT_TIMEOUT_S = 10.0  # limits the wait for a snapshot: an event loop that is shutting down never takes one
 
@@ -42,10 +39,6 @@ class CatalogSession:
     def _requester(self) -> Requester:
         return Requester(self.role.id, self.role.superuser)
 
-    def may_see(self, item: Item) -> bool:
-        """Returns whether the role may see an item's errors, which can contain values of rows."""
-        return self._session.access.may_see(item)
-
     def sessions(self) -> list[dict[str, Any]]:
         """Returns the rows of pg_stat_activity, including those of other gateways."""
         gateway = self._session.gateway
@@ -62,37 +55,9 @@ class CatalogSession:
             raise InsufficientPrivilege("permission denied for function pg_reload_conf")
         return self._session.gateway.processes.reload()
 
-    def internal_errors(self) -> list[dict[str, Any]]:
-        """Returns the internal errors of all gateways of the lake on this machine."""
-        gateway = self._session.gateway
-        return [*gateway.internal_errors.rows(), *gateway.peers.internal_errors()]
-
-    def statements(self) -> list[dict[str, Any]]:
-        """Returns the statistics of the statements of all gateways of the lake on this machine."""
-        gateway = self._session.gateway
-        return [*gateway.statement_rows(self._requester), *gateway.peers.statements(self._requester)]
-
-    def freshness(self) -> list[dict[str, Any]]:
-        """Returns the freshness lag of the relations that the role may read."""
-        session = self._session
-        return freshness.rows(session.serving.freshness.lags, session.serving.progress.catalog, session.access.may_see)
-
-    def freshness_history(self) -> pa.Table:
-        """Returns the history of the freshness lag of the relations that the role may read."""
-        session = self._session
-        return freshness.history(history.read(session.gateway.lake), session.serving.progress.catalog, session.access.may_see)
-
-    def alerts(self) -> list[dict[str, Any]]:
-        """Returns the alerts of the last days that the role may see."""
-        return alert_rows(self._session.gateway.notifications.all(), superuser=self.role.superuser)
-
-    def subscriptions(self) -> dict[str, dict[str, Any]]:
-        """Returns the progress of each subscription."""
-        return progress(self._session.gateway.lake, self._session.catalog)
-
-    def objectives(self) -> dict[str, dict[str, Any]]:
-        """Returns the state of each objective."""
-        return objective_states(self._session.gateway.lake, self._session.catalog)
+    def listing(self, relation: str, status: Mapping[str, Any]) -> list[dict[str, Any]] | pa.Table:
+        """Returns the rows of a relation of the schema tailgate that the role may see. `status`: the engine's, or empty."""
+        return system_relations.of_session(self._session).rows(relation, status)
 
     def export_snapshot(self) -> str:
         """Exports the transaction's snapshot and returns its id. Waits for the event loop."""

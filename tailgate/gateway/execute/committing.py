@@ -20,6 +20,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from tailgate.gateway.execute import constraints, sequences, subscriptions
+from tailgate.gateway.execute.monitoring import system_relations
 from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
@@ -58,6 +59,11 @@ def verb(write: WritePlan) -> str:
             return "MERGE"
         case TruncatePlan():
             return "TRUNCATE"
+
+
+def _relations(write: WritePlan) -> frozenset[int]:
+    """Returns the ids of the relations that a write reads or changes."""
+    return frozenset(table.id for table in tables_of(write)) | (frozenset() if isinstance(write, TruncatePlan) else write.relations)
 
 
 def _items(session: Session, write: WritePlan) -> list[Item]:
@@ -125,9 +131,10 @@ async def _evaluated(
 async def _in_block(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:
     """Runs a write inside a block: evaluates it and adds its effect to the pending writes."""
     write, transaction = authorized.plan, session.transaction
-    snapshot = transaction.snapshot(session.serving)
-    assert snapshot is not None
-    effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), snapshot)
+    system = await system_relations.changes(session, _relations(write))
+    with transaction.reading(session.serving, (), system) as snapshot:
+        assert snapshot is not None
+        effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), snapshot)
     transaction.writes.add(effect, snapshot.inbox)
     transaction.temporary.charge(transaction.writes.temporary)
     return effect
@@ -208,10 +215,11 @@ async def _alone(session: Session, authorized: Authorized[WritePlan], values: Se
     """
     write, serving = authorized.plan, session.serving
     reserve = ""
-    relations = {table.id for table in tables_of(write)} | (frozenset() if isinstance(write, TruncatePlan) else write.relations)
+    relations = _relations(write)
+    system = await system_relations.changes(session, relations)
     for _ in range(EVALUATIONS_MAX):
         pending = Pending(session.temporary.rows)
-        with session.transaction.reading(serving, relations) as at:
+        with session.transaction.reading(serving, relations, system) as at:
             base = serving.progress.inbox if at is None else at.inbox
             try:
                 effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), at)

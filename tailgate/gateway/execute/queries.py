@@ -12,6 +12,7 @@ from dataclasses import replace
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import committing, sequences, time_expressions
 from tailgate.gateway.execute.catalog_session import CatalogSession
+from tailgate.gateway.execute.monitoring import samples, system_relations
 from tailgate.gateway.results import tail
 from tailgate.gateway.results.envelopes import shape_of
 from tailgate.gateway.results.rows import Rows, TableRows
@@ -22,7 +23,7 @@ from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.settings import milliseconds
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import hidden_positions
-from tailgate.lake.catalog.schemas import is_temporary
+from tailgate.lake.catalog.schemas import TAILGATE, is_logged, is_system, is_temporary
 from tailgate.lake.readers.failed import failure
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
@@ -49,7 +50,7 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
             raise _no_changes()
         if is_local(item.id):
             raise e.FeatureNotSupported(f'TAIL of "{item.name}" in the transaction that creates it is not supported', hint="COMMIT first.")
-        if item.stored and not hidden_positions(item) and not any(column.is_dropped for column in item.columns):
+        if item.stored and is_logged(item.id) and not hidden_positions(item) and not any(column.is_dropped for column in item.columns):
             if not item.ready:
                 raise e.ObjectNotInPrerequisiteState(
                     f'{item.kind} "{item.name}" is still being filled', hint="It can be read when its CREATE statement has answered."
@@ -57,8 +58,8 @@ async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Seq
             shape = shape_of(item.columns, statement.envelope, statement.order)
             return replace(bound, columns=tail.columns(shape, statement.progress), body=tail.Target(item, shape))
         target = time_expressions.of_relation(target)
-    prepared = await session.serving.binder.prepared(target, oids, session.naming.seen)
-    if prepared.temporary:
+    prepared = await session.serving.binder.prepared(target, oids, session.naming.seen, system=True)
+    if any(map(is_temporary, prepared.relations)):
         raise _no_changes()
     if prepared.locked:
         raise e.FeatureNotSupported("FOR UPDATE is not supported in TAIL")
@@ -73,9 +74,9 @@ def _no_changes() -> e.TailgateError:
 
 
 def is_poll(bound: Bound) -> bool:
-    """Returns whether the statement is a SELECT without AS OF, failed views and temporary tables, so its result may be cached."""
+    """Returns whether the statement is a SELECT without AS OF and failed views, of relations in the log, so its result may be cached."""
     prepared = bound.prepared
-    if not isinstance(bound.statement, s.Select) or prepared is None or prepared.calls or prepared.sets or prepared.temporary:
+    if not isinstance(bound.statement, s.Select) or prepared is None or prepared.calls or prepared.sets or prepared.unlogged:
         return False
     return bound.statement.as_of is None and prepared.failed_at is None
 
@@ -124,25 +125,27 @@ async def _selected(session: Session, bound: Bound, statement: s.Select, values:
         numbers = await sequences.evaluated(session, bound.prepared.calls, values, 1)
         values = (*values, *(of_call[0] for of_call in numbers))
     at = session.settings.as_of
+    logged = frozenset(filter(is_logged, bound.prepared.relations))
+    rows = await system_relations.changes(session, bound.prepared.relations)
     if bound.prepared.locked and (at is not None or statement.as_of is not None):
         raise e.FeatureNotSupported("FOR UPDATE is not supported for a query at a time in the past")
     if statement.as_of is not None:
-        at = await time_expressions.as_of(session, statement.as_of, bound.prepared.relations)
+        at = await time_expressions.as_of(session, statement.as_of, logged)
     elif at is not None:
-        await time_expressions.check_readable(serving, at, bound.prepared.relations)
+        await time_expressions.check_readable(serving, at, logged)
     else:
         at = _failed_at(session, bound.prepared)
     if at is not None:
         while serving.progress.time < at:
             await serving.progress.wait(serving.progress.time, 1.0)
         with serving.queries.snapshot(at) as snapshot:
-            snapshot.write(session.transaction.writes.temporary)
+            snapshot.write({**session.transaction.writes.temporary, **rows})
             return TableRows(columns, await serving.queries.run(plan, values, at=snapshot))
     if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
-        await wait_recent(session, bound.prepared.relations)
+        await wait_recent(session, logged)
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations, bound.prepared.locked)
-    with session.transaction.reading(serving, bound.prepared.relations) as snapshot:
+    with session.transaction.reading(serving, bound.prepared.relations, rows) as snapshot:
         return TableRows(columns, await serving.queries.run(plan, values, at=snapshot))
 
 
@@ -161,7 +164,13 @@ async def follow(session: Session, bound: Bound, statement: s.Tail, values: Sequ
     plan = session.access.authorize(Followed(target.item) if prepared is None else prepared)
     after = session.settings.as_of or session.transaction.time or at or serving.progress.time
     read = (target.item.id,) if prepared is None else prepared.relations
-    if statement.as_of is not None:
+    is_sampled = prepared is not None and any(map(is_system, prepared.relations))
+    if is_sampled:
+        if statement.as_of is not None or session.settings.as_of is not None:
+            hint = f"The relations of the schema {TAILGATE} have no history."
+            raise e.FeatureNotSupported(f"AS OF of relations of the schema {TAILGATE} is not supported", hint=hint)
+        after = max(samples.now(), after)
+    elif statement.as_of is not None:
         after = await time_expressions.as_of(session, statement.as_of, read, strict=statement.subscribes)
     elif session.settings.as_of:
         await time_expressions.check_readable(serving, after, read)
@@ -172,4 +181,7 @@ async def follow(session: Session, bound: Bound, statement: s.Tail, values: Sequ
         raise e.DataException(f"subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`): {after} > {up_to}")
     constant = prepared is not None and not prepared.relations
     options = tail.TailOptions(after, statement.snapshot, statement.progress, up_to, constant, statement.subscribes, limit=statement.limit)
-    return tail.TailRows(serving, plan, target.shape, options, values)
+    sampled = None
+    if prepared is not None and is_sampled:
+        sampled = samples.changes(session, prepared, values, after, snapshot=statement.snapshot)
+    return tail.TailRows(serving, plan, target.shape, options, values, sampled)

@@ -15,8 +15,8 @@ from tailgate.gateway.catalog.relations import item_status
 from tailgate.gateway.catalog.relations import rows as catalog_rows
 from tailgate.gateway.catalog.relations.constraint_rows import beyond_rows
 from tailgate.gateway.catalog.relations.item_status import LISTS, NAME
-from tailgate.gateway.execute import catalog_changes, subscriptions
-from tailgate.gateway.execute.monitoring.alerts import objective_states
+from tailgate.gateway.execute import catalog_changes
+from tailgate.gateway.execute.monitoring.states import objective_states, subscription_states
 from tailgate.gateway.ksqldb import connectors, entities, figures, other_entities
 from tailgate.gateway.ksqldb import lists as ksqldb_lists
 from tailgate.gateway.results.rows import TableRows, Tagged
@@ -189,7 +189,7 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
         case "create alert":
             session.access.check_superuser("look into alerts")  # a webhook's URL may contain its credentials
         case "subscriptions":
-            status = {"subscriptions": await asyncio.to_thread(subscriptions.progress, lake, catalog)}
+            status = {"subscriptions": await asyncio.to_thread(subscription_states, lake, catalog)}
         case "objectives":
             status = {"objectives": await asyncio.to_thread(objective_states, lake, catalog)}
         case _ if needs_engine(statement):

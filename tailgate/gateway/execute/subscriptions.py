@@ -14,7 +14,6 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -28,8 +27,7 @@ from tailgate.gateway.session.subscription_readers import SubscriptionReader
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog, Subscription
-from tailgate.lake.folder import Lake
-from tailgate.lake.readers import reading, subscriptions
+from tailgate.lake.readers import subscriptions
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Authorized, Followed
 
@@ -72,27 +70,6 @@ def _authorized(session: Session, item: Subscription) -> Authorized[Followed]:
     if not session.access.owns(item):
         raise e.InsufficientPrivilege(f"must be owner of subscription {item.name}")
     return session.access.authorize(Followed(session.serving.progress.catalog[item.depends[0]]))
-
-
-def progress(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
-    """Returns the progress of each subscription by name, qualified if not in `public`. Blocks.
-
-    The columns are those of `gateway.catalog.relations.item_status`.
-    """
-    newest, oldest = lake.log.newest(), reading.since(lake)
-    progress_by_name: dict[str, dict[str, Any]] = {}
-    for id, place in subscriptions.places(lake, catalog).items():
-        item = catalog.expect(Subscription, id)
-        error = place.stopped or (None if place.time >= oldest else "changes that it has not given are no longer kept")
-        progress_by_name[catalog.stored.name_of(item).sql] = {
-            "on_name": catalog.name_of(catalog[item.depends[0]]).sql,
-            "acknowledged": None if place.snapshot else place.time,
-            "lag_ms": max(newest.time - place.time, 0) if newest is not None else 0,
-            "retention_ms": item.retention_ms,
-            "status": "running" if error is None else "stopped",
-            "error": error,
-        }
-    return progress_by_name
 
 
 # --- FETCH ---------------------------------------------------------------------------------------------------------------

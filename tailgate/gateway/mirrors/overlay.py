@@ -8,6 +8,7 @@ reads the mirror except the changed keys; for one without a key it sums the weig
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import duckdb
@@ -20,9 +21,17 @@ from tailgate.lake.types import WEIGHT
 BASE = "memory.main."  # the schema of the mirrors; a relation that a transaction has copied is in `temp`
 
 
+_generations = itertools.count(1)
+
+
+def generation() -> int:
+    """Returns a generation that no other changes have."""
+    return next(_generations)
+
+
 @dataclass(frozen=True, slots=True)
 class UncommittedChanges:
-    """Uncommitted net changes of a relation.
+    """Uncommitted net changes of a relation, or the rows of one that is not in the log.
 
     Within one `generation`, later changes are the earlier ones with rows appended.
     """

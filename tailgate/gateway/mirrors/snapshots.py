@@ -20,7 +20,7 @@ from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.catalog.roles import SCHEMA_ID
-from tailgate.lake.catalog.schemas import is_temporary
+from tailgate.lake.catalog.schemas import is_logged
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
 from tailgate.lake.types import WEIGHT
@@ -100,7 +100,7 @@ class Snapshot:
             shape = mirror.shape(item)
             if self._own.get(item.id, shape) != shape:
                 self._discard(item.id)
-            if is_local(item.id) or is_temporary(item.id):
+            if is_local(item.id) or not is_logged(item.id):
                 self._make(shape, "")
             elif item.id in self.shared and len(item.columns) > len(self.catalog[item.id].columns):
                 self._widen(shape, len(self.catalog[item.id].columns))
@@ -112,7 +112,7 @@ class Snapshot:
             self._lay(item.id)
 
     def write(self, written: dict[int, overlay.UncommittedChanges]) -> None:
-        """Sets the transaction's uncommitted changes, all of them; later statements see them."""
+        """Sets the transaction's uncommitted changes, and the rows of relations that are not in the log; later statements see them."""
         self._written = written
 
     def _lay(self, relation: int) -> None:

@@ -103,7 +103,9 @@ class TailRows:
         shape: Shape,
         options: TailOptions,
         values: Sequence[object] = (),
+        changes: AsyncIterator[Batch] | None = None,
     ) -> None:
+        """Begins to follow. `changes`: in place of those of the log."""
         after, snapshot, up_to = options.after, options.snapshot, options.up_to
         self.columns = columns(shape, options.progress)
         self.ended = False
@@ -115,7 +117,7 @@ class TailRows:
         self._remaining = options.limit  # rows until the end, or None
         self._position = after - 1 if snapshot else after  # everything up to this time has been read
         source_columns = shape.columns if isinstance(source.plan, Followed) else None
-        self._iterator: AsyncIterator[Batch] = serving.followers.changes(
+        self._iterator = changes or serving.followers.changes(
             source, after=after, snapshot=snapshot, values=values, patient=options.durable, columns=source_columns
         )
         self._begun = False

@@ -12,13 +12,13 @@ from collections.abc import Iterable
 
 from typing_extensions import assert_never
 
-from tailgate.lake.catalog import Catalog, Endpoint, Function, Item, is_transient
+from tailgate.lake.catalog import Catalog, Endpoint, Function, Item, check_not_system
 from tailgate.lake.catalog.functions import find as find_function
 from tailgate.lake.catalog.functions import matching
 from tailgate.lake.catalog.item_fields import Namespace
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import Role
-from tailgate.lake.catalog.schemas import SYSTEM, Schema
+from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import InsufficientPrivilege, TailgateError
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import kind_of
@@ -43,10 +43,10 @@ def check_change(statement: s.Statement, role: Role, catalog: Catalog, database:
 
 def _check_not_system(needs: Iterable[Need], catalog: Catalog) -> None:
     """Raises 42501 for a relation of a system schema, which nobody may change."""
-    for owned in (need for need in needs if isinstance(need, n.OwnItems)):
-        for item in (catalog.find(name, owned.namespace) for name in owned.names):
-            if item is not None and item.schema in SYSTEM and not is_transient(item):
-                raise InsufficientPrivilege(f'permission denied: "{item.name}" is a system catalog')
+    for changed in (need for need in needs if isinstance(need, n.OwnItems | n.GrantOnItems)):
+        for item in (catalog.find(name, changed.namespace) for name in changed.names):
+            if item is not None:
+                check_not_system(item)
 
 
 def _must_be_superuser() -> TailgateError:

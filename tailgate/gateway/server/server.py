@@ -29,7 +29,7 @@ class Server:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
-        gateway.peers.alert_rows = AlertQueries(gateway.serving).rows
+        gateway.peers.alert_rows = AlertQueries(gateway).rows
         self.connections = Connections()
         self._servers: list[asyncio.Server] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None

@@ -20,6 +20,7 @@ from tailgate.gateway.serving.prepared import (
 )
 from tailgate.gateway.serving.progress import Progress
 from tailgate.gateway.workers.pool import Workers
+from tailgate.lake.catalog.schemas import TAILGATE, is_system
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.statements import QueryText, Select
 
@@ -63,15 +64,23 @@ class Binder:
         return bound
 
     async def prepared(
-        self, query: Select | QueryText, parameter_oids: Sequence[int] = (), session_catalog: SessionCatalog | None = None
+        self,
+        query: Select | QueryText,
+        parameter_oids: Sequence[int] = (),
+        session_catalog: SessionCatalog | None = None,
+        *,
+        system: bool = False,
     ) -> Prepared:
-        """Does the same as `prepare` without blocking the event loop."""
-        return _no_catalog_query(await self.analyzed(query, parameter_oids, session_catalog or SessionCatalog(*self._progress.known)))
+        """Does the same as `prepare` without blocking the event loop. `system`: also for queries of the schema tailgate."""
+        session_catalog = session_catalog or SessionCatalog(*self._progress.known)
+        return _no_catalog_query(await self.analyzed(query, parameter_oids, session_catalog), system=system)
 
 
-def _no_catalog_query(bound: Prepared | CatalogQuery) -> Prepared:
+def _no_catalog_query(bound: Prepared | CatalogQuery, *, system: bool = False) -> Prepared:
     if isinstance(bound, CatalogQuery):
         raise FeatureNotSupported("a query of the system catalog is not supported here")
+    if not system and any(map(is_system, bound.relations)):
+        raise FeatureNotSupported(f"a query of the schema {TAILGATE} is not supported here")
     if bound.calls:
         raise FeatureNotSupported(f"{bound.calls[0].name} is not supported here", hint="Call it in a separate SELECT.")
     return bound

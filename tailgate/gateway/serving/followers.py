@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -96,6 +97,17 @@ class Followers:
             if isinstance(item, Prepared):
                 self._quota.closed(requester)
             self._release(feed, shared)
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        """Counts a followed query of the requester within the block. Raises 53400 if it follows as many as it may."""
+        requester = REQUESTER.get()
+        self._quota.check(requester)
+        self._quota.opened(requester)
+        try:
+            yield
+        finally:
+            self._quota.closed(requester)
 
     def check_quota(self) -> None:
         """Raises 53400 if the requester follows as many queries as it may."""

@@ -19,7 +19,7 @@ from tailgate.gateway.catalog.catalog_query import JOINS_MAX, CatalogQuery, cata
 from tailgate.gateway.resources.budgets import Budget, Cache
 from tailgate.gateway.serving.lookup_plans import Equalities, equalities_of
 from tailgate.lake.catalog import Catalog, Item
-from tailgate.lake.catalog.schemas import is_temporary
+from tailgate.lake.catalog.schemas import is_logged
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.readers.failed import readable_at
 from tailgate.lake.types import BY_OID, FACTS, INT8, UNKNOWN, WEIGHT, Field, Type
@@ -75,7 +75,7 @@ class Prepared:
     - `changes`: set if the query can be evaluated on changes alone.
     - `calls`: calls of sequences, whose values are parameters behind those of the statement.
     - `sets`, `results`: the sequences and the columns of SELECT setval(…), … FROM …; `columns` are the arguments of its calls.
-    - `temporary`: it reads temporary tables of the session, so its result is not cached or followed.
+    - `unlogged`: it reads relations whose rows are not in the log, so its result is not cached.
     - `locked`: ids of the relations that FOR UPDATE names.
     - `size`: approximate bytes; `packed`: the bound query or its pickle.
     """
@@ -97,7 +97,7 @@ class Prepared:
     packed: plan.Query | bytes = field(repr=False, compare=False)
     calls: tuple[SequenceCall, ...] = ()
     sets: tuple[int, ...] = ()
-    temporary: bool = False
+    unlogged: bool = False
     results: tuple[Field, ...] = ()
     locked: frozenset[int] = frozenset()
     lookup: list[Any] = field(default_factory=list, repr=False, compare=False)  # the look-up plan, cached once computed
@@ -210,7 +210,7 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
         packed=bound,
         calls=calls,
         sets=sets,
-        temporary=any(map(is_temporary, relations)),
+        unlogged=not all(map(is_logged, relations)),
         results=results if sets else (),
         locked=bound.locked,
     )

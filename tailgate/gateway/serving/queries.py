@@ -23,7 +23,8 @@ from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.progress import Progress
 from tailgate.gateway.serving.watchdog import Watchdog
 from tailgate.lake.catalog import Item
-from tailgate.lake.errors import UndefinedTable
+from tailgate.lake.catalog.schemas import TAILGATE, is_system
+from tailgate.lake.errors import FeatureNotSupported, UndefinedTable
 from tailgate.lake.folder import Lake
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.sql.authorization import Authorized, Plan
@@ -207,6 +208,8 @@ class Queries:
     def _present(self, items: Iterable[Item]) -> list[Item]:
         catalog = self._progress.catalog
         for item in items:
+            if is_system(item.id):  # its rows belong to a snapshot
+                raise FeatureNotSupported(f"reading the schema {TAILGATE} is not supported here")
             if item.id not in catalog.items:
                 raise UndefinedTable(f'relation "{item.name}" does not exist')
         return list(items)

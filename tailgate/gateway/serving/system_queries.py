@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -18,6 +18,8 @@ from tailgate.gateway.serving.jobs import Jobs
 from tailgate.gateway.workers.pool import Workers
 from tailgate.lake.catalog import Catalog
 from tailgate.sql.authorization import Authorized
+
+Result = TypeVar("Result")
 
 
 class SystemQueries:
@@ -55,6 +57,10 @@ class SystemQueries:
         """
         jobs = self._jobs if query.plan.relations else self._calls
         return (await jobs.run(lambda job: self._catalog.run(query, values, session, catalog, status, described, job)))[1]
+
+    async def call(self, work: Callable[[], Result]) -> Result:
+        """Calls `work` on a thread for queries of the system catalog, in the role's turn."""
+        return await self._jobs.run(lambda job: work())
 
     async def describe(self, query: Authorized[CatalogQuery], session: Session, catalog: Catalog) -> Described:
         """Returns the columns of a catalog query, by running it for zero rows."""

@@ -13,7 +13,7 @@ from tailgate.gateway.session.roles import CurrentRole
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InsufficientPrivilege, TailgateError
-from tailgate.sql.authorization import Authorized, Demand, Followed, P, Plan, authorize
+from tailgate.sql.authorization import Authorized, Demand, Followed, P, Plan, authorize, may_see
 
 
 class Access:
@@ -64,11 +64,8 @@ class Access:
         return self.may(Followed(item))
 
     def may_see(self, item: Item) -> bool:
-        """Returns whether the role may see an item's errors, which can contain values of rows.
-
-        The role must own the item, or be allowed to read it or the relation that it reads.
-        """
-        return self.owns(item) or self.may_read(item if item.is_relation else self._naming.seen.catalog[item.depends[0]])
+        """Returns whether the role may see an item's errors, which can contain values of rows."""
+        return may_see(item, self.role, self._naming.seen.catalog)
 
     # --- ownership
 

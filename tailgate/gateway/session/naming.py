@@ -142,7 +142,7 @@ class Naming:
         schemas: list[str] = []
         for name in _listed(self._settings["search_path"]):
             schema = base.find_schema(user if name == "$user" else name)
-            if schema is None or schema.name in schemas:
+            if schema is None or schema.name in schemas or (name == "$user" and schema.id in SYSTEM):
                 continue
             if role is None or schema.id in SYSTEM or base.may(role, "USAGE", schema.id):
                 schemas.append(schema.name)

@@ -13,17 +13,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import count
+from types import MappingProxyType
 
+from tailgate.gateway.mirrors.overlay import UncommittedChanges
 from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.temporary_tables import TemporaryTables
 from tailgate.gateway.settings.settings import Mark
 from tailgate.gateway.writes.pending import Pending
 from tailgate.lake.catalog import Catalog, Item, Sequence
-from tailgate.lake.catalog.schemas import is_temporary
+from tailgate.lake.catalog.schemas import is_logged
 from tailgate.lake.constraints import Reference
 from tailgate.lake.errors import InvalidSavepointSpecification
 from tailgate.lake.uncommitted import SequencePositions, Uncommitted, positioned
+
+NO_ROWS: Mapping[int, UncommittedChanges] = MappingProxyType({})
 
 
 class State(Enum):
@@ -186,16 +190,22 @@ class Transaction:
         return self._snapshot
 
     @contextmanager
-    def reading(self, serving: Serving, relations: Iterable[int], *, implicit: bool = True) -> Iterator[Snapshot | None]:
-        """Provides the snapshot that a statement reads: that of the transaction, or a new one for a statement that reads temporary tables.
+    def reading(
+        self, serving: Serving, relations: Iterable[int], rows: Mapping[int, UncommittedChanges] = NO_ROWS, *, implicit: bool = True
+    ) -> Iterator[Snapshot | None]:
+        """Provides the snapshot that a statement reads: that of the transaction, or a new one for relations that are not in the log.
 
-        Provides None for another statement outside a transaction and, without `implicit`, in an implicit transaction.
+        `rows`: of relations of the schema tailgate. Provides None for another statement outside a transaction and, without `implicit`,
+        in an implicit transaction.
         """
         if self.in_block or (implicit and self.state is not State.IDLE):
-            yield self.snapshot(serving)
-        elif any(map(is_temporary, relations)):
+            snapshot = self.snapshot(serving)
+            if snapshot is not None and rows:
+                snapshot.write({**self.writes.changes, **rows})
+            yield snapshot
+        elif not all(map(is_logged, relations)):
             with serving.queries.snapshot() as snapshot:
-                snapshot.write(self.writes.temporary)
+                snapshot.write({**self.writes.temporary, **rows})
                 yield snapshot
         else:
             yield None

@@ -5,7 +5,6 @@ The rows of the session's temporary tables are part of the sum, because only the
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -13,18 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.mirrors.overlay import UncommittedChanges
+from tailgate.gateway.mirrors.overlay import UncommittedChanges, generation
 from tailgate.gateway.writes.effects import Effect
 from tailgate.gateway.writes.plans import WritePlan
 from tailgate.lake.catalog import Catalog, Table
-from tailgate.lake.catalog.schemas import is_temporary
+from tailgate.lake.catalog.schemas import is_logged, is_temporary
 from tailgate.lake.control import Part, Write
 from tailgate.lake.log.entry import stream
 from tailgate.lake.tables.weights import formed, net
 from tailgate.lake.types import WEIGHT
 from tailgate.sql.authorization import Authorized
-
-_generations = itertools.count(1)  # of all sessions: the rows of temporary tables outlive a transaction
 
 
 class Pending:
@@ -85,24 +82,24 @@ class Pending:
             table = effect.rules[id].table
             earlier = self.changes.get(table.id)
             if earlier is not None and earlier.changes.num_columns != changes.num_columns:  # the transaction has altered the table
-                earlier = UncommittedChanges(table, formed(earlier.changes, changes.schema), next(_generations))
+                earlier = UncommittedChanges(table, formed(earlier.changes, changes.schema), generation())
                 self.changes[table.id] = earlier
             if changes.num_rows == 0:
                 continue
             if earlier is None:
-                self.changes[table.id] = UncommittedChanges(table, changes, next(_generations))
+                self.changes[table.id] = UncommittedChanges(table, changes, generation())
                 continue
             both = pa.concat_tables([earlier.changes, changes])
             if table.key is not None and pc.min(both[WEIGHT]).as_py() > 0:  # only inserts, so all keys differ
                 self.changes[table.id] = UncommittedChanges(table, both, earlier.generation)
             else:
-                self.changes[table.id] = UncommittedChanges(table, net(both), next(_generations))
+                self.changes[table.id] = UncommittedChanges(table, net(both), generation())
 
     def reads(self, catalog: Catalog) -> set[int]:
         """Returns the tables that the transaction read as a whole, directly or through views, and dropped relations that it read."""
         tables: set[int] = set()
         for relation in set().union(*self._read, *(e.reads for e in self._effects)):
-            if is_temporary(relation):
+            if not is_logged(relation):
                 continue
             tables |= tables_below(relation, catalog) if relation in catalog.items else {relation}
         return tables

@@ -1,6 +1,6 @@
 """The catalog: what exists in a lake, as values; `codec` has its stored form."""
 
-from tailgate.lake.catalog.catalog import FIRST_ID, Catalog, Change
+from tailgate.lake.catalog.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Change, check_not_system
 from tailgate.lake.catalog.custom_types import CustomType, Domain, Enum
 from tailgate.lake.catalog.formats import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, ERRORS
 from tailgate.lake.catalog.item_fields import is_transient, known_columns
@@ -38,6 +38,7 @@ __all__ = [
     "ERRORS",
     "FIRST_ID",
     "ROUNDS",
+    "SYSTEM_RELATIONS",
     "Alert",
     "AlertWebhook",
     "Catalog",
@@ -65,6 +66,7 @@ __all__ = [
     "Table",
     "View",
     "ViewErrors",
+    "check_not_system",
     "hidden_positions",
     "is_transient",
     "known_columns",

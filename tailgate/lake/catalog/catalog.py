@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tailgate.lake.catalog.custom_types import Domain, Enum, with_types
-from tailgate.lake.catalog.item_fields import Namespace
-from tailgate.lake.catalog.items import Function, Index, Item, ItemType, ksqldb_of
+from tailgate.lake.catalog.item_fields import Namespace, is_transient
+from tailgate.lake.catalog.items import Function, Index, Item, ItemType, Table, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution, authority, changed, version
 from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
 from tailgate.lake.catalog.schemas import BUILT_IN as SCHEMAS
-from tailgate.lake.catalog.schemas import SCHEMA, SYSTEM, TEMPORARY, Schema
+from tailgate.lake.catalog.schemas import SCHEMA, SYSTEM, TAILGATE_ID, TEMPORARY, Schema, is_system
 from tailgate.lake.errors import (
     DuplicateObject,
     DuplicateTable,
@@ -29,9 +29,18 @@ from tailgate.lake.errors import (
     UndefinedTable,
     WrongObjectType,
 )
+from tailgate.lake.system_relations import COLUMNS, SUPERUSER_RELATIONS
 from tailgate.lake.types import ENUM_ARRAYS, Type
 
 FIRST_ID = 16384  # PostgreSQL's first oid for user objects, so an id can serve as an oid
+
+# The relations of the schema `tailgate`, which every catalog has, by name and by id.
+SYSTEM_RELATIONS: Mapping[str, Table] = {
+    name: Table(TAILGATE_ID + number, name, columns, stored=True, schema=TAILGATE_ID)
+    for number, (name, columns) in enumerate(COLUMNS.items(), 1)
+}
+_SYSTEM_BY_ID = {item.id: item for item in SYSTEM_RELATIONS.values()}
+_FOR_SUPERUSERS = frozenset(SYSTEM_RELATIONS[name].id for name in SUPERUSER_RELATIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +111,7 @@ class Catalog:
         if authority(self.roles, self.schemas) != resolution.authority:
             raise changed("roles or schemas")
         for id, resolved_version in resolution.versions.items():
-            if id not in self.items or version(self.items[id]) != resolved_version:
+            if (item := self.get(id)) is None or version(item) != resolved_version:
                 raise changed("an object that the statement names")
         return replace(self, path=resolution.path, resolution=resolution)
 
@@ -130,9 +139,11 @@ class Catalog:
 
     def may(self, role: Role, privilege: str, object: int) -> bool:
         """Returns whether a role has a privilege on an item or schema. Owners and superusers have all privileges."""
-        owned = self.items.get(object) or self.schemas.get(object)
         if role.superuser:
             return True
+        if is_system(object):
+            return privilege == ("USAGE" if object == TAILGATE_ID else "SELECT") and object not in _FOR_SUPERUSERS
+        owned = self.items.get(object) or self.schemas.get(object)
         acting = self.acting(role.id)
         if owned is not None and owned.owner in acting:
             return True
@@ -235,8 +246,10 @@ class Catalog:
             name = Name(name)
         if self.resolution is not None:
             ids = {"endpoint": self.resolution.endpoints, "type": self.resolution.types}.get(namespace, self.resolution.relations)
-            return self.items.get(ids.get(name, 0))
+            return self.get(ids.get(name, 0))
         candidates = [i for i in self.items.values() if i.name == name.name and not i.replaces and i.namespace == namespace]
+        if namespace == "relation" and name.name in SYSTEM_RELATIONS:
+            candidates.append(SYSTEM_RELATIONS[name.name])
         places = self._places(name) if candidates else []
         return next((i for place in places for i in candidates if i.schema == place), None)
 
@@ -326,7 +339,11 @@ class Catalog:
             self.schema(name.schema)
 
     def __getitem__(self, id: int) -> Item:
-        return self.items[id]
+        return self.items[id] if id in self.items else _SYSTEM_BY_ID[id]
+
+    def get(self, id: int) -> Item | None:
+        """Returns the item with this id, or None."""
+        return self.items.get(id) or _SYSTEM_BY_ID.get(id)
 
     def expect(self, kind: type[ItemType], id: int) -> ItemType:
         """Returns the item with this id, which is of this class."""
@@ -356,3 +373,9 @@ class Catalog:
                 if through(other := self[id]):
                     queue += other.depends
         return ids
+
+
+def check_not_system(item: Item) -> None:
+    """Raises 42501 for a relation of a system schema, which nobody may change."""
+    if item.schema in SYSTEM and not is_transient(item):
+        raise InsufficientPrivilege(f'permission denied: "{item.name}" is a system catalog')

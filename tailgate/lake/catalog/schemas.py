@@ -20,6 +20,8 @@ ENDPOINTS = "pg_endpoint"  # schema of the relations that endpoints use: only su
 TRANSIENT = "pg_transient"  # schema of the views that push queries of ksqlDB follow; they are dropped with their queries
 TEMPORARY = "pg_temp"  # alias for the schema of a session's temporary relations, whose real name is pg_temp_<number>
 TEMPORARY_ID = 3 << 28  # id of that schema; its relations follow. These ids are local to a session and never in the log
+TAILGATE = "tailgate"  # schema of the relations of `lake.system_relations`
+TAILGATE_ID = TEMPORARY_ID + (1 << 27)  # its id; its relations follow. They are in no log either
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ SYSTEM: Mapping[int, Schema] = {
         Schema(ENDPOINTS_ID, ENDPOINTS),
         Schema(TRANSIENT_ID, TRANSIENT),
         Schema(13124, INFORMATION_SCHEMA),
+        Schema(TAILGATE_ID, TAILGATE),
     )
 }
 BUILT_IN: Mapping[int, Schema] = {**SYSTEM, PUBLIC.id: PUBLIC}
@@ -49,4 +52,14 @@ BUILT_IN: Mapping[int, Schema] = {**SYSTEM, PUBLIC.id: PUBLIC}
 
 def is_temporary(id: int) -> bool:
     """Returns whether the id is that of a temporary relation of a session."""
-    return id > TEMPORARY_ID
+    return TEMPORARY_ID < id < TAILGATE_ID
+
+
+def is_system(id: int) -> bool:
+    """Returns whether the id is that of the schema `tailgate` or of a relation in it."""
+    return TAILGATE_ID <= id < 4 << 28
+
+
+def is_logged(id: int) -> bool:
+    """Returns whether the rows of a relation come from the log. Those of other relations are given to each statement that reads them."""
+    return id < TEMPORARY_ID

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tailgate.lake.catalog import Catalog, Function, Item, MaterializedView, View
+from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.types import Field
 from tailgate.sql.authorization import SESSION, Demand
 from tailgate.sql.plan import Relation
@@ -102,8 +103,8 @@ class Names:
         self.demands[Demand(privilege, item.id, self.readers)] = None
 
     def use(self, item: Item, at: int | None) -> None:
-        """Records that this text names an item, at a position."""
-        if item.id not in self.used:
+        """Records that this text names an item, at a position. As in PostgreSQL, nothing depends on a system relation."""
+        if item.id not in self.used and not is_system(item.id):
             self.used.append(item.id)
         if at is not None:
             self.places[at] = item.id

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tailgate.lake import constraints as defined
-from tailgate.lake.catalog import Catalog, Index, Item, Table
+from tailgate.lake.catalog import Catalog, Index, Item, Table, check_not_system
 from tailgate.lake.catalog.formats import CheckConstraint, ForeignKeyConstraint
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import (
@@ -203,6 +203,7 @@ def _referenced(key: ForeignKey, table: Table, catalog: Catalog) -> Table:
     item: Item = catalog.named(name)
     if not isinstance(item, Table):
         raise WrongObjectType(f'referenced relation "{item.name}" is not a table')
+    check_not_system(item)
     return item
 
 

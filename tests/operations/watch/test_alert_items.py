@@ -253,3 +253,19 @@ def test_only_superusers_create_alerts_and_see_webhooks(live: Live, sql: psycopg
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 bea.execute(statement.encode())
         assert "token" not in str(bea.execute("SHOW ALERTS").fetchall())
+
+
+def test_a_query_of_the_schema_tailgate(
+    live: Live, sql: psycopg.Connection[Any], receivers: tuple[Receiver, Receiver], watcher: main.Watcher
+) -> None:
+    """The alert's owner reads these relations, together with relations of users."""
+    url = receivers[1].url
+    sql.execute(f"CREATE ALERT readable AS SELECT name FROM tailgate.freshness NOTIFY WEBHOOK '{url}'".encode())
+    query = "SELECT m.name, v.id FROM tailgate.materialized_views m JOIN v ON v.id = 77 WHERE m.status = 'running'"
+    sql.execute(f"CREATE ALERT joined AS {query} NOTIFY WEBHOOK '{url}'".encode())
+    until(lambda: receivers[1].events("readable", "v") == ["fired"], RAISED_S)
+    live.tick([((77, "a", 1.0), 1)])
+    until(lambda: receivers[1].events("joined") == ["fired"], RAISED_S)
+    assert receivers[1].bodies[-1]["fields"] == {"name": "v", "id": 77}
+    live.tick([((77, "a", 1.0), -1)])
+    until(lambda: receivers[1].events("joined") == ["fired", "resolved"], RAISED_S)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from tailgate.engine.ddl.durations import milliseconds
 from tailgate.lake.catalog import Catalog, Item, MaterializedView, Objective, Source, Table, View
+from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.errors import InvalidParameterValue, UndefinedObject, WrongObjectType
 from tailgate.sql.new_items import normalized, schema_for
 from tailgate.sql.statements import CreateObjective
@@ -44,7 +45,7 @@ def _measured(statement: CreateObjective, catalog: Catalog) -> Item:
             raise UndefinedObject(f'endpoint "{name}" does not exist', position=name.position)
         return endpoint
     relation = catalog.relation(name)
-    if not isinstance(relation, Source | Table | View | MaterializedView):
+    if not isinstance(relation, Source | Table | View | MaterializedView) or is_system(relation.id):
         raise WrongObjectType(f'"{relation.name}" has no freshness lag', position=name.position)
     return relation
 

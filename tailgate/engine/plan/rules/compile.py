@@ -24,6 +24,7 @@ from tailgate.engine.plan.rules.change import Source, StoredRelation, Stream, Vi
 from tailgate.engine.plan.rules.values import ONE_COLUMN, values
 from tailgate.engine.plan.rules.windows import window_function
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, ViewErrors, items
+from tailgate.lake.catalog.schemas import TAILGATE, is_system
 from tailgate.lake.errors import FeatureNotSupported, InvalidRowCountInLimitClause, InvalidRowCountInResultOffsetClause
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.plan import (
@@ -190,6 +191,12 @@ class _Compiler:
 
     def _scan(self, scan: Scan) -> Stream:
         item = self._catalog[scan.relation]
+        if is_system(item.id):
+            raise FeatureNotSupported(
+                f"a materialized view over {TAILGATE}.{item.name} is not supported",
+                hint="Its rows are not in the log. Create a view, and follow it with TAIL or SUBSCRIBE.",
+                position=scan.position,
+            )
         if isinstance(item, MaterializedView):
             below = self._views(item)
             return Stream(View(item.id, below), Steps(), item.columns, below.append_only)

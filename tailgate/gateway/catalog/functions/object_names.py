@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -56,29 +57,8 @@ class Session(Protocol):
     def reload_settings(self) -> bool:
         """Makes all processes read their settings again. Raises 42501 if the role is not a superuser."""
 
-    def internal_errors(self) -> list[dict[str, Any]]:
-        """Returns the internal errors of all gateways (`lake.host.internal_errors`)."""
-
-    def statements(self) -> list[dict[str, Any]]:
-        """Returns the rows of tailgate.statements, of all gateways and of the roles whose sessions the role may see."""
-
-    def freshness(self) -> list[dict[str, Any]]:
-        """Returns the rows of tailgate.freshness: the freshness lag of the relations that the role may read."""
-
-    def freshness_history(self) -> pa.Table:
-        """Returns the rows of tailgate.freshness_history of the relations that the role may read."""
-
-    def alerts(self) -> list[dict[str, Any]]:
-        """Returns the rows of tailgate.alerts."""
-
-    def subscriptions(self) -> dict[str, dict[str, Any]]:
-        """Returns the progress of each subscription by name."""
-
-    def objectives(self) -> dict[str, dict[str, Any]]:
-        """Returns the state of each objective by name."""
-
-    def may_see(self, item: Item) -> bool:
-        """Tells whether the role may see a relation's rows, and errors that quote them."""
+    def listing(self, relation: str, status: Mapping[str, Any]) -> list[dict[str, Any]] | pa.Table:
+        """Returns the rows of a relation of the schema tailgate that the role may see. `status`: the engine's, or empty."""
 
     def export_snapshot(self) -> str:
         """Returns a name under which other sessions can read at the time of this transaction."""

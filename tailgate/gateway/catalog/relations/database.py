@@ -21,9 +21,10 @@ from importlib import resources
 import duckdb
 import pyarrow as pa
 
-from tailgate.gateway.catalog.relations import item_status
 from tailgate.gateway.catalog.relations.rows import Row, all_rows, roles
 from tailgate.lake.catalog import FIRST_ID, Catalog
+from tailgate.lake.catalog.schemas import TAILGATE
+from tailgate.lake.system_relations import COLUMNS
 
 HERE = resources.files("tailgate.gateway.catalog.relations")
 
@@ -36,7 +37,7 @@ DUCKDB = {
 }  # fmt: skip
 
 
-SCHEMAS = {"pg_catalog": "pg", "information_schema": "information", item_status.SCHEMA: item_status.SCHEMA}  # PostgreSQL's name → DuckDB's
+SCHEMAS = {"pg_catalog": "pg", "information_schema": "information", TAILGATE: TAILGATE}  # PostgreSQL's name → DuckDB's
 
 
 SETTINGS = "pg.tailgate_settings"  # rows of pg_settings that PostgreSQL lacks, filled for each query that reads it
@@ -49,7 +50,7 @@ OIDS = {"pg_depend": ["objid"], "pg_auth_members": ["roleid", "member"]}
 def relations() -> dict[str, dict[str, str]]:
     """Returns the columns of all catalog relations: `schema.name` → column → type."""
     loaded: dict[str, dict[str, str]] = json.loads((HERE / "relations.json").read_text())
-    return loaded | item_status.relations()
+    return loaded | {f"{TAILGATE}.{name}": {field.name: field.type.name for field in fields} for name, fields in COLUMNS.items()}
 
 
 def duckdb_type(type: str) -> str:

@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from tailgate.lake.catalog import (
+    SYSTEM_RELATIONS,
     Catalog,
     Connection,
     Endpoint,
@@ -25,54 +26,26 @@ from tailgate.lake.catalog import (
     View,
 )
 from tailgate.lake.catalog.schemas import TEMPORARY_ID
-from tailgate.lake.types import BOOL, FLOAT8, INT8, JSONB, TEXT, TIMESTAMPTZ, Field
+from tailgate.lake.system_relations import COLUMNS
+from tailgate.lake.types import TEXT, Field
 
-SCHEMA = "tailgate"  # the schema of the relations
 NAME = Field("name", TEXT)
-STATUS = (Field("status", TEXT), Field("error", TEXT))
 
 # by the words after SHOW: (class of item, columns)
 LISTS: dict[str, tuple[type[Item], tuple[Field, ...]]] = {
-    "sources": (
-        Source,
-        (
-            NAME,
-            Field("type", TEXT),
-            Field("topic", TEXT),
-            *STATUS,
-            Field("records", INT8),
-            Field("dead_letters", INT8),
-            Field("bytes", INT8),
-            Field("lag", INT8),
-            Field("per_second", FLOAT8),
-            Field("last_message", TIMESTAMPTZ),
-            Field("last_error", TEXT),
-        ),
-    ),
-    "views": (View, (NAME,)),
-    "materialized views": (MaterializedView, (NAME, *STATUS, Field("rows", INT8), Field("percent", FLOAT8))),
-    "sinks": (Sink, (NAME, Field("type", TEXT), Field("topic", TEXT), *STATUS)),
-    "subscriptions": (
-        Subscription,
-        (NAME, Field("on_name", TEXT), Field("acknowledged", INT8), Field("lag_ms", INT8), Field("retention_ms", INT8), *STATUS),
-    ),
-    "tables": (Table, (NAME,)),
-    "secrets": (Secret, (NAME,)),
-    "connections": (Connection, (NAME, Field("type", TEXT))),
-    "objectives": (
-        Objective,
-        (
-            NAME,
-            Field("on_name", TEXT),
-            Field("goals", TEXT),
-            Field("state", TEXT),
-            Field("since", TIMESTAMPTZ),
-            Field("above_ms", INT8),
-            Field("reason", TEXT),
-            *(Field(name, FLOAT8) for name in ("burn_rate_5_minutes", "burn_rate_1_hour", "burn_rate_6_hours", "budget_left_percent")),
-        ),
-    ),
-    "endpoints": (Endpoint, (NAME, Field("method", TEXT), Field("path", TEXT))),
+    name.replace("_", " "): (kind, COLUMNS[name][1:])
+    for name, kind in {
+        "sources": Source,
+        "views": View,
+        "materialized_views": MaterializedView,
+        "sinks": Sink,
+        "subscriptions": Subscription,
+        "tables": Table,
+        "secrets": Secret,
+        "connections": Connection,
+        "objectives": Objective,
+        "endpoints": Endpoint,
+    }.items()
 }
 ERRORS = ("error", "last_error")  # columns that may quote values of rows
 MaySee = Callable[[Item], bool]  # whether the role may see the rows of an item, or of the relations that it reads
@@ -80,84 +53,12 @@ MaySee = Callable[[Item], bool]  # whether the role may see the rows of an item,
 # the lists that contain the engine's status, with its key there
 TOLD = {"sources": "sources", "sinks": "sinks", "materialized views": "views"}
 
-INTERNAL_ERRORS = f"{SCHEMA}.internal_errors"  # errors of the engine and the gateways, for superusers only
-KINDS = (
-    Field("process", TEXT),
-    Field("sqlstate", TEXT),
-    Field("error", TEXT),
-    Field("statement", TEXT),
-    Field("version", TEXT),
-    Field("count", INT8),
-    Field("first_at", TIMESTAMPTZ),
-    Field("last_at", TIMESTAMPTZ),
-)
-
-
-FRESHNESS = f"{SCHEMA}.freshness"  # how fresh the relations are that the role may read
-FRESHNESS_FIELDS = (
-    Field("schema", TEXT),
-    NAME,
-    Field("kind", TEXT),
-    Field("lag_ms", INT8),
-    Field("unknown", TEXT),
-    Field("slowest_source", TEXT),
-    *(Field(f"{phase}_ms", INT8) for phase in ("kafka", "wait", "tick", "commit", "mirror")),
-    *(Field(f"{figure}_{window}_ms", INT8) for window in ("minute", "hour", "day") for figure in ("p50", "p95", "p99", "max")),
-)
-
-HISTORY = f"{SCHEMA}.freshness_history"  # the lag of the same relations in the last 7 days
-HISTORY_FIELDS = (
-    Field("schema", TEXT),
-    NAME,
-    Field("kind", TEXT),
-    Field("at", TIMESTAMPTZ),
-    *(Field(name, INT8) for name in ("samples", "unknown", "p50_ms", "p95_ms", "p99_ms", "max_ms")),
-)
-
-STATEMENTS = f"{SCHEMA}.statements"  # what clients send, of the roles whose sessions the role may see
-STATEMENT_FIELDS = (
-    Field("gateway", INT8),
-    *(Field(name, TEXT) for name in ("role", "lane", "statement")),
-    *(Field(name, INT8) for name in ("calls", "rows", "errors")),
-    *(Field(f"{figure}_ms", FLOAT8) for figure in ("total", "p50", "p95", "max")),
-    Field("slowest_parameters", TEXT),
-    Field("first_at", TIMESTAMPTZ),
-    Field("last_at", TIMESTAMPTZ),
-)
-
-ALERTS = f"{SCHEMA}.alerts"  # the alerts of the last 7 days
-ALERT_FIELDS = (
-    *(Field(name, TEXT) for name in ("alert", "key", "severity", "state", "summary", "hint")),
-    Field("fields", JSONB),
-    *(Field(name, TIMESTAMPTZ) for name in ("since", "updated_at", "resolved_at")),
-    Field("silenced", BOOL),
-    *(Field(name, INT8) for name in ("first_notification", "last_notification")),
-)
-
-DEPENDENCIES = f"{SCHEMA}.dependencies"  # which objects read or use which others
-DEPENDENCY_FIELDS = tuple(Field(f"{side}{name}", TEXT) for side in ("", "on_") for name in ("schema", "name", "kind"))
-
-OTHERS = {  # relations other than lists of items
-    DEPENDENCIES: DEPENDENCY_FIELDS,
-    INTERNAL_ERRORS: KINDS,
-    FRESHNESS: FRESHNESS_FIELDS,
-    HISTORY: HISTORY_FIELDS,
-    STATEMENTS: STATEMENT_FIELDS,
-    ALERTS: ALERT_FIELDS,
-}
-
-
-def relations() -> dict[str, dict[str, str]]:
-    """Returns the columns of each relation as {qualified name: {column: type}}."""
-    result = {
-        f"{SCHEMA}.{what.replace(' ', '_')}": {"schema": "text", **{f.name: f.type.name for f in fields}}
-        for what, (_, fields) in LISTS.items()
-    }
-    return {**result, **{name: {f.name: f.type.name for f in fields} for name, fields in OTHERS.items()}}
+# the relations whose rows contain the engine's status
+ASK_ENGINE = frozenset(SYSTEM_RELATIONS[name.replace(" ", "_")].id for name in (*TOLD, "internal errors"))
 
 
 def dependencies(catalog: Catalog) -> list[dict[str, str]]:
-    """Returns the rows of DEPENDENCIES."""
+    """Returns the rows of tailgate.dependencies."""
     shown = {item.id: item for item in catalog.visible if item.schema != TEMPORARY_ID}
     pairs = [(item, shown[other]) for item in shown.values() for other in item.depends if other in shown]
     return [{**_named(item, "", catalog), **_named(other, "on_", catalog)} for item, other in pairs]
@@ -168,7 +69,7 @@ def _named(item: Item, side: str, catalog: Catalog) -> dict[str, str]:
 
 
 def internal_errors(gateways: Iterable[Mapping[str, Any]], engine: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the rows of INTERNAL_ERRORS."""
+    """Returns the rows of tailgate.internal_errors."""
     of = [*(("gateway", row) for row in gateways), *(("engine", row) for row in engine)]
     return with_moments({"process": process, **row} for process, row in of)
 
@@ -196,8 +97,8 @@ def rows(what: str, items: Iterable[Item], catalog: Catalog, status: Mapping[str
 
 
 def table(relation: str, catalog: Catalog, status: Mapping[str, Any], may_see: MaySee) -> list[dict[str, Any]]:
-    """Returns the rows of a relation. `status`: as in `rows`."""
-    what = relation.removeprefix(f"{SCHEMA}.").replace("_", " ")
+    """Returns the rows of a relation that lists items. `status`: as in `rows`."""
+    what = relation.replace("_", " ")
     kind, fields = LISTS[what]
     items = [i for i in catalog.visible if isinstance(i, kind) and i.schema != TEMPORARY_ID]
     lines = rows(what, items, catalog, status, may_see)

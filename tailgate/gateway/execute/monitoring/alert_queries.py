@@ -15,11 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from tailgate.gateway.encode.json_rows import row_writer
+from tailgate.gateway.execute.monitoring.system_relations import SystemRelations
 from tailgate.gateway.serving.prepared import Prepared, bind
-from tailgate.gateway.serving.service import Serving
+from tailgate.gateway.session.gateway import Gateway
 from tailgate.lake.catalog import Alert, Catalog, known_columns
+from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import TailgateError
-from tailgate.sql.authorization import authorize, renamed
+from tailgate.sql.authorization import Authorized, authorize, renamed
 from tailgate.sql.plan.properties import key
 from tailgate.sql.statements import QueryText
 from tailgate.values import raw
@@ -47,8 +49,8 @@ def bind_alert(item: Alert, catalog: Catalog, catalog_n: int) -> BoundAlert:
 class AlertQueries:
     """The queries of the alerts of the newest catalog."""
 
-    def __init__(self, serving: Serving) -> None:
-        self._serving = serving
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway, self._serving = gateway, gateway.serving
         self._catalog_n = -1
         self._bound: dict[int, BoundAlert] = {}
 
@@ -69,9 +71,19 @@ class AlertQueries:
         bound = self._bound.get(item.id)
         if bound is None:
             bound = self._bound[item.id] = await self._serving.workers.run_bounded(bind_alert, item, catalog, catalog_n)
-        query = authorize(bound.prepared, catalog.all_roles()[item.owner], catalog)
-        table = await self._serving.queries.run(query, (), timeout=TIMEOUT_S)
-        return _identified(bound, table.slice(0, ROWS_MAX))
+        owner = catalog.all_roles()[item.owner]
+        query = authorize(bound.prepared, owner, catalog)
+        return _identified(bound, (await self._answer(query, owner, catalog)).slice(0, ROWS_MAX))
+
+    async def _answer(self, query: Authorized[Prepared], owner: Role, catalog: Catalog) -> pa.Table:
+        """Returns the rows that the owner of the alert sees."""
+        queries = self._serving.queries
+        if not query.plan.unlogged:
+            return await queries.run(query, (), timeout=TIMEOUT_S)
+        system = await SystemRelations(self._gateway, owner, catalog).changes(query.plan.relations)
+        with queries.snapshot() as snapshot:
+            snapshot.write(system)
+            return await queries.run(query, (), at=snapshot, timeout=TIMEOUT_S)
 
 
 def _identified(bound: BoundAlert, table: pa.Table) -> list[tuple[str, dict[str, Any]]]:

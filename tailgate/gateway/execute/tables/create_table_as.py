@@ -9,6 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from tailgate.gateway.execute import committing
+from tailgate.gateway.execute.monitoring import system_relations
 from tailgate.gateway.execute.tables import changes
 from tailgate.gateway.execute.tables.changes import TableChange
 from tailgate.gateway.execute.temporary import tables as temporary_tables
@@ -89,7 +90,8 @@ async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs,
     if not statement.with_data:
         return table, arrow_schema(table.columns).empty_table()
     style, names = session.settings.style, session.catalog
-    with session.transaction.reading(session.serving, table.rows.scans, implicit=False) as at:
+    system = await system_relations.changes(session, table.rows.scans)
+    with session.transaction.reading(session.serving, table.rows.scans, system, implicit=False) as at:
         rows = await session.serving.queries.write(
             authorized,
             [readable(names[relation]) for relation in sorted(set(table.rows.scans))],

@@ -10,6 +10,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from tailgate.lake.catalog import Item, Table, View
+from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.errors import FeatureNotSupported, SyntaxError_, UndefinedTable, WrongObjectType
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope
@@ -60,7 +61,7 @@ def lock(names: Names, item: Item, at: int | None) -> None:
     """Records that the query locks rows of a relation. Raises 42809 for one that statements cannot change."""
     if names.locking is None or names.locked is None:
         return
-    if not isinstance(item, Table | View):
+    if not isinstance(item, Table | View) or is_system(item.id):
         raise WrongObjectType(f'cannot lock rows in {item.kind} "{item.name}"', position=at)
     names.demand("UPDATE", item)
     names.locked[item.id] = None

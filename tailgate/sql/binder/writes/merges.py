@@ -15,7 +15,15 @@ from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.queries.from_items import bind_table
 from tailgate.sql.binder.scope import Scope
 from tailgate.sql.binder.writes.rules import rules_of
-from tailgate.sql.binder.writes.targets import columns_named, empty_level, fields_of, identity_columns, scope_of, with_defaults
+from tailgate.sql.binder.writes.targets import (
+    check_writable,
+    columns_named,
+    empty_level,
+    fields_of,
+    identity_columns,
+    scope_of,
+    with_defaults,
+)
 from tailgate.sql.binder.writes.writes import Writes, counted
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.plan import Case, Column, Filter, IsNull, Join, Literal, Not, Project, Scalar
@@ -78,6 +86,7 @@ class Merges(Writes):
             raise FeatureNotSupported(
                 f'cannot execute MERGE on relation "{item.name}"', detail=f"This operation is not supported for {item.kind}s."
             )
+        check_writable(item)
         for matched in (True, False):
             clauses = [clause for clause in statement.clauses if clause.matched is matched]
             if any(clause.condition is None for clause in clauses[:-1]):

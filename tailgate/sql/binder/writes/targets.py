@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Catalog, Source, Table, View
+from tailgate.lake.catalog import Catalog, Item, Source, Table, View, check_not_system
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.constraints import Key, keys_of, references_to
 from tailgate.lake.errors import (
     DatatypeMismatch,
@@ -54,8 +55,15 @@ def written_table(name: Name, names: Names, verb: str = "insert into") -> Table:
     if not isinstance(item, Table):
         hint = "Rows come from Kafka." if isinstance(item, Source) else None
         raise WrongObjectType(f'cannot change {item.kind} "{item.name}"', hint=hint)
+    check_writable(item)
     names.use(item, name.position)
     return item
+
+
+def check_writable(item: Item) -> None:
+    """Raises 42501 for a relation of the schema tailgate, whose rows are computed."""
+    if is_system(item.id):
+        check_not_system(item)
 
 
 def scope_of(table: Table, alias: str | None, width: int | None = None) -> Scope:

@@ -37,6 +37,7 @@ from tailgate.sql.binder.writes.targets import (
     arbiter_of,
     assigned,
     check_truncated,
+    check_writable,
     columns_named,
     default_of,
     empty_level,
@@ -355,6 +356,7 @@ class Writes:
             item = self.catalog.named(replace(name, position=None))
             if not isinstance(item, items.Table):
                 raise WrongObjectType(f'"{item.name}" is not a table')
+            check_writable(item)
             if item not in tables:
                 tables.append(item)
         count = len(tables)  # of those that the statement names

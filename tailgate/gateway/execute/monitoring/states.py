@@ -1,4 +1,4 @@
-"""The rows of the relations tailgate.alerts and tailgate.objectives."""
+"""The rows of the relations tailgate.alerts, tailgate.objectives and tailgate.subscriptions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import Any
 
-from tailgate.lake.catalog import Catalog, Endpoint, Objective
+from tailgate.lake.catalog import Catalog, Endpoint, Objective, Subscription
 from tailgate.lake.folder import Lake
+from tailgate.lake.readers import reading, subscriptions
 from tailgate.operations.watch import objectives
 from tailgate.operations.watch.alerts import Alert, Notification, alerts
 from tailgate.operations.watch.checks import RESERVED as DEFAULT_ALERTS
@@ -24,6 +25,24 @@ def objective_states(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
     """Returns the state of each objective by name, qualified if not in `public`. Reads a file."""
     states = objectives.states(lake)
     return {catalog.stored.name_of(item).sql: _objective(item, catalog, states.get(item.id)) for item in catalog.each(Objective)}
+
+
+def subscription_states(lake: Lake, catalog: Catalog) -> dict[str, dict[str, Any]]:
+    """Returns the progress of each subscription by name, qualified if not in `public`. Blocks."""
+    newest, oldest = lake.log.newest(), reading.since(lake)
+    progress_by_name: dict[str, dict[str, Any]] = {}
+    for id, place in subscriptions.places(lake, catalog).items():
+        item = catalog.expect(Subscription, id)
+        error = place.stopped or (None if place.time >= oldest else "changes that it has not given are no longer kept")
+        progress_by_name[catalog.stored.name_of(item).sql] = {
+            "on_name": catalog.name_of(catalog[item.depends[0]]).sql,
+            "acknowledged": None if place.snapshot else place.time,
+            "lag_ms": max(newest.time - place.time, 0) if newest is not None else 0,
+            "retention_ms": item.retention_ms,
+            "status": "running" if error is None else "stopped",
+            "error": error,
+        }
+    return progress_by_name
 
 
 def _objective(item: Objective, catalog: Catalog, state: objectives.State | None) -> dict[str, Any]:

@@ -1,0 +1,96 @@
+"""The rows of the relations of the schema `tailgate` that a role may see, computed when a statement reads them.
+
+a statement ──► engine's status, other gateways, files of the lake ──► rows, laid over empty tables in the snapshot of the statement
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from tailgate.gateway.catalog.relations import item_status
+from tailgate.gateway.execute.monitoring.states import alert_rows, objective_states, subscription_states
+from tailgate.gateway.freshness import rows as freshness
+from tailgate.gateway.mirrors.overlay import UncommittedChanges, generation
+from tailgate.gateway.resources.concurrency import Requester
+from tailgate.gateway.session.gateway import Gateway
+from tailgate.gateway.session.session import Session
+from tailgate.lake.catalog import SYSTEM_RELATIONS, Catalog, Item
+from tailgate.lake.catalog.roles import Role
+from tailgate.lake.catalog.schemas import is_system
+from tailgate.lake.tables.weights import weighted
+from tailgate.lake.types import JSONB, arrow_schema
+from tailgate.operations.watch import history
+from tailgate.sql.authorization import may_see
+from tailgate.values.strings.jsonb import canonical
+
+Rows: TypeAlias = "list[dict[str, Any]] | pa.Table"
+
+
+class SystemRelations:
+    """The rows of the relations of the schema tailgate that a role may see. Its methods run on a thread."""
+
+    def __init__(self, gateway: Gateway, role: Role, catalog: Catalog) -> None:
+        self._gateway, self._role, self._catalog = gateway, role, catalog
+        self._requester = Requester(role.id, role.superuser)
+
+    def rows(self, name: str, status: Mapping[str, Any]) -> Rows:
+        """Returns the rows of a relation. `status`: the engine's, for relations in ASK_ENGINE; empty if it does not run."""
+        gateway, catalog = self._gateway, self._catalog
+        match name:
+            case "internal_errors":
+                errors = [*gateway.internal_errors.rows(), *gateway.peers.internal_errors()]
+                return item_status.internal_errors(errors, status.get("internal_errors", ()))
+            case "dependencies":
+                return item_status.dependencies(catalog)
+            case "statements":
+                statements = [*gateway.statement_rows(self._requester), *gateway.peers.statements(self._requester)]
+                return item_status.with_moments(statements)
+            case "freshness":
+                return freshness.rows(gateway.serving.freshness.lags, gateway.serving.progress.catalog, self._may_see)
+            case "freshness_history":
+                return freshness.history(history.read(gateway.lake), gateway.serving.progress.catalog, self._may_see)
+            case "alerts":
+                return alert_rows(gateway.notifications.all(), superuser=self._role.superuser)
+            case "subscriptions":
+                status = {"subscriptions": subscription_states(gateway.lake, catalog)}
+            case "objectives":
+                status = {"objectives": objective_states(gateway.lake, catalog)}
+        return item_status.table(name, catalog, status, self._may_see)
+
+    def _may_see(self, item: Item) -> bool:
+        return may_see(item, self._role, self._catalog)
+
+    async def changes(self, relations: Iterable[int]) -> dict[int, UncommittedChanges]:
+        """Returns the rows of those of the relations that belong to the schema, for `Snapshot.write`."""
+        ids = frozenset(filter(is_system, relations))
+        if not ids:
+            return {}
+        status = await self._gateway.control.status() if ids & item_status.ASK_ENGINE else {}
+        items = [item for item in SYSTEM_RELATIONS.values() if item.id in ids]
+        return await self._gateway.serving.system.call(lambda: {item.id: self._changes(item, status) for item in items})
+
+    def _changes(self, item: Item, status: Mapping[str, Any]) -> UncommittedChanges:
+        return UncommittedChanges(item, weighted(_stored(item, self.rows(item.name, status)), 1), generation())
+
+
+def of_session(session: Session) -> SystemRelations:
+    """Returns the relations as the present role of a session sees them."""
+    return SystemRelations(session.gateway, session.access.role, session.catalog)
+
+
+async def changes(session: Session, relations: Iterable[int]) -> dict[int, UncommittedChanges]:
+    """Returns the rows of the relations of the schema that a statement of the session reads; none for most statements."""
+    ids = [*filter(is_system, relations)]
+    return await of_session(session).changes(ids) if ids else {}
+
+
+def _stored(item: Item, rows: Rows) -> pa.Table:
+    """Returns rows in stored form, with all columns of the relation."""
+    schema = arrow_schema(item.columns)
+    if isinstance(rows, pa.Table):
+        return rows.select(schema.names).cast(schema)
+    texts = [column.name for column in item.columns if column.type == JSONB]
+    return pa.Table.from_pylist([{**row, **{name: canonical(row[name]) for name in texts}} for row in rows], schema=schema)
