@@ -287,7 +287,7 @@ class Grammar(Expressions):
             (1, lambda: f"ALTER SECRET {self.of('', 'IF EXISTS ')}{self.name()} AS 'x'"),
             (1, lambda: f"CREATE CONNECTION {self.own('c')} TO KAFKA ({sasl} SECRET {self.name()})"),
             (1, lambda: f"VALIDATE CONNECTION {self.name()}"),
-            (1, lambda: f"{self.of('PAUSE', 'RESUME')} SOURCE {self.name()}"),
+            (1, lambda: f"{self.of('PAUSE SOURCE', 'RESUME SOURCE', 'CANCEL BACKFILL')} {self.name()}"),
             (1, lambda: f"{self.of('RETRY', 'DELETE')} DEAD LETTERS OF {self.name()}"),
             (1, lambda: f"ALTER SOURCE {self.name()} {self.of('REFRESH SCHEMA', 'RESUME AT EARLIEST')}"),
         )  # fmt: skip

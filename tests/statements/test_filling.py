@@ -9,6 +9,7 @@ import time
 import psycopg
 import pytest
 
+from testing.engine_process import until
 from tests.statements.conftest import World
 
 pytestmark = pytest.mark.spark
@@ -62,3 +63,50 @@ def test_cancelled_it_leaves_nothing(numbers: psycopg.Connection, world: World, 
         assert connection.execute("SELECT n FROM long").fetchone() == (80000,)
         connection.execute("DROP MATERIALIZED VIEW long")
         assert not (set(world.engine.get("/status")["views"]) & {"long"})
+
+
+def test_cancel_backfill_drops_a_new_view(numbers: psycopg.Connection, world: World) -> None:
+    """The statement that waits for it fails."""
+    with world.connect() as connection, world.connect() as other:
+        waiting = Failing(connection, LONG)
+        until(lambda: world.lake.catalog().find("long") is not None)
+        assert other.execute("CANCEL BACKFILL long").statusmessage == "CANCEL BACKFILL"
+        waiting.join(30)
+        assert waiting.sqlstates == ["57014"]
+        assert world.lake.catalog().find("long") is None
+        with pytest.raises(psycopg.errors.UndefinedObject):
+            other.execute("CANCEL BACKFILL long")
+
+
+def test_cancel_backfill_keeps_a_view_that_is_being_replaced(numbers: psycopg.Connection, world: World) -> None:
+    with world.connect() as connection, world.connect() as other:
+        connection.execute("CREATE MATERIALIZED VIEW long AS SELECT id, id AS other FROM numbers WHERE id < 3")
+        connection.execute("CREATE MATERIALIZED VIEW above AS SELECT count(*) AS n FROM long")
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match='"long" is not being filled'):
+            other.execute("CANCEL BACKFILL long")
+        waiting = Failing(connection, LONG.replace("CREATE", "CREATE OR REPLACE"))
+        until(lambda: world.lake.catalog().replacements())
+        other.execute("CANCEL BACKFILL above")  # it is replaced together with the view below it
+        waiting.join(30)
+        assert waiting.sqlstates == ["57014"]
+        assert not world.lake.catalog().replacements()
+        assert other.execute("SELECT id FROM long ORDER BY id").fetchall() == [(1,), (2,)]
+        numbers.execute("INSERT INTO numbers VALUES (-1, 0)")
+        assert other.execute("SELECT n FROM above").fetchall() == [(3,)]
+        other.execute("DROP MATERIALIZED VIEW long CASCADE")
+
+
+class Failing(threading.Thread):
+    """A statement that runs on another thread. `sqlstates`: of its error."""
+
+    def __init__(self, connection: psycopg.Connection, statement: str) -> None:
+        super().__init__()
+        self._connection, self._statement = connection, statement
+        self.sqlstates: list[str | None] = []
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._connection.execute(self._statement)  # type: ignore[call-overload]
+        except psycopg.Error as error:
+            self.sqlstates.append(error.sqlstate)

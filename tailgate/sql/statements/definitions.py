@@ -165,6 +165,13 @@ class FunctionName:
 
 
 @dataclass(frozen=True, slots=True)
+class CancelBackfill:
+    """CANCEL BACKFILL view: ends the backfill of a new view, which is dropped, or of its replacement."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
 class DropFunction:
     """DROP FUNCTION [IF EXISTS] name [(types)], … [CASCADE | RESTRICT]."""
 

@@ -10,6 +10,7 @@ from tailgate.sql.statements.definitions import (
     AlterItem,
     AlterSchema,
     AlterSequence,
+    CancelBackfill,
     Comment,
     CommentOnFunction,
     CreateAlert,
@@ -115,6 +116,6 @@ Statement: TypeAlias = (
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | AlterKsqldbItem | ControlQueries | FollowKsqldb
-    | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterEnum | CreateDomain | AlterDomain
+    | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterEnum | CreateDomain | AlterDomain | CancelBackfill
     | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
 )  # fmt: skip

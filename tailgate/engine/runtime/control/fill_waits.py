@@ -1,14 +1,16 @@
-"""Waits for the fills of new items, for the statement that created them."""
+"""Waits for the fills of new items, for the statement that created them, and cancels fills."""
 
 from __future__ import annotations
 
 import time
 
+from tailgate.engine.plan.views.nodes import is_stale
+from tailgate.engine.plan.views.replacements import group
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.control import Client, notice
-from tailgate.lake.catalog import Change, Item
+from tailgate.lake.catalog import Change, Item, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.dropping import dropping
-from tailgate.lake.errors import AdminShutdown, QueryCanceled, UndefinedTable
+from tailgate.lake.errors import AdminShutdown, ObjectNotInPrerequisiteState, QueryCanceled, UndefinedTable
 
 WAIT_S = 0.25  # between two checks whether the client of a waiting statement is still connected
 TELL_S = 1.0  # between two progress messages of a fill
@@ -44,6 +46,30 @@ def await_fills(installation: Installation, items: tuple[Item, ...], client: Cli
     for item in items:
         if item.id not in engine.catalog.items and item.id not in installation.switched:
             raise UndefinedTable(f'{item.kind} "{item.name}" was dropped while it was filled')
+
+
+def cancel(installation: Installation, view: MaterializedView) -> None:
+    """Cancels the fill of a new view, which is dropped, or of the replacement of a view, which stays as it is.
+
+    A statement that waits for the fill fails with 57014. Raises 55000 if it has none, or could not be read without it.
+    The caller holds the lock of the catalog.
+    """
+    catalog = installation.engine.catalog
+    coming = catalog.replacements()
+    if view.id not in coming and view.ready:
+        raise ObjectNotInPrerequisiteState(f'materialized view "{view.name}" is not being filled')
+    ended: list[Item] = [view]
+    if view.id in coming:
+        ended = [i for i in coming.values() if group(i) == group(coming[view.id])]
+    needed = [catalog[i.replaces] for i in ended if i.replaces and is_stale(catalog[i.replaces])]
+    if needed or ksqldb_of(view) is not None:
+        name = needed[0].name if needed else view.name
+        hint = "Its rows are not kept up to date without it. Drop the view, or replace it."
+        raise ObjectNotInPrerequisiteState(f'filling materialized view "{name}" cannot be canceled', hint=hint)
+    dropped = sorted(i.id for i in dropping(catalog, ended, cascade=True).items)
+    for id in installation.awaited.intersection(dropped):
+        installation.failures[id] = QueryCanceled("canceling statement due to CANCEL BACKFILL")
+    installation.install(Change(drop=tuple(dropped)))
 
 
 def _leave(installation: Installation, items: tuple[Item, ...]) -> None:

@@ -32,6 +32,7 @@ from tailgate.engine.runtime.control.blocks.planning import (
     owner_id,
 )  # fmt: skip
 from tailgate.engine.runtime.control.control import Client, notice
+from tailgate.engine.runtime.control.fill_waits import cancel
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.control.ksqldb_queries import KsqldbQueries
 from tailgate.engine.runtime.control.new_items import Creation, NewItems
@@ -60,6 +61,7 @@ from tailgate.sql.statements import (
     AlterSequence,
     AlterTable,
     AssertKafka,
+    CancelBackfill,
     ChangeConnector,
     ControlQueries,
     CreateEndpoint,
@@ -154,6 +156,10 @@ class Statements:
             case ValidateConnection(name=name):
                 self._new_items.validate(ddl.find_item(Connection, name, self._engine.catalog.with_resolution(names)))
                 return self._answer("VALIDATE CONNECTION")
+            case CancelBackfill(name=name):
+                with turn(self._installation, client):
+                    cancel(self._installation, ddl.find_item(MaterializedView, name, self._engine.catalog.with_resolution(names)))
+                return self._answer("CANCEL BACKFILL")
             case Pause():
                 return self._answer(self._attending.pause(statement, names))
             case RetryDeadLetters(name=name):

@@ -12,6 +12,7 @@ from tailgate.sql.statements.definitions import (
     AlterItem,
     AlterSchema,
     AlterSequence,
+    CancelBackfill,
     CreateFunction,
     CreateIndex,
     CreateView,
@@ -139,6 +140,12 @@ def alter(
     cursor.index = start
     refuse(cursor)
     raise cursor.error()
+
+
+def cancel_backfill(cursor: Parser) -> CancelBackfill:
+    """Parses CANCEL BACKFILL view."""
+    cursor.expect_word("cancel", "backfill")
+    return CancelBackfill(relation_name(cursor))
 
 
 def drop(cursor: Parser) -> Drop | DropRole | DropFunction | DropSchema:
