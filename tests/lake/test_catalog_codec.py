@@ -73,7 +73,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "secret": {"sealed": "abc"},
     "alert": {
         "widths": {"16384": 2}, "objective": 16502, "hold_ms": 10000, "severity": "ticket",
-        "webhooks": [{"url": "http://h/a", "format": "alertmanager", "secret": 16503}],
+        "webhooks": [{"url": "http://h/a", "format": "alertmanager", "secret": 16503}], "commands": ["page.sh"],
+        "topics": [{"topic": "t", "brokers": "k:9092", "kafka": ACCESS}],
     },
     "objective": {"limits_ms": {"p95": 5000, "max": 10000}, "window_ms": 60000, "availability_ppm": 999000},
     "type": {"definition": "STRUCT<NAME VARCHAR, CODES ARRAY<DECIMAL(4, 2)>>"},

@@ -30,7 +30,7 @@ from tailgate.lake.catalog import functions as routines
 from tailgate.lake.catalog.indexes import definition as index_definition
 from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.roles import Role
-from tailgate.lake.catalog.schemas import ENDPOINTS_ID, TEMPORARY_ID, TRANSIENT_ID
+from tailgate.lake.catalog.schemas import ENDPOINTS_ID, TAILGATE_ID, TEMPORARY_ID, TRANSIENT_ID
 from tailgate.lake.errors import InsufficientPrivilege, UndefinedObject, UndefinedTable, WrongObjectType
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
@@ -58,7 +58,7 @@ _CREATE = (
     "create alert",
 )
 
-HIDDEN_SCHEMAS = (ENDPOINTS_ID, TEMPORARY_ID, TRANSIENT_ID)
+HIDDEN_SCHEMAS = (ENDPOINTS_ID, TAILGATE_ID, TEMPORARY_ID, TRANSIENT_ID)
 DESCRIPTION = (Field("description", TEXT),)
 TOPICS = ("topics", "topics extended")
 QUERIES_EXTENDED = "queries extended"
@@ -74,7 +74,13 @@ SINGLE: dict[str, tuple[Field, ...]] = {
     "databases": (NAME,),
     "indexes": (NAME, Field("on_name", TEXT), Field("key", TEXT)),
     "tokens": (NAME, Field("role", TEXT), Field("valid_until", TIMESTAMPTZ)),
-    "alerts": (NAME, Field("objective", TEXT), Field("severity", TEXT), Field("for_ms", INT8), Field("webhooks", INT8)),
+    "alerts": (
+        NAME,
+        Field("objective", TEXT),
+        Field("severity", TEXT),
+        Field("for_ms", INT8),
+        *(Field(n, INT8) for n in ("webhooks", "commands", "topics")),
+    ),
     "errors": (Field("view", TEXT), Field("sqlstate", TEXT), Field("message", TEXT), Field("count", INT8)),
     "all": (NAME, Field("setting", TEXT), Field("description", TEXT)),
     **ksqldb_lists.COLUMNS,
@@ -297,7 +303,11 @@ def _rows(
             return [(i.name, routines.arguments_of(i), routines.result_of(i)) for i in items if isinstance(i, Function)]
         case "alerts":
             objectives = {i.id: catalog.name_of(i).sql for i in catalog.each(Objective)}
-            return [(i.name, objectives.get(i.objective), i.severity, i.hold_ms, len(i.webhooks)) for i in items if isinstance(i, Alert)]
+            return [
+                (i.name, objectives.get(i.objective), i.severity, i.hold_ms, len(i.webhooks), len(i.commands), len(i.topics))
+                for i in items
+                if isinstance(i, Alert)
+            ]
         case "indexes":
             of = None if show.name is None else catalog.relation(show.name).id
             listed = {i.id for i in items}

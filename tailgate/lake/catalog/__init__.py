@@ -29,7 +29,7 @@ from tailgate.lake.catalog.items import (
     ready,
     skips,
 )
-from tailgate.lake.catalog.services import Alert, AlertWebhook, Endpoint, Objective
+from tailgate.lake.catalog.services import Alert, AlertTopic, AlertWebhook, Endpoint, Objective
 
 __all__ = [
     "DEAD_LETTERS",
@@ -40,6 +40,7 @@ __all__ = [
     "ROUNDS",
     "SYSTEM_RELATIONS",
     "Alert",
+    "AlertTopic",
     "AlertWebhook",
     "Catalog",
     "Change",

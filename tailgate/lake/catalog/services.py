@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from tailgate.lake.catalog.formats import EndpointMethod, Record, option
+from tailgate.lake.catalog.formats import ConnectionSettings, EndpointMethod, Record, option
 from tailgate.lake.catalog.item_fields import ItemFields, Namespace, ReaderFields
 from tailgate.lake.types import Field, Type
 
@@ -36,13 +36,23 @@ class AlertWebhook(Record):
     secret: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class AlertTopic(Record):
+    """A topic of Kafka that receives the notifications of an alert. `kafka`: the settings for access to the brokers."""
+
+    topic: str
+    brokers: str
+    kafka: ConnectionSettings = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert(ReaderFields):
     """An alert for each row of `query`, or for an objective that is violated.
 
     - `objective`: the id of the objective, or 0 for an alert with a query.
     - `hold_ms`: how long a row must exist before the alert fires.
-    - `webhooks`, `commands`: both empty for the webhooks of the process `tailgate watch`. `commands`: paths below its secrets folder.
+    - `webhooks`, `commands`, `topics`: all empty for the webhooks of the process `tailgate watch`. `commands`: paths below its secrets
+      folder.
     """
 
     kind: ClassVar[Literal["alert"]] = "alert"
@@ -52,6 +62,7 @@ class Alert(ReaderFields):
     severity: str
     webhooks: tuple[AlertWebhook, ...] = ()
     commands: tuple[str, ...] = ()
+    topics: tuple[AlertTopic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

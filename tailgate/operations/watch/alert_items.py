@@ -19,14 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from tailgate.lake import peers
-from tailgate.lake.catalog import Alert, AlertWebhook, Catalog
-from tailgate.lake.catalog.secrets import Vault, setting_of
+from tailgate.lake.catalog import Alert, AlertTopic, AlertWebhook, Catalog
+from tailgate.lake.catalog.secrets import Vault, setting_of, settings
+from tailgate.lake.clients import librdkafka
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.operations.watch.alerts import PAGE, Checked, Condition, Notification
 from tailgate.operations.watch.delivery import Target, Webhook
 from tailgate.operations.watch.observation import ask_gateway
-from tailgate.operations.watch.programs import Program
+from tailgate.operations.watch.targets.programs import Program
+from tailgate.operations.watch.targets.topics import Topic
 
 log = logging.getLogger("tailgate.watch")
 
@@ -107,16 +109,17 @@ def _condition(item: Alert, name: str, key: str, fields: Mapping[str, Any]) -> C
 
 
 def targets(catalog: Catalog, lake: str, vault: Vault, programs: Path | None) -> list[Target]:
-    """Returns the webhooks and programs of all alerts. `programs`: the folder of programs, None if they are not allowed."""
+    """Returns the webhooks, programs and topics of all alerts. `programs`: the folder of programs, None if they are not allowed."""
     receivers: list[Target] = []
     for item in catalog.each(Alert):
         receivers += [_webhook(item, webhook, catalog, lake, vault) for webhook in item.webhooks]
         receivers += [Program(path, programs, lake, partial(_receives, item.id), str(item.id)) for path in item.commands]
+        receivers += [_topic(item, topic, catalog, lake, vault) for topic in item.topics]
     return receivers
 
 
 def _receiver(item: Alert) -> int:
-    return item.id if item.webhooks or item.commands else 0
+    return item.id if item.webhooks or item.commands or item.topics else 0
 
 
 def _receives(alert: int, notification: Notification) -> bool:
@@ -130,3 +133,12 @@ def _webhook(item: Alert, webhook: AlertWebhook, catalog: Catalog, lake: str, va
         return None if sealed is None else vault.opened((("secret", sealed),))["secret"]
 
     return Webhook(webhook.url, webhook.format, lake, secret, partial(_receives, item.id), str(item.id), sealed)
+
+
+def _topic(item: Alert, topic: AlertTopic, catalog: Catalog, lake: str, vault: Vault) -> Topic:
+    sealed = settings(topic.kafka, catalog)
+
+    def client() -> dict[str, str]:
+        return librdkafka(vault.opened(sealed))
+
+    return Topic(topic.topic, topic.brokers, lake, client, partial(_receives, item.id), str(item.id))

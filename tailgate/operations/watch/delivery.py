@@ -45,6 +45,9 @@ class Target(Protocol):
     def send(self, notification: Notification) -> str | None:
         """Sends a notification. Returns why the target did not accept it, or None."""
 
+    def close(self) -> None:
+        """Closes a connection that `send` has left open."""
+
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
@@ -74,6 +77,9 @@ class Webhook:
         except (urllib3.exceptions.HTTPError, TailgateError, OSError, ValueError) as error:
             return type(error).__name__
         return None if 200 <= answer.status < 300 else f"HTTP status {answer.status}"
+
+    def close(self) -> None:
+        pass
 
 
 _pool = urllib3.PoolManager(maxsize=1)
@@ -111,7 +117,9 @@ class Deliverer(threading.Thread):
                 log.warning("the position of a target cannot be read or written: %s", error)
                 self._ending.wait(RETRY_FIRST_S)
             else:
+                self.target.close()
                 self._wake.wait(POLL_S)
+        self.target.close()
 
     def _deliver(self) -> None:
         """Delivers all notifications after the position."""

@@ -328,7 +328,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(d.Drop, {"DROP": objects.drop}, CATALOG, lambda t: (OwnItems(t.names, namespace_of(t.kind)),)),
     Kind(d.DropFunction, {"DROP": objects.drop}, CATALOG, lambda t: (OwnFunctions(t.functions),), tag="DROP FUNCTION"),
     Kind(d.AlterItem, {"ALTER": objects.alter}, CATALOG, _alter),
-    Kind(d.CancelBackfill, {"CANCEL": objects.cancel_backfill}, CATALOG, _owner),
+    Kind(d.CancelBackfill, {"CANCEL": objects.cancel_backfill}, CATALOG, _owner, tag="CANCEL BACKFILL"),
     Kind(d.AlterSequence, {"ALTER": objects.alter}, CATALOG, _sequence, tag="ALTER SEQUENCE"),
     Kind(e.CreateEnum, after("CREATE TYPE", enums.create_type), CATALOG, _new_type, tag="CREATE TYPE"),
     Kind(e.AlterEnum, {"ALTER": objects.alter}, CATALOG, _alter_type, tag="ALTER TYPE"),

@@ -13,7 +13,8 @@ def named_connections(statement: object) -> list[Name]:
     if isinstance(statement, CreateConnection):
         return _secrets(statement.options)
     if isinstance(statement, CreateAlert):
-        return [name for _, options in statement.webhooks for name in _secrets(options)]
+        secrets = [name for _, options in statement.webhooks for name in _secrets(options)]
+        return secrets + [topic.connection for topic in statement.topics if topic.connection is not None]
     if not isinstance(statement, CreateSource | CreateSink):
         return []
     formats = [f for f in (statement.key_format, statement.value_format) if isinstance(f, Avro | Protobuf)]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tailgate.operations.watch import programs
 from tailgate.operations.watch.alerts import Condition, Notification
-from tailgate.operations.watch.programs import Program
+from tailgate.operations.watch.targets import programs
+from tailgate.operations.watch.targets.programs import Program
 
 NOTIFICATION = Notification(7, 2000, "fired", Condition("late", "1", "page", "a parcel is late", fields={"id": 1}), 1000)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from tailgate.engine.ddl.durations import milliseconds
-from tailgate.lake.catalog import Alert, AlertWebhook, Catalog, Objective, Secret
+from tailgate.engine.ddl.kafka import connection
+from tailgate.lake.catalog import Alert, AlertTopic, AlertWebhook, Catalog, Objective, Secret
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, ReservedName
 from tailgate.operations.watch.checks import RESERVED
 from tailgate.sql.bind import bind_query
@@ -36,10 +37,13 @@ def create_alert(statement: CreateAlert, text: str, catalog: Catalog) -> Alert:
         check_columns(bound.columns)
         depends, query = bound.depends, statement.query.text
     webhooks = tuple(_webhook(url, options, catalog) for url, options in statement.webhooks)
+    places = [connection.kafka(topic.connection, topic.brokers, (), catalog) for topic in statement.topics]
+    topics = tuple(AlertTopic(t.topic, place.address, place.settings) for t, place in zip(statement.topics, places, strict=True))
+    reached = (*(w.secret for w in webhooks if w.secret), *(id for place in places for id in place.depends))
     item = Alert(
         catalog.next_id,
         statement.name.name,
-        depends=tuple(dict.fromkeys((*depends, *(w.secret for w in webhooks if w.secret)))),
+        depends=tuple(dict.fromkeys((*depends, *reached))),
         sql=text,
         query=query,
         schema=schema.id,
@@ -48,6 +52,7 @@ def create_alert(statement: CreateAlert, text: str, catalog: Catalog) -> Alert:
         severity=_severity(statement.severity),
         webhooks=webhooks,
         commands=tuple(map(_command, statement.commands)),
+        topics=topics,
     )
     return normalized(item, statement, catalog)
 

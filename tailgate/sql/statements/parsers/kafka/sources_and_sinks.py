@@ -5,7 +5,6 @@ Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
@@ -31,7 +30,7 @@ from tailgate.sql.statements.parsers.kafka.brokers import brokers_of
 from tailgate.sql.statements.parsers.kafka.connections import with_underscores
 from tailgate.sql.statements.parsers.kafka.formats import formats
 from tailgate.sql.statements.parsers.unsupported import refuse_create, unsupported
-from tailgate.sql.statements.values import Options, OptionValue, QueryText, option
+from tailgate.sql.statements.values import KafkaTopic, Options, OptionValue, QueryText, option
 
 OnError: TypeAlias = Literal["dead letter", "fail", "null"]
 
@@ -49,16 +48,6 @@ TOPIC_CONFIG = "topic_config"  # of a sink: MAP['name' => 'value', …]; the equ
 REGISTRY_OPTIONS = ("avro_key_fullname", "avro_value_fullname", "key_compatibility_level", "value_compatibility_level")
 
 
-@dataclass(frozen=True, slots=True)
-class KafkaTopic:
-    """A topic and its brokers or connection. `options` have the names of WITH options."""
-
-    topic: str
-    brokers: str = ""
-    connection: Name | None = None
-    options: Options = ()
-
-
 def create_source(cursor: Parser) -> CreateSource:
     """Parses [MATERIALIZED] SOURCE …, after CREATE."""
     start = cursor.tokens[cursor.index - 1].position
@@ -72,7 +61,7 @@ def create_source(cursor: Parser) -> CreateSource:
     if cursor.at_word("in", "cluster"):
         raise unsupported("IN CLUSTER", cursor.position)
     cursor.expect_word("from")
-    place = _kafka(cursor, SOURCE_OPTIONS)
+    place = kafka_topic(cursor, SOURCE_OPTIONS)
     settings = place.options
     if cursor.accept_word("with"):
         settings += options(cursor)
@@ -100,7 +89,7 @@ def create_sink(cursor: Parser) -> CreateSink:
     cursor.expect_word("from")
     item = _relation_or_query(cursor)
     cursor.expect_word("into")
-    place = _kafka(cursor, SINK_OPTIONS)
+    place = kafka_topic(cursor, SINK_OPTIONS)
     key: tuple[str, ...] = ()
     not_enforced = False
     if cursor.accept_word("key"):
@@ -225,7 +214,7 @@ def _type(cursor: Parser) -> tuple[Type, int | None]:
     return type, None
 
 
-def _kafka(cursor: Parser, supported: dict[str, str]) -> KafkaTopic:
+def kafka_topic(cursor: Parser, supported: dict[str, str]) -> KafkaTopic:
     """Parses KAFKA {BROKER 'host:port, …' TOPIC 'name' | CONNECTION name (TOPIC 'name', …)}.
 
     `supported`: the options that the connection accepts, with their names in WITH.

@@ -7,11 +7,11 @@ The query ends before FOR 'interval', SEVERITY 'text' and NOTIFY.
 
 from __future__ import annotations
 
-from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.definitions import CreateAlert, Silence
 from tailgate.sql.statements.parsers.clauses import if_not_exists, query, relation_name, time, with_options
-from tailgate.sql.statements.values import Options, QueryText
+from tailgate.sql.statements.parsers.kafka.sources_and_sinks import kafka_topic
+from tailgate.sql.statements.values import KafkaTopic, Options, QueryText
 
 TARGETS = ("webhook", "kafka", "command")
 
@@ -30,9 +30,10 @@ def create_alert(cursor: Parser) -> CreateAlert:
     hold = cursor.string() if cursor.accept_word("for") else None
     severity = cursor.string() if cursor.accept_word("severity") else None
     targets = cursor.listed(_target) if cursor.accept_word("notify") else []
-    webhooks = tuple((url, options) for url, options in targets if options is not None)
-    commands = tuple(path for path, options in targets if options is None)
-    return CreateAlert(this, objective, text, hold, severity, webhooks, commands, absent, replace)
+    webhooks = tuple(target for target in targets if isinstance(target, tuple))
+    commands = tuple(target for target in targets if isinstance(target, str))
+    topics = tuple(target for target in targets if isinstance(target, KafkaTopic))
+    return CreateAlert(this, objective, text, hold, severity, webhooks, commands, topics, absent, replace)
 
 
 def silence(cursor: Parser) -> Silence:
@@ -65,15 +66,10 @@ def _at_end(cursor: Parser, index: int) -> bool:
     return (token.value in ("for", "severity") and following.kind == "string") or (token.value == "notify" and following.value in TARGETS)
 
 
-def _target(cursor: Parser) -> tuple[str, Options | None]:
-    """Parses WEBHOOK 'url' [WITH (options)] or COMMAND 'path', which has no options."""
-    at = cursor.position
-    target = cursor.any_word(*TARGETS)
-    if target is None:
-        raise cursor.error()
-    if target == "kafka":
-        raise FeatureNotSupported("NOTIFY KAFKA is not supported", hint="Use NOTIFY WEBHOOK or NOTIFY COMMAND.", position=at)
-    url = cursor.string()
-    if target == "command":
-        return url, None
-    return url, with_options(cursor)[0]
+def _target(cursor: Parser) -> tuple[str, Options] | str | KafkaTopic:
+    """Parses WEBHOOK 'url' [WITH (options)], COMMAND 'path', or KAFKA with a topic as in CREATE SINK."""
+    if cursor.accept_word("command"):
+        return cursor.string()
+    if cursor.accept_word("webhook"):
+        return cursor.string(), with_options(cursor)[0]
+    return kafka_topic(cursor, {})

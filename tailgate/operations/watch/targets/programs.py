@@ -52,6 +52,9 @@ class Program:
         except OSError as error:
             return f'program "{self.path}" cannot be executed: {error.strerror}'
 
+    def close(self) -> None:
+        pass
+
 
 def _executed(program: Path, data: bytes) -> str | None:
     """Executes a program with its input, in its own process group, so that its children end with it. Raises OSError."""

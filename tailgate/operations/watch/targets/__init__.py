@@ -1,0 +1,1 @@
+"""The places other than webhooks that receive notifications."""
