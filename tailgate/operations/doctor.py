@@ -28,7 +28,7 @@ from tailgate.lake.folder import WORK_DIR, Lake
 from tailgate.lake.host import ports
 from tailgate.lake.store import StoreUnavailable, locations
 from tailgate.operations.data_folder import Location
-from tailgate.operations.status import CLOCK_AHEAD_MAX_MS, DISK_FREE_MIN
+from tailgate.operations.watch.checks import CLOCK_AHEAD_MAX_MS, DISK_FREE_MIN
 
 JAVA_MIN = 17
 JAVA_S = 30.0

@@ -1,8 +1,9 @@
 """The status of a lake's processes, for `tailgate status`: the processes, their lag, and problems with hints.
 
-    the folder ──► disk, newest entry ─┐
-    engine.json ──► GET /status        ├─► report ──► one screen or JSON; exit code 0 if nothing is broken
-    gateways/*.json ──► processes      ┘
+    the folder ──► disk, newest entry ──┐
+    engine.json ──► GET /status         ├─► report ──► one screen or JSON; exit code 0 if nothing is broken
+    gateways/*.json ──► processes       │
+    watch/ ──► alerts that are active   ┘
 
 Problems are in the order of causes: a full disk stops the engine, and an engine that does not run stops sources. The report contains no
 error text, because that may quote a row.
@@ -21,10 +22,13 @@ from tailgate.lake import control, peers
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import sinks_process
 from tailgate.lake.writer import engines
+from tailgate.operations.watch import missed
+from tailgate.operations.watch.alerts import PAGE, alerts
+from tailgate.operations.watch.checks import CHECKS, CLOCK_AHEAD_MAX_MS, DISK_FREE_MIN, ENGINE_STATES, READ
+from tailgate.operations.watch.notifications import Notifications
 
 ANSWER_S = 5.0  # the engine waits up to three seconds for a broker
-DISK_FREE_MIN = 0.10  # of the file system
-CLOCK_AHEAD_MAX_MS = 60_000  # a log that is further ahead of the clock than this is reported
+WATCHED_MS = 15_000  # alerts of a `tailgate watch` that has observed nothing for longer say nothing about the present
 WAITING = "waiting for tailgate sinks"
 SICK = {  # the states of items that do not work
     "sources": ("stalled", "failed"),
@@ -33,14 +37,17 @@ SICK = {  # the states of items that do not work
 }
 RELATIONS = {"sources": "tailgate.sources", "views": "tailgate.materialized_views", "sinks": "tailgate.sinks"}
 KINDS = {"sources": "source", "views": "view", "sinks": "sink"}
+ALERTS = {"sources": "source_stalled", "views": "view_failing", "sinks": "sink_failing"}
+ORDER = {check.alert: place for place, check in enumerate(CHECKS)}  # of causes
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A part that is broken, and what to do."""
+    """A part that is broken, and what to do. `alert`: the name of the default alert that reports it."""
 
     what: str
     hint: str
+    alert: str
 
 
 Report = dict[str, Any]  # a JSON object
@@ -59,8 +66,26 @@ def report(lake: Lake) -> Report:
     for what in SICK:
         fields[what] = {name: _without_errors(item) for name, item in answer.get(what, {}).items()}
     fields["sinks_ended"] = sinks_process.ended_unexpectedly(lake)
-    fields |= {"ticks": answer.get("ticks"), "tick_ms": answer.get("tick_ms")}
-    return {**fields, "problems": [asdict(problem) for problem in _problems(fields)]}
+    fields |= {"ticks": answer.get("ticks"), "tick_ms": answer.get("tick_ms"), "alerts": _active(lake)}
+    problems = list(_problems(fields))
+    names = {problem.alert for problem in problems}
+    problems += [
+        Problem(alert["summary"], alert["hint"], alert["alert"])
+        for alert in fields["alerts"]
+        if alert["severity"] == PAGE and alert["alert"] not in names
+    ]
+    return {**fields, "problems": [asdict(problem) for problem in sorted(problems, key=lambda problem: ORDER[problem.alert])]}
+
+
+def _active(lake: Lake) -> list[dict[str, Any]]:
+    """Returns the default alerts that `tailgate watch` reports now, in the order of causes; none if it does not run."""
+    last = missed.seen(lake)
+    if last is None or _now() - last.at > WATCHED_MS:
+        return []
+    reported = (alert.condition for alert in alerts(Notifications(lake).all()) if alert.resolved_at is None)
+    active = [condition for condition in reported if condition.alert in ORDER]
+    names = ("alert", "key", "severity", "summary", "hint")
+    return [{name: getattr(condition, name) for name in names} for condition in sorted(active, key=lambda c: ORDER[c.alert])]
 
 
 def text(fields: Report) -> Iterator[str]:
@@ -76,6 +101,10 @@ def text(fields: Report) -> Iterator[str]:
             lag = f", {item['lag']} records behind" if item.get("lag") else ""
             percent = f", {item['percent']} % of the backfill" if item.get("percent") is not None else ""
             yield f"{kind:<9} {name}: {item['status']}{lag}{percent}"
+    for alert in fields["alerts"]:
+        if alert["severity"] != PAGE:
+            yield f"WARNING:  {alert['summary']}"
+            yield f"HINT:     {alert['hint']}"
     for problem in fields["problems"]:
         yield f"PROBLEM:  {problem['what']}"
         yield f"HINT:     {problem['hint']}"
@@ -98,25 +127,18 @@ def _engine(lake: Lake) -> tuple[dict[str, Any], control.Answer]:
 
 def _problems(fields: Report) -> Iterator[Problem]:
     if fields["disk_free"] < DISK_FREE_MIN:
-        yield Problem(
-            f"only {fields['disk_free']:.0%} of the disk is free", "Free space, or move the data folder: ticks fail when the disk is full."
-        )
+        hint = "Free space, or move the data folder: ticks fail when the disk is full."
+        yield Problem(f"only {fields['disk_free']:.0%} of the disk is free", hint, "disk_full")
     if fields["entry"] is not None and fields["entry"]["time"] - _now() > CLOCK_AHEAD_MAX_MS:
-        yield Problem("the log is ahead of the clock of this machine", "Correct the clock, for example with NTP.")
-    match fields["engine"]["state"]:
-        case "not running":
-            yield Problem("the engine is not running: views do not change", "Start it: tailgate up, or tailgate engine.")
-        case "ended unexpectedly":
-            yield Problem("the engine has ended unexpectedly", "Look at the end of its log (logs/engine.log), and start it again.")
-        case "not answering":
-            yield Problem("the engine does not answer", "Look at its log and at the load of the machine; restart it if it stays so.")
+        yield Problem("the log is ahead of the clock of this machine", "Correct the clock, for example with NTP.", "clock_ahead")
+    if (state := fields["engine"]["state"]) in ENGINE_STATES:
+        yield Problem(*ENGINE_STATES[state], "engine_unavailable")
     if not fields["gateways"]:
-        yield Problem("no gateway runs on this machine: clients cannot connect", "Start one: tailgate up, or tailgate gateway.")
+        hint = "Start one: tailgate up, or tailgate gateway."
+        yield Problem("no gateway runs on this machine: clients cannot connect", hint, "gateway_unavailable")
     if fields["sinks_ended"]:
-        yield Problem(
-            "tailgate sinks has ended unexpectedly: sinks write nothing",
-            "Look at the end of its log (logs/sinks.log), and start it again: tailgate up, or tailgate sinks.",
-        )
+        hint = "Look at the end of its log (logs/sinks.log), and start it again: tailgate up, or tailgate sinks."
+        yield Problem("tailgate sinks has ended unexpectedly: sinks write nothing", hint, "sinks_unavailable")
     for what, states in SICK.items():
         yield from _sick(what, fields[what], states)
 
@@ -124,10 +146,10 @@ def _problems(fields: Report) -> Iterator[Problem]:
 def _sick(what: str, items: Mapping[str, Mapping[str, Any]], states: tuple[str, ...]) -> Iterator[Problem]:
     for name, item in items.items():
         if item["status"] in states:
-            hint = f"Read the error: SELECT name, status, error FROM {RELATIONS[what]}."
+            hint = READ.format(RELATIONS[what])
             if item["status"] == WAITING:
                 hint = "Start the process that writes sinks: tailgate up, or tailgate sinks."
-            yield Problem(f"{KINDS[what]} {name} is {item['status']}", hint)
+            yield Problem(f"{KINDS[what]} {name} is {item['status']}", hint, ALERTS[what])
 
 
 def _without_errors(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,11 @@ import pytest
 from tailgate import cli
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.lake import peers
+from tailgate.lake.store import documents
 from tailgate.lake.writer.engines import Announcement
+from tailgate.operations.watch import missed
+from tailgate.operations.watch.alerts import Condition, Event
+from tailgate.operations.watch.notifications import Writer
 from tests.gateway.serving.model_lake import ModelLake
 
 SECRET = "a value of a row"
@@ -109,6 +114,34 @@ def test_a_full_disk_is_named_before_an_engine_that_does_not_answer(
     code, fields, _ = status.run(capsys)
     assert code == 1
     assert [problem["what"] for problem in fields["problems"]] == ["only 3% of the disk is free", "the engine does not answer"]
+
+
+def test_what_the_watch_has_noticed_is_named_in_the_order_of_causes(status: Status, capsys: pytest.CaptureFixture[str]) -> None:
+    """Some failures are not visible at once. Warnings do not change the exit code."""
+    status.start()
+    writer = Writer(status.lake)
+    try:
+        letters = Condition("dead_letters", "orders", "warning", "source orders has new dead letters", "Read them.")
+        writer.append(Event("fired", letters))
+        documents.write(status.lake.store, missed.NAME, {"at": time.time_ns() // 1_000_000, "n": 1, "epoch": 1})
+        code, fields, text = status.run(capsys)
+        assert (code, fields["problems"]) == (0, [])
+        assert "WARNING:  source orders has new dead letters" in text
+        status.answer["sources"]["orders"] |= {"status": "stalled", "error": SECRET}
+        own = Condition("own", "1", "page", SECRET, fields={"a": SECRET})
+        gateway = Condition("gateway_unavailable", "7", "page", "the gateway with process id 7 does not answer", "Look at its log.")
+        sink = Condition("sink_failing", "out", "page", "sink out does not write", "Look.")
+        for condition in (sink, own, gateway, Condition("source_stalled", "orders", "page", "source orders is stalled", "Read.")):
+            writer.append(Event("fired", condition))
+        code, fields, _ = status.run(capsys)
+        whats = ["the gateway with process id 7 does not answer", "source orders is stalled", "sink out does not write"]
+        assert (code, [problem["what"] for problem in fields["problems"]]) == (1, whats)
+        # a watch that does not run says nothing about the present
+        documents.write(status.lake.store, missed.NAME, {"at": 1, "n": 1, "epoch": 1})
+        _, fields, _ = status.run(capsys)
+        assert [problem["what"] for problem in fields["problems"]] == ["source orders is stalled"]
+    finally:
+        writer.close()
 
 
 def test_an_engine_that_was_killed(status: Status, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tailgate.operations.status import CLOCK_AHEAD_MAX_MS, DISK_FREE_MIN
 from tailgate.operations.watch.alerts import PAGE, WARNING, Checked, Condition
 from tailgate.operations.watch.observation import Observation
 
+DISK_FREE_MIN = 0.10  # of the file system
+CLOCK_AHEAD_MAX_MS = 60_000  # a log that is further ahead of the clock than this is reported
 MEMORY_USED_MAX = 0.90
 HELD_MAX = 0.80  # of a reader's limit
 NO_ENTRY_S = 15.0  # an idle engine appends an entry every 10 s

@@ -1,0 +1,55 @@
+"""A `tailgate up` whose alerts go to a webhook, and what `tailgate status` says about it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from tailgate.embedded.kafka import Kafka
+from testing.engine_process import until
+from tests.embedded.sockets import descendants
+from tests.operations.system import System
+from tests.operations.watch.receiver import Receiver
+
+RAISED_S = 12.0  # 10 s, and the time for a busy machine
+REPAIRED_S = 120.0  # an engine starts again
+
+
+class Alerted(System):
+    """A `tailgate up` whose alerts go to a webhook."""
+
+    def __init__(self, folder: Path, kafka: Kafka) -> None:
+        self.receiver, self.data = Receiver(), folder / "data"
+        super().__init__(folder, kafka, "--webhook", self.receiver.url, "--webhook-format", "plain")
+
+    def pid(self, words: str) -> int:
+        """Returns the process of the tree with this text in its command line."""
+        until(lambda: len(self._pids(words)) == 1, 60)
+        return self._pids(words)[0]
+
+    def _pids(self, words: str) -> list[int]:
+        return [pid for pid, command in descendants(self.process.pid).items() if words in command and not command.startswith("/bin/sh")]
+
+    def fires_and_resolves(self, alert: str, key: str | None = None) -> None:
+        """Waits until an alert fires, at most RAISED_S, and until it is resolved."""
+        start = time.monotonic()
+        until(lambda: "fired" in self.receiver.events(alert, key), RAISED_S)
+        print(f"{alert} fired after {time.monotonic() - start:.1f} s")
+        until(lambda: self.receiver.events(alert, key)[-1] == "resolved", REPAIRED_S)
+
+    def send(self, topic: str, *values: object) -> None:
+        producer = Producer({"bootstrap.servers": self.kafka.address})
+        for value in values:
+            producer.produce(topic, value if isinstance(value, str) else json.dumps(value))
+        producer.flush()
+
+    def problems(self) -> list[str]:
+        """Returns the problems that `tailgate status` names, in its order."""
+        command = [sys.executable, "-m", "tailgate", "status", "--data", str(self.data), "--json"]
+        answer = subprocess.run(command, capture_output=True, check=False, timeout=60)
+        return [problem["what"] for problem in json.loads(answer.stdout)["problems"]]

@@ -1,0 +1,207 @@
+"""Staged failures: each raises its alert at a webhook, `tailgate status` names its cause first, and the alert is resolved after it.
+
+docs/operations/failures.md lists them; a test compares the page with this list. A supervisor that is stopped does not repair them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from tailgate.embedded.kafka import Kafka
+from tailgate.lake.folder import Lake
+from testing.engine_process import until
+from tests.docs.pages import DOCS
+from tests.operations.watch.alerted import RAISED_S, REPAIRED_S, Alerted
+from tests.operations.watch.receiver import Receiver
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
+
+PAGE = DOCS / "operations" / "failures.md"
+
+
+class Staged(Alerted):
+    """A system with a broker of its own."""
+
+    @contextlib.contextmanager
+    def unrepaired(self) -> Iterator[None]:
+        """Stops the supervisor, so that it starts no process again."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.process.pid, signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def killed(self, words: str) -> Iterator[None]:
+        pid = self.pid(words)
+        with self.unrepaired():
+            os.kill(pid, signal.SIGKILL)
+            yield
+
+    @contextlib.contextmanager
+    def stopped(self, words: str) -> Iterator[None]:
+        pid = self.pid(words)
+        with self.unrepaired():
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                yield
+            finally:
+                os.kill(pid, signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def stopped_sinks(self) -> Iterator[None]:
+        with self.stopped("tailgate sinks"):
+            self.run("INSERT INTO notes SELECT coalesce(max(id), 0) + 1 FROM notes")
+            yield
+
+    @contextlib.contextmanager
+    def killed_broker(self) -> Iterator[None]:
+        os.kill(self.kafka.pid, signal.SIGKILL)
+        try:
+            yield
+        finally:
+            until(lambda: not self.kafka.running(), 20)
+            self.kafka.start()
+
+    @contextlib.contextmanager
+    def stopped_broker(self) -> Iterator[None]:
+        os.kill(self.kafka.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.kafka.pid, signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def division_by_zero(self) -> Iterator[None]:
+        self.send("watched", {"id": 2, "n": 0})
+        yield
+        self.run("CREATE OR REPLACE MATERIALIZED VIEW quotients AS SELECT id, 10 / nullif(n, 0) AS q FROM watched")
+
+    @contextlib.contextmanager
+    def poison_record(self) -> Iterator[None]:
+        self.source("poisoned")
+        self.send("poisoned", "no JSON")
+        yield
+        self.run("DROP SOURCE poisoned")
+
+    @contextlib.contextmanager
+    def deleted_topic(self) -> Iterator[None]:
+        self.source("deleted")
+        admin = AdminClient({"bootstrap.servers": self.kafka.address})
+        admin.delete_topics(["deleted"])["deleted"].result(20)
+        yield
+        self.run("DROP SOURCE deleted")
+
+    def source(self, name: str) -> None:
+        self.send(name, {"id": 1, "n": 1})
+        columns = "(id bigint, n bigint)"
+        self.run(f"CREATE SOURCE {name} {columns} FROM KAFKA BROKER '{self.kafka.address}' TOPIC '{name}' FORMAT JSON ON ERROR FAIL")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failure: what breaks, how it is staged, the alert and its key, and what `tailgate status` names first."""
+
+    what: str
+    staged: Callable[[Staged], contextlib.AbstractContextManager[None]]
+    alert: str
+    key: str
+    first: str
+
+
+ENGINE, GATEWAY = "engine_unavailable", "gateway_unavailable"
+FAILURES = (
+    Failure("the engine is killed", lambda s: s.killed("tailgate engine"), ENGINE, "", "the engine has ended unexpectedly"),
+    Failure("the engine is stopped", lambda s: s.stopped("tailgate engine"), ENGINE, "", "the engine does not answer"),
+    Failure("the engine's JVM is killed", lambda s: s.killed("PythonGatewayServer"), ENGINE, "", "the engine "),
+    Failure("the gateway is killed", lambda s: s.killed("tailgate gateway"), GATEWAY, "", "no gateway runs on this machine"),
+    Failure("the gateway is stopped", lambda s: s.stopped("tailgate gateway"), GATEWAY, "", "the gateway with process id"),
+    Failure("`tailgate sinks` is killed", lambda s: s.killed("tailgate sinks"), "sinks_unavailable", "", "tailgate sinks has ended"),
+    Failure("`tailgate sinks` is stopped", Staged.stopped_sinks, "sink_failing", "notes_out", "sink notes_out does not write"),
+    Failure("the broker is killed", Staged.killed_broker, "source_stalled", "watched", "source watched is stalled"),
+    Failure("the broker is stopped", Staged.stopped_broker, "source_stalled", "watched", "source watched is stalled"),
+    Failure("a topic is deleted", Staged.deleted_topic, "source_stalled", "deleted", "source deleted is "),
+    Failure("a record cannot be read, with ON ERROR FAIL", Staged.poison_record, "source_stalled", "poisoned", "source poisoned is "),
+    Failure("a view divides by zero", Staged.division_by_zero, "view_failing", "quotients", "view quotients is failing"),
+)
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staged]:
+    kafka = Kafka(tmp_path_factory.mktemp("kafka"))
+    kafka.start()
+    system = Staged(tmp_path_factory.mktemp("staged"), kafka)
+    try:
+        system.wait_ready()
+        system.source("watched")
+        system.run(
+            "CREATE MATERIALIZED VIEW quotients AS SELECT id, 10 / n AS q FROM watched",
+            "CREATE TABLE notes (id bigint PRIMARY KEY)",
+            f"CREATE SINK notes_out FROM notes INTO KAFKA BROKER '{kafka.address}' TOPIC 'notes' KEY (id) FORMAT JSON ENVELOPE UPSERT",
+        )
+        yield system
+    finally:
+        system.stop()
+        system.receiver.stop()
+        kafka.stop()
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=[failure.what for failure in FAILURES])
+def test_the_alert_and_the_status_name_the_cause(failure: Failure, staged: Staged) -> None:
+    until(lambda: not staged.problems(), REPAIRED_S)
+    staged.receiver.clear()
+    key = failure.key or None
+    with failure.staged(staged):
+        start = time.monotonic()
+        until(lambda: "fired" in staged.receiver.events(failure.alert, key), RAISED_S)
+        print(f"{failure.what}: {failure.alert} fired after {time.monotonic() - start:.1f} s")
+        problems = staged.problems()
+        assert problems and problems[0].startswith(failure.first), problems
+    until(lambda: staged.receiver.events(failure.alert, key)[-1] == "resolved", REPAIRED_S)
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """A file system in memory without space. No process needs to run but `tailgate watch`."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(folder)], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("needs the privilege to mount a file system")
+    try:
+        lake = Lake.create(folder / "data")
+        command = [sys.executable, "-m", "tailgate"]
+        receiver = Receiver()
+        watch = subprocess.Popen([*command, "watch", "--data", str(lake.path), "--webhook", receiver.url], stdout=subprocess.DEVNULL)
+        try:
+            until(lambda: receiver.events("engine_unavailable"), 60)
+            (folder / "ballast").write_bytes(b"x" * (59 << 20))
+            until(lambda: receiver.events("disk_full") == ["fired"], RAISED_S)
+            status = subprocess.run([*command, "status", "--data", str(lake.path)], capture_output=True, text=True, check=False, timeout=60)
+            first = next(line for line in status.stdout.splitlines() if line.startswith("PROBLEM"))
+            assert re.fullmatch(r"PROBLEM:  only \d% of the disk is free", first), status.stdout
+            (folder / "ballast").unlink()
+            until(lambda: receiver.events("disk_full") == ["fired", "resolved"], RAISED_S)
+        finally:
+            watch.terminate()
+            watch.wait(30)
+            receiver.stop()
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_the_page_lists_the_failures() -> None:
+    rows = re.findall(r"^\| (.+?) \| `(\w+)` \|", PAGE.read_text(), re.MULTILINE)
+    staged = {(failure.what, failure.alert) for failure in FAILURES} | {("the disk is full", "disk_full")}
+    assert staged <= set(rows)
