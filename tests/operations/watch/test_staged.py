@@ -32,7 +32,7 @@ PAGE = DOCS / "operations" / "failures.md"
 
 
 class Staged(Alerted):
-    """A system with a broker of its own."""
+    """A system with a separate broker."""
 
     @contextlib.contextmanager
     def unrepaired(self) -> Iterator[None]:
