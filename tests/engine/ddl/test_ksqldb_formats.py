@@ -54,6 +54,14 @@ JSON = {
         "counts": {"type": "object", "additionalProperties": {"type": "number"}},
     },
 }
+MIXED = {
+    "type": "record",
+    "name": "R",
+    "fields": [
+        {"name": "only", "type": "int"},
+        {"name": "In", "type": {"type": "record", "name": "I", "fields": [{"name": "X", "type": "int"}, {"name": "y", "type": "int"}]}},
+    ],
+}
 PROTO = """
 syntax = "proto3";
 package shop;
@@ -77,7 +85,7 @@ REGISTERED = {
     "json-value": RegisteredSchema("JSON", (json.dumps(JSON),)),
     "proto-value": RegisteredSchema("PROTOBUF", (PROTO,)),
     "proto-key": RegisteredSchema("PROTOBUF", ('syntax = "proto3"; message K { int32 a = 1; string b = 2; }',)),
-    7: RegisteredSchema("AVRO", ('{"type": "record", "name": "R", "fields": [{"name": "only", "type": "int"}]}',)),
+    7: RegisteredSchema("AVRO", (json.dumps(MIXED),)),
     8: RegisteredSchema("AVRO", ('["null", "string"]',)),
 }
 
@@ -158,7 +166,7 @@ def test_columns_of_a_protobuf_schema() -> None:
 
 def test_schemas_by_id() -> None:
     item, _ = source("CREATE STREAM s WITH (kafka_topic = 'x', value_format = 'avro', value_schema_id = 7)")
-    assert shown(item) == {"only": "INT"}
+    assert shown(item) == {"ONLY": "INT", "In": "STRUCT<X INT, `y` INT>"}  # ksqlDB's names `only` and `In`
     item, _ = source("CREATE STREAM s WITH (kafka_topic = 'x', value_format = 'avro', value_schema_id = 8)")
     assert shown(item) == {"rowval": "VARCHAR"}
     assert isinstance(item.value_format, Ksqldb)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tailgate.engine.ddl.kafka.registry import RegisteredSchema, SchemaLookup
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
-from tailgate.engine.ddl.ksqldb.inference.columns import inferred
+from tailgate.engine.ddl.ksqldb.inference.columns import inferred, with_names
 from tailgate.engine.ddl.ksqldb.own_topics import written_schema
 from tailgate.engine.ddl.ksqldb.serdes import Part
 from tailgate.engine.plan.sources import protobuf as messages
@@ -68,7 +68,7 @@ class TopicSchemas:
         if declared or format.name not in WITH_SCHEMA:
             return ()
         schema = self._schema(part, format, id, statement.position)
-        columns = inferred(schema, format.schema_name)
+        columns = (inferred if id is None else with_names)(schema, format.schema_name)
         key: Literal["key", "primary key"] = "key" if statement.type == "stream" else "primary key"
         role: Literal["", "key", "primary key"] = key if part == "key" else ""
         if part == "key" and format.name in UNWRAPPING and isinstance(columns, tuple):  # a key of these formats is one column

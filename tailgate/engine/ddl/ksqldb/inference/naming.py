@@ -1,25 +1,21 @@
-"""Names and types that the inference from all kinds of schemas shares."""
+"""Names and types that the inference from all kinds of schemas shares. Names are those of the fields."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypeAlias
 
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.names import catalog_name
+from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 
 Columns: TypeAlias = tuple[tuple[str, TypeName], ...]  # names of the catalog
 
 
-def column_name(field: str) -> str:
-    """Returns the catalog's name for a field of a schema."""
-    return catalog_name(field.upper())
-
-
 def columns(fields: Iterable[tuple[str, TypeName | None]]) -> Columns:
     """Returns the columns of fields. Those without a type are left out."""
-    return tuple((column_name(name), type) for name, type in fields if type is not None)
+    return tuple((catalog_name(name), type) for name, type in fields if type is not None)
 
 
 def array(element: TypeName | None) -> TypeName | None:
@@ -36,3 +32,16 @@ def struct(fields: Iterable[tuple[str, TypeName | None]]) -> TypeName | None:
     of_fields = columns(fields)
     names = tuple(name for name, _ in of_fields)
     return TypeName("struct", arguments=tuple(type for _, type in of_fields), fields=names) if names else None
+
+
+def in_upper_case(name: str, type: TypeName) -> tuple[str, TypeName]:
+    """Returns a column with its name, and those of the fields of its structures, in upper case."""
+    return _upper(name), _fields_in_upper_case(type)
+
+
+def _fields_in_upper_case(type: TypeName) -> TypeName:
+    return replace(type, arguments=tuple(map(_fields_in_upper_case, type.arguments)), fields=tuple(map(_upper, type.fields)))
+
+
+def _upper(name: str) -> str:
+    return catalog_name(ksqldb_name(name).upper())
