@@ -30,7 +30,7 @@ from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.sandbox import open_sandbox
 from tailgate.gateway.serving.prepared import scans
 from tailgate.lake.catalog import DEAD_LETTERS, Catalog, Change, Item, MaterializedView, Sink, Source, Subscription, ready
-from tailgate.lake.errors import ObjectNotInPrerequisiteState
+from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log.entry import Header
@@ -234,6 +234,10 @@ class ItemsWithoutKafka(NewItems):
         pass
 
 
+def _not_evaluated(text: str) -> object:
+    raise FeatureNotSupported("an expression is not evaluated without Spark")
+
+
 class KsqldbWithoutKafka(KsqldbItems):
     """The streams and tables of ksqlDB without a broker. `messages`: those that INSERT has written, as (topic, key, value)."""
 
@@ -246,7 +250,7 @@ class KsqldbWithoutKafka(KsqldbItems):
         return replace(source, topic_id="1", channel=f"k#{source.id}/{source.topic}"), letters
 
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:
-        source, message = ddl.message_of(statement, catalog, self._register)
+        source, message = ddl.message_of(statement, catalog, self._register, _not_evaluated)
         self.messages.append((source.topic, message.key, message.value))
 
     @contextmanager

@@ -18,7 +18,7 @@ from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.statements import InsertMessage, parse
-from tests.engine.ddl.test_ksqldb import ENDPOINTS, creation, declared, derived
+from tests.engine.ddl.test_ksqldb import ENDPOINTS, creation, declared, derived, no_expression
 
 LINE = {
     "type": "record",
@@ -231,7 +231,7 @@ def test_messages_register_their_schemas() -> None:
     def message(text: str, catalog: Catalog) -> tuple[bytes | None, bytes | None]:
         statement = parse(text, "ksqldb")
         assert isinstance(statement, InsertMessage)
-        written = message_of(statement.statement, catalog, register)[1]
+        written = message_of(statement.statement, catalog, register, no_expression)[1]
         return written.key, written.value
 
     _, catalog = source("CREATE STREAM my_rows (k INT KEY, s STRUCT<a INT>) WITH (kafka_topic = 't', format = 'avro')")

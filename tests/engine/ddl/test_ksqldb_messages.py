@@ -12,11 +12,16 @@ from tests.engine.ddl.test_ksqldb import declared, no_registry
 STREAM = "CREATE STREAM s (n INT, k VARCHAR KEY, t VARCHAR) WITH (kafka_topic = 's', value_format = 'json')"
 TABLE = "CREATE TABLE t (k INT PRIMARY KEY, l INT PRIMARY KEY, n INT) WITH (kafka_topic = 't', format = 'json')"
 
+EXPRESSIONS = "CREATE STREAM e (n BIGINT, x DECIMAL(14, 1), t VARCHAR, a ARRAY<INT>) WITH (kafka_topic = 'e', value_format = 'json')"
+ALL_NULL = b'{"N":null,"X":2.0,"T":null,"A":null}'
 
-def written(text: str, declaration: str) -> tuple[bytes | None, bytes | None]:
+
+def written(text: str, declaration: str, texts: list[str] | None = None) -> tuple[bytes | None, bytes | None]:
+    """Returns the key and the value of a message. Adds the texts of expressions, whose values are NULL, to `texts`."""
+    texts = [] if texts is None else texts
     statement = parse(text, "ksqldb")
     assert isinstance(statement, InsertMessage)
-    message = message_of(statement.statement, declared(declaration), no_registry)[1]
+    message = message_of(statement.statement, declared(declaration), no_registry, texts.append)[1]
     return message.key, message.value
 
 
@@ -24,6 +29,16 @@ def test_values_without_a_list_begin_with_those_of_the_key() -> None:
     assert written("INSERT INTO s VALUES ('a', 1, 'x')", STREAM) == (b"a", b'{"N":1,"T":"x"}')
     assert written("INSERT INTO s (n, k) VALUES (1, 'a')", STREAM) == (b"a", b'{"N":1,"T":null}')
     assert written("INSERT INTO s (n) VALUES (1)", STREAM) == (None, b'{"N":1,"T":null}')
+
+
+def test_expressions_are_evaluated() -> None:
+    """They have the type of their column, or a narrower number's."""
+    texts: list[str] = []
+    assert written("INSERT INTO e VALUES (ABS(-1) + 1, 2, UCASE('a'), ARRAY[1 + 1])", EXPRESSIONS, texts) == (None, ALL_NULL)
+    assert len(texts) == 3
+    assert texts[0].startswith("CAST(") and texts[0].endswith(" AS bigint)")
+    written("INSERT INTO e (x) VALUES (1 + 1.5)", EXPRESSIONS, texts)
+    assert texts[3].endswith(" AS numeric(14, 1))")
 
 
 @pytest.mark.parametrize(
@@ -39,3 +54,20 @@ def test_wrong_columns(text: str, declaration: str, sqlstate: str, message: str)
     with pytest.raises(TailgateError, match=message) as error:
         written(text, declaration)
     assert (error.value.sqlstate, error.value.position) == (sqlstate, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlstate", "message"),
+    [
+        ("INSERT INTO e (n) VALUES (UCASE('a'))", "42804", r"Expected type BIGINT for field `N` but got VARCHAR\(STRING\)"),
+        ("INSERT INTO e (t) VALUES (1 + 1)", "42804", r"Expected type VARCHAR\(STRING\) for field `T` but got INTEGER"),
+        ("INSERT INTO e (n) VALUES (n + 1)", "42703", "Column 'N' cannot be resolved"),
+        ("INSERT INTO e (n) VALUES (ROWTIME)", "42703", "Column 'ROWTIME' cannot be resolved"),
+        ("INSERT INTO e (n) VALUES (COUNT(1))", "42803", "Use of aggregate function COUNT requires a GROUP BY clause"),
+    ],
+)
+def test_wrong_expressions(text: str, sqlstate: str, message: str) -> None:
+    with pytest.raises(TailgateError, match=message) as error:
+        written(text, EXPRESSIONS)
+    assert error.value.sqlstate == sqlstate
+    assert error.value.position is not None and error.value.position > 0

@@ -210,6 +210,27 @@ def test_an_expression_that_fails_is_null(world: World) -> None:
     until(lambda: sorted(row[:3] for row in rows(world.lake, "totals")) == totals)
 
 
+def test_inserted_expressions(world: World) -> None:
+    world.engine.execute(
+        "CREATE TABLE inserted (k VARCHAR PRIMARY KEY, n BIGINT, x DECIMAL(6, 2), d DATE, t TIME, at TIMESTAMP, a ARRAY<STRUCT<f INT>>,"
+        " r DOUBLE) WITH (kafka_topic = 'inserted', partitions = 1, value_format = 'json')"
+    )
+    began = round(time.time() * 1000)
+    world.engine.execute(
+        "INSERT INTO inserted VALUES (CONCAT('a', 'b'), UNIX_TIMESTAMP(), CAST(ABS(-2) * 1.25 AS DECIMAL(6, 2)), FROM_DAYS(2),"
+        " PARSE_TIME('10:30', 'HH:mm'), FROM_UNIXTIME(1500), ARRAY[STRUCT(f := 1 + 1), NULL], RANDOM())"
+    )
+    world.engine.execute("INSERT INTO inserted (rowtime, k, n) VALUES (1000 + 500, LPAD('c', 2, '-'), NULL)")
+    until(lambda: len(rows(world.lake, "inserted")) == 2)
+    second, first = sorted(rows(world.lake, "inserted"))
+    assert began <= first[1] <= time.time() * 1000 and 0 <= first[7] < 1
+    moment = datetime(1970, 1, 1, 0, 0, 1, 500_000)
+    assert (first[0], *first[2:7]) == ("ab", Decimal("2.50"), date(1970, 1, 3), 37_800_000_000, moment, '[{"F": 2}, null]')
+    assert (second[0], world.times("inserted")["-c"]) == ("-c", 1500)
+    with pytest.raises(TailgateError, match="division by zero"):
+        world.engine.execute("INSERT INTO inserted (k, n) VALUES ('x', 1 / 0)")
+
+
 def test_keys_and_formats(world: World) -> None:
     """Rows of declared items have the columns of keys and values in each format."""
     columns = "n DECIMAL(4, 2), day DATE, at TIMESTAMP, ok BOOLEAN"

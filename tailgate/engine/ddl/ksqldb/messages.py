@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -13,12 +13,16 @@ from tailgate.formats.ksqldb import serde as serdes
 from tailgate.formats.registry import Schema
 from tailgate.lake.catalog import Catalog, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import FeatureNotSupported, NotNullViolation, WrongObjectType
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, NotNullViolation, WrongObjectType
+from tailgate.sql.ksqldb import types as ksqldb_types
 from tailgate.sql.ksqldb.declared.inserts import row
+from tailgate.sql.ksqldb.expressions import Expression, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.queries.scopes import column_types
+from tailgate.sql.ksqldb.queries.translation import MessageScope, Translator
 from tailgate.sql.ksqldb.statements import InsertValues
+from tailgate.sql.ksqldb.typed.values import coerced
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +35,14 @@ class Message:
 
 
 Register: TypeAlias = Callable[[str, Schema], int]
+Evaluate: TypeAlias = Callable[[str], Any]
 
 
-def message_of(statement: InsertValues, catalog: Catalog, register: Register) -> tuple[Source, Message]:
+def message_of(statement: InsertValues, catalog: Catalog, register: Register, evaluate: Evaluate) -> tuple[Source, Message]:
     """Returns the source and the message of INSERT INTO … VALUES. Raises 42809 or 0A000 for an item that cannot be written so.
 
-    `register` registers a schema under a subject and returns its id.
+    `register` registers a schema under a subject and returns its id. `evaluate` returns the value of an expression of PostgreSQL's
+    dialect without columns.
     """
     item = catalog.relation(Name(statement.name, position=statement.position))
     ksqldb = ksqldb_of(item)
@@ -65,7 +71,11 @@ def message_of(statement: InsertValues, catalog: Catalog, register: Register) ->
     types = column_types(item)
     keys = list(ksqldb.message_key)
     others = [c.name for c in columns if c.name not in keys]
-    written = row(statement, {name: types[name] for name in (*keys, *others)})
+
+    def value(expression: Expression, type: TypeName, name: str) -> Any:
+        return evaluate(_text(expression, type, name))
+
+    written = row(statement, {name: types[name] for name in (*keys, *others)}, value)
     missing = [ksqldb_name(name) for name in keys if written.values[name] is None]
     if missing and ksqldb.type == "table":
         raise NotNullViolation(
@@ -85,3 +95,15 @@ def message_of(statement: InsertValues, catalog: Catalog, register: Register) ->
 
     is_keyed = any(written.values[name] is not None for name in keys)
     return item, Message(encode("key", keys) if is_keyed else None, encode("value", others), written.timestamp)
+
+
+def _text(expression: Expression, type: TypeName, name: str) -> str:
+    """Returns a value of INSERT that is not a literal in PostgreSQL's dialect. Raises 42804 if the column cannot have it."""
+    typed = Translator(MessageScope({}, ()), aggregates=False, per_record=True).expression(expression)
+    is_number = typed.type.name in ksqldb_types.NUMBERS and type.name in ksqldb_types.NUMBERS
+    if typed.type not in (type, ksqldb_types.UNKNOWN) and not (is_number and ksqldb_types.widest((typed.type, type)) == type):
+        raise DatatypeMismatch(
+            f"Expected type {ksqldb_types.shown(type)} for field `{ksqldb_name(name)}` but got {ksqldb_types.shown(typed.type)}",
+            position=expression.position,
+        )
+    return f"CAST({coerced(typed, type).text} AS {ksqldb_types.postgresql(type)})"

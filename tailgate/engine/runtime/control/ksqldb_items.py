@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic, sleep
 from typing import Literal
 
@@ -15,6 +16,7 @@ from tailgate.engine.plan.views.inserts import target_of
 from tailgate.engine.runtime.control.channels import on_channel
 from tailgate.engine.runtime.kafka import producing
 from tailgate.engine.runtime.kafka import requests as kafka
+from tailgate.engine.runtime.spark.constants import evaluated
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats import registry
 from tailgate.lake.catalog import Catalog, Change, Item, Sink, Source, ksqldb_of
@@ -161,7 +163,7 @@ class KsqldbItems:
 
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:
         """Writes the message of INSERT INTO … VALUES. Returns when the broker has it."""
-        source, message = ddl.message_of(statement, catalog, self._register)
+        source, message = ddl.message_of(statement, catalog, self._register, partial(evaluated, session=self._engine.session))
         brokers, topic, access = self._engine.place(source)
         self._producers.produce(brokers, topic, message.key, message.value, message.timestamp, access)
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timezone
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeAlias
 
-from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidParameterValue, UndefinedColumn, WrongObjectType
+from tailgate.lake.errors import DatatypeMismatch, InvalidParameterValue, UndefinedColumn, WrongObjectType
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import Constant, Constructor, Expression, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 
 MICROS = 1_000_000
+Evaluate: TypeAlias = Callable[[Expression, TypeName, str], Any]  # the value of an expression for a column with this type and name
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,34 +29,48 @@ class Row:
     timestamp: int | None = None
 
 
-def row(statement: s.InsertValues, columns: Mapping[str, TypeName]) -> Row:
+def row(statement: s.InsertValues, columns: Mapping[str, TypeName], evaluate: Evaluate) -> Row:
     """Returns the values of INSERT; missing columns are NULL. `columns`: those of the stream or table with their types, first the key.
 
-    Raises 42703, 42804, 22023, or 0A000 for a value that is not a literal.
+    `evaluate`: evaluates a value that is not a literal. Raises 42703, 42804 or 22023.
     """
     names = statement.columns or tuple(columns)
     if len(names) != len(statement.values):
         raise InvalidParameterValue("Expected number columns and values to match", position=statement.position)
     values: dict[str, Any] = dict.fromkeys(columns)
     timestamp: int | None = None
+
+    def value(expression: Expression, type: TypeName, name: str) -> Any:
+        return (_value if _is_literal(expression) else evaluate)(expression, type, name)
+
     for name, expression in zip(names, statement.values, strict=True):
         if name in ("rowpartition", "rowoffset"):
             raise WrongObjectType(f"Inserting into column `{ksqldb_name(name)}` is not allowed.", position=statement.position)
         if name == "rowtime" and name not in columns:
-            timestamp = int(str(_value(expression, types.BIGINT, name)))
+            timestamp = _milliseconds(value(expression, types.BIGINT, name))
             continue
         if name not in columns:
             raise UndefinedColumn(f"Column name {ksqldb_name(name)} does not exist.", position=statement.position)
-        values[name] = _value(expression, columns[name], name)
+        values[name] = value(expression, columns[name], name)
     return Row(values, timestamp)
+
+
+def _milliseconds(rowtime: Any) -> int | None:
+    return None if rowtime is None else int(rowtime)
+
+
+def _is_literal(expression: Expression) -> bool:
+    """Returns whether a value is a literal, or a constructor of literals."""
+    if isinstance(expression, Constructor):
+        return all(isinstance(part, str) or _is_literal(part) for part in (*expression.values, *expression.keys))
+    return isinstance(expression, Constant)
 
 
 def _value(expression: Expression, type: TypeName, name: str) -> Any:
     """Returns the value of a literal for a column: of an array, map or structure the text of its JSON."""
     if isinstance(expression, Constructor):
         return _json(expression, type, name)
-    if not isinstance(expression, Constant):
-        raise FeatureNotSupported("INSERT of an expression is not supported", hint="Write literals.", position=expression.position)
+    assert isinstance(expression, Constant)
     if expression.value is None:
         return None
     try:

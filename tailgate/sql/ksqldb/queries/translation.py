@@ -120,6 +120,19 @@ class Scope:
         return catalog_name(f"{ksqldb_name(source.names[0])}_{ksqldb_name(column)}")
 
 
+@dataclass(frozen=True, slots=True)
+class MessageScope(Scope):
+    """The scope of the values of a message that is written: without columns and a position. Its place is that of one record."""
+
+    @property
+    def record(self) -> tuple[str, ...]:
+        return "0", "0"
+
+    @property
+    def position(self) -> tuple[str, ...]:
+        return ()
+
+
 class Translator:
     """Translates the expressions of one clause of a query.
 
@@ -318,7 +331,7 @@ class Translator:
             arguments = [argument.or_null() for argument in arguments]
         record: tuple[str, ...] = ()
         if self._per_record and not self._parameters and not self._in_table:
-            record = self.scope.record if function.name in OF_PLACE else self.scope.position[1:]
+            record = self.scope.record if function.name in OF_PLACE else self.scope.position[1:] or self.scope.record
         typed = call(function.name, arguments, function.position, self.scope.position if is_aggregate else record)
         limit = self._limits.get(function.name)
         return typed if limit is None else replace(typed, text=f"ksqldb_slice({typed.text}, 1, {limit})")
