@@ -215,12 +215,14 @@ def test_inserted_expressions(world: World) -> None:
         "CREATE TABLE inserted (k VARCHAR PRIMARY KEY, n BIGINT, x DECIMAL(6, 2), d DATE, t TIME, at TIMESTAMP, a ARRAY<STRUCT<f INT>>,"
         " r DOUBLE) WITH (kafka_topic = 'inserted', partitions = 1, value_format = 'json')"
     )
+    dialect = {"tailgate.dialect": "ksqldb"}
     began = round(time.time() * 1000)
     world.engine.execute(
         "INSERT INTO inserted VALUES (CONCAT('a', 'b'), UNIX_TIMESTAMP(), CAST(ABS(-2) * 1.25 AS DECIMAL(6, 2)), FROM_DAYS(2),"
-        " PARSE_TIME('10:30', 'HH:mm'), FROM_UNIXTIME(1500), ARRAY[STRUCT(f := 1 + 1), NULL], RANDOM())"
+        " PARSE_TIME('10:30', 'HH:mm'), FROM_UNIXTIME(1500), ARRAY[STRUCT(f := 1 + 1), NULL], RANDOM())",
+        dialect,
     )
-    world.engine.execute("INSERT INTO inserted (rowtime, k, n) VALUES (1000 + 500, LPAD('c', 2, '-'), NULL)")
+    world.engine.execute("INSERT INTO inserted (rowtime, k, n) VALUES (1000 + 500, LPAD('c', 2, '-'), NULL)", dialect)
     until(lambda: len(rows(world.lake, "inserted")) == 2)
     second, first = sorted(rows(world.lake, "inserted"))
     assert began <= first[1] <= time.time() * 1000 and 0 <= first[7] < 1
@@ -228,7 +230,7 @@ def test_inserted_expressions(world: World) -> None:
     assert (first[0], *first[2:7]) == ("ab", Decimal("2.50"), date(1970, 1, 3), 37_800_000_000, moment, '[{"F": 2}, null]')
     assert (second[0], world.times("inserted")["-c"]) == ("-c", 1500)
     with pytest.raises(TailgateError, match="division by zero"):
-        world.engine.execute("INSERT INTO inserted (k, n) VALUES ('x', 1 / 0)")
+        world.engine.execute("INSERT INTO inserted (k, n) VALUES ('x', 1 / 0)", dialect)
 
 
 def test_keys_and_formats(world: World) -> None:

@@ -99,6 +99,12 @@ def ksqldb_split(text: str, delimiter: str) -> str:
     return dump(text.split(delimiter) if delimiter else list(text))
 
 
+@udf("bytea", "bytea", to="jsonb")
+def ksqldb_split_bytes(data: bytes, delimiter: bytes) -> str:
+    parts = data.split(delimiter) if delimiter else [data[n : n + 1] for n in range(len(data))]
+    return dump([base64.b64encode(part).decode() for part in parts])
+
+
 @udf("text", "text", "text", to="jsonb")
 def ksqldb_split_to_map(text: str, between_entries: str, after_key: str) -> str | None:
     """Returns the entries of a text. Those without a delimiter after the key are ignored."""

@@ -92,6 +92,8 @@ STRINGS = (
     _text("replace", (t.VARCHAR,) * 3, "replace({0}, {1}, {2})", "The text with all occurrences of a part replaced."),
     *_pads("rpad", "The value with a padding after it, or cut, to a length."),
     Function("split", (t.VARCHAR, t.VARCHAR), TEXTS, "ksqldb_split({0}, {1})", "The parts of a text between delimiters."),
+    Function("split", (t.BYTES, t.BYTES), TypeName("array", arguments=(t.BYTES,)), "ksqldb_split_bytes({0}, {1})",
+             "The parts of a text between delimiters."),
     Function("split_to_map", (t.VARCHAR,) * 3, RECORDS, "ksqldb_split_to_map({0}, {1}, {2})",
              "The keys and values in a text, by the delimiters of entries and after keys."),
     *(Function("substring", (kind, t.INT), kind, f"{call}({{0}}, {{1}}, {LENGTH_MAX})", _SUBSTRING)

@@ -119,6 +119,15 @@ public final class KsqldbTexts {
     return JsonbTree.text(value.toString().codePoints().mapToObj(Character::toString).toList());
   }
 
+  /** Returns the parts of bytes in base64. */
+  public static UTF8String ksqldbSplitBytes(byte[] data, byte[] delimiter) {
+    String text = new String(data, StandardCharsets.ISO_8859_1), between = new String(delimiter, StandardCharsets.ISO_8859_1);
+    List<String> parts = between.isEmpty() ? text.chars().mapToObj(Character::toString).toList() : parts(text, between);
+    return JsonbTree.text(parts.stream().map(part -> base64(part.getBytes(StandardCharsets.ISO_8859_1))).toList());
+  }
+
+  private static String base64(byte[] data) { return Base64.getEncoder().encodeToString(data); }
+
   /** Returns the entries of a text. Those without a delimiter after the key are ignored. */
   public static UTF8String ksqldbSplitToMap(UTF8String value, UTF8String betweenEntries, UTF8String afterKey) {
     if (betweenEntries.numBytes() == 0 || afterKey.numBytes() == 0) return null;
