@@ -229,8 +229,8 @@ def test_inserted_expressions(world: World) -> None:
     moment = datetime(1970, 1, 1, 0, 0, 1, 500_000)
     assert (first[0], *first[2:7]) == ("ab", Decimal("2.50"), date(1970, 1, 3), 37_800_000_000, moment, '[{"F": 2}, null]')
     assert (second[0], world.times("inserted")["-c"]) == ("-c", 1500)
-    with pytest.raises(TailgateError, match="division by zero"):
-        world.engine.execute("INSERT INTO inserted (k, n) VALUES ('x', 1 / 0)", dialect)
+    with pytest.raises(TailgateError, match="invalid input syntax for type integer"):
+        world.engine.execute("INSERT INTO inserted (k, n) VALUES ('x', CAST('many' AS INT))", dialect)
 
 
 def test_keys_and_formats(world: World) -> None:
