@@ -27,6 +27,7 @@ from tailgate.lake.control import Notice, StatementResult
 from tailgate.lake.passwords import kept
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql import statements as s
+from tailgate.sql.ksqldb.defaults import DEFAULTS
 from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.ksqldb.limits import LIMITS
 from tailgate.sql.name_resolution import resolve
@@ -196,7 +197,7 @@ async def withdrawable(session: Session, execution: Coroutine[Any, Any, Result])
 
 def settings_of(session: Session, statement: s.Statement | None = None) -> dict[str, str]:
     """Returns the settings and the role on which a statement's meaning depends, for the engine."""
-    values = {name: session.settings[name] for name in ("timezone", "datestyle", "intervalstyle", "auto.offset.reset", *LIMITS)}
+    values = {name: session.settings[name] for name in ("timezone", "datestyle", "intervalstyle", "auto.offset.reset", *LIMITS, *DEFAULTS)}
     # INSERT and ALTER TABLE are ksqlDB's by their table, not by their words. Without a statement, the text is Tailgate's own.
     explains = isinstance(statement, s.Explain) and isinstance(statement.target, s.QueryId)
     dialect = "ksqldb" if explains or isinstance(statement, KSQLDB) else session.settings.dialect

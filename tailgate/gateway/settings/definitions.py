@@ -12,6 +12,7 @@ from tailgate.lake.errors import (
     UndefinedObject,
 )
 from tailgate.operations.settings.configuration import nearest
+from tailgate.sql.ksqldb.defaults import KEY_FORMATS, NO_FORMAT, VALUE_FORMATS
 from tailgate.sql.ksqldb.dialect import DIALECTS
 
 # An existing minor version of PostgreSQL 15: drivers choose their statements by it, and some fail to parse a suffix.
@@ -94,6 +95,9 @@ _ROWS = (
         )
         for name in ("collect_list", "collect_set")
     ),
+    Setting("ksql.persistence.default.format.key", "kafka", "enum", KEY_FORMATS, about="Sets the default of KEY_FORMAT."),
+    Setting("ksql.persistence.default.format.value", NO_FORMAT, "enum", VALUE_FORMATS, about="Sets the default of VALUE_FORMAT."),
+    Setting("ksql.persistence.wrap.single.values", "on", "bool", about="Sets the default of WRAP_SINGLE_VALUE."),
     Setting("join_collapse_limit", "8", "int", ("1", _DAY_MS)),
     Setting("lc_collate", "C", fixed=True),
     Setting("lc_ctype", "C", fixed=True),

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.sql.ksqldb import statements as s
+from tailgate.sql.ksqldb.defaults import KEY_FORMAT, KEY_FORMATS, VALUE_FORMAT, VALUE_FORMATS, WRAPS
 from tailgate.sql.ksqldb.limits import LIMITS
 
 # properties of SET that have an effect, with their values, () for whole numbers; those that have none here
-OBEYED: dict[str, tuple[str, ...]] = {"auto.offset.reset": ("earliest", "latest"), **dict.fromkeys(LIMITS, ())}
+OBEYED: dict[str, tuple[str, ...]] = {
+    "auto.offset.reset": ("earliest", "latest"),
+    KEY_FORMAT: KEY_FORMATS,
+    VALUE_FORMAT: VALUE_FORMATS,
+    WRAPS: ("true", "false"),
+    **dict.fromkeys(LIMITS, ()),
+}
+OF_STREAMS = """auto.offset.reset buffered.records.per.partition cache.max.bytes.buffering commit.interval.ms max.task.idle.ms
+num.standby.replicas num.stream.threads processing.guarantee replication.factor state.dir task.timeout.ms
+topology.optimization""".split()
+OF_SERVER = """cast.strings.preserve.nulls create.or.replace.enabled error.classifier.regex fail.on.deserialization.error
+fail.on.production.error headers.columns.enabled idle.connection.timeout.seconds insert.into.values.enabled
+internal.topic.min.insync.replicas internal.topic.replicas lambdas.enabled multicol.key.format.enabled nested.error.set.null
+properties.overrides.denylist pull.queries.enable query.cleanup.shutdown.timeout.ms query.error.max.queue.size
+query.persistent.active.limit query.pull.enable.standby.reads query.pull.forwarding.timeout.ms query.pull.interpreter.enabled
+query.pull.limit.clause.enabled query.pull.max.allowed.offset.lag query.pull.max.concurrent.requests query.pull.max.qps
+query.pull.metrics.enabled query.pull.range.scan.enabled query.pull.stream.enabled query.pull.table.scan.enabled
+query.push.v2.continuation.tokens.enabled query.push.v2.enabled query.push.v2.registry.installed query.retry.backoff.initial.ms
+query.retry.backoff.max.ms readonly.topics rowpartition.rowoffset.enabled runtime.feature.shared.enabled
+sink.window.change.log.additional.retention source.table.materialization.enabled suppress.buffer.size.bytes suppress.enabled
+timestamp.throw.on.invalid udf.collect.metrics variable.substitution.enable""".split()
 IGNORED = frozenset(
-    {
-        "processing.guarantee",
-        "commit.interval.ms",
-        "cache.max.bytes.buffering",
-        "ksql.streams.auto.offset.reset",
-        "ksql.streams.cache.max.bytes.buffering",
-        "ksql.streams.commit.interval.ms",
-        "ksql.query.pull.table.scan.enabled",
-        "num.stream.threads",
-    }
+    {*(name for name in OF_STREAMS if name not in OBEYED), *(f"ksql.streams.{n}" for n in OF_STREAMS), *(f"ksql.{n}" for n in OF_SERVER)}
 )
 
 

@@ -39,7 +39,7 @@ class CreateItem:
 
 @dataclass(frozen=True, slots=True)
 class CreateAs:
-    """CREATE [OR REPLACE] {STREAM | TABLE} [IF NOT EXISTS] name [WITH (properties)] AS query."""
+    """CREATE [OR REPLACE] {STREAM | TABLE} [IF NOT EXISTS] name [WITH (properties)] AS query. `wraps`: the default of WRAP_SINGLE_VALUE."""
 
     type: ItemType
     name: str
@@ -48,6 +48,7 @@ class CreateAs:
     replace: bool = False
     if_not_exists: bool = False
     position: int = field(default=0, compare=False)
+    wraps: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,23 @@ def test_keys_and_formats() -> None:
     assert sink.message_key == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("text", "wrapped"),
+    [
+        ("SELECT sensor, area FROM readings", False),
+        ("SELECT sensor, area, reading FROM readings", True),
+        ("SELECT sensor FROM readings", True),
+    ],
+)
+def test_a_single_value_is_wrapped_by_default_as_the_session_says(text: str, wrapped: bool) -> None:
+    catalog = declared(READINGS)
+    for properties, expected in (("", wrapped), (" WITH (value_format = 'delimited')", True)):
+        statement = creation(f"CREATE STREAM o{properties} AS {text} EMIT CHANGES").statement
+        view = derived_view(replace(statement, wraps=False), text, catalog, "latest", ENDPOINTS)  # type: ignore[arg-type]
+        assert view.ksqldb is not None
+        assert view.ksqldb.wrapped is expected
+
+
 def test_the_time_and_the_headers_of_a_message() -> None:
     catalog = declared(
         "CREATE SOURCE STREAM s (a BIGINT KEY, `Trace` BYTES HEADER('trace'), at TIMESTAMP, n INT)"

@@ -143,3 +143,22 @@ def test_a_query_that_inserts_into_a_derived_stream(connection: psycopg.Connecti
     assert document["message"].startswith("Cannot drop B. The following queries write into this source: [MORE].")
     for text in ("TERMINATE more", "DROP STREAM b", "DROP STREAM a"):
         connection.execute(text.encode())
+
+
+def test_defaults_of_declarations(connection: psycopg.Connection[Any], api: Api) -> None:
+    """Also of ALTER, with another session's defaults."""
+    properties = {"ksql.persistence.default.format.key": "JSON", "ksql.persistence.default.format.value": "JSON"}
+    api.ksql("CREATE STREAM d (a INT KEY, b INT KEY, n INT) WITH (kafka_topic = 'd');", streamsProperties=properties)
+    (streams,) = api.ksql("SHOW STREAMS;", streamsProperties={"ksql.streams.max.task.idle.ms": "0", "ksql.lambdas.enabled": "true"})
+    assert [(s["keyFormat"], s["valueFormat"]) for s in streams["streams"] if s["name"] == "D"] == [("JSON", "JSON")]
+    connection.execute("SET 'ksql.persistence.default.format.key' = 'AVRO'")
+    connection.execute("SET 'ksql.persistence.wrap.single.values' = 'false'")
+    connection.execute("ALTER STREAM d ADD COLUMN m INT")
+    assert [row[0] for row in rows(connection, "DESCRIBE d")] == ["a", "b", "n", "m"]
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
+        connection.execute("SET 'ksql.persistence.default.format.value' = 'xml'")
+    connection.execute("UNSET 'ksql.persistence.default.format.key'")
+    connection.execute("CREATE STREAM e (n INT) WITH (kafka_topic = 'e', value_format = 'json')")
+    assert "UNWRAPPED" in str(rows(connection, "SHOW CREATE SOURCE e")[0])
+    failure = api.failed("/ksql", {"ksql": "CREATE STREAM f (n INT) WITH (kafka_topic = 'f');"})
+    assert "VALUE_FORMAT" in failure[1]["message"]

@@ -28,7 +28,7 @@ from tailgate.lake.catalog.formats import KsqldbItem, SinkFormat
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import FeatureNotSupported, TailgateError, WrongObjectType
 from tailgate.sql.ksqldb.declared import sources
-from tailgate.sql.ksqldb.declared.formats import WITH_SCHEMA, ItemFormat, check_columns
+from tailgate.sql.ksqldb.declared.formats import UNWRAPPING, WITH_SCHEMA, ItemFormat, check_columns
 from tailgate.sql.ksqldb.declared.properties import TopicProperties, topic_properties
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
@@ -109,6 +109,13 @@ def derived_view(
     values = [column for column in translation.columns if column[0] not in hidden]
     check_columns(topic.value.name, values, statement.position)
     sources.check_wrapping(topic, len(values), statement.position)
+    if (
+        not statement.wraps
+        and len(values) == 1
+        and topic.value.name in UNWRAPPING
+        and "WRAP_SINGLE_VALUE" not in dict(statement.properties)
+    ):
+        topic = replace(topic, value=replace(topic.value, wrapped=False))
     number = catalog.next_query
     ksqldb = KsqldbItem(
         type=statement.type,

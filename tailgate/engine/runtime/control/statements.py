@@ -50,6 +50,7 @@ from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.sql.ksqldb.custom_types import with_types
+from tailgate.sql.ksqldb.defaults import with_defaults
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
 from tailgate.sql.ksqldb.limits import with_limits
 from tailgate.sql.ksqldb.statements import AssertTopic, CreateAs, CreateConnector
@@ -128,7 +129,7 @@ class Statements:
         match statement:
             case CreateKsqldbItem() | InsertStream():
                 reset: Literal["earliest", "latest"] = "earliest" if settings.get("auto.offset.reset") == "earliest" else "latest"
-                return self._create(_limited(replace(statement, reset=reset), settings), text, settings.get("role"), names, client)
+                return self._create(_with_settings(replace(statement, reset=reset), settings), text, settings.get("role"), names, client)
             case InsertMessage():
                 self._ksqldb.insert(statement.statement, self._engine.catalog.with_resolution(names))
                 return self._answer("INSERT 0 1")
@@ -331,12 +332,14 @@ def _filled_again(views: Iterable[Item]) -> list[dict[str, Any]]:
     return [notice(f'{i.kind} "{i.name}" is filled again') for i in views]
 
 
-def _limited(statement: CreateKsqldbItem | InsertStream, settings: Mapping[str, str]) -> CreateKsqldbItem | InsertStream:
-    """Returns a statement whose query has the limits of a session's settings."""
-    if not isinstance(statement, CreateKsqldbItem) or not isinstance(statement.statement, CreateAs):
+def _with_settings(statement: CreateKsqldbItem | InsertStream, settings: Mapping[str, str]) -> CreateKsqldbItem | InsertStream:
+    """Returns a statement with the defaults, and whose query has the limits, of a session's settings."""
+    if not isinstance(statement, CreateKsqldbItem):
         return statement
-    query = with_limits(statement.statement.query, settings)
-    return replace(statement, statement=replace(statement.statement, query=query))
+    creation = with_defaults(statement.statement, settings)
+    if isinstance(creation, CreateAs):
+        creation = replace(creation, query=with_limits(creation.query, settings))
+    return replace(statement, statement=creation)
 
 
 def _dialect(settings: Mapping[str, str]) -> Dialect:

@@ -101,6 +101,9 @@ def with_columns(statement: AddColumns, catalog: Catalog) -> tuple[Source, Creat
             )
         columns.append(column)
     properties = tuple((name, value) for name, value in first.properties if name not in INFERENCE)
+    if "FORMAT" not in dict(properties):  # they may be defaults of the session that declared the item
+        formats = {"VALUE_FORMAT": ksqldb.value_format} | ({"KEY_FORMAT": ksqldb.key_format} if ksqldb.key_format != "KAFKA" else {})
+        properties += tuple((name, value) for name, value in formats.items() if name not in dict(properties))
     extended = replace(first, columns=tuple(columns), properties=properties, replace=False, if_not_exists=False, position=position)
     return item, extended, text_of(extended)
 
