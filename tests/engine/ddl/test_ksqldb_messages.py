@@ -32,7 +32,7 @@ def test_values_without_a_list_begin_with_those_of_the_key() -> None:
 
 
 def test_expressions_are_evaluated() -> None:
-    """They have the type of their column, or a narrower number's."""
+    """A value has the type of its column, or is a narrower number."""
     texts: list[str] = []
     assert written("INSERT INTO e VALUES (ABS(-1) + 1, 2, UCASE('a'), ARRAY[1 + 1])", EXPRESSIONS, texts) == (None, ALL_NULL)
     assert len(texts) == 3

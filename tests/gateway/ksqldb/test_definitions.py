@@ -146,7 +146,7 @@ def test_a_query_that_inserts_into_a_derived_stream(connection: psycopg.Connecti
 
 
 def test_defaults_of_declarations(connection: psycopg.Connection[Any], api: Api) -> None:
-    """Also of ALTER, with another session's defaults."""
+    """ALTER in a session with other defaults keeps the formats."""
     properties = {"ksql.persistence.default.format.key": "JSON", "ksql.persistence.default.format.value": "JSON"}
     api.ksql("CREATE STREAM d (a INT KEY, b INT KEY, n INT) WITH (kafka_topic = 'd');", streamsProperties=properties)
     (streams,) = api.ksql("SHOW STREAMS;", streamsProperties={"ksql.streams.max.task.idle.ms": "0", "ksql.lambdas.enabled": "true"})

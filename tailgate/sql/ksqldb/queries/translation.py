@@ -301,7 +301,7 @@ class Translator:
         raise UndefinedColumn(f"Column '{prefix}{ksqldb_name(reference.column)}' cannot be resolved.", position=reference.position)
 
     def _constructor(self, constructor: e.Constructor) -> Typed:
-        values = self._all(constructor.values)
+        values = [value.or_null() for value in self._all(constructor.values)]  # an element that fails is NULL
         match constructor.kind:
             case "array":
                 return nested.array_of(values, constructor.position)
