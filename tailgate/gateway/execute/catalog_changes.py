@@ -27,7 +27,7 @@ from tailgate.lake.control import Notice, StatementResult
 from tailgate.lake.passwords import kept
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql import statements as s
-from tailgate.sql.ksqldb.defaults import DEFAULTS
+from tailgate.sql.ksqldb.declared.defaults import DEFAULTS
 from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.ksqldb.limits import LIMITS
 from tailgate.sql.name_resolution import resolve

@@ -13,10 +13,10 @@ from tailgate.lake.errors import UndefinedFunction
 from tailgate.lake.types import TEXT, Field
 from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.custom_types import definition
+from tailgate.sql.ksqldb.declared.refusals import IGNORED, OBEYED
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import key_names
 from tailgate.sql.ksqldb.queries.scopes import column_types, hidden_columns
-from tailgate.sql.ksqldb.refusals import IGNORED, OBEYED
 
 _TOPIC = (Field("kafka_topic", TEXT), Field("key_format", TEXT), Field("value_format", TEXT))
 COLUMNS: dict[str, tuple[Field, ...]] = {

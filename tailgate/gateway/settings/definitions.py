@@ -12,7 +12,7 @@ from tailgate.lake.errors import (
     UndefinedObject,
 )
 from tailgate.operations.settings.configuration import nearest
-from tailgate.sql.ksqldb.defaults import KEY_FORMATS, NO_FORMAT, VALUE_FORMATS
+from tailgate.sql.ksqldb.declared.defaults import KEY_FORMATS, NO_FORMAT, VALUE_FORMATS
 from tailgate.sql.ksqldb.dialect import DIALECTS
 
 # An existing minor version of PostgreSQL 15: drivers choose their statements by it, and some fail to parse a suffix.

@@ -5,7 +5,7 @@
 - `names` maps names of ksqlDB to those of the catalog and back.
 - `queries` translates queries to PostgreSQL's dialect.
 - `dialect` decides which dialect a statement belongs to.
-- `refusals` rejects, by name, statements that are parsed and not executed.
+- `declared.refusals` rejects, by name, statements that are parsed and not executed.
 
 Source: ksqlDB 0.29, documentation, "ksqlDB syntax reference".
 """

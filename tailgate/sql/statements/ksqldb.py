@@ -6,8 +6,9 @@ from typing import TypeAlias
 
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.sql.ksqldb import parser, refusals
+from tailgate.sql.ksqldb import parser
 from tailgate.sql.ksqldb import statements as k
+from tailgate.sql.ksqldb.declared import refusals
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.statements.definitions import Drop
 from tailgate.sql.statements.ksqldb_statements import (

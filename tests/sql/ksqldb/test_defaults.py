@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailgate.sql.ksqldb.defaults import KEY_FORMAT, VALUE_FORMAT, WRAPS, with_defaults
+from tailgate.sql.ksqldb.declared.defaults import KEY_FORMAT, VALUE_FORMAT, WRAPS, with_defaults
 from tailgate.sql.ksqldb.parser import parse
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 

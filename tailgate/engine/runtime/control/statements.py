@@ -50,7 +50,7 @@ from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.sql.ksqldb.custom_types import with_types
-from tailgate.sql.ksqldb.defaults import with_defaults
+from tailgate.sql.ksqldb.declared.defaults import with_defaults
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
 from tailgate.sql.ksqldb.limits import with_limits
 from tailgate.sql.ksqldb.statements import AssertTopic, CreateAs, CreateConnector

@@ -32,7 +32,7 @@ from tailgate.gateway.ksqldb.server.http.forms import form_of
 from tailgate.gateway.ksqldb.server.http.requests import PREFIX, StatementRequest, parsed, statement_request
 from tailgate.gateway.ksqldb.server.queries import Queries
 from tailgate.gateway.ksqldb.server.statements import Statements
-from tailgate.sql.ksqldb.refusals import IGNORED, OBEYED
+from tailgate.sql.ksqldb.declared.refusals import IGNORED, OBEYED
 
 VERSION = "0.29.0"  # of ksqlDB's API; clients compare it with their own
 CLUSTER, SERVICE = "tailgate", "default_"

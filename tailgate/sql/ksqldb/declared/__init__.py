@@ -1,1 +1,1 @@
-"""Declared streams and tables: the properties and formats of their topics, their sources, and the rows of INSERT."""
+"""Declared streams and tables: properties and formats of topics, their defaults and refusals, sources, and the rows of INSERT."""

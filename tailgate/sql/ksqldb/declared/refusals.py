@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.sql.ksqldb import statements as s
-from tailgate.sql.ksqldb.defaults import KEY_FORMAT, KEY_FORMATS, VALUE_FORMAT, VALUE_FORMATS, WRAPS
+from tailgate.sql.ksqldb.declared.defaults import KEY_FORMAT, KEY_FORMATS, VALUE_FORMAT, VALUE_FORMATS, WRAPS
 from tailgate.sql.ksqldb.limits import LIMITS
 
 # properties of SET that have an effect, with their values, () for whole numbers; those that have none here
