@@ -54,6 +54,12 @@ ENGINE = (
     ),
     Metric("tailgate_engine_state_versions", "gauge", "versions", "Versions of the state since the last uploaded snapshot."),
     Metric("tailgate_engine_view_failing", "gauge", "0 or 1", "Whether reading a view ends with an error.", ("relation",)),
+    Metric(
+        "tailgate_engine_view_seconds", "gauge", "seconds",
+        "Time that its operators took in the last ticks; those that views share count for each view.", ("relation",),
+    ),
+    Metric("tailgate_engine_view_state_rows", "gauge", "rows", "Rows of the state of its operators.", ("relation",)),
+    Metric("tailgate_engine_view_state_bytes", "gauge", "bytes", "Estimated size of this state.", ("relation",)),
     Metric("tailgate_engine_backfill_percent", "gauge", "percent", "Progress of a running backfill.", ("relation",)),
     Metric("tailgate_engine_backfill_rows", "gauge", "rows", "Rows that it has sent.", ("relation",)),
     Metric("tailgate_engine_round_entries_behind", "gauge", "entries", "Log entries that the Delta tables do not contain yet."),

@@ -116,6 +116,8 @@ def test_all_processes_serve_their_metrics(system: System) -> None:
     engine = served["engine"]
     assert engine["tailgate_engine_source_dead_letters_total"][("public.orders",)] == 1
     assert engine["tailgate_engine_source_up"][("public.orders",)] == 1
+    of_views, of_operators = (engine[f"tailgate_engine_{what}_state_rows"] for what in ("view", "operator"))
+    assert 0 < of_views["public.totals",] <= sum(of_operators.values())
     count = sum(n for _, n in system.run("SELECT amount, n FROM totals"))
     until(lambda: scrape(system.ports["engine"])["tailgate_engine_source_records_total"][("public.orders",)] >= count, 30)
     assert "tailgate_jvm_process_resident_memory_bytes" in engine

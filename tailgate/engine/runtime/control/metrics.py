@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from tailgate.engine.plan.circuit.operators import Closing, WithinJoin
 from tailgate.engine.plan.explain import OperatorStatistics
@@ -36,6 +37,7 @@ OPERATOR_VALUES: dict[str, Callable[[OperatorStatistics], float]] = {
     "operator_state_rows": lambda s: s.state_rows,
     "operator_state_bytes": lambda s: s.state_bytes,
 }
+VIEW_VALUES = {f"view_{what}": OPERATOR_VALUES[f"operator_{what}"] for what in ("seconds", "state_rows", "state_bytes")}
 
 
 @dataclass
@@ -94,10 +96,10 @@ def connect(metrics: Metrics, installation: Installation, follow: Follow, jvm_pi
     for name, value in OPERATOR_VALUES.items():
         metrics.read(P + name, _operators(engine, sampler, value))
     metrics.read(P + "operator_late_rows_total", lambda: _late_rows(engine))
-    _connect_items(metrics, installation)
+    _connect_items(metrics, installation, sampler.samples)
 
 
-def _connect_items(metrics: Metrics, installation: Installation) -> None:
+def _connect_items(metrics: Metrics, installation: Installation, samples: Samples) -> None:
     """Sets the readers of metrics of sources and views."""
     engine = installation.engine
 
@@ -124,6 +126,8 @@ def _connect_items(metrics: Metrics, installation: Installation) -> None:
         metrics.read(P + name, sources(count(what)))
     metrics.read(P + "source_last_record_seconds", sources(last_record_s))
     metrics.read(P + "view_failing", views(lambda view: int(engine.failing.has_error(view))))
+    for name, value in VIEW_VALUES.items():
+        metrics.read(P + name, views(partial(of_operators, samples, value)))
     metrics.read(P + "backfill_percent", views(backfill("percent")))
     metrics.read(P + "backfill_rows", views(backfill("rows")))
 
@@ -144,6 +148,13 @@ def _operators(engine: Engine, sampler: Sampler, value: Callable[[OperatorStatis
         return values
 
     return series
+
+
+def of_operators(samples: Samples, value: Callable[[OperatorStatistics], float], view: MaterializedView) -> float | None:
+    """Returns the sum of a value over the operators of a view, also those that it shares; None before the first sample."""
+    operators = samples.operators
+    values = [value(operators[node]) for _, node in view.nodes if node in operators]
+    return sum(values) if values else None
 
 
 def _late_rows(engine: Engine) -> Series:
