@@ -441,7 +441,7 @@ def _gateway(options: argparse.Namespace) -> int:
     memory = parsed(options.memory) if options.memory is not None else None
     http_options = None
     if options.http is not None:
-        http_options = HttpOptions.at(options.http, options.http_origin, options.http_rate, logs=options.http_log)
+        http_options = HttpOptions.at(options.http, options.http_origin, options.http_rate, options.http_streams, logs=options.http_log)
     at = _metrics_address(options)
     at_console = console.address(options)
     lake, address = (options.data, options.work_dir), (host.strip("[]"), int(port))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tailgate.lake.errors import InvalidParameterValue
-from tailgate.operations.settings.quantities import Rate
+from tailgate.operations.settings.quantities import Quantity, Rate
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -15,6 +15,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--http-origin", action="append", default=[], metavar="ORIGIN", help="a site whose pages may read responses (CORS)"
     )
     command.add_argument("--http-rate", type=Rate(), metavar="N", help="requests per second of one role (5000)")
+    command.add_argument("--http-streams", type=Quantity(1, 4_900), metavar="N", help="streams of events of one role (1000)")
     command.add_argument("--http-log", action="store_true", help="log each request")
 
 
@@ -32,4 +33,6 @@ def arguments(options: argparse.Namespace) -> tuple[str, ...]:
     words += tuple(word for origin in options.http_origin for word in ("--http-origin", origin))
     if options.http_rate is not None:
         words += ("--http-rate", str(options.http_rate))
+    if options.http_streams is not None:
+        words += ("--http-streams", str(options.http_streams))
     return (*words, *("--http-log",) * bool(options.http_log))

@@ -2,7 +2,8 @@
 
     object at time t ──► update ──► changes later than t: update, delete ──► … ──► end, with the error that ended the stream
 
-A stream pulls changes from the log as a TAIL does, so a slow reader has no buffer here. Streams of one row share the bytes of each event.
+The changes of a row that is looked up by key come from `row_changes`, others from the query, which is evaluated for each change. Streams
+of one row share the bytes of each event.
 
 Source: HTML Living Standard, section 9.2, "Server-sent events".
 """
@@ -15,10 +16,12 @@ import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from tailgate.gateway.http.bound_endpoints import BoundEndpoint
+from tailgate.gateway.http.callers import now_ms
 from tailgate.gateway.http.messages import Request, error_body
 from tailgate.gateway.http.reading import Page, json_objects
 from tailgate.gateway.serving.following import Batch
 from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.row_changes import Target
 from tailgate.gateway.serving.service import Serving
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import WEIGHT
@@ -51,35 +54,28 @@ def end(error: TailgateError) -> bytes:
 
 
 async def object_events(
-    serving: Serving,
-    bound: BoundEndpoint,
-    query: Authorized[Prepared],
-    values: Sequence[object],
-    start: Page | int,
-    check: Callable[[], None],
+    changes: AsyncGenerator[tuple[int, bytes], None], start: Page | int, check: Callable[[], float]
 ) -> AsyncGenerator[bytes, None]:
     """Yields the events of an object without end.
 
-    `start`: the object, or the time after which its changes are sent. `check` is called after every tick; it raises the error that ends the
-    stream when the caller may no longer read.
+    `changes`: times with events, or without (`of_query`, `row_changes`). `start`: the object, or the time after which its changes are sent.
+    `check` is called after each of them. It returns the time, in ms since the epoch, when it must be called at the latest, and raises
+    the error that ends the stream when the caller may no longer read.
     """
     if isinstance(start, Page):
         yield event("update", str(start.time), start.rows[0])
     position = start.time if isinstance(start, Page) else start
-    form = (EVENTS, bound.endpoint.id, bound.query.prepared.catalog_n)
-    async with contextlib.aclosing(serving.followers.changes(query, after=position, snapshot=False, values=values)) as changes:
+    async with contextlib.aclosing(changes):
         pending = asyncio.ensure_future(anext(changes))
-        beat = asyncio.get_running_loop().time() + HEARTBEAT_S
+        beat, until = asyncio.get_running_loop().time() + HEARTBEAT_S, check()
         try:
             while True:
-                await asyncio.wait((pending,), timeout=beat - asyncio.get_running_loop().time())
-                check()
+                left = beat - asyncio.get_running_loop().time()
+                await asyncio.wait((pending,), timeout=min(left, max((until - now_ms()) / 1000, 0.0)))
+                until = check()
                 data = b""
                 if pending.done():
-                    batch = pending.result()
-                    position = batch.time
-                    if batch.table is not None and batch.table.num_rows:
-                        data = batch.shared(form, lambda batch, grow: _changes(bound, batch, grow))
+                    position, data = pending.result()
                     pending = asyncio.ensure_future(anext(changes))
                 if not data and asyncio.get_running_loop().time() >= beat:
                     data = b"id: %d\n\n" % position
@@ -92,11 +88,39 @@ async def object_events(
                 await pending
 
 
+async def of_query(
+    serving: Serving, bound: BoundEndpoint, query: Authorized[Prepared], values: Sequence[object], after: int
+) -> AsyncGenerator[tuple[int, bytes], None]:
+    """Yields the times later than `after` with the event of each, which is empty if the object stays as it is. Evaluates the query."""
+    form = (EVENTS, bound.endpoint.id, bound.query.prepared.catalog_n)
+    async with contextlib.aclosing(serving.followers.changes(query, after=after, snapshot=False, values=values)) as changes:
+        async for batch in changes:
+            data = b""
+            if batch.table is not None and batch.table.num_rows:
+                data = batch.shared(form, lambda batch, grow: _changes(bound, batch, grow))
+            yield batch.time, data
+
+
+def target_of(bound: BoundEndpoint, values: Sequence[object]) -> Target | None:
+    """Returns the row that a stream of an endpoint follows, or None if the stream is not one of a row by the relation's key."""
+    lookup, write = bound.lookup, bound.write_found
+    if lookup is None or write is None or not bound.single or lookup.way.key != lookup.way.columns:
+        return None
+    keys, others = lookup.keys(values), lookup.others(values)
+    if len(bound.query.prepared.items) != 1 or len(keys) != 1 or others is None:
+        return None
+    return Target(lookup, keys[0], others, (bound.endpoint.id, bound.query.prepared.catalog_n), write, change_event)
+
+
+def change_event(time: int, object: bytes | None) -> bytes:
+    """Returns the event of a change: the new object, or None for its deletion."""
+    return event("delete", str(time), b"null") if object is None else event("update", str(time), object)
+
+
 def _changes(bound: BoundEndpoint, batch: Batch, grow: Callable[[int], None]) -> bytes:
     """Returns the event of a change: the new object if there is one, otherwise its deletion."""
     assert batch.table is not None
     present = batch.table.filter([weight > 0 for weight in batch.table.column(WEIGHT).to_pylist()])
-    kind, object = ("update", json_objects(bound, present)[0]) if present.num_rows else ("delete", b"null")
-    data = event(kind, str(batch.time), object)
+    data = change_event(batch.time, json_objects(bound, present)[0] if present.num_rows else None)
     grow(len(data))
     return data

@@ -7,7 +7,9 @@ at a past time ──► a snapshot of the lake
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -15,6 +17,7 @@ import pyarrow as pa
 
 from tailgate.gateway.answers.lookups import Lookups
 from tailgate.gateway.http.bound_endpoints import BoundEndpoint, BoundWrite
+from tailgate.gateway.http.messages import Request
 from tailgate.gateway.mirrors.snapshots import raise_error_of
 from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.queries import execute
@@ -24,6 +27,7 @@ from tailgate.sql.authorization import Authorized
 from tailgate.values import raw
 
 AS_OF_WAIT_S = 5.0  # how long a request waits for a time that is not reached yet
+PAGE_ROWS, PAGE_ROWS_MAX = 100, 1_000  # rows of a response without and with `limit`
 UNORDERED_ROWS_MAX = 100_000  # rows that a query without ORDER BY may have, because they are sorted here
 
 
@@ -43,6 +47,43 @@ class Range:
     at: int | None = None
     offset: int = 0
     limit: int = 1
+
+
+def range_of(bound: BoundEndpoint, request: Request, fields: Mapping[str, str]) -> Range:
+    """Returns the rows that a request asks for. Raises 22023."""
+    as_of = request.headers.get(b"tailgate-as-of")
+    at = None if as_of is None else integer(as_of.decode("latin-1"), "Tailgate-As-Of", 0, 2**63 - 1)
+    if bound.query.single:
+        return Range(at)
+    limit = integer(fields["limit"], "limit", 1, PAGE_ROWS_MAX) if "limit" in fields else PAGE_ROWS
+    if "cursor" not in fields:
+        return Range(at, 0, limit)
+    cursor = _decoded(fields["cursor"])
+    if at is not None and at != cursor[0]:
+        raise InvalidParameterValue("the cursor belongs to another time than Tailgate-As-Of")
+    return Range(cursor[0], cursor[1], limit)
+
+
+def integer(text: str, name: str, least: int, most: int) -> int:
+    """Returns the integer of a text. Raises 22023."""
+    if not re.fullmatch(r"[0-9]{1,19}", text) or not least <= int(text) <= most:
+        raise InvalidParameterValue(f'invalid value for "{name}": an integer from {least} to {most} is required')
+    return int(text)
+
+
+def cursor_at(time: int, offset: int) -> bytes:
+    """Returns the cursor behind `offset` rows at a time: later pages are read at the time of the first."""
+    return base64.urlsafe_b64encode(b"%d.%d" % (time, offset)).rstrip(b"=")
+
+
+def _decoded(cursor: str) -> tuple[int, int]:
+    try:
+        time, offset = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).split(b".")
+        if not (time.isdigit() and offset.isdigit() and len(time) < 19 and len(offset) < 19):
+            raise ValueError
+        return int(time), int(offset)
+    except ValueError:
+        raise InvalidParameterValue('invalid value for "cursor"') from None
 
 
 class EndpointReader:

@@ -26,20 +26,22 @@ BODIES_BYTES_MAX = 64 << 20  # of all requests of a gateway that wait or are ans
 class HttpOptions:
     """The address of the HTTP service and its rules.
 
-    `origins`: the CORS list. `rate`: requests per second of a role, None for the default. `logs`: logs each request.
+    `origins`: the CORS list. `rate`: requests per second of a role, `streams`: streams of events of a role; None for the default. `logs`:
+    logs each request.
     """
 
     host: str
     port: int
     origins: frozenset[str] = frozenset()
     rate: float | None = None
+    streams: int | None = None
     logs: bool = False
 
     @classmethod
-    def at(cls, address: str, origins: Iterable[str], rate: float | None, *, logs: bool) -> HttpOptions:
+    def at(cls, address: str, origins: Iterable[str], rate: float | None, streams: int | None, *, logs: bool) -> HttpOptions:
         """Returns the options for an address HOST:PORT."""
         host, _, port = address.rpartition(":")
-        return cls(host.strip("[]"), int(port), frozenset(origins), rate, logs)
+        return cls(host.strip("[]"), int(port), frozenset(origins), rate, streams, logs)
 
 
 class HttpServer:
@@ -50,7 +52,7 @@ class HttpServer:
     def __init__(self, gateway: Gateway, options: HttpOptions) -> None:
         self._gateway, self._options = gateway, options
         self._sockets: list[socket.socket] = []
-        self._service = HttpService(gateway, options.origins, options.rate, logs=options.logs)
+        self._service = HttpService(gateway, options.origins, options.rate, options.streams, logs=options.logs)
         if gateway.settings is not None:
             self._service.follow(gateway.settings)
         self._bodies = Budget("HTTP requests", BODIES_BYTES_MAX, gateway.budget)

@@ -8,29 +8,28 @@ A request is checked in this order, so that nobody without a token learns which 
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import gzip
 import hashlib
-import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tailgate.gateway.http import openapi, parameters
 from tailgate.gateway.http.bound_endpoints import PAGING, BoundEndpoint, BoundEndpoints, BoundWrite, Call
 from tailgate.gateway.http.callers import REQUESTS_PER_S, Rates, Tokens, check_site, now_ms, role_of
-from tailgate.gateway.http.events import EVENTS, end, object_events, wants_events
+from tailgate.gateway.http.events import EVENTS, HEARTBEAT_S, end, object_events, of_query, target_of, wants_events
 from tailgate.gateway.http.idempotency import key_of
 from tailgate.gateway.http.messages import JSON, HttpError, Request, Response, error_response, status_of
-from tailgate.gateway.http.reading import EndpointReader, Page, Range
+from tailgate.gateway.http.reading import EndpointReader, Page, Range, cursor_at, integer, range_of
 from tailgate.gateway.http.requests import Handled, RequestStatistics
 from tailgate.gateway.http.routes import Routes, query_fields
 from tailgate.gateway.http.writing import EndpointWriter
 from tailgate.gateway.resources.budgets import TASK_BUDGET
-from tailgate.gateway.resources.concurrency import REQUESTER, Requester
+from tailgate.gateway.resources.concurrency import REQUESTER, Quota, Requester
 from tailgate.gateway.security.authentication import Peer
 from tailgate.gateway.serving.failures import translated
 from tailgate.gateway.serving.prepared import Prepared
+from tailgate.gateway.serving.row_changes import RowChanges
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.writes.plans import InsertPlan
 from tailgate.lake.catalog import Catalog, Endpoint
@@ -50,7 +49,8 @@ from tailgate.operations.settings.process import ProcessSettings
 from tailgate.sql.authorization import Authorized, authorize
 
 REQUEST_S_MAX = 30.0  # evaluation of one request
-PAGE_ROWS, PAGE_ROWS_MAX = 100, 1_000  # rows of a response without and with `limit`
+# streams of events: in total, those of them for superusers alone, and of a role without `--http-streams`
+STREAMS_MAX, STREAMS_RESERVE, STREAMS_EACH = 5_000, 100, 1_000
 LONG_BODY_BYTES = 16 << 10  # the values of longer ones are read in another process; an array of this size takes 5 ms
 GZIP_BYTES_MIN = 1024  # below it compression saves no packet
 GZIP_LEVEL = 1
@@ -64,12 +64,22 @@ ALLOWED = b"Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Tailgat
 class HttpService:
     """The service of a gateway. `origins`: sites whose pages may read responses; `*` stands for all."""
 
-    def __init__(self, gateway: Gateway, origins: frozenset[str] = frozenset(), rate: float | None = None, *, logs: bool = False) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        origins: frozenset[str] = frozenset(),
+        rate: float | None = None,
+        streams: int | None = None,
+        *,
+        logs: bool = False,
+    ) -> None:
         self._gateway, self._origins = gateway, origins
         self._statistics = RequestStatistics(gateway, logs=logs)
         self._endpoints = BoundEndpoints(gateway.serving)
         self._reader = EndpointReader(gateway.serving, gateway.answers.lookups)
         self.writer = EndpointWriter(gateway)
+        self.rows = RowChanges(gateway.serving)
+        self.streams = Quota("streams of events", STREAMS_MAX, STREAMS_EACH if streams is None else streams, STREAMS_RESERVE)
         self._tokens = Tokens()
         self._rates = Rates() if rate is None else Rates(rate)
         self._routes: tuple[Catalog | None, Routes] = (None, Routes(()))
@@ -78,6 +88,7 @@ class HttpService:
         """Takes new values of the settings that can change while the service runs."""
         settings.on_change("http-origin", lambda origins: setattr(self, "_origins", frozenset(origins)))
         settings.on_change("http-rate", lambda rate: setattr(self._rates, "limit", rate or REQUESTS_PER_S))
+        settings.on_change("http-streams", lambda each: setattr(self.streams, "each", each or STREAMS_EACH))
         settings.on_change("http-log", lambda logs: setattr(self._statistics, "logs", logs))
 
     async def answer(self, request: Request, peer: Peer) -> Response:
@@ -135,7 +146,7 @@ class HttpService:
         try:
             fields = query_fields(request.query)
             values = parameters.values(endpoint, path, fields, {}, () if bound.single else PAGING)
-            rows = _range(bound, request, fields)
+            rows = range_of(bound, request, fields)
         except TailgateError as error:
             raise HttpError(400, error) from error
         if wants_events(request):
@@ -221,15 +232,18 @@ class HttpService:
         if not bound.query.single or query.plan.volatile:
             hint = "Endpoints can be followed if a key proves that they return one object and they do not use the current time."
             raise HttpError(406, FeatureNotSupported("this endpoint cannot be followed", hint=hint))
+        target = target_of(bound, values)
         try:
-            self._gateway.serving.followers.check_quota()
+            self.streams.check(REQUESTER.get())
+            if target is None:
+                self._gateway.serving.followers.check_quota()
         except TailgateError as error:
             raise HttpError(429, error) from error
         start: Page | int
         sent = request.headers.get(b"last-event-id")
         if sent:
             try:
-                start = _integer(sent.decode("latin-1"), "Last-Event-ID", 0, 2**63 - 1)
+                start = integer(sent.decode("latin-1"), "Last-Event-ID", 0, 2**63 - 1)
                 await self._reader.check_time(query, start)
             except TailgateError as error:
                 raise HttpError(410 if isinstance(error, Gone) else 400, error) from error
@@ -238,13 +252,22 @@ class HttpService:
             if not start.rows:
                 raise HttpError(404, NoData("no row has this key"), (b"Tailgate-Time", b"%d" % start.time))
         check = self._checked_again(request, peer, bound)
-        events = object_events(self._gateway.serving, bound, query, values, start, check)
+        after = start.time if isinstance(start, Page) else start
+        if target is not None:
+            changes = self.rows.follow(target, after, HEARTBEAT_S / 2)
+        else:
+            changes = of_query(self._gateway.serving, bound, query, values, after)
+        events = object_events(changes, start, check)
         fields = ((b"Cache-Control", b"no-store"), (b"Vary", VARY))
         return Response(200, fields=fields, type=EVENTS, stream=self._until_end(request, events))
 
     async def _until_end(self, request: Request, events: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """Yields the events, and if an error ends them, this as the last."""
-        async with contextlib.aclosing(events):
+        requester = REQUESTER.get()
+        self.streams.opened(requester)
+        async with contextlib.AsyncExitStack() as stack:
+            stack.callback(self.streams.closed, requester)
+            await stack.enter_async_context(contextlib.aclosing(events))
             try:
                 async for part in events:
                     yield part
@@ -253,23 +276,27 @@ class HttpService:
             except Exception as error:  # noqa: BLE001  # reported as an internal error
                 yield end(self._told(error, request))
 
-    def _checked_again(self, request: Request, peer: Peer, bound: BoundEndpoint) -> Callable[[], None]:
-        """Returns the function that raises an error if, in a newer catalog, the caller may not read or the endpoint is another one."""
+    def _checked_again(self, request: Request, peer: Peer, bound: BoundEndpoint) -> Callable[[], float]:
+        """Returns the `check` of `object_events`.
+
+        It raises an error if, in a newer catalog, the caller may not read or the endpoint is another one.
+        """
         progress, gateway, endpoint = self._gateway.serving.progress, self._gateway, bound.endpoint
         checked: Catalog | None = None
         end_ms = 0.0
 
-        def check() -> None:
+        def check() -> float:
             nonlocal checked, end_ms
             catalog = progress.catalog
             if catalog is checked and now_ms() < end_ms:
-                return
+                return end_ms
             role, end_ms = role_of(request, peer, catalog, gateway.secret, self._tokens)
             current = catalog.items.get(endpoint.id)
             if not isinstance(current, Endpoint) or (current.query, current.numbers) != (endpoint.query, endpoint.numbers):
                 raise HttpError(404, ObjectNotInPrerequisiteState("the endpoint was changed or dropped"))
             authorize(bound.query.prepared, role, catalog)
             checked = catalog
+            return end_ms
 
         return check
 
@@ -292,42 +319,6 @@ class HttpService:
 def _not_allowed(method: str, methods: Sequence[str]) -> HttpError:
     """Returns the error for a method that the path does not have."""
     return HttpError(405, FeatureNotSupported(f"method {method} is not supported"), (b"Allow", ", ".join(methods).encode()))
-
-
-def _range(bound: BoundEndpoint, request: Request, fields: Mapping[str, str]) -> Range:
-    """Returns the rows that a request asks for. Raises 22023."""
-    as_of = request.headers.get(b"tailgate-as-of")
-    at = None if as_of is None else _integer(as_of.decode("latin-1"), "Tailgate-As-Of", 0, 2**63 - 1)
-    if bound.query.single:
-        return Range(at)
-    limit = _integer(fields["limit"], "limit", 1, PAGE_ROWS_MAX) if "limit" in fields else PAGE_ROWS
-    if "cursor" not in fields:
-        return Range(at, 0, limit)
-    cursor = _decoded(fields["cursor"])
-    if at is not None and at != cursor[0]:
-        raise InvalidParameterValue("the cursor belongs to another time than Tailgate-As-Of")
-    return Range(cursor[0], cursor[1], limit)
-
-
-def _integer(text: str, name: str, least: int, most: int) -> int:
-    if not re.fullmatch(r"[0-9]{1,19}", text) or not least <= int(text) <= most:
-        raise InvalidParameterValue(f'invalid value for "{name}": an integer from {least} to {most} is required')
-    return int(text)
-
-
-def _encoded(time: int, offset: int) -> bytes:
-    """Returns the cursor behind `offset` rows at a time: later pages are read at the time of the first."""
-    return base64.urlsafe_b64encode(b"%d.%d" % (time, offset)).rstrip(b"=")
-
-
-def _decoded(cursor: str) -> tuple[int, int]:
-    try:
-        time, offset = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).split(b".")
-        if not (time.isdigit() and offset.isdigit() and len(time) < 19 and len(offset) < 19):
-            raise ValueError
-        return int(time), int(offset)
-    except ValueError:
-        raise InvalidParameterValue('invalid value for "cursor"') from None
 
 
 def _response(bound: BoundEndpoint, request: Request, page: Page, rows: Range) -> Response:
@@ -355,7 +346,7 @@ def _conditional(request: Request, body: bytes, *others: tuple[bytes, bytes]) ->
 def _next(request: Request, time: int, rows: Range) -> bytes:
     """Returns the Link to the next page."""
     others = [f for f in request.query.split("&") if f and not f.startswith("cursor=")]
-    cursor = _encoded(time, rows.offset + rows.limit).decode()
+    cursor = cursor_at(time, rows.offset + rows.limit).decode()
     return f'<{request.path}?{"&".join([*others, f"cursor={cursor}"])}>; rel="next"'.encode("latin-1")
 
 

@@ -34,7 +34,9 @@ PREFIX = "TAILGATE_"
 # Options of a single call. They are not settings: a value that stays, such as a take-over at each start, would do harm.
 NOT_SETTINGS = frozenset({"help", "config", "json", "count", "check", "for", "take-over", "hand-over", "to", "from", "list", "at", "logs"})
 # The settings that SIGHUP changes in a process that runs.
-CHANGEABLE = frozenset({"set", "log", "http-rate", "http-origin", "http-log", "webhook", "webhook-format", "held-log", "history"})
+CHANGEABLE = frozenset(
+    {"set", "log", "http-rate", "http-origin", "http-streams", "http-log", "webhook", "webhook-format", "held-log", "history"}
+)
 SUPERVISORS = frozenset({"up", "demo"})  # their child processes apply the changes
 JOINED = "set"
 TRUE, FALSE = ("true", "on", "yes", "1"), ("false", "off", "no", "0")

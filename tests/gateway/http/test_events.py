@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from tailgate.gateway.http import connection, events
+from tailgate.gateway.serving import row_changes
 from testing.engine_process import until
 from tests.authorization.world import World
 from tests.gateway.http.conftest import Web
@@ -117,14 +120,109 @@ def test_heartbeats_have_the_time(web: Web, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_streams_of_a_row_share_the_bytes_of_an_event(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    write = events.change_event
+    monkeypatch.setattr(events, "change_event", lambda time, object: written.append(object) or write(time, object))
+    with stream(web, "/members/3") as first, stream(web, "/members/3") as second, stream(web, "/members/1") as other:
+        first.next(), second.next(), other.next()
+        until(lambda: len(relations(web)) == 1 and relations(web)[0].count == 3)
+        time = change(web, "UPDATE members SET name = 'cemal' WHERE id = 3")
+        assert first.next() == second.next() == ("update", time, {"id": "3", "name": "cemal", "data": None})
+    assert len(written) == 1
+    until(lambda: not relations(web))
+
+
+def test_streams_of_a_query_share_the_bytes_of_an_event(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     encoded = []
     encode = events.json_objects
     monkeypatch.setattr(events, "json_objects", lambda bound, table: encoded.append(table) or encode(bound, table))
-    with stream(web, "/members/3") as first, stream(web, "/members/3") as second:
+    with stream(web, "/inverse/3") as first, stream(web, "/inverse/3") as second:
         first.next(), second.next()
-        time = change(web, "UPDATE members SET name = 'cemal' WHERE id = 3")
-        assert first.next() == second.next() == ("update", time, {"id": "3", "name": "cemal", "data": None})
+        feeds = web.world.served.serving.followers.feeds
+        until(lambda: [followers for _, followers in feeds.values()] == [2])
+        time = change(web, "UPDATE members SET name = 'c' WHERE id = 3")
+        assert first.next() == second.next() == ("update", time, {"x": 1})
     assert len(encoded) == 1
+
+
+def test_a_change_outside_of_the_object_is_no_event(web: Web) -> None:
+    web.world.sql("tailgate", "CREATE ENDPOINT named GET '/named/:id/:name' AS SELECT name FROM members WHERE id = :id AND name = :name")
+    with stream(web, "/named/3/c") as named:
+        assert named.next()[2] == {"name": "c"}
+        change(web, "UPDATE members SET data = '5' WHERE id = 3")
+        time = change(web, "UPDATE members SET name = 'cem' WHERE id = 3")
+        assert named.next() == ("delete", time, None)
+        change(web, "UPDATE members SET name = 'other' WHERE id = 3")
+        time = change(web, "UPDATE members SET name = 'c' WHERE id = 3")
+        assert named.next() == ("update", time, {"name": "c"})
+
+
+def test_streams_of_a_role_are_limited(web: Web) -> None:
+    web.world.sql("tailgate", "CREATE ROLE reader LOGIN", "GRANT EXECUTE ON ENDPOINT member TO reader")
+    quota = web.server._service.streams
+    quota.each, before = 2, quota.each
+    try:
+        with stream(web, "/members/3", Tailgate_Role="reader") as first, stream(web, "/members/1", Tailgate_Role="reader") as second:
+            first.next(), second.next()
+            assert web.error("/members/1", Accept="text/event-stream", Tailgate_Role="reader") == (429, "53400")
+        until(lambda: not quota._open)
+        with stream(web, "/members/3", Tailgate_Role="reader") as first:
+            first.next()
+    finally:
+        quota.each = before
+
+
+def test_many_changed_rows_reach_their_streams(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_changes, "PIECE_ROWS", 7)
+    web.world.sql("tailgate", "INSERT INTO members SELECT g, 'many' FROM generate_series(1000, 1099) AS g")
+    with stream(web, "/members/1003") as first, stream(web, "/members/1098") as second:
+        first.next(), second.next()
+        until(lambda: len(relations(web)) == 1 and relations(web)[0].count == 2)
+        time = change(web, "UPDATE members SET name = 'm' || id WHERE id >= 1000")
+        assert first.next() == ("update", time, {"id": "1003", "name": "m1003", "data": None})
+        assert second.next() == ("update", time, {"id": "1098", "name": "m1098", "data": None})
+    change(web, "DELETE FROM members WHERE id >= 1000")
+
+
+def test_a_stream_that_resumes_joins_the_others(web: Web) -> None:
+    """The stream reads the changes that it has missed, also while others arrive, and each once."""
+    change(web, "INSERT INTO members VALUES (2, 'bob')")
+    with stream(web, "/members/2") as bob:
+        _, id, _ = bob.next()
+        names = []
+        for i in range(30):
+            change(web, f"UPDATE members SET name = 'resumed {i}' WHERE id = 2")
+            if i % 3 == 0:
+                with stream(web, "/members/2", Last_Event_ID=id) as again:
+                    names.append([again.next()[2]["name"] for _ in range(i + 1)])
+        assert names == [[f"resumed {n}" for n in range(i + 1)] for i in range(0, 30, 3)]
+        assert [bob.next()[2]["name"] for _ in range(30)] == [f"resumed {i}" for i in range(30)]
+
+
+def test_a_stream_does_not_repeat_its_first_object(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first object may be newer than the changes that the other streams have got."""
+    gate, deliver = threading.Event(), row_changes._Relation._deliver
+
+    async def gated(self: Any, time: int, table: Any) -> None:
+        while not gate.is_set():
+            await asyncio.sleep(0.01)
+        await deliver(self, time, table)
+
+    with stream(web, "/members/2") as first:
+        first.next()
+        until(lambda: len(relations(web)) == 1 and relations(web)[0].count == 1)
+        monkeypatch.setattr(row_changes._Relation, "_deliver", gated)
+        earlier = change(web, "UPDATE members SET name = 'earlier' WHERE id = 2")
+        with stream(web, "/members/2") as second:
+            assert second.next()[1:] == (earlier, {"id": "2", "name": "earlier", "data": None})
+            until(lambda: relations(web)[0].count == 2)
+            gate.set()
+            later = change(web, "UPDATE members SET name = 'later' WHERE id = 2")
+            assert [first.next()[1], first.next()[1], second.next()[1]] == [earlier, later, later]
+
+
+def relations(web: Web) -> list[Any]:
+    return list(web.server._service.rows._relations.values())
 
 
 def test_the_last_event_says_why_a_stream_ended(web: Web) -> None:
