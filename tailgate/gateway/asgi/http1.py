@@ -64,7 +64,7 @@ class _Connection(HttpToolsProtocol):
         self._idle_since = self.loop.time()
         self._watch: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does: it is a TCP connection
         super().connection_made(transport)
         self._watch = self.loop.call_later(limits.IDLE_S, self._close_idle)
 
@@ -109,7 +109,7 @@ class _Connection(HttpToolsProtocol):
         self.server_state.default_headers = _date(int(time.time()))
         super().on_headers_complete()
         if self.scope["http_version"] == "1.0":
-            self.cycle.send = _Unchunked(self.cycle).send  # type: ignore[method-assign]
+            self.cycle.send = _Unchunked(self.cycle).send  # type: ignore[method-assign]  # uvicorn calls it by name
 
     def data_received(self, data: bytes) -> None:
         heads = self._heads
