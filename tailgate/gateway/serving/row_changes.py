@@ -97,13 +97,13 @@ class _Stream:
 
     def take(self) -> list[tuple[int, bytes]]:
         """Returns the events that wait."""
-        taken = list(self._pending)
+        events = list(self._pending)
         self._pending.clear()
         self._held.add(-self._size)
         self._size = 0
         if self.error is None:
             self.changed.clear()
-        return taken
+        return events
 
 
 class _Relation:
@@ -200,10 +200,10 @@ def changed_rows(fields: Sequence[Field], way: AccessPath, changes: pa.Table, ke
     def values(table: pa.Table, column: int) -> list[Any]:
         return raw.values(raw.stored(table.column(column), fields[column].type), fields[column].type)
 
-    found = [n for n, key in enumerate(zip(*(values(changes, i) for i in way.columns), strict=True)) if key in keys]
-    if not found:
+    positions = [n for n, key in enumerate(zip(*(values(changes, i) for i in way.columns), strict=True)) if key in keys]
+    if not positions:
         return
-    part = changes.take(found)
+    part = changes.take(positions)
     weights = part.column(part.num_columns - 1).to_pylist()
     for row, weight in zip(zip(*(values(part, i) for i in range(len(fields))), strict=True), weights, strict=True):
         changed.setdefault(tuple([row[i] for i in way.columns]), [None, None])[weight > 0] = row

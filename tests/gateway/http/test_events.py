@@ -147,14 +147,14 @@ def test_streams_of_a_query_share_the_bytes_of_an_event(web: Web, monkeypatch: p
 
 def test_a_change_outside_of_the_object_is_no_event(web: Web) -> None:
     web.world.sql("tailgate", "CREATE ENDPOINT named GET '/named/:id/:name' AS SELECT name FROM members WHERE id = :id AND name = :name")
-    with stream(web, "/named/3/c") as named:
-        assert named.next()[2] == {"name": "c"}
+    with stream(web, "/named/3/c") as events_of_name:
+        assert events_of_name.next()[2] == {"name": "c"}
         change(web, "UPDATE members SET data = '5' WHERE id = 3")
         time = change(web, "UPDATE members SET name = 'cem' WHERE id = 3")
-        assert named.next() == ("delete", time, None)
+        assert events_of_name.next() == ("delete", time, None)
         change(web, "UPDATE members SET name = 'other' WHERE id = 3")
         time = change(web, "UPDATE members SET name = 'c' WHERE id = 3")
-        assert named.next() == ("update", time, {"name": "c"})
+        assert events_of_name.next() == ("update", time, {"name": "c"})
 
 
 def test_streams_of_a_role_are_limited(web: Web) -> None:
