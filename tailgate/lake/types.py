@@ -6,9 +6,9 @@ Where a system lacks a type, its values have another *stored form*: time is a bi
 interval is months, days and microseconds; json is text, jsonb canonical text; uuid is text. A `numeric` is
 fixed or general (ADR 0020). A fixed one is a decimal everywhere. Without a declared precision and scale it
 has 38 digits and the scale of its expression (0 for `sum(bigint)`, 16 by default), and clients see no type
-modifier. A general one has a display scale per value, NaN and infinities. It is the result of a query, never
-a column of a stored relation: a struct of unscaled value and display scale or, if 38 digits are too few, of sortable
-bytes (`values.numbers.sortable`). The value of an enum is the number of its label (ADR 0022).
+modifier. A general one has a display scale per value, NaN and infinities: a column of a table without a declared
+precision, or the result of a query. It is a struct of unscaled value and display scale or, if 38 digits are too few, of
+sortable bytes (`lake.sortable`), and text in Delta. The value of an enum is the number of its label (ADR 0022).
 
 Source: PostgreSQL 15, catalog pg_type.
 """
@@ -42,6 +42,7 @@ class Facts:
 INTERVAL_SPARK = "struct<months:int,days:int,micros:bigint>"
 INTERVAL_DUCKDB = "STRUCT(months INTEGER, days INTEGER, micros BIGINT)"
 # a general numeric: unscaled value and display scale, or NULL and the sortable bytes
+GENERAL_SPARK = "struct<u:decimal(38,0),s:smallint,x:binary>"
 GENERAL_DUCKDB = "STRUCT(u DECIMAL(38,0), s SMALLINT, x BLOB)"
 GENERAL_ARROW = pa.struct([("u", pa.decimal128(38, 0)), ("s", pa.int16()), ("x", pa.binary())])
 
@@ -246,6 +247,8 @@ class Type:
         """Returns the stored form in Spark's DDL."""
         if self.is_array:
             return f"array<{self.element.spark}>"
+        if self.general:
+            return GENERAL_SPARK
         if self.name == "numeric":
             return "decimal({},{})".format(*self.decimal)
         if self.name == "record":

@@ -11,7 +11,7 @@ from tailgate.lake.catalog.items import ItemType
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import TAILGATE, Schema, is_system
 from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedObject, WrongObjectType
-from tailgate.lake.types import DomainType, Field, Type
+from tailgate.lake.types import GENERAL, DomainType, Field, Type
 from tailgate.sql.definitions import Creation, rename_references
 from tailgate.sql.statements.tables import TableColumn
 
@@ -97,6 +97,17 @@ def known_type(type: Type, catalog: Catalog, position: int | None = None) -> Typ
     if actual is None:
         raise UndefinedObject(f'type "{name}{"[]" * type.is_array}" does not exist', position=position)
     return replace(type, enum=actual.enum)
+
+
+def stored_type(type: Type) -> Type:
+    """Returns the type of a new column of a table: a numeric without a declared precision is general (`lake.types`)."""
+    is_undeclared = type.name == "numeric" and not type.is_array and not (type.modifiers and type.declared)
+    return GENERAL if is_undeclared else type
+
+
+def stored_column(column: TableColumn) -> TableColumn:
+    """Returns a new column of a table with the type of its values. A domain keeps its base type."""
+    return column if column.domain is not None else replace(column, type=stored_type(column.type))
 
 
 def check_built_in(type: Type, catalog: Catalog, what: str, position: int | None) -> None:

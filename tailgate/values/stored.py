@@ -5,9 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from tailgate.lake import sortable
 from tailgate.lake.types import Type
 from tailgate.values.codec.codec import Value
-from tailgate.values.numbers import numerics, sortable
+from tailgate.values.numbers import numerics
 
 INTERVAL_FIELDS = ("months", "days", "micros")
 

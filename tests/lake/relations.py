@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
+from tailgate.lake import sortable
 from tailgate.lake.catalog import Change, Item, MaterializedView
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Header
@@ -28,6 +29,7 @@ from tailgate.lake.types import (
     DATE,
     FLOAT4,
     FLOAT8,
+    GENERAL,
     INT2,
     INT4,
     INT8,
@@ -52,7 +54,7 @@ RECORD = Type("record", fields=(Field("x", INT4), Field("y", TEXT.array())))
 MONEY = Type("numeric", (10, 2))
 ALL_TYPES = (
     *(BOOL, BYTEA, TEXT, JSONB, INT2, INT4, INT8, FLOAT4, FLOAT8, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, UUID, OID, NAME),
-    *(NUMERIC, MONEY, Type("varchar", (5,)), Type("bpchar", (3,)), RECORD),
+    *(NUMERIC, MONEY, GENERAL, Type("varchar", (5,)), Type("bpchar", (3,)), RECORD),
     *(t.array() for t in (INT4, TEXT, NUMERIC, TIMESTAMPTZ, INTERVAL, FLOAT8)),
 )
 
@@ -108,6 +110,10 @@ def values(type: Type, *, nullable: bool = True) -> st.SearchStrategy[Any]:
             return _moments.map(lambda t: t.replace(tzinfo=datetime.timezone.utc))
         case "interval":
             return st.fixed_dictionaries({"months": _integers(32), "days": _integers(32), "micros": _integers(64)})
+        case "numeric" if type.general:
+            special = st.sampled_from(("NaN", "Infinity", "-Infinity")).map(decimal.Decimal)
+            digits = st.integers(0, 45).flatmap(lambda scale: _decimals(45, scale)).map(lambda d: d or d.copy_abs())
+            return (special | digits).map(sortable.stored)
         case "numeric":
             return _decimals(*type.decimal)
         case "record":

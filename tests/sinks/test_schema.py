@@ -14,9 +14,11 @@ import pytest
 
 from tailgate.formats.events import avro as schema
 from tailgate.formats.wire import header
-from tailgate.lake import types
+from tailgate.lake import sortable, types
+from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import FACTS, EnumType, Field, Type
-from tailgate.sinks.formats import avro
+from tailgate.sinks.formats import avro, jsons
+from tailgate.values.numeric.scales import scale_of
 
 
 def test_debezium_schema_is_materializes() -> None:
@@ -84,6 +86,16 @@ TYPES: list[tuple[Type, Any]] = [
     (types.INTERVAL, {"type": "fixed", "name": "interval", "namespace": "com.materialize.sink", "size": 16}),
     (Type("numeric", (10, 2)), {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}),
     (types.NUMERIC, {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 16}),
+    (
+        types.GENERAL,
+        {
+            "type": "record",
+            "name": "VariableScaleDecimal",
+            "namespace": "io.debezium.data",
+            "connect.name": "io.debezium.data.VariableScaleDecimal",
+            "fields": [{"name": "scale", "type": "int"}, {"name": "value", "type": "bytes"}],
+        },
+    ),
     (types.numeric(0), {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}),
     (MOOD, "string"),
     (types.UUID, {"type": "string", "logicalType": "uuid"}),
@@ -114,11 +126,13 @@ def test_no_type_is_forgotten() -> None:
 
 def test_a_named_type_is_defined_once() -> None:
     columns = (Field("a", types.INTERVAL), Field("b", types.INTERVAL), Field("c", RECORD), Field("d", RECORD))
+    columns += (Field("e", types.GENERAL), Field("f", types.GENERAL))
     value = schema.debezium(columns)
     fastavro.parse_schema(value)
     fields = value["fields"][0]["type"][1]["fields"]
     assert fields[1]["type"] == ["null", "com.materialize.sink.interval"]
     assert fields[3]["type"][1]["name"] == "record1"
+    assert fields[5]["type"] == ["null", "io.debezium.data.VariableScaleDecimal"]
 
 
 NOON = datetime(2026, 2, 3, 12, 0, 0, 123456, tzinfo=timezone.utc)
@@ -145,6 +159,7 @@ VALUES: list[tuple[Type, list[Any]]] = [
     (types.INTERVAL, [{"months": 1, "days": -2, "micros": 3}, {"months": 0, "days": 0, "micros": -1}]),
     (Type("numeric", (10, 2)), [Decimal("1.26"), Decimal("-0.01"), Decimal("1.28"), Decimal("-1.28"), Decimal("-1.29"), Decimal("0.00")]),
     (types.NUMERIC, [Decimal("1234567890123456789012.1234567890123456"), Decimal(-1)]),
+    (types.GENERAL, [sortable.stored(Decimal(t)) for t in ("1.10", "-128", "0.000", "-1" + "0" * 60, "0." + "3" * 50)]),
     (types.UUID, ["6f1e1d0a-0000-4000-8000-000000000001"]),
     (types.JSON, ['{"a" :1}']),
     (types.JSONB, ['{"a": 1}']),
@@ -176,6 +191,13 @@ def expected_value(type: Type, value: Any) -> Any:
         return dict(type.labels)[value]
     if type.name == "interval":
         return b"".join(value[k].to_bytes(n, "little", signed=True) for k, n in (("months", 4), ("days", 4), ("micros", 8)))
+    if type.general:
+        number = sortable.loaded(**value)
+        unscaled = int(number.scaleb(scale_of(number), context=sortable.EXACT))
+        return {
+            "scale": scale_of(number),
+            "value": unscaled.to_bytes((unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1, "big", signed=True),
+        }
     if type.name == "time":
         seconds, micros = divmod(value, 1_000_000)
         return datetime(2000, 1, 1, seconds // 3600, seconds // 60 % 60, seconds % 60, micros).time()
@@ -219,3 +241,13 @@ def test_chunks_and_other_arrow_forms_are_converted() -> None:
     table = pa.table({"c": pa.chunked_array([pa.array([1], pa.int32()), pa.array([2], pa.int32())])})
     assert avro.stored(table, (Field("any", types.INT8),))[0].to_pylist() == [1, 2]
     assert avro.stored(table.slice(0, 0), (Field("any", types.INT8),))[0].to_pylist() == []
+
+
+def test_numbers_that_are_not_finite() -> None:
+    """JSON has them as strings, as PostgreSQL writes them. Debezium's decimal has none of them."""
+    values = pa.array([sortable.stored(Decimal(t)) for t in ("NaN", "Infinity", "-Infinity", "1.10")], types.GENERAL.arrow)
+    assert jsons.rows((Field("c", types.GENERAL),), [values], 4) == [
+        f'{{"c":"{t}"}}'.encode() for t in ("NaN", "Infinity", "-Infinity", "1.10")
+    ]
+    with pytest.raises(FeatureNotSupported, match="numeric NaN is not supported in Avro"):
+        avro.rows((Field("c", types.GENERAL),), [values], 4)

@@ -21,6 +21,7 @@ from typing import Any
 
 import duckdb
 
+from tailgate.lake import sortable
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import NUMERIC_SCALE, Type
@@ -29,7 +30,6 @@ from tailgate.sql.bind import bind_query
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
-from tailgate.values.numbers import sortable
 from tailgate.values.registry import read_text as parse
 from tests.sql.oracle import normal, unstored
 

@@ -17,6 +17,7 @@ import psycopg
 
 from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.sortable import EXACT
 from tailgate.lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Field, Type
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
@@ -26,7 +27,6 @@ from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.mathematics import LAST_DIGIT
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of
-from tailgate.values.numbers.numerics import EXACT
 from tailgate.values.registry import read_text as parse
 from tests.sql.arguments import declared, lists
 

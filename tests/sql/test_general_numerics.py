@@ -11,11 +11,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from tailgate.lake import sortable
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import GENERAL
 from tailgate.sql.compute.numeric.general_numerics import general_key
 from tailgate.sql.render.duckdb_functions import install
-from tailgate.values.numbers import sortable
 from tailgate.values.numeric import arithmetic
 from tailgate.values.numeric.scales import WIDE
 from tests.values.test_numeric import EDGES, SPECIAL, random_number, total

@@ -37,6 +37,7 @@ SCRIPTS = (
     "temporary",
     "merge",
     "numerics",
+    "unconstrained",
     "enums",
     "domains",
 )
@@ -47,6 +48,8 @@ DIFFERENT: dict[str, str] = {
     "INSERT INTO kinds (i4) VALUES (2147483647 + 1)": "message",
     "CREATE TABLE bad (a int CHECK (generate_series(1, a) > 1))": "hint",
     "SELECT (1000 / 3.0)::numeric(4, 2)": "detail",
+    "UPDATE n SET c = a WHERE id = 3": "detail",
+    "ALTER TABLE n ALTER COLUMN a TYPE numeric(10, 1)": "detail",
     "EXECUTE by_mood ('glad')": "position",
     "DROP TYPE mood RESTRICT": "detail",
     "SELECT 1e5::money_amount": "detail",

@@ -6,7 +6,8 @@
 
 A nullable column is ["null", t], null first. Subjects are `{topic}-value` and `{topic}-key`.
 
-A numeric without a declared precision has the 38 digits and the scale of its stored form (tailgate/lake/types).
+A fixed numeric has the digits and the scale of its stored form (tailgate/lake/types), a general one is Debezium's
+VariableScaleDecimal.
 
 Source: Materialize, "CREATE SINK: Kafka", Avro schemas; its test kafka-avro-sinks.td.
 """
@@ -27,6 +28,7 @@ NAMESPACE = "com.materialize.sink"
 MILLISECONDS = 3  # timestamp(0) to timestamp(3) are written as milliseconds, others as microseconds
 
 JSON = {"type": "string", "connect.name": "io.debezium.data.Json"}
+VARIABLE_SCALE_DECIMAL = "io.debezium.data.VariableScaleDecimal"
 UUID = {"type": "string", "logicalType": "uuid"}
 
 SIMPLE: dict[str, Any] = {
@@ -99,7 +101,7 @@ class _Names:
 
     def __init__(self) -> None:
         self.records = 0
-        self.interval = False
+        self.interval = self.numeric = False
 
 
 def _record(columns: Sequence[Field], name: str, names: _Names) -> dict[str, Any]:
@@ -128,6 +130,13 @@ def _type(type: Type, names: _Names) -> Any:
             return f"{NAMESPACE}.interval"
         names.interval = True
         return {"type": "fixed", "name": "interval", "namespace": NAMESPACE, "size": 16}
+    if type.general:
+        if names.numeric:
+            return VARIABLE_SCALE_DECIMAL
+        names.numeric = True
+        namespace, _, name = VARIABLE_SCALE_DECIMAL.rpartition(".")
+        fields = [{"name": "scale", "type": "int"}, {"name": "value", "type": "bytes"}]
+        return {"type": "record", "name": name, "namespace": namespace, "connect.name": VARIABLE_SCALE_DECIMAL, "fields": fields}
     if type.name == "numeric":
         precision, scale = type.decimal
         return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}

@@ -211,7 +211,7 @@ def _check_reference(reference: Reference, evaluation: Evaluation, rows: pa.Tabl
     placed = rows.select(list(reference.columns)).rename_columns([f"k{i}" for i in range(len(reference.columns))])
     placed = placed.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
     with registered(evaluation.cursor, "placed", placed) as name, _referenced(reference, evaluation, every) as referenced:
-        condition = keys.same(reference.key, "p", "n")
+        condition = keys.same(reference.referenced, reference.key, "p", "n")
         place = evaluation.cursor.execute(f"SELECT min(place) FROM {name} AS n ANTI JOIN {referenced} AS p ON {condition}").fetchone()
     if place is not None and place[0] is not None:
         raise evaluation.violations.missing(reference, rows.slice(place[0], 1))

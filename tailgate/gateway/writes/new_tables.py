@@ -17,6 +17,10 @@ from tailgate.lake.errors import DuplicateColumn, InvalidTableDefinition, Syntax
 from tailgate.lake.types import NUMERIC, TEXT, Field, Type
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query
+from tailgate.sql.binder.types.overloads import numeric_as
+from tailgate.sql.new_items import stored_type
+from tailgate.sql.numeric_types import WITH_GENERAL
+from tailgate.sql.plan import Column, Project, Relation
 from tailgate.sql.statements import CreateTableAs
 from tailgate.sql.tables.definition import type_name
 
@@ -42,7 +46,7 @@ class NewTable:
 
 def bound(statement: CreateTableAs, oids: Sequence[int], catalog: Catalog) -> NewTable:
     """Binds the query and names the columns. Raises 42601, 42701, 42P16 and the errors of the query."""
-    query = bind_query(statement.query, catalog, declared(oids, catalog))
+    query = bind_query(statement.query, catalog, declared(oids, catalog), numeric_rules=WITH_GENERAL)
     if len(statement.columns) > len(query.columns):
         raise SyntaxError_("too many column names were specified")
     names = [*statement.columns, *(c.name for c in query.columns[len(statement.columns) :])]
@@ -50,7 +54,16 @@ def bound(statement: CreateTableAs, oids: Sequence[int], catalog: Catalog) -> Ne
         if name in names[:i]:
             raise DuplicateColumn(f'column "{name}" specified more than once')
     columns = tuple(Field(name, _stored_type(name, c.type)) for name, c in zip(names, query.columns, strict=True))
-    return NewTable(columns, query_of(query.plan, compact=False), parameter_types(query.parameters), query.demands)
+    return NewTable(columns, query_of(_stored(query.plan, columns), compact=False), parameter_types(query.parameters), query.demands)
+
+
+def _stored(rows: Relation, columns: tuple[Field, ...]) -> Relation:
+    """Returns the rows with the numerics of the table's columns."""
+    if not any(c.type.name == "numeric" for c in columns):
+        return rows
+    scalars = [Column(i, c.type) for i, c in enumerate(rows.columns)]
+    values = [numeric_as(s, c.type) if c.type.name == "numeric" else s for s, c in zip(scalars, columns, strict=True)]
+    return Project(rows, tuple(values), columns)
 
 
 def _stored_type(column: str, type: Type) -> Type:
@@ -60,6 +73,6 @@ def _stored_type(column: str, type: Type) -> Type:
             return replace(TEXT, is_array=type.is_array)
         case "record":
             raise InvalidTableDefinition(f'column "{column}" has pseudo-type {type}')
-        case "numeric" if not type.declared:
-            return replace(NUMERIC, is_array=type.is_array)
-    return type
+        case "numeric" if type.is_array and (type.general or not type.declared):
+            return NUMERIC.array()
+    return stored_type(type)

@@ -24,7 +24,7 @@ from tailgate.lake.store import Store
 from tailgate.lake.types import WEIGHT
 
 LOG = "log"  # the folder of the entries
-FORMAT = 1
+FORMATS = (1, 2)  # of entries; from the first general numeric on, all entries of a lake have format 2, which earlier versions refuse
 HEAD_BYTES = 4096  # contain the header of most entries
 ALIGNMENT = 64  # bytes: Arrow's recommendation for buffers, so that a mapped entry is read in place
 
@@ -50,6 +50,7 @@ class Header:
     """The header of an entry.
 
     - `time`: ms since the epoch.
+    - `format`: one of FORMATS.
     - `catalog_version`: the newest entry, including this one, that changed the catalog; 0 before the first.
     - `age`: how long engines had been running on this lake, in ms; retention uses it (`lake.log.ages`).
     - `offsets`: the position of each input, in the format of its reader.
@@ -80,6 +81,7 @@ class Header:
     age: int = 0
     writes: tuple[str, ...] = ()
     released: Mapping[str, int] = field(default_factory=dict)
+    format: int = 1
 
     def with_offsets(self, offsets: Mapping[str, Any]) -> Header:
         return replace(self, offsets=offsets)
@@ -89,12 +91,12 @@ class Header:
         return next((s for s in self.relations if s.relation == relation), None)
 
 
-_KNOWN = frozenset(Header.__dataclass_fields__) | {"format"}
+_KNOWN = frozenset(Header.__dataclass_fields__)
 
 
 def encode_header(header: Header) -> bytes:
     """Returns the first line of an entry, padded with blanks so that the next byte is aligned."""
-    data: dict[str, Any] = {"format": FORMAT, "n": header.n, "time": header.time, "epoch": header.epoch, "kind": header.kind}
+    data: dict[str, Any] = {"format": header.format, "n": header.n, "time": header.time, "epoch": header.epoch, "kind": header.kind}
     data["catalog_version"] = header.catalog_version
     data["age"] = header.age
     if header.catalog is not None:
@@ -124,9 +126,9 @@ def first_line(raw: bytes | memoryview | pa.Buffer) -> bytes:
 def decode_header(line: bytes | memoryview) -> Header:
     """Returns the header from the first line of an entry. Raises 0A000 for an unknown format."""
     data = json.loads(bytes(line))
-    if data["format"] != FORMAT:
+    if data["format"] not in FORMATS:
         raise FeatureNotSupported(
-            f"entry {data.get('n')} of the log has format {data['format']}, and this version reads format {FORMAT}",
+            f"entry {data.get('n')} of the log has format {data['format']}, and this version reads formats up to {FORMATS[-1]}",
             hint="A newer version of Tailgate has written to this lake; use that one.",
         )
     unknown = {name: value for name, value in data.items() if name not in _KNOWN}
@@ -149,6 +151,7 @@ def decode_header(line: bytes | memoryview) -> Header:
         extra={**unknown, **data["extra"]},
         writes=tuple(data.get("writes", ())),
         released=data.get("released", {}),
+        format=data["format"],
     )
 
 

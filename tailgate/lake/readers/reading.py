@@ -22,6 +22,7 @@ from tailgate.lake.readers import holds
 from tailgate.lake.readers.failed import error_change, failure, owner
 from tailgate.lake.tables import checkpoints, delta
 from tailgate.lake.tables.checkpoints import Checkpoint
+from tailgate.lake.tables.delta_forms import from_delta
 from tailgate.lake.tables.stored_relations import COUNT, Stored, begun, relations, table_name
 from tailgate.lake.tables.weights import formed, negated, positive, total
 from tailgate.lake.types import WEIGHT
@@ -147,7 +148,7 @@ def table_at(checkpoint: Checkpoint | None, relation: int) -> tuple[int | None, 
 def read_table(lake: Lake, stored: Stored, version: int) -> pa.Table:
     """Returns the rows of a table at a version, with `__weight`."""
     name = table_name(stored.id)
-    rows = delta.rows(lake.store, name, delta.table(lake.store, name, version))
+    rows = from_delta(delta.rows(lake.store, name, delta.table(lake.store, name, version)), stored.changes)
     if stored.key is None:  # columns that were added later follow the count
         return formed(rows.select([*(name for name in rows.column_names if name != COUNT), COUNT]), stored.changes)
     return formed(rows.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)), stored.changes)

@@ -19,6 +19,7 @@ from deltalake.table import TableMerger
 from tailgate.lake.store import Store
 from tailgate.lake.tables import delta
 from tailgate.lake.tables.delta import CONFIGURATION, NO_HOOKS, committing
+from tailgate.lake.tables.delta_forms import to_delta
 from tailgate.lake.tables.stored_relations import COUNT, Stored, table_name
 from tailgate.lake.tables.weights import keys_only_in, negative, net, positive
 from tailgate.lake.types import WEIGHT
@@ -67,9 +68,9 @@ def apply(table: DeltaTable, stored: Stored, changes: pa.Table, commit: CommitPr
     """
     if rows is None:
         if stored.key is None:
-            _merge_counts(table, stored, changes, commit)
+            _merge_counts(table, stored, to_delta(changes), commit)
         elif stored.key:
-            _merge_by_key(table, stored, changes, commit)
+            _merge_by_key(table, stored, to_delta(changes), commit)
         else:
             _overwrite(table, stored, positive(changes), commit)
         return None
@@ -94,7 +95,7 @@ def _overwrite(table: DeltaTable, stored: Stored, weighted: pa.Table, commit: Co
     if rows.num_rows > FEW_ROWS:
         order = [name for name in stored.key_names if not pa.types.is_nested(rows.schema.field(name).type)]
         rows = rows.sort_by([(name, "ascending") for name in order]) if stored.key and order else rows
-    batches = rows.cast(stored.table).to_batches(max_chunksize=BATCH_ROWS)
+    batches = to_delta(rows).cast(stored.table).to_batches(max_chunksize=BATCH_ROWS)
     committing(
         table,
         lambda: write_deltalake(

@@ -3,9 +3,9 @@
 A relation with a key has one row per key, or at most one row if the key has no columns. A relation
 without a key may hold duplicates; a hidden last column `__count` has the number of copies.
 
-Columns are in their stored form (`lake.types`) and use no feature that only one of Delta's writers
-supports. All are nullable: for a non-nullable column next to a timestamp without time zone, delta-rs
-writes a protocol that Spark refuses.
+Columns are in their stored form (`lake.types`), general numerics as text (`delta_forms`), and use no
+feature that only one of Delta's writers supports. All are nullable: for a non-nullable column next to
+a timestamp without time zone, delta-rs writes a protocol that Spark refuses.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from tailgate.lake.catalog import ERRORS, Catalog, Change, Item, Table
+from tailgate.lake.tables.delta_forms import delta_schema
 from tailgate.lake.types import Field, arrow_schema
 
 FOLDER = "tables"
@@ -39,7 +40,7 @@ class Stored:
     @property
     def table(self) -> pa.Schema:
         """Returns the schema of its Delta table."""
-        schema = arrow_schema(self.columns)
+        schema = delta_schema(arrow_schema(self.columns))
         return schema if self.key is not None else schema.append(pa.field(COUNT, pa.int64()))
 
     @property

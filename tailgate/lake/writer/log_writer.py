@@ -28,7 +28,7 @@ from tailgate.lake.errors import Replaced, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log.ages import Ages
-from tailgate.lake.log.entry import ALIGNMENT, KINDS, LOG, Header, Section, encode_header, rows, stream
+from tailgate.lake.log.entry import ALIGNMENT, FORMATS, KINDS, LOG, Header, Section, encode_header, rows, stream
 from tailgate.lake.log.log import carried, name
 from tailgate.lake.store import FencedWriter, Lock, Revoked
 from tailgate.lake.writer.engines import Announcement, announced, forget, locked, renew, wait_until_gone
@@ -128,6 +128,7 @@ class Writer:
             sections, parts = self._sections(n, changes)
             version = newest.catalog_version if catalog is None else n
             fields = {"age": self._ages.next(), "epoch": self.epoch, "kind": kind, "catalog": catalog, "catalog_version": version, **fields}
+            fields["format"] = FORMATS[-1] if catalog is not None and _has_general(catalog) else newest.format
             header = replace(newest, n=n, time=time, relations=sections, **fields)
             self._link(header, parts)
             self.newest = self.lake.log.announce(header)
@@ -227,6 +228,11 @@ class Writer:
         forget(self.lake, self.epoch)
         self.store.close()
         self._lock.release()
+
+
+def _has_general(change: Change) -> bool:
+    """Returns whether a change puts an item with a general numeric, which versions that write format 1 do not store."""
+    return any(column.type.general for item in change.put for column in item.columns)
 
 
 def _create(header: Header, parts: Sequence[bytes | memoryview], store: FencedWriter) -> bool:

@@ -23,7 +23,11 @@ import pyarrow as pa
 
 from tailgate.formats.events.avro import in_milliseconds
 from tailgate.formats.varint import long
+from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.sortable import EXACT
 from tailgate.lake.types import Field, Type
+from tailgate.values.numbers import general
+from tailgate.values.numeric.scales import scale_of
 
 NULL, PRESENT = b"\x00", b"\x02"  # the branches of ["null", t], as zigzag numbers
 
@@ -55,6 +59,8 @@ def _values(array: pa.Array, type: Type) -> list[bytes | None]:
         return _each_list(array, type)
     if type.name == "record":
         return _each_record(array, type)
+    if type.general:
+        return _general(array)
     if type.name == "numeric":
         return _decimals(array, *type.decimal)
     if type.name in ("timestamp", "timestamptz"):
@@ -125,7 +131,7 @@ _PLAIN: dict[str, Callable[[pa.Array], list[bytes | None]]] = {
 
 
 def _decimals(array: pa.Array, precision: int, scale: int) -> list[bytes | None]:
-    """Encodes each unscaled number big-endian in the fewest bytes, after its length.
+    """Encodes each unscaled number after its length.
 
     Arrow stores 16 bytes, little-endian. Reading them is five times as fast as converting to Decimal.
     """
@@ -141,8 +147,29 @@ def _decimals(array: pa.Array, precision: int, scale: int) -> list[bytes | None]
             out.append(None)
             continue
         unscaled = int.from_bytes(data[16 * i : 16 * i + 16], "little", signed=True)
-        size = ((unscaled if unscaled >= 0 else ~unscaled).bit_length() + 8) // 8
-        out.append(long(size) + unscaled.to_bytes(size, "big", signed=True))
+        bytes = _big_endian(unscaled)
+        out.append(long(len(bytes)) + bytes)
+    return out
+
+
+def _big_endian(number: int) -> bytes:
+    """Returns the fewest bytes of a number in two's complement."""
+    size = ((number if number >= 0 else ~number).bit_length() + 8) // 8
+    return number.to_bytes(size, "big", signed=True)
+
+
+def _general(array: pa.StructArray) -> list[bytes | None]:
+    """Encodes each number as its display scale and its unscaled value. Raises 0A000 for NaN and infinities."""
+    out: list[bytes | None] = []
+    for value in general.values(array):
+        if value is None:
+            out.append(None)
+        elif not value.is_finite():
+            raise FeatureNotSupported(f"numeric {value} is not supported in Avro", hint="Cast the column to text or float8 in a view.")
+        else:
+            scale = scale_of(value)
+            unscaled = _big_endian(int(value.scaleb(scale, context=EXACT)))
+            out.append(long(scale) + long(len(unscaled)) + unscaled)
     return out
 
 

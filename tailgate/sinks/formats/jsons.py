@@ -1,7 +1,7 @@
 """Encoding of Arrow columns (in their stored form) as JSON, as Materialize writes it.
 
     numbers           as numbers; NaN and infinities as strings
-    numeric           as a string, exact
+    numeric           as a string, exact: "1.10", "NaN", "Infinity"
     timestamp[tz]     a string of milliseconds since the epoch with three decimals: "1321009871123.450"
     date, time, uuid  a string; an interval in ISO 8601: "P1Y2M3DT4.5S"
     bytea             an array of numbers
@@ -23,6 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailgate.lake import sortable
 from tailgate.lake.types import Field, Type
 
 MICROS = 1_000_000
@@ -71,7 +72,7 @@ def _writer(type: Type) -> Callable[[Any], str]:
     if type.enum is not None:
         labels = {number: QUOTED(text) for number, text in type.labels}
         return labels.__getitem__
-    return WRITERS[type.name]
+    return WRITERS["general" if type.general else type.name]
 
 
 def _float(value: float) -> str:
@@ -82,6 +83,10 @@ def _float(value: float) -> str:
 
 def _numeric(value: Decimal) -> str:
     return f'"{value:f}"'
+
+
+def _general(value: dict[str, Any]) -> str:
+    return _numeric(sortable.loaded(**value))
 
 
 def micros(value: datetime) -> int:
@@ -128,6 +133,7 @@ WRITERS: dict[str, Callable[[Any], str]] = {
     "bool": lambda value: "true" if value else "false",
     "bytea": lambda value: "[" + ",".join(map(str, value)) + "]",
     "numeric": _numeric,
+    "general": _general,  # a numeric with a display scale per value
     "date": _date,
     "time": _time,
     "interval": _interval,

@@ -83,7 +83,7 @@ def _encoder(number: int, type: Type) -> Callable[[Any], bytes]:
         case "enum":
             labels = {number: label.encode() for number, label in type.labels}
             return lambda value: begin[LENGTH] + sized(labels[value])
-    write = jsons.WRITERS[type.name]
+    write = jsons.WRITERS["general" if type.general else type.name]
     quoted = type.name not in jsons.JSON_TYPES
 
     def text(value: Any) -> bytes:

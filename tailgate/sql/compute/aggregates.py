@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 from tailgate.lake.errors import DivisionByZero, NumericValueOutOfRange
+from tailgate.lake.sortable import EXACT
 from tailgate.sql.compute.numeric import moments
 from tailgate.sql.compute.registry import udf
-from tailgate.values.numbers.numerics import EXACT
 from tailgate.values.strings.jsonb import object_text
 
 udf("text", "text[]", "int4", to="text", name="variance")(moments.variance)

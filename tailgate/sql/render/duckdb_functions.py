@@ -17,6 +17,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from tailgate.lake import sortable
 from tailgate.lake.errors import (  # fmt: skip
     DataException,
     DatetimeFieldOverflow,
@@ -34,7 +35,7 @@ from tailgate.sql.compute.catalogue import UDFS
 from tailgate.sql.compute.registry import Udf
 from tailgate.sql.plan.sort_keys import GENERAL_KEY
 from tailgate.sql.render.duckdb_macros import MACROS
-from tailgate.values.numbers import general, sortable
+from tailgate.values.numbers import general
 
 SETTINGS = (
     "SET TimeZone = 'UTC'",

@@ -16,6 +16,7 @@ from itertools import count
 
 from typing_extensions import assert_never
 
+from tailgate.lake import sortable
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Type
 from tailgate.sql.functions.arithmetic import INTEGERS
@@ -41,7 +42,6 @@ from tailgate.sql.render.dialects import Dialect
 from tailgate.sql.render.patterns import Patterns
 from tailgate.sql.render.shared_arguments import SqlText, atom, checked_length, own_size, share_arguments, uses
 from tailgate.sql.render.templates import fill_template
-from tailgate.values.numbers import sortable
 
 LONG_MIN = 1000  # characters; longer literals become parameters of DuckDB, which need no parsing and do not count as SQL
 CONSTANTS = 100_000  # these parameters have numbers above this; parameters of statements have numbers up to 65535

@@ -26,7 +26,7 @@ from tailgate.lake.errors import (
     WrongObjectType,
 )
 from tailgate.lake.types import Field
-from tailgate.sql.new_items import known_column, known_domain
+from tailgate.sql.new_items import known_column, known_domain, stored_column, stored_type
 from tailgate.sql.plan import Scalar
 from tailgate.sql.sequence_definitions import advanced
 from tailgate.sql.statements import (
@@ -110,10 +110,10 @@ def alteration(table: Table, statement: AlterTable, catalog: Catalog) -> Alterat
 def _with_known_type(action: TableAction, catalog: Catalog) -> TableAction:
     match action:
         case AddColumn(column=column):
-            return replace(action, column=known_column(column, catalog))
+            return replace(action, column=stored_column(known_column(column, catalog)))
         case SetType(type=type, type_position=at):
             type, domain = known_domain(type, catalog, at)
-            return replace(action, type=type, domain=domain)
+            return replace(action, type=type if domain else stored_type(type), domain=domain)
         case _:
             return action
 

@@ -218,7 +218,7 @@ def _positions(names: Sequence[str], table: Table) -> tuple[int, ...]:
 def check_reference_types(name: str, column: Field, referenced: Field) -> None:
     """Raises 42804 or 0A000 if values of the columns cannot be compared by their stored forms."""
     families = [next((f for f in (INTEGERS, TEXTS) if field.type.name in f), field.type.name) for field in (column, referenced)]
-    if families[0] == families[1] and column.type.is_array == referenced.type.is_array:
+    if families[0] == families[1] and column.type.is_array == referenced.type.is_array and column.type.general == referenced.type.general:
         return
     shown = f'Key columns "{column.name}" and "{referenced.name}" are of incompatible types: {column.type} and {referenced.type}.'
     numbers = all(field.type.facts.category == "N" for field in (column, referenced))

@@ -12,7 +12,7 @@ from tailgate.lake.types import Field
 from tailgate.sql.binder.sequence_calls import with_ids
 from tailgate.sql.binder.writes.generated import check_expression
 from tailgate.sql.binder.writes.targets import default_of
-from tailgate.sql.new_items import check_columns, known_column, normalized, schema_for
+from tailgate.sql.new_items import check_columns, known_column, normalized, schema_for, stored_column
 from tailgate.sql.statements import Check, CreateTable, Unique
 from tailgate.sql.tables.constraints import check_constraint, key_columns, unique_index, with_foreign_keys
 from tailgate.sql.tables.definition import definition
@@ -26,6 +26,7 @@ def new_table(
     """Returns the items of a table: its own, and those of its sequences and unique constraints. `text`: the statement as typed."""
     columns = tuple(known_column(column, catalog) for column in statement.columns)
     statement, copies = with_copies(replace(statement, columns=columns), catalog)
+    statement = replace(statement, columns=tuple(map(stored_column, statement.columns)))
     table = replace(_table(statement, text, catalog), retain_history_ms=retain_history_ms, comments=copies.comments)
     sequences = _column_sequences(statement, table, catalog)
     with_table = catalog.apply(Change(put=(table, *sequences)))

@@ -29,6 +29,7 @@ from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.writes.targets import assigned, check_of, default_of, empty_level, scope_of
 from tailgate.sql.grammar.names import position as position_of
 from tailgate.sql.grammar.parser import parse_expression
+from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
 from tailgate.sql.plan import Column, Scalar
 from tailgate.sql.sequence_definitions import altered
 from tailgate.sql.statements.definitions import SequenceOptions
@@ -41,6 +42,7 @@ from tailgate.sql.tables.identity import check_identity_type, owned_sequence
 CONVERSION = "Convert the values in another column: ADD COLUMN, UPDATE, DROP COLUMN and RENAME COLUMN."
 
 
+@typed_by(WITH_GENERAL)
 def new_value(action: SetType, before: Table, catalog: Catalog) -> Scalar:
     """Returns the new value of a column, over the columns of the table before the statement. Raises 42804, 0A000, 42803."""
     position = next(i for i, column in enumerate(before.columns) if column.name == action.column)

@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailgate.lake import sortable
 from tailgate.lake.types import NUMERIC_PRECISION, Type
 from tailgate.values.codec.codec import Codec, Writer
 from tailgate.values.codec.columns import with_nulls
 from tailgate.values.codec.style import Style
-from tailgate.values.numbers import numerics, sortable
+from tailgate.values.numbers import numerics
 
 FAST_SCALE_MAX = 6  # Arrow writes smaller numbers with an exponent
 FAST_SCALES_MAX = 4  # different display scales in a column that Arrow writes, once for each scale

@@ -5,12 +5,13 @@ Source: PostgreSQL 15, src/backend/utils/adt/numeric.c.
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import Decimal
 from struct import pack, unpack_from
 
 import pyarrow as pa
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidBinaryRepresentation, NumericValueOutOfRange, TailgateError
+from tailgate.lake.sortable import DIGITS_MAX, EXACT, SCALE_MAX
 from tailgate.lake.types import NUMERIC_PRECISION, Type
 from tailgate.values.codec.binary import TrailingData, insufficient
 from tailgate.values.codec.codec import Codec, Writer
@@ -20,11 +21,7 @@ from tailgate.values.codec.texts import BLANKS, invalid
 from tailgate.values.numbers.floats import NUMBER, SPECIAL_NUMBERS
 
 SHORT = 1_000  # characters of a number that needs no check of its size
-DIGITS_MAX = 131_072  # before the decimal point
-SCALE_MAX = 16_383
 SPECIAL_SCALE = 0x20  # PostgreSQL's binary form of an infinity has it as its scale
-# Python's decimals with as many digits as PostgreSQL's numerics may have.
-EXACT = Context(prec=DIGITS_MAX + SCALE_MAX, Emax=999_999, Emin=-999_999, rounding=ROUND_HALF_UP)
 _GROUP = 10_000  # the base of the binary form
 _POSITIVE, _NEGATIVE, _NAN, _INFINITY, _MINUS_INFINITY = 0x0000, 0x4000, 0xC000, 0xD000, 0xF000
 _SPECIAL = {_NAN: "NaN", _INFINITY: "Infinity", _MINUS_INFINITY: "-Infinity"}

@@ -9,7 +9,8 @@ import math
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 
 from tailgate.lake.errors import DivisionByZero, NumericValueOutOfRange
-from tailgate.values.numbers.numerics import DIGITS_MAX, SCALE_MAX, overflow
+from tailgate.lake.sortable import DIGITS_MAX, SCALE_MAX
+from tailgate.values.numbers.numerics import overflow
 from tailgate.values.numeric.scales import NAN, ONE, WIDE, ZERO, checked, quotient_scale, rounded, scale_of
 
 FACTORS_MAX = 64  # of a product of Python's integers

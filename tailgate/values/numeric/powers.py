@@ -9,7 +9,8 @@ import math
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
 
 from tailgate.lake.errors import DivisionByZero, InvalidArgumentForLogarithm, InvalidArgumentForPowerFunction
-from tailgate.values.numbers.numerics import DIGITS_MAX, overflow
+from tailgate.lake.sortable import DIGITS_MAX
+from tailgate.values.numbers.numerics import overflow
 from tailgate.values.numeric.arithmetic import divide_to
 from tailgate.values.numeric.scales import (
     DISPLAY_SCALE_MAX,

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 
-from tailgate.values.numbers.numerics import DIGITS_MAX, SCALE_MAX, overflow
+from tailgate.lake.sortable import DIGITS_MAX, SCALE_MAX
+from tailgate.values.numbers.numerics import overflow
 
 NAN, INFINITY, MINUS_INFINITY = Decimal("NaN"), Decimal("Infinity"), Decimal("-Infinity")
 ZERO, ONE = Decimal(0), Decimal(1)

@@ -24,6 +24,7 @@ from tailgate.lake.errors import (
     TailgateError,
     UntranslatableCharacter,
 )
+from tailgate.lake.sortable import DIGITS_MAX
 from tailgate.lake.types import Type
 from tailgate.values.codec.binary import insufficient
 from tailgate.values.codec.codec import Codec
@@ -107,7 +108,7 @@ def dump(value: Json) -> str:
 
 def number(value: Decimal) -> str:
     """Returns a number as numeric prints it: without an exponent or a minus before zero."""
-    if value.adjusted() >= numerics.DIGITS_MAX:
+    if value.adjusted() >= DIGITS_MAX:
         raise numerics.overflow()
     text = format(value, "f")
     return text[1:] if value == 0 and text.startswith("-") else text

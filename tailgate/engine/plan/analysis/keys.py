@@ -107,6 +107,8 @@ def _narrow(scalar: Scalar) -> Scalar:
     """Returns the argument of a cast that only gives a numeric more digits, which keeps different values different."""
     match scalar:
         case Call(function, (argument,), type) if function.kind == "cast" and argument.type.name == type.name == "numeric":
+            if argument.type.general:
+                return scalar
             (precision, scale), (digits, same) = argument.type.decimal, type.decimal
             return argument if scale == same and precision <= digits and not type.is_array else scalar
     return scalar

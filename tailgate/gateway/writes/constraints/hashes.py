@@ -15,17 +15,30 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailgate.lake import sortable
+from tailgate.lake.types import GENERAL_ARROW
+from tailgate.values.numbers import general
 from tailgate.values.numbers.floats import normalized
 
 _ONE, _TWO, _THREE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def hashes(keys: pa.Table) -> np.ndarray:
-    """Returns a hash for each row."""
+    """Returns a hash for each row; those of equal keys are equal."""
     result = np.zeros(keys.num_rows, np.uint64)
-    for column in keys.columns:
+    for column in comparable(keys).columns:
         result = _mixed(result ^ _values(column.combine_chunks()))
     return result
+
+
+def comparable(keys: pa.Table) -> pa.Table:
+    """Returns columns in a form that is equal if the values are: a general numeric without its display scale."""
+    for i, field in enumerate(keys.schema):
+        if field.type == GENERAL_ARROW:
+            values = general.values(keys.column(i).combine_chunks())
+            forms = pa.array([None if value is None else sortable.key(value) for value in values], pa.binary())
+            keys = keys.set_column(i, field.with_type(forms.type), forms)
+    return keys
 
 
 def salted(values: np.ndarray, salt: int) -> np.ndarray:

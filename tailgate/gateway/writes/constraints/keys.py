@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors.mirror import PARAMETER_TYPES, registered
-from tailgate.gateway.writes.constraints.hashes import hashes, salted
+from tailgate.gateway.writes.constraints.hashes import comparable, hashes, salted
 from tailgate.lake.catalog import Item
 from tailgate.lake.constraints import Key
-from tailgate.lake.types import Field
+from tailgate.lake.types import Field, Type
 
 FEW_ROWS = 50  # rows whose keys are looked up as a list: 0.4 ms for one, 0.8 ms for 50; a join with the table takes 1.5 ms
 
@@ -59,7 +59,8 @@ def repeated(key: Key, rows: pa.Table) -> np.ndarray:
         return np.empty(0, np.int64)
     places = np.flatnonzero(_compared(key, rows))
     names = [f"k{i}" for i in range(len(key.columns))]
-    keys = rows.select(list(key.columns)).rename_columns(names).append_column("place", pa.array(np.arange(rows.num_rows))).take(places)
+    keys = comparable(rows.select(list(key.columns))).rename_columns(names)
+    keys = keys.append_column("place", pa.array(np.arange(rows.num_rows))).take(places)
     firsts = keys.group_by(names, use_threads=False).aggregate([("place", "min")]).column("place_min").to_numpy()
     return np.setdiff1d(places, firsts)
 
@@ -74,7 +75,7 @@ def existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.
         return few
     placed = rows.select(list(key.columns)).rename_columns(_names(key)).append_column("place", pa.array(np.arange(rows.num_rows)))
     with registered(cursor, "new", placed) as new:
-        query = f"SELECT place FROM {new} AS n SEMI JOIN r{table.id} AS r ON {same(key, 'r', 'n')} ORDER BY place"
+        query = f"SELECT place FROM {new} AS n SEMI JOIN r{table.id} AS r ON {same(table, key, 'r', 'n')} ORDER BY place"
         return np.asarray(cursor.execute(query).fetchnumpy()["place"])
 
 
@@ -99,14 +100,17 @@ def moved(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, old: pa.Tabl
     """Returns the position of the first changed row whose key another stored row has. `new`: the rows that replace `old`."""
     names = _names(key)
     placed = new.select(list(key.columns)).rename_columns(names).append_column("place", pa.array(np.arange(new.num_rows)))
-    both = " AND ".join(f"n.{name} IS NOT DISTINCT FROM o.{name}" for name in names)
+    types = [table.columns[column].type for column in key.columns]
+    both = " AND ".join(
+        f"{compared(f'n.{name}', type)} IS NOT DISTINCT FROM {compared(f'o.{name}', type)}" for name, type in zip(names, types, strict=True)
+    )
     with (
         registered(cursor, "new", placed) as after,
         registered(cursor, "old", old.select(list(key.columns)).rename_columns(names)) as before,
     ):
         place = cursor.execute(
             f"SELECT min(place) FROM (SELECT * FROM {after} AS n ANTI JOIN {before} AS o ON {both}) AS n "
-            f"SEMI JOIN r{table.id} AS r ON {same(key, 'r', 'n')}"
+            f"SEMI JOIN r{table.id} AS r ON {same(table, key, 'r', 'n')}"
         ).fetchone()
     return None if place is None or place[0] is None else int(place[0])
 
@@ -115,7 +119,7 @@ def changed(columns: Sequence[int], old: pa.Table, new: pa.Table) -> np.ndarray:
     """Returns for each row whether one of these columns changes."""
     mask = np.zeros(old.num_rows, bool)
     for column in columns:
-        before, after = old.column(column), new.column(column)
+        before, after = (comparable(rows.select([column])).column(0) for rows in (old, new))
         if before.equals(after):
             continue
         differs = pc.fill_null(pc.not_equal(before, after), False)
@@ -123,10 +127,23 @@ def changed(columns: Sequence[int], old: pa.Table, new: pa.Table) -> np.ndarray:
     return mask
 
 
-def same(key: Key, stored: str, other: str) -> str:
-    """Returns SQL that compares the key of a stored row with the columns k0, k1, … of another."""
-    operator = "=" if key.nulls_distinct else "IS NOT DISTINCT FROM"
-    return " AND ".join(f"{stored}.c{column} {operator} {other}.k{i}" for i, column in enumerate(key.columns))
+def same(table: Item, key: Key, stored: str, other: str) -> str:
+    """Returns SQL that compares the key of a stored row of a table with the columns k0, k1, … of another."""
+    return equal(table, key.columns, stored, other, "=" if key.nulls_distinct else "IS NOT DISTINCT FROM")
+
+
+def equal(table: Item, columns: Sequence[int], stored: str, other: str, operator: str = "=") -> str:
+    """Returns SQL that compares columns of a stored row of a table with the columns k0, k1, … of another."""
+    types = [table.columns[column].type for column in columns]
+    return " AND ".join(
+        f"{compared(f'{stored}.c{column}', type)} {operator} {compared(f'{other}.k{i}', type)}"
+        for i, (column, type) in enumerate(zip(columns, types, strict=True))
+    )
+
+
+def compared(value: str, type: Type) -> str:
+    """Returns SQL of a value in a form that is equal if the values are."""
+    return f"tg_general_key_any({value})" if type.general else value
 
 
 def _names(key: Key) -> list[str]:

@@ -184,7 +184,7 @@ class References:
         """Returns the rows, after the changes so far, that reference removed keys: columns, number of copies, place of the key."""
         columns = ", ".join(f"t.c{i}" for i in range(len(reference.table.columns)))
         weight = "1" if reference.table.key is not None else f"t.{WEIGHT}"
-        same = " AND ".join(f"t.c{column} = g.k{i}" for i, column in enumerate(reference.columns))
+        same = keys.equal(reference.table, reference.columns, "t", "g")
         with self._state(reference.table) as table, self._placed(keys_before, reference.key.columns) as removed:
             return self._cursor.execute(
                 f"SELECT {columns}, CAST(sum({weight}) AS BIGINT), min(g.place) FROM {table} AS t JOIN {removed} AS g ON {same} "
@@ -209,8 +209,8 @@ class References:
 
     def check_removed(self, reference: Reference, rows: pa.Table) -> None:
         """Raises 23503 if a row references the key of one of these rows, and no other row has this key."""
-        referencing = " AND ".join(f"t.c{column} = g.k{i}" for i, column in enumerate(reference.columns))
-        again = " AND ".join(f"p.c{column} = g.k{i}" for i, column in enumerate(reference.key.columns))
+        referencing = keys.equal(reference.table, reference.columns, "t", "g")
+        again = keys.equal(reference.referenced, reference.key.columns, "p", "g")
         with (
             self._state(reference.table) as table,
             self._state(reference.referenced) as referenced,
@@ -225,7 +225,7 @@ class References:
 
     def check_added(self, reference: Reference, rows: pa.Table) -> None:
         """Raises 23503 if no row has the key that one of these rows references."""
-        same = " AND ".join(f"p.c{column} = g.k{i}" for i, column in enumerate(reference.key.columns))
+        same = keys.equal(reference.referenced, reference.key.columns, "p", "g")
         with self._state(reference.referenced) as referenced, self._placed(rows, reference.columns) as added:
             place = self._cursor.execute(f"SELECT min(place) FROM {added} AS g ANTI JOIN {referenced} AS p ON {same}").fetchone()
         if place is not None and place[0] is not None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailgate.lake import sortable
 from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.sql import plan
+from tailgate.values.numbers import numerics
 from tailgate.values.numbers.integers import RANGES
 
 _TEXTS = ("text", "varchar", "name")
@@ -23,7 +25,10 @@ def constants(rows: plan.Relation, values: Sequence[object]) -> pa.Table | None:
     columns = []
     try:
         for i, column in enumerate(rows.columns):
-            columns.append(pa.array([constant(row[i], values) for row in rows.rows], column.type.arrow))
+            values_of_column = [constant(row[i], values) for row in rows.rows]
+            if column.type.general:  # a literal is a decimal
+                values_of_column = [sortable.stored(v) if isinstance(v, Decimal) else v for v in values_of_column]
+            columns.append(pa.array(values_of_column, column.type.arrow))
     except (_NotConstantError, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return None
     return pa.Table.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
@@ -55,4 +60,6 @@ def constant(scalar: plan.Scalar, values: Sequence[object]) -> object:
                 return argument
             if source in RANGES and type.name == "numeric":
                 return Decimal(argument)
+            if inner.type.general and type.name == "numeric":
+                return numerics.fitted(argument if isinstance(argument, Decimal) else sortable.loaded(**argument), type)
     raise _NotConstantError

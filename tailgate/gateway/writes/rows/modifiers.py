@@ -68,8 +68,8 @@ def _round(micros: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
 
 def _numeric(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
     """Rounds to the scale of a numeric and checks its precision."""
-    if values.type == type.arrow:
-        return values
+    if values.type == type.arrow or type.general:
+        return values if values.type == type.arrow else values.cast(type.arrow)
     scale = type.decimal[1]
     try:
         if not pa.types.is_decimal(values.type):

@@ -24,6 +24,7 @@ from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Closure, Level
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.name_lookup import lateral_queries
+from tailgate.sql.binder.queries.full_columns import with_fixed_columns
 from tailgate.sql.binder.queries.locking import lock, of_item
 from tailgate.sql.binder.queries.table_functions import bind_function, bind_rows_from
 from tailgate.sql.binder.queries.time_windows import bind_windowed, is_windowed
@@ -31,6 +32,7 @@ from tailgate.sql.binder.queries.views import plan_of_view
 from tailgate.sql.binder.queries.within import bind_within
 from tailgate.sql.binder.scope import Named, Scope, Source, Table
 from tailgate.sql.grammar.names import place, position
+from tailgate.sql.numeric_types import may_be_general
 from tailgate.sql.plan import And, ArrivalJoin, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
 from tailgate.sql.plan.correlation import has_subqueries
 from tailgate.sql.plan.rewriting import columns_of
@@ -157,6 +159,9 @@ def _relation(node: exp.Table, level: Level) -> Source:
         present = tuple(Column(i, column.type) for i, column in enumerate(columns) if not column.is_dropped)
         columns = tuple(column for column in columns if not column.is_dropped)
         plan = Project(plan, present, columns)
+    if not may_be_general() and any(column.type.general for column in columns):
+        plan = with_fixed_columns(plan)
+        columns = plan.columns
     return _aliased(plan, columns, node.args.get("alias"), name, item.id, hidden_positions(item))
 
 

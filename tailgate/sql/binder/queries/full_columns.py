@@ -1,7 +1,8 @@
-"""The columns of views and recursive queries: computed numerics have all 38 digits.
+"""The columns of views and recursive queries: numerics have all 38 digits.
 
 The type of such a column does not change if its expression does (CREATE OR REPLACE VIEW), or from
-round to round of a recursion. Within a query, types are exact (`sql.numeric_types`).
+round to round of a recursion. Within a query, types are exact (`sql.numeric_types`). General numerics of tables are
+read with 16 digits after the decimal point.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.sql.binder.types.coercion import cast
+from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.numeric_types import full
 from tailgate.sql.plan import Column, Project, Relation
@@ -21,6 +23,12 @@ def with_full_columns(plan: Relation) -> Relation:
         return plan
     input, scalars = (plan.input, plan.expressions) if isinstance(plan, Project) else (plan, as_columns(plan))
     return Project(input, tuple(cast(s, c.type, Parameters(), None) for s, c in zip(scalars, columns, strict=True)), columns)
+
+
+def with_fixed_columns(plan: Relation) -> Relation:
+    """Returns the plan with its general numerics cast to fixed ones."""
+    scalars = tuple(fixed(scalar) for scalar in as_columns(plan))
+    return Project(plan, scalars, tuple(replace(c, type=s.type) for c, s in zip(plan.columns, scalars, strict=True)))
 
 
 def as_columns(plan: Relation) -> tuple[Column, ...]:

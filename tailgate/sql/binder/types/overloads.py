@@ -226,11 +226,16 @@ def _with_general(function: Function, operands: tuple[Scalar, ...], type: Type) 
     return function, tuple(map(fixed, operands)), type if not type.general else NUMERIC
 
 
-def fixed(scalar: Scalar) -> Scalar:
-    """Returns the scalar; a general numeric is cast to one with 16 digits after the decimal point."""
+def numeric_as(scalar: Scalar, target: Type) -> Scalar:
+    """Returns a numeric, or an array of numerics, in the stored form of a column."""
+    return _to_general(scalar) if target.general else fixed(scalar, target)
+
+
+def fixed(scalar: Scalar, target: Type = NUMERIC) -> Scalar:
+    """Returns the scalar; a general numeric is cast to the target, by default to one with 16 digits after the decimal point."""
     if not scalar.type.general:
         return scalar
-    type = replace(numeric(NUMERIC_SCALE), is_array=scalar.type.is_array)
+    type = target if target.modifiers else replace(numeric(NUMERIC_SCALE), is_array=scalar.type.is_array)
     cast = coerce(scalar, type, Parameters(), "explicit")
     assert cast is not None
     return cast

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.lake.errors import AmbiguousParameter
-from tailgate.lake.types import UNKNOWN, Type
+from tailgate.lake.types import GENERAL, UNKNOWN, Type
+from tailgate.sql.numeric_types import may_be_general
 from tailgate.sql.plan import Parameter
 
 
@@ -23,10 +24,12 @@ class Parameters:
         """
         while len(self.types) < number:
             self.types.append(UNKNOWN)
+        self.types[number - 1] = _settled(self.types[number - 1])
         return Parameter(number, self.types[number - 1], position)
 
     def settle(self, parameter: Parameter, type: Type) -> Parameter:
         """Gives a parameter its type. Raises 42P08 if it already has another one."""
+        type = _settled(type)
         current = self.types[parameter.number - 1]
         if current == UNKNOWN:
             self.types[parameter.number - 1] = current = type
@@ -37,3 +40,9 @@ class Parameters:
                 position=parameter.position,
             )
         return replace(parameter, type=current)
+
+
+def _settled(type: Type) -> Type:
+    """Returns the type of a parameter: a numeric may have any scale, unless the rules have no general numerics."""
+    is_undeclared = type.name == "numeric" and not type.modifiers and not type.is_array
+    return GENERAL if is_undeclared and may_be_general() else type

@@ -17,6 +17,7 @@ from tailgate.sql.binder.writes.immutability import is_immutable
 from tailgate.sql.binder.writes.targets import assigned, empty_level, fields_of, scope_of
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
+from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
 from tailgate.sql.plan import Call, Column, Project, Relation, Scalar, Scan
 from tailgate.sql.plan.rewriting import columns_of, walk
 from tailgate.sql.plan.writes import INCOMING, PLACE
@@ -27,6 +28,7 @@ def generated_positions(table: Table) -> tuple[int, ...]:
     return tuple(i for i, column in enumerate(table.columns) if column.name in table.generated)
 
 
+@typed_by(WITH_GENERAL)
 def value_of(column: Field, table: Table) -> Scalar:
     """Returns the value of a generated column over the columns of its table. Raises 42P17, 0A000, 42804 and others."""
     tree = parse_expression(table.generated[column.name])

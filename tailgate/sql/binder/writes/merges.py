@@ -26,6 +26,7 @@ from tailgate.sql.binder.writes.targets import (
 )
 from tailgate.sql.binder.writes.writes import Writes, counted
 from tailgate.sql.decorrelate import decorrelate
+from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
 from tailgate.sql.plan import Case, Column, Filter, IsNull, Join, Literal, Not, Project, Scalar
 from tailgate.sql.plan.writes import PLACE, MergeRows
 from tailgate.sql.statements.writes import Insert, Merge, MergeClause
@@ -46,6 +47,7 @@ class _Scopes:
 class Merges(Writes):
     """The binder of one MERGE."""
 
+    @typed_by(WITH_GENERAL)
     def merge(self, statement: Merge) -> MergeRows:
         """Binds MERGE. Raises 42601, 42703, 42712, 42804, 0A000 and others."""
         self._with(statement.ctes)

@@ -38,9 +38,11 @@ from tailgate.sql.binder.queries.queries import Queries
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope
 from tailgate.sql.binder.types.coercion import MODIFIED, bare_type, coerce, common_numeric
+from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
+from tailgate.sql.numeric_types import WITH_GENERAL, typed_by, without_general
 from tailgate.sql.plan import Literal, Scalar
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue, OnConflict
@@ -188,6 +190,7 @@ def only_default(table: Table, column: str) -> TailgateError:
     return GeneratedAlways(f'column "{column}" can only be updated to DEFAULT', detail=f'Column "{column}" is {kind}.')
 
 
+@typed_by(WITH_GENERAL)
 def default_of(column: Field, text: str | None, names: Names | None = None) -> Scalar:
     """Returns the value of a column that a statement does not set: its DEFAULT, that of its domain, or NULL.
 
@@ -214,6 +217,7 @@ def default_of(column: Field, text: str | None, names: Names | None = None) -> S
         raise
 
 
+@typed_by(WITH_GENERAL)
 def check_of(table: str, columns: tuple[Field, ...], text: str) -> Scalar:
     """Returns the condition of a CHECK over the table's columns. Raises 0A000."""
     level = empty_level(Parameters(), domains.types_of(columns))
@@ -253,7 +257,7 @@ def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int |
             hint="You will need to rewrite or cast the expression.",
             position=place,
         )
-    return value
+    return value if column.type.general else fixed(value, column.type)
 
 
 def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) -> tuple[Field, ...]:
@@ -263,7 +267,8 @@ def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) ->
         types = [row[i].type for row in rows]
         type = types[0] if types else column.type
         if type.name == "numeric" and not type.is_array:
-            type = common_numeric(types)
+            with without_general():
+                type = common_numeric(types)
         fields.append(Field(column.name, type, column.nullable))
     return tuple(fields)
 

@@ -51,6 +51,7 @@ from tailgate.sql.binder.writes.targets import (
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
+from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
 from tailgate.sql.plan import AggregateCall, And, Column, Filter, Join, Literal, Project, Reduce, Relation, Scalar, Scan, nullable
 from tailgate.sql.plan.properties import constant_columns
 from tailgate.sql.plan.writes import INCOMING, PLACE, ChangeRows, InsertRows, TruncateTables
@@ -88,6 +89,7 @@ class Writes:
 
     # ---- INSERT ------------------------------------------------------------------------------------------------------------
 
+    @typed_by(WITH_GENERAL)
     def insert(self, statement: Insert) -> InsertRows:
         """Binds INSERT with ON CONFLICT and RETURNING. Raises 42601, 42703, 42804 and others."""
         self._with(statement.ctes)
@@ -116,6 +118,7 @@ class Writes:
         privileges = ["INSERT", *(["UPDATE", "SELECT"] if conflict == "update" else []), *(["SELECT"] if statement.returning else [])]
         return replace(bound, demands=self._demands(table, *privileges))
 
+    @typed_by(WITH_GENERAL)
     def copy(self, statement: CopyFrom) -> tuple[InsertRows, tuple[int, ...]]:
         """Binds COPY … FROM. Returns the write and the indexes of the columns in the input.
 
@@ -243,10 +246,12 @@ class Writes:
 
     # ---- UPDATE, DELETE ----------------------------------------------------------------------------------------------------
 
+    @typed_by(WITH_GENERAL)
     def update(self, statement: Update) -> ChangeRows:
         table = written_table(statement.table, self.names, "update")
         return self._changed(table, statement, statement.assignments)
 
+    @typed_by(WITH_GENERAL)
     def delete(self, statement: Delete) -> ChangeRows:
         table = written_table(statement.table, self.names, "delete from")
         return self._changed(table, statement, None)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal
 
 from tailgate.lake.errors import InvalidParameterValue, NumericValueOutOfRange
+from tailgate.lake.sortable import EXACT
 from tailgate.lake.types import FLOAT4, FLOAT8, Type
 from tailgate.sql.compute.registry import udf
 from tailgate.values.codec.style import DEFAULT
 from tailgate.values.numbers import floats
 from tailgate.values.numbers.integers import INTEGER_TEXT, RANGES
-from tailgate.values.numbers.numerics import EXACT, scaled
+from tailgate.values.numbers.numerics import scaled
 from tailgate.values.strings import jsonb
 from tailgate.values.strings.jsonb import Json, dump, load
 

@@ -11,11 +11,12 @@ from decimal import ROUND_FLOOR, Decimal
 from functools import partial
 from typing import Any
 
+from tailgate.lake import sortable
 from tailgate.lake.errors import FeatureNotSupported, InvalidArgumentForWidthBucketFunction, NumericValueOutOfRange
+from tailgate.lake.sortable import KEY_DIGITS, KEY_SCALE
 from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
-from tailgate.values.numbers import numerics, sortable
-from tailgate.values.numbers.sortable import KEY_DIGITS, KEY_SCALE
+from tailgate.values.numbers import numerics
 from tailgate.values.numeric import arithmetic, moments, powers
 from tailgate.values.numeric.scales import WIDE, rounded
 

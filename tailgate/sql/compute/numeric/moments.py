@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 
 from tailgate.lake.errors import NumericValueOutOfRange
-from tailgate.values.numbers.numerics import EXACT
+from tailgate.lake.sortable import EXACT
 
 DIGITS = Context(prec=50, rounding=ROUND_HALF_EVEN, Emax=999999, Emin=-999999)
 WIDE = Context(prec=10_000, Emax=999999, Emin=-999999)  # digits of any sum of products of doubles

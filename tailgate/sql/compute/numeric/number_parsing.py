@@ -8,9 +8,10 @@ from __future__ import annotations
 from decimal import Decimal
 
 from tailgate.lake.errors import FeatureNotSupported, NumericValueOutOfRange
+from tailgate.lake.sortable import EXACT
 from tailgate.sql.compute.numeric.number_pattern import Pattern, parse
 from tailgate.sql.compute.registry import udf
-from tailgate.values.numbers.numerics import EXACT, exact
+from tailgate.values.numbers.numerics import exact
 
 NUMBER_CHARACTERS = "0123456789.,+-"
 

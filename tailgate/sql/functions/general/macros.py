@@ -9,9 +9,8 @@ computes the same row. A template of DuckDB for general arguments has the name o
 
 from __future__ import annotations
 
+from tailgate.lake.sortable import KEY_DIGITS, KEY_SCALE, SCALE_MAX
 from tailgate.lake.types import GENERAL_DUCKDB
-from tailgate.values.numbers.numerics import SCALE_MAX
-from tailgate.values.numbers.sortable import KEY_DIGITS, KEY_SCALE
 
 FACTOR_MAX = 10**18 - 1  # of both factors, so that the product has less than 38 digits; a DECIMAL(18, 0)
 TERM_MAX = 10**37  # of both terms

@@ -118,8 +118,10 @@ def to_fixed(type: Type) -> str:
 
 def cast(source: Type, target: Type) -> Function | None:
     """Returns the cast from or to a general numeric, or None if there is none. Other modifiers of the target are ignored."""
+    spark = ""
     if source.general:
         template = to_fixed(target) if target.name == N else FROM.get(target.name)
+        spark = "tg_general_to_fixed({{0}}, {}, {})".format(*target.decimal) if target.name == N else ""
     else:
         template = from_fixed(source) if source.name == N else TO.get(source.name)
-    return None if template is None else Function("cast", (source.name,), target.name, "", template, "cast", takes_general=True)
+    return None if template is None else Function("cast", (source.name,), target.name, spark, template, "cast", takes_general=True)

@@ -50,6 +50,7 @@ import tailgate.functions.ksqldb.KsqldbTexts;
 import tailgate.functions.ksqldb.KsqldbTimes;
 import tailgate.functions.ksqldb.KsqldbUrls;
 import tailgate.functions.numeric.FloatFunctions;
+import tailgate.functions.numeric.GeneralNumerics;
 import tailgate.functions.numeric.NumberFormats;
 import tailgate.functions.numeric.NumberInput;
 import tailgate.functions.numeric.NumberParsing;
@@ -192,6 +193,7 @@ public final class Functions {
     functions.put("tg_text_to_float4", call(n, "toFloat4", DataTypes.FloatType, TEXT));
     functions.put("tg_text_to_float8", call(n, "toFloat8", DataTypes.DoubleType, TEXT));
     functions.put("tg_text_to_numeric", toNumeric(n));
+    functions.put("tg_general_to_fixed", Functions::toFixed);
     functions.put("tg_text_to_bool", call(n, "toBool", BOOL, TEXT));
     Class<?> t = TimeInput.class;
     functions.put("tg_text_to_date", call(t, "toDate", DataTypes.DateType, TEXT));
@@ -316,6 +318,12 @@ public final class Functions {
       List<Expression> all = List.of(arguments.get(0), literal(precision), literal(scale));
       return call(owner, "toNumeric", DataTypes.createDecimalType(precision, scale), TEXT, INT, INT).build(all);
     };
+  }
+
+  /** Returns the cast of a general numeric to a precision and a scale. */
+  private static Expression toFixed(List<Expression> arguments) {
+    DataType type = DataTypes.createDecimalType(constant(arguments.get(1)), constant(arguments.get(2)));
+    return call(GeneralNumerics.class, "toFixed", type, GeneralNumerics.TYPE, INT, INT).build(arguments);
   }
 
   /**

@@ -16,11 +16,15 @@ last two are equal if and only if the values are, and the display scale decides 
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from tailgate.lake.types import NUMERIC_PRECISION
-from tailgate.values.numbers.numerics import EXACT
+
+DIGITS_MAX = 131_072  # before the decimal point
+SCALE_MAX = 16_383
+# Python's decimals with as many digits as PostgreSQL's numerics may have.
+EXACT = Context(prec=DIGITS_MAX + SCALE_MAX, Emax=999_999, Emin=-999_999, rounding=ROUND_HALF_UP)
 
 SCALE_BYTES = 2
 # DuckDB's sort key: a decimal with KEY_SCALE digits after the decimal point, and `key` of numbers with more of them

@@ -8,8 +8,9 @@ from itertools import pairwise
 
 import pyarrow as pa
 
+from tailgate.lake import sortable
 from tailgate.lake.types import GENERAL, NUMERIC, Field, field_from_json, field_to_json
-from tailgate.values.numbers import numerics, sortable
+from tailgate.values.numbers import numerics
 
 EDGES = [
     "0", "0.00", "1", "1.0", "1.00", "-1", "-1.00", "99", "100", "-99", "-100", "0.1", "0.01", "0.001", "-0.001",
@@ -26,7 +27,7 @@ def _random(random_: random.Random) -> Decimal:
     length = random_.choice((1, 2, 3, 5, 17, 38, 39, 200))
     scale = random_.choice((0, 1, 2, 3, 16, 38, 180))
     digits = "".join(random_.choice("0019") for _ in range(length))
-    return _number(("-" if random_.random() < 0.5 else "") + digits).scaleb(-scale, context=numerics.EXACT)
+    return _number(("-" if random_.random() < 0.5 else "") + digits).scaleb(-scale, context=sortable.EXACT)
 
 
 def _values() -> list[Decimal]:

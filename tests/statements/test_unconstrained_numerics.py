@@ -1,0 +1,143 @@
+"""Tables with numerics of any size: views over them, their history, other readers, and restarts of the engine."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from decimal import Decimal
+
+import psycopg
+import pytest
+from deltalake import DeltaTable
+
+from tailgate.lake.tables.stored_relations import table_name
+from testing.engine_process import until
+from tests.following import Tail
+from tests.statements.conftest import World
+
+pytestmark = pytest.mark.spark
+
+EDGES = [
+    "1.10",
+    "1.1",
+    "0",
+    "0.00",
+    "-0.5",
+    "12345.6789",
+    "9" * 20,
+    "-" + "9" * 20 + ".9999",
+    "0." + "0" * 17 + "1",
+    "0." + "3" * 40,
+    "1e-30",
+]
+
+
+def _numbers(random_: random.Random, count: int) -> list[str]:
+    """Returns numbers that decimal(38, 16) holds, some with more than 38 digits."""
+    out = []
+    for _ in range(count):
+        before, after = random_.randint(0, 18), random_.choice([0, 0, 2, 5, 16, 17, 40])
+        digits = "".join(random_.choices("0123456789", k=before + after + 1))
+        out.append(
+            random_.choice(["", "-"]) + digits[:before].lstrip("0").rjust(1, "0") + "." * bool(after) + digits[before : before + after]
+        )
+    return out
+
+
+def _text(value: Decimal | None) -> str | None:
+    return None if value is None else format(value, "f")
+
+
+def _fill(connection: psycopg.Connection, numbers: Sequence[str | None]) -> None:
+    connection.execute("CREATE TABLE n (id int PRIMARY KEY, a numeric, c numeric(12, 4))")
+    with connection.cursor().copy("COPY n FROM STDIN") as copy:
+        for id, number in enumerate(numbers):
+            copy.write_row((id, number, id % 7))
+
+
+def test_views_read_them_with_16_digits_after_the_decimal_point(sql: psycopg.Connection, postgres: str) -> None:
+    numbers = [*EDGES, None, *_numbers(random.Random(20), 300)]
+    query = "SELECT id, a, a + 1 AS b, c FROM n"
+    fixed = "SELECT id, a::numeric(38, 16), a::numeric(38, 16) + 1, c FROM n ORDER BY id"
+    fixed_rows = "SELECT id, a::numeric(38, 16) AS a FROM n"
+    with psycopg.connect(postgres, autocommit=True) as oracle:
+        oracle.execute("DROP TABLE IF EXISTS n")
+        for connection in (sql, oracle):
+            _fill(connection, numbers)
+        sql.execute(f"CREATE MATERIALIZED VIEW v AS {query}")  # type: ignore[call-overload]
+        sql.execute("CREATE MATERIALIZED VIEW s AS SELECT id % 3 AS k, sum(a) AS s, count(DISTINCT a) AS n, max(a) AS m FROM n GROUP BY 1")
+        for change in (
+            "SELECT 1",
+            "UPDATE n SET a = a / 3 WHERE id % 2 = 0",
+            "DELETE FROM n WHERE id % 5 = 0",
+            "INSERT INTO n VALUES (5, 7.70, 1)",
+        ):
+            for connection in (sql, oracle):
+                connection.execute(change)  # type: ignore[call-overload]
+            expected = oracle.execute(fixed).fetchall()  # type: ignore[call-overload]
+            assert sql.execute("SELECT * FROM v ORDER BY id").fetchall() == expected, change
+            groups = f"SELECT id % 3, sum(a), count(DISTINCT a), max(a) FROM ({fixed_rows}) AS n GROUP BY 1 ORDER BY 1"
+            expected = oracle.execute(groups).fetchall()  # type: ignore[call-overload]
+            assert sql.execute("SELECT * FROM s ORDER BY k").fetchall() == expected, change
+        oracle.execute("DROP TABLE n")
+
+
+def test_a_value_that_a_view_cannot_hold_is_its_error(sql: psycopg.Connection) -> None:
+    _fill(sql, ["1.5"])
+    sql.execute("CREATE MATERIALIZED VIEW v AS SELECT id, a FROM n")
+    for number in ("NaN", "-Infinity", "1" + "0" * 22, "1e60"):
+        sql.execute("INSERT INTO n VALUES (1, %s, 0)", [number])
+        with pytest.raises(psycopg.errors.NumericValueOutOfRange, match="numeric field overflow"):
+            sql.execute("SELECT * FROM v")
+        sql.execute("DELETE FROM n WHERE id = 1")
+        assert sql.execute("SELECT a FROM v").fetchall() == [(Decimal("1.5"),)]
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_parameters_of_any_size(world: World, sql: psycopg.Connection, binary: bool) -> None:
+    _fill(sql, [])
+    values = [Decimal("1.10"), Decimal("NaN"), Decimal(10) ** 50, Decimal(1).scaleb(-60), Decimal("-Infinity"), Decimal("-7.000"), None]
+    with world.connect() as connection, connection.cursor(binary=binary) as cursor:
+        for id, value in enumerate(values):
+            place = "%b" if binary else "%t"
+            cursor.execute(f"INSERT INTO n VALUES ({place}, {place}::numeric, 1)", (id, value))
+            shown = cursor.execute(f"SELECT {place}::numeric, {place} + 0", (value, value), prepare=True).fetchone()
+            assert shown is not None
+            assert [_text(v) for v in shown] == [_text(value)] * 2
+            row = cursor.execute(f"SELECT a FROM n WHERE id = {place}", (id,)).fetchone()
+            assert row is not None
+            assert _text(row[0]) == _text(value)
+            cursor.execute(f"UPDATE n SET c = {place} WHERE a = {place}", (Decimal("1.23456"), value))
+        assert cursor.rowcount == 0  # a = NULL
+    assert sql.execute("SELECT DISTINCT c FROM n WHERE a IS NOT NULL").fetchall() == [(Decimal("1.2346"),)]
+
+
+def test_history_followers_and_other_readers(world: World, sql: psycopg.Connection) -> None:
+    texts: list[str | None] = ["1.10", "NaN", "1" + "0" * 50, "0." + "0" * 50 + "1", "-2", None]
+    _fill(sql, texts)
+    before = sql.execute("SELECT mz_now()").fetchone()
+    assert before is not None
+    query = "SELECT a::text FROM n ORDER BY id"
+    follower = Tail("n")
+    with psycopg.connect(world.served.dsn) as connection:
+        follower.open(connection)
+        until(lambda: _followed(follower, connection) == {(id, text) for id, text in enumerate(texts)})
+        sql.execute("UPDATE n SET a = 2.000 WHERE id = 4")
+        texts[4] = "2.000"
+        until(lambda: _followed(follower, connection) == {(id, text) for id, text in enumerate(texts)})
+    assert [t for (t,) in sql.execute(query).fetchall()] == texts
+    relation = next(item.id for item in world.lake.catalog().visible if item.name == "n")
+    world.engine.stop()
+    world.engine.start()
+    until(lambda: [t for (t,) in sql.execute(query).fetchall()] == texts)
+    table = DeltaTable(world.lake.store.location(table_name(relation))).to_pyarrow_table().sort_by("id")
+    assert table["a"].to_pylist() == texts
+    sql.execute("UPDATE n SET a = a + 1 WHERE id = 0")
+    assert sql.execute("SELECT a::text FROM n WHERE id = 0").fetchone() == ("2.10",)
+    past = sql.execute(f"SELECT a::text FROM n ORDER BY id AS OF {before[0]}").fetchall()
+    assert [t for (t,) in past] == [*texts[:4], "-2", None]
+
+
+def _followed(follower: Tail, connection: psycopg.Connection) -> set[tuple[int, str | None]]:
+    follower.fetch(connection)
+    return {(row[0], _text(row[1])) for row in follower.rows}
