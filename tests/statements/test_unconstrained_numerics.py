@@ -126,6 +126,14 @@ def test_history_followers_and_other_readers(world: World, sql: psycopg.Connecti
         texts[4] = "2.000"
         until(lambda: _followed(follower, connection) == {(id, text) for id, text in enumerate(texts)})
     assert [t for (t,) in sql.execute(query).fetchall()] == texts
+    ordered = f"SUBSCRIBE n AS OF {before[0]} WITHIN TIMESTAMP ORDER BY a UP TO {before[0] + 1}"
+    shown = [_text(row[3]) for row in sql.execute(ordered).fetchall()]  # type: ignore[call-overload]
+    assert shown == ["-2", texts[3], "1.10", texts[2], "NaN", None]
+    keyed = f"SUBSCRIBE n ENVELOPE UPSERT (KEY (a)) WITH (SNAPSHOT = false) AS OF {before[0]} UP TO {before[0] + 86_400_000}"
+    with psycopg.connect(world.served.dsn) as connection:
+        connection.execute(f"DECLARE c CURSOR FOR {keyed}")  # type: ignore[call-overload]
+        changes = connection.execute("FETCH 2 c WITH (timeout = '20s')").fetchall()
+    assert [(row[1], _text(row[2])) for row in changes] == [("delete", "-2"), ("upsert", "2.000")]
     relation = next(item.id for item in world.lake.catalog().visible if item.name == "n")
     world.engine.stop()
     world.engine.start()

@@ -21,8 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.lake.errors import AmbiguousColumn, FeatureNotSupported, InvalidColumnReference, UndefinedColumn
-from tailgate.lake.types import INT8, TEXT, Field
+from tailgate.lake.types import GENERAL_ARROW, INT8, TEXT, Field
 from tailgate.sql.statements import KeyEnvelope, OrderWithin
+from tailgate.values.numbers import general
 
 MZ_DIFF = Field("mz_diff", INT8)
 MZ_STATE = Field("mz_state", TEXT, False)
@@ -176,6 +177,7 @@ def _prefixed(prefix: str, field: Field) -> Field:
 def _sorted(column: pa.ChunkedArray, descending: bool, nulls_first: bool) -> pa.Array:
     """Returns the row numbers in the order of a column's values. NaN is the greatest value, as in PostgreSQL."""
     order = "descending" if descending else "ascending"
+    column = _comparable(column)
     keys = {"null": column.is_null()}
     if pa.types.is_floating(column.type):
         keys["nan"] = pc.is_nan(column)
@@ -184,12 +186,17 @@ def _sorted(column: pa.ChunkedArray, descending: bool, nulls_first: bool) -> pa.
     return pc.sort_indices(table, sort_keys=places)
 
 
+def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Returns a column in a form that Arrow compares as PostgreSQL compares the values."""
+    return pa.chunked_array([general.sort_keys(column)]) if column.type == GENERAL_ARROW else column
+
+
 def _starts(table: pa.Table, key: Sequence[int]) -> np.ndarray:
     """Returns the first row number of each key. The rows are sorted by key."""
     count = table.num_rows
     differs = np.zeros(max(count - 1, 0), dtype=bool)
     for position in key:
-        column = table.column(position)
+        column = _comparable(table.column(position))
         left, right = column.slice(0, count - 1), column.slice(1)
         same = pc.or_(pc.equal(left, right).fill_null(False), pc.and_(left.is_null(), right.is_null()))
         differs |= ~np.asarray(same, dtype=bool)

@@ -74,4 +74,9 @@ def fields(array: pa.StructArray) -> list[tuple[Decimal, int, bytes | None] | No
     return [parts if valid else None for parts, valid in zip(columns, array.is_valid().to_pylist(), strict=True)]
 
 
+def sort_keys(column: pa.ChunkedArray) -> pa.Array:
+    """Returns bytes whose order is the order of the numbers, and which are equal if the numbers are."""
+    return pa.array([None if v is None else sortable.key(v) for chunk in column.chunks for v in values(chunk)], pa.binary())
+
+
 GENERAL = Codec(read, read_binary, text_writer, binary_writer, column_text=column_text, order_key=sortable.key)

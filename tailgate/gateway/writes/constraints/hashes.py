@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.lake import sortable
 from tailgate.lake.types import GENERAL_ARROW
 from tailgate.values.numbers import general
 from tailgate.values.numbers.floats import normalized
@@ -35,9 +34,7 @@ def comparable(keys: pa.Table) -> pa.Table:
     """Returns columns in a form that is equal if the values are: a general numeric without its display scale."""
     for i, field in enumerate(keys.schema):
         if field.type == GENERAL_ARROW:
-            values = general.values(keys.column(i).combine_chunks())
-            forms = pa.array([None if value is None else sortable.key(value) for value in values], pa.binary())
-            keys = keys.set_column(i, field.with_type(forms.type), forms)
+            keys = keys.set_column(i, field.with_type(pa.binary()), general.sort_keys(keys.column(i)))
     return keys
 
 
