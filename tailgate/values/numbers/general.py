@@ -8,15 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.lake import sortable
-from tailgate.lake.types import NUMERIC_PRECISION, Type
+from tailgate.lake import numeric_texts, sortable
+from tailgate.lake.types import Type
 from tailgate.values.codec.codec import Codec, Writer
-from tailgate.values.codec.columns import with_nulls
 from tailgate.values.codec.style import Style
 from tailgate.values.numbers import numerics
 
-FAST_SCALE_MAX = 6  # Arrow writes smaller numbers with an exponent
-FAST_SCALES_MAX = 4  # different display scales in a column that Arrow writes, once for each scale
+FAST_SCALES_MAX = 6  # different display scales in a column that Arrow writes, once for each scale
+PLAIN = r"^-?[0-9]{1,300}(\.[0-9]{1,300})?$"  # numbers that need no check of their size
 
 
 def read(text: str, type: Type, style: Style) -> Decimal:
@@ -45,22 +44,16 @@ def binary_writer(type: Type) -> Writer:
     return numerics.encoded
 
 
+def read_column(texts: pa.ChunkedArray, type: Type) -> pa.ChunkedArray | None:
+    if not pc.all(pc.match_substring_regex(texts, PLAIN), min_count=0).as_py():
+        return None
+    return pa.chunked_array([numeric_texts.numerics(chunk) for chunk in texts.chunks], type.arrow)
+
+
 def column_text(array: pa.StructArray, type: Type, style: Style) -> pa.Array | None:
-    """Writes numbers of few display scales, once for each scale."""
-    unscaled, scales, forms = array.flatten()  # NULL where the struct is
-    if forms.null_count < len(forms):
-        return None
-    different = pc.unique(scales.filter(array.is_valid())).to_pylist()
-    if len(different) > FAST_SCALES_MAX or any(scale > FAST_SCALE_MAX for scale in different):
-        return None
-    out = pa.nulls(len(array), pa.binary())
-    for scale in different:
-        decimals = pa.Array.from_buffers(
-            pa.decimal128(NUMERIC_PRECISION, scale), len(unscaled), unscaled.buffers(), unscaled.null_count, unscaled.offset
-        )
-        texts = decimals.cast(pa.string()).view(pa.binary())
-        out = texts if len(different) == 1 else pc.if_else(pc.equal(scales, scale).fill_null(False), texts, out)
-    return with_nulls(out, array)
+    """Writes numbers of few display scales."""
+    few = len(pc.unique(pc.struct_field(array, "s"))) <= FAST_SCALES_MAX
+    return numeric_texts.texts(array).view(pa.binary()) if few else None
 
 
 def values(array: pa.StructArray) -> list[Any]:
@@ -79,4 +72,4 @@ def sort_keys(column: pa.ChunkedArray) -> pa.Array:
     return pa.array([None if v is None else sortable.key(v) for chunk in column.chunks for v in values(chunk)], pa.binary())
 
 
-GENERAL = Codec(read, read_binary, text_writer, binary_writer, column_text=column_text, order_key=sortable.key)
+GENERAL = Codec(read, read_binary, text_writer, binary_writer, read_column, column_text, order_key=sortable.key)
