@@ -62,6 +62,10 @@ CLIENTS = (
     Client("node pg", "node", ("node", "pg_checks.js")),
     Client("postgres.js", "node", ("node", "postgres_checks.js")),
     Client("ksqldb-client", "node", ("node", "ksqldb_checks.js"), ("tailgate",)),
+    Client("curl", "ksqldb", (str(CACHE / "ksqldb/bin/python"), "curl_checks.py"), ("tailgate",)),
+    Client("PyPI's ksqldb", "ksqldb", (str(CACHE / "ksqldb/bin/python"), "ksqldb_checks.py"), ("tailgate",)),
+    Client("PyPI's ksql", "ksql", (str(CACHE / "ksql/bin/python"), "ksql_checks.py"), ("tailgate",)),
+    Client("Vert.x as ksqlDB's Java client", "vertx", ("java", "-cp", "target/classes:target/lib/*", "VertxChecks"), ("tailgate",)),
     Client("pgjdbc", "jdbc", ("java", "-cp", "target/classes:target/lib/*", "Checks")),
     Client("pgx", "go", ("./checks",)),
     Client("tokio-postgres", "rust", ("target/debug/checks",)),
@@ -81,11 +85,19 @@ CLIENTS = (
 INSTALL = {
     "python": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "console": ["npm install --silent --no-audit --no-fund"],
+    "ksqldb": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
+    # ksql 0.10 does not name the packages that it is built with
+    "ksql": [
+        "python3 -m venv .",
+        "bin/pip install -q --disable-pip-version-check setuptools==80.9.0 wheel==0.45.1",
+        "bin/pip install -q --disable-pip-version-check --no-build-isolation -r requirements.txt",
+    ],
     "kubernetes": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "dbt": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "sqlalchemy": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "migrations": ["python3 -m venv .", "bin/pip install -q --disable-pip-version-check -r requirements.txt"],
     "node": ["npm install --silent --no-audit --no-fund"],
+    "vertx": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
     "jdbc": ["mvn -B -q package dependency:copy-dependencies -DoutputDirectory=target/lib"],
     "go": ["go mod tidy", "go build -o checks ."],
     "rust": ["cargo build -q"],
@@ -124,6 +136,8 @@ def main(names: list[str]) -> int:
         "*",
         "--ksqldb",
         f"127.0.0.1:{ksqldb}",
+        "--kafka",
+        "embedded",
     ]
     tailgate = Child("tailgate", command, log=folder / "log", folder=REPOSITORY, announces="ready postgresql=")
     passed = True

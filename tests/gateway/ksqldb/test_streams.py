@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
@@ -10,9 +11,13 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import AsyncConnection
 
 from tailgate.gateway.asgi import limits as shared
+from tailgate.gateway.asgi.rows import Rows
+from tailgate.gateway.asgi.sessions import Caller, Session
 from tailgate.gateway.ksqldb.server.http import limits
+from tailgate.gateway.ksqldb.server.queries import Push
 from testing.engine_process import until
 from tests.gateway.ksqldb.world import Api, KsqldbWorld
 
@@ -65,10 +70,26 @@ def test_changes_arrive_until_the_query_is_closed(api: Api, world: KsqldbWorld) 
     assert stream.line() == [1, "b\n", 1.5]
     status, _ = api.failed("/close-query", {"queryId": "x"})
     assert status == 400
-    assert api.request("POST", "/close-query", {"queryId": stream.header["queryId"]})[0] == 200
+    accept = {"Accept": "application/vnd.ksqlapi.delimited.v1"}  # of ksqlDB's Java client
+    assert api.request("POST", "/close-query", {"queryId": stream.header["queryId"]}, **accept)[0] == 200
     assert stream.rest() == b""
     assert api.failed("/close-query", {"queryId": stream.header["queryId"]})[1]["error_code"] == 40000
     sql(world, "DELETE FROM t")
+
+
+def test_a_query_that_the_gateway_has_not_begun_is_closed(world: KsqldbWorld) -> None:
+    """A cancel request that arrives between two statements has no effect."""
+
+    async def query() -> None:
+        async with await AsyncConnection.connect(world.dsn, autocommit=True) as connection:
+            push = Push(Caller(), Session(connection, Caller()))
+            push.close()
+            rows = await Rows.started(push.session, PUSH)
+            while await rows.next() is not None:
+                pass
+
+    with pytest.raises(psycopg.OperationalError):
+        asyncio.run(asyncio.wait_for(query(), 10))
 
 
 def test_deleted_rows_are_tombstones(api: Api, world: KsqldbWorld) -> None:

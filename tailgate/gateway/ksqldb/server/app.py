@@ -130,7 +130,7 @@ class Api:
         return Response(result, media_type=type) if isinstance(result, bytes) else Streamed(result, type)
 
     async def _close_query(self, request: Request) -> Response:
-        type, caller = self._entered(request, media.ENTITIES)
+        type, caller = self._entered(request, (*media.ENTITIES, media.DELIMITED))
         id = parsed(await body(request)).get("queryId")
         if not isinstance(id, str):
             raise ApiError(errors.BAD_REQUEST, 'Missing member "queryId" in the request body')

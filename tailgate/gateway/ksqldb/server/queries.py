@@ -7,7 +7,9 @@ text ──► one query ──► a session of the gateway, row by row ──�
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
+import socket
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
@@ -38,9 +40,11 @@ class Push:
     session: Session
     closed: bool = False
 
-    async def close(self) -> None:
+    def close(self) -> None:
+        """Closes the session's socket, which ends the query also if the gateway has not begun it; a cancel request would be lost then."""
         self.closed = True
-        await self.session.connection.cancel_safe(timeout=shared.CONNECT_S)
+        with socket.socket(fileno=os.dup(self.session.connection.fileno())) as own:
+            own.shutdown(socket.SHUT_RDWR)
 
 
 class Queries:
@@ -82,12 +86,12 @@ class Queries:
         push = self._push.get(id)
         if push is None or push.caller.key != caller.key:
             raise ApiError(errors.BAD_REQUEST, f"No query with id {id}")
-        await push.close()
+        push.close()
 
     async def close_all(self) -> None:
         """Ends all push queries."""
         for push in list(self._push.values()):
-            await push.close()
+            push.close()
 
     async def _pulled(self, caller: Caller, request: StatementRequest, text: str, form: Form) -> bytes | AsyncGenerator[bytes, None]:
         self._check_running()
