@@ -10,6 +10,7 @@ import logging
 import time
 from email.utils import formatdate
 
+import httptools
 from starlette.types import ASGIApp
 from uvicorn._types import ASGISendEvent
 from uvicorn.config import Config
@@ -18,6 +19,7 @@ from uvicorn.server import ServerState
 
 from tailgate.gateway.asgi import limits
 
+UPGRADE = (b"upgrade", b"http2-settings")  # header fields of a request for another protocol
 LENGTH_MAX = 2**62  # of a response without Content-Length
 logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it reports errors of clients; the server logs those of the application
 
@@ -108,12 +110,22 @@ class _Connection(HttpToolsProtocol):
         self._in_head = False
         self.server_state.default_headers = _date(int(time.time()))
         super().on_headers_complete()
+        if self.parser.should_upgrade():
+            return
         if self.scope["http_version"] == "1.0":
             self.cycle.send = _Unchunked(self.cycle).send  # type: ignore[method-assign]  # uvicorn calls it by name
 
     def data_received(self, data: bytes) -> None:
         heads = self._heads
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._read_without_upgrade(data[upgrade.args[0] :])
+            return
+        except httptools.HttpParserError:
+            self.send_400_response("")
+            return
         if self._in_head and self._heads == heads:  # httptools reports a header field when it is complete
             self._head_bytes += len(data)
             if self._head_bytes > limits.HEADER_BYTES_MAX and not self.transport.is_closing():
@@ -127,6 +139,23 @@ class _Connection(HttpToolsProtocol):
         self.transport.close()
 
     # --- uvicorn
+
+    def _should_upgrade(self) -> bool:
+        return True  # a request with Upgrade does not begin before `_read_without_upgrade`
+
+    def _read_without_upgrade(self, rest: bytes) -> None:
+        """Reads a request for another protocol as one without Upgrade: the parser does not read the body of the other one."""
+        if self.scope["method"] == "CONNECT":
+            self.send_400_response("")
+            return
+        lines = [b"%s %s HTTP/1.1" % (self.scope["method"].encode(), self.url)]
+        for name, value in self.headers:
+            if name == b"connection":
+                value = b",".join(option for option in value.split(b",") if option.strip().lower() not in UPGRADE)
+            if name not in UPGRADE:
+                lines.append(name + b": " + value)
+        self.parser = httptools.HttpRequestParser(self)
+        self.data_received(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
 
     def on_response_complete(self) -> None:
         """Closes the connection if the request has not ended. Otherwise the client may send the next one."""

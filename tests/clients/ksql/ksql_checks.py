@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc
+import contextlib
 import json
 import os
 import sys
@@ -12,11 +13,11 @@ from pathlib import Path
 
 for name in ("Iterable", "Mapping", "MutableMapping", "MutableSet"):  # hyper looks for them where Python 3.9 had them
     setattr(collections, name, getattr(collections.abc, name))
-from ksql import KSQLAPI
-from ksql.errors import KSQLError
+from ksql import KSQLAPI  # noqa: E402
+from ksql.errors import KSQLError  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "clients" / "python"))
-from tap import check, done, raises
+from tap import check, done, raises  # noqa: E402
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 client = KSQLAPI(f"http://127.0.0.1:{os.environ['KSQLDB_PORT']}", timeout=60)
@@ -25,12 +26,17 @@ with check("version and properties"):
     assert client.get_ksql_version()
     assert "auto.offset.reset" in {p["name"] for p in client.get_properties()}
 with check("creates a stream"):
-    client.ksql("CREATE STREAM old_visits (userid VARCHAR KEY, viewtime BIGINT) WITH (kafka_topic='old_visits', partitions=1, value_format='JSON')")
+    client.ksql(
+        "CREATE STREAM old_visits (userid VARCHAR KEY, viewtime BIGINT) WITH (kafka_topic='old_visits', partitions=1, value_format='JSON')"
+    )
 with check("inserts with acks"):
     acks = client.inserts_stream("OLD_VISITS", [{"USERID": f"u{i}", "VIEWTIME": i} for i in range(5)])
     assert [ack["status"] for ack in acks] == ["ok"] * 5, acks
 with check("a push query over HTTP/1.1"):
-    text = "".join(client.query("SELECT userid, viewtime FROM old_visits EMIT CHANGES LIMIT 5", stream_properties=EARLIEST))
+    chunks = []
+    with contextlib.suppress(RuntimeError):  # ksql 0.10 raises it after the last chunk
+        chunks.extend(client.query("SELECT userid, viewtime FROM old_visits EMIT CHANGES LIMIT 5", stream_properties=EARLIEST))
+    text = "".join(chunks)
     assert [entry["row"]["columns"] for entry in json.loads(text) if "row" in entry] == [[f"u{i}", i] for i in range(5)], text
 with check("a push query as objects"):
     rows = client.query("SELECT userid, viewtime FROM old_visits EMIT CHANGES LIMIT 5", stream_properties=EARLIEST, return_objects=True)

@@ -28,7 +28,9 @@ def posted(path: str, body: Any, *arguments: str) -> str:
 for version, name in (("--http1.1", "1"), ("--http2-prior-knowledge", "2")):
     stream = f"CURL_{name}"
     with check(f"{version}: info and health"):
-        assert curl(version, "-o", "/dev/null", "-w", "%{http_version} %{http_code}", f"{URL}/info") == f"{'1.1' if name == '1' else '2'} 200"
+        assert (
+            curl(version, "-o", "/dev/null", "-w", "%{http_version} %{http_code}", f"{URL}/info") == f"{'1.1' if name == '1' else '2'} 200"
+        )
         assert json.loads(curl(version, f"{URL}/info"))["KsqlServerInfo"]["version"]
         assert json.loads(curl(version, f"{URL}/healthcheck"))["isHealthy"] is True
     with check(f"{version}: a statement"):

@@ -21,7 +21,9 @@ with check("properties"):
     names = {p["name"] for p in client.get_properties()}
     assert {"ksql.streams.auto.offset.reset", "ksql.functions.collect_list.limit"} <= names, names
 with check("creates a stream and a table over it"):
-    client.ksql("CREATE STREAM py_readings (sensor VARCHAR KEY, value DOUBLE) WITH (kafka_topic='py_readings', partitions=1, value_format='JSON');")
+    client.ksql(
+        "CREATE STREAM py_readings (sensor VARCHAR KEY, value DOUBLE) WITH (kafka_topic='py_readings', partitions=1, value_format='JSON');"
+    )
     (created,) = client.ksql(
         "CREATE TABLE py_averages AS SELECT sensor, AVG(value) AS average, COUNT(*) AS n FROM py_readings GROUP BY sensor;", EARLIEST
     )

@@ -172,6 +172,20 @@ def test_an_upgrade_is_ignored(served: Served, upgrade: bytes) -> None:
     client.close()
 
 
+@pytest.mark.parametrize("framing", [b"Content-Length: 6\r\n\r\nabcdef", b"Transfer-Encoding: chunked\r\n\r\n6\r\nabcdef\r\n0\r\n\r\n"])
+def test_a_request_for_an_upgrade_has_its_body(served: Served, framing: bytes) -> None:
+    """Java's HttpClient sends such requests."""
+    fields = b"Host: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+    client = served.connect(b"POST /x HTTP/1.1\r\n" + fields + framing[:-10])
+    client.sendall(framing[-10:] + GET)
+    assert b"/x 6" in received(client, b"/first 0")
+    client.close()
+
+
+def test_connect_is_refused(served: Served) -> None:
+    assert rest(served.connect(b"CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
+
+
 def test_a_client_may_wait_for_100_continue(served: Served) -> None:
     client = served.connect(b"POST /x HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
     assert received(client, b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
