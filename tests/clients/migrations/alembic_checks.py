@@ -58,6 +58,18 @@ def main() -> None:
             same([unique["name"] for unique in inspector.get_unique_constraints("purchases")], ["one_of_each_kind"])
             same([index["name"] for index in inspector.get_indexes("people")], ["ix_people_mail", "people_name_key"])
             same(inspector.get_table_comment("people"), {"text": "who buys"})
+        with check(f"{driver}: enum types and generated columns"):
+            same(rows(engine, "SELECT state::text, double::text FROM purchases ORDER BY id"), [("new", "10.000"), ("paid", "12.000")])
+            same(rows(engine, "SELECT words, length, weight::text FROM ratings ORDER BY stars"), [("bad", 3, "NaN"), ("good", 4, "1.10")])
+            ratings = metadata.tables["ratings"]
+            with engine.begin() as connection:
+                connection.execute(sa.insert(ratings).values(words="better", stars="2"))
+                order = connection.execute(sa.select(ratings.c.stars, ratings.c.length).order_by(ratings.c.stars)).fetchall()
+            same([tuple(row) for row in order], [("1", 3), ("2", 6), ("3", 4)])
+            types = {column["name"]: column for column in inspector.get_columns("purchases")}
+            same(types["state"]["type"].enums, ["new", "paid"])
+            same(types["double"]["computed"]["persisted"], True)
+            same([enum["name"] for enum in inspector.get_enums()], ["stars", "state"])
         with check(f"{driver}: downgrade to the first revision, and up again"):
             migrate(engine, ("downgrade", "first"))
             same(rows(engine, ROWS), [("ann", "7", "5", "2"), ("bob", None, "6", "3")])

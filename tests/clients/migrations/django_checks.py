@@ -44,8 +44,9 @@ def main() -> None:
         output("migrate")
         assert "[ ]" not in output("showmigrations")
     with check("rows after the migrations"), connection.cursor() as cursor:
-        cursor.execute("SELECT name, mail, age, amount::text FROM market_buyer b JOIN market_sale s ON s.buyer_id = b.id")
-        assert cursor.fetchall() == [("ann", "a@b.c", 7, "1.500")]
+        cursor.execute("UPDATE market_buyer SET name = 'Ann'")
+        cursor.execute("SELECT name, key, mail, age, amount::text FROM market_buyer b JOIN market_sale s ON s.buyer_id = b.id")
+        assert cursor.fetchall() == [("Ann", "ann", "a@b.c", 7, "1.500")]
     with check("inspectdb"):
         models = output("inspectdb", "market_buyer", "market_sale", "auth_user")
         assert BUYER in models, models

@@ -37,6 +37,18 @@ purchases = sa.Table(
     sa.Column("person_id", sa.ForeignKey("people.id", ondelete="CASCADE"), nullable=False),
     sa.Column("amount", sa.Numeric(10, 3), nullable=False),
     sa.Column("kind", sa.Integer, nullable=False, server_default="1"),
+    sa.Column("state", sa.Enum("new", "paid", name="state"), server_default="new", nullable=False),
+    sa.Column("double", sa.Numeric, sa.Computed("amount * 2", persisted=True)),
     sa.UniqueConstraint("person_id", "kind", name="one_of_each_kind"),
     sa.Index("by_kind", "kind", "person_id"),
+)
+
+ratings = sa.Table(
+    "ratings",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("words", sa.Text, nullable=False),
+    sa.Column("stars", sa.Enum("1", "2", "3", name="stars"), nullable=False),
+    sa.Column("length", sa.Integer, sa.Computed("length(words)", persisted=True)),
+    sa.Column("weight", sa.Numeric),
 )
