@@ -1,5 +1,6 @@
 package tailgate.circuit;
 
+import java.util.Properties;
 import java.util.concurrent.Callable;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
@@ -24,12 +25,12 @@ import scala.Option;
 final class LocalTask {
   private LocalTask() {}
 
-  /** Returns the result of the work, or throws its exception, after the listeners of the task. */
-  static <T> T run(SparkContext context, Callable<T> work) throws Exception {
+  /** Returns the result of the work, or throws its exception, after the listeners of the task. `properties` are those of the task. */
+  static <T> T run(SparkContext context, Properties properties, Callable<T> work) throws Exception {
     long id = BlockInfo$.MODULE$.NON_TASK_WRITER();  // blocks are locked as by the driver's threads
     SparkEnv env = SparkEnv.get();
     TaskMemoryManager memory = new TaskMemoryManager(env.memoryManager(), id);
-    TaskContextImpl task = new TaskContextImpl(0, 0, 0, id, 0, 1, memory, context.getLocalProperties(), env.metricsSystem(), TaskMetrics.empty(), 1,
+    TaskContextImpl task = new TaskContextImpl(0, 0, 0, id, 0, 1, memory, properties, env.metricsSystem(), TaskMetrics.empty(), 1,
         scala.collection.immutable.Map$.MODULE$.<String, ResourceInformation>empty());
     TaskContext$.MODULE$.setTaskContext(task);
     Throwable failure = null;

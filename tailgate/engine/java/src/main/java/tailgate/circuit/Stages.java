@@ -45,12 +45,13 @@ import tailgate.state.StateLost;
  */
 final class Stages {
   static final StructType BYTES = new StructType().add("bytes", "binary", false);
-  private static final int STREAM_BUFFER_COLUMNS = Sent.WIDTH;
+  private static final String SQL_SETTINGS = "spark.sql";
   // folder below the state folder, for changes that are too large to send
   private static final String RESULTS = "/results";
   private final Circuit circuit;
   private final SparkContext context;
   private final Opening opening;
+  private final Map<String, String> settings;
   private Broadcast<Circuit> shipped;  // created for the first job
   private Circuit own;  // for ticks in the loop's thread, null after one that failed
 
@@ -60,11 +61,21 @@ final class Stages {
     this.context = classic.sparkContext();
     this.opening = Opening.of(classic);
     this.own = circuit;
+    this.settings = new HashMap<>(CollectionConverters.asJava(classic.sessionState().conf().getAllConfs()));
+    this.settings.keySet().removeIf(name -> !name.startsWith(SQL_SETTINGS));
   }
 
   private synchronized Broadcast<Circuit> shipped() {
     if (shipped == null) shipped = context.broadcast(circuit, tag(Circuit.class));
     return shipped;
+  }
+
+  /** Returns the properties of tasks: those of the thread and the settings of the session, which tasks look up. */
+  private Properties properties() {
+    Properties all = new Properties();
+    all.putAll(context.getLocalProperties());
+    all.putAll(settings);
+    return all;
   }
 
   /** Has a compiled copy of the circuit ready in this process. */
@@ -85,7 +96,7 @@ final class Stages {
     own = null;
     List<Sent> sent;
     try {
-      sent = LocalTask.run(context, () -> {
+      sent = LocalTask.run(context, properties(), () -> {
         try (TickInput.Rows rows = new TickInput.Rows(parts)) {
           if (!rows.skip(used::reads) && used.rests()) return List.of();
           return opening.use(storeId(statePath, 0, 0), ids.store(0), store -> Tick.all(used, new State(store), time, statePath + RESULTS, rows));
@@ -134,7 +145,7 @@ final class Stages {
             }
             return scala.runtime.BoxedUnit.UNIT;
           }
-        }, context.getLocalProperties());
+        }, properties());
     List<Sent> found = new ArrayList<>();
     synchronized (all) {
       for (Object rows : all) for (Object row : (List<?>) rows) found.add((Sent) row);

@@ -16,13 +16,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
-import org.apache.spark.SparkContext;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.*;
 import org.apache.spark.util.UninterruptibleThread;
-import scala.jdk.javaapi.CollectionConverters;
 import tailgate.sources.InboxSource;
 import tailgate.sources.KafkaReader;
 import tailgate.sources.RecordAges;
@@ -49,7 +47,6 @@ import tailgate.sources.RecordAges;
  */
 public final class TickLoop implements AutoCloseable {
   private static final ObjectMapper JSON = new ObjectMapper();
-  private static final String SQL_SETTINGS = "spark.sql";
   private final SparkSession session;
   private final String folder;
   private final Input inbox;
@@ -224,17 +221,9 @@ public final class TickLoop implements AutoCloseable {
     }
   }
 
-  /**
-   * Gives this thread's jobs the session's settings, as Spark's own queries have them: tasks look
-   * some of them up.
-   */
   private void prepare() {
     SparkSession.setActiveSession(session);
-    SparkContext context = session.sparkContext();
-    context.setJobGroup(folder, "ticks", false);
-    CollectionConverters.asJava(session.sessionState().conf().getAllConfs()).forEach((name, value) -> {
-      if (name.startsWith(SQL_SETTINGS)) context.setLocalProperty(name, value);
-    });
+    session.sparkContext().setJobGroup(folder, "ticks", false);
   }
 
   /**

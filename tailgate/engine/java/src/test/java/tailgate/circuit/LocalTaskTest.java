@@ -21,7 +21,7 @@ class LocalTaskTest {
   @Test
   void theListenersRunBeforeTheResultIsReturned() throws Exception {
     List<String> events = new ArrayList<>();
-    events.add(LocalTask.run(context, () -> {
+    events.add(LocalTask.run(context, context.getLocalProperties(), () -> {
       TaskContext.get().addTaskCompletionListener((TaskCompletionListener) t -> events.add("store released"));
       TaskContext.get().addTaskCompletionListener((TaskCompletionListener) t -> events.add("scan closed"));
       return "result";
@@ -34,7 +34,7 @@ class LocalTaskTest {
   void aFailureIsThrownAfterTheListenersOfTheTask() {
     List<String> events = new ArrayList<>();
     IllegalStateException failure = new IllegalStateException("wrong");
-    assertSame(failure, assertThrows(IllegalStateException.class, () -> LocalTask.run(context, () -> {
+    assertSame(failure, assertThrows(IllegalStateException.class, () -> LocalTask.run(context, context.getLocalProperties(), () -> {
       TaskContext.get().addTaskCompletionListener((TaskCompletionListener) t -> events.add("completed"));
       TaskContext.get().addTaskFailureListener((TaskFailureListener) (t, e) -> events.add(e.getMessage()));
       throw failure;
@@ -47,7 +47,7 @@ class LocalTaskTest {
   void nothingOfOneTaskIsLeftInTheNext() throws Exception {
     int[] completed = new int[1];
     for (int n = 1; n <= 3; n++) {
-      LocalTask.run(context, () -> TaskContext.get().addTaskCompletionListener((TaskCompletionListener) t -> completed[0]++));
+      LocalTask.run(context, context.getLocalProperties(), () -> TaskContext.get().addTaskCompletionListener((TaskCompletionListener) t -> completed[0]++));
       assertEquals(n, completed[0], "listeners are called once");
     }
   }
@@ -57,9 +57,9 @@ class LocalTaskTest {
     Broadcast<String> shipped = context.broadcast("value", Stages.tag(String.class));
     context.setLocalProperty("spark.sql.session.timeZone", "Asia/Tokyo");
     try {
-      assertEquals("value Asia/Tokyo", LocalTask.run(context, () -> shipped.value() + " " + org.apache.spark.sql.internal.SQLConf.get().sessionLocalTimeZone()));
+      assertEquals("value Asia/Tokyo", LocalTask.run(context, context.getLocalProperties(), () -> shipped.value() + " " + org.apache.spark.sql.internal.SQLConf.get().sessionLocalTimeZone()));
       shipped.unpersist(true);
-      assertEquals("value", LocalTask.run(context, shipped::value), "read again from its blocks, whose locks are released");
+      assertEquals("value", LocalTask.run(context, context.getLocalProperties(), shipped::value), "read again from its blocks, whose locks are released");
     } finally {
       context.setLocalProperty("spark.sql.session.timeZone", null);
       shipped.destroy();
