@@ -14,14 +14,18 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from tailgate import cli
 from tailgate.embedded.kafka import Kafka
-from testing.engine_process import EngineProcess, until
+from tailgate.lake.folder import Lake
+from testing.engine_process import EngineProcess, rows, until
 from testing.spark_cluster import SparkCluster
+from tests.engine.cluster.law import Distributed, DistributedLaw
 from tests.engine.runtime.inside import Inside
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 PARTITIONS = 3  # of a topic
 GROUPS, WORKERS = 7, 2
+SEED, CASES = int(os.environ.get("TAILGATE_LAW_SEED", "1")), int(os.environ.get("TAILGATE_CLUSTER_CASES", "30"))
 
 
 class Topic:
@@ -133,3 +137,39 @@ def test_an_error_of_a_source_stops_only_that_source(engine: Inside, topic: Topi
     until(lambda: engine.engine.health.stalls)
     topic.send(10)
     until(lambda: engine.rows("sums") == topic.rows())
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [pytest.param(0.0, id="all executors live"), pytest.param(0.1, id="executors are killed", marks=pytest.mark.long)],
+)
+def test_every_view_is_its_query(session: Any, spark_cluster: SparkCluster, tmp_path: Path, kills: float) -> None:
+    """The law with one, two and three partitions. TAILGATE_CLUSTER_CASES is the number of views, TAILGATE_LAW_SEED their seed."""
+    law, number = DistributedLaw(session, tmp_path / "state", spark_cluster, kills), 0
+    while law.cases < CASES:
+        law.world(SEED, number)
+        number += 1
+    assert law.exact > 4 * law.cases, "most comparisons are to be of views without errors"
+    assert bool(kills) == bool(Distributed.killed)
+
+
+def test_the_state_moves_between_engines(kafka: Kafka, topic: Topic, spark_cluster: SparkCluster, tmp_path: Path) -> None:
+    """An engine whose executors have copies of the jars is killed, and an engine without a cluster continues from its state."""
+    jars = tmp_path / "jars"
+    assert cli.main(["jars", "--to", str(jars)]) == 0
+    copies = ("--spark-conf", f"spark.executor.extraClassPath={jars}/*")
+    process = EngineProcess(tmp_path / "lake", "--parallelism", "2", *spark_cluster.arguments, *copies)
+    process.start()
+    lake = Lake.open(tmp_path / "lake")
+    topic.send(100)
+    create_sums(process, topic)
+    until(lambda: rows(lake, "sums") == topic.rows())
+    assert any(str(jars).encode() in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in spark_cluster.executors())
+    process.kill()
+    topic.send(50)
+    alone = EngineProcess(tmp_path / "lake", "--parallelism", "2")
+    alone.start()
+    until(lambda: rows(lake, "sums") == topic.rows())
+    log = (tmp_path / "engine.log").read_text()
+    assert log.count("sums is filled") == 1
+    alone.stop()
