@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tailgate.embedded.kafka import Kafka
 from testing.spark_cluster import SparkCluster
+from tests.engine.cluster.topics import Topic
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +27,8 @@ def session(tmp_path_factory: pytest.TempPathFactory, spark_cluster: SparkCluste
     running = session.start(tmp_path_factory.mktemp("spark"), 2, cluster=spark_cluster.cluster())
     yield running
     running.stop()
+
+
+@pytest.fixture
+def topic(kafka: Kafka, tmp_path: Path) -> Topic:
+    return Topic(kafka, tmp_path.name)

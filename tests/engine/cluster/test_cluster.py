@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -12,48 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
-from tailgate import cli
 from tailgate.embedded.kafka import Kafka
-from tailgate.lake.folder import Lake
-from testing.engine_process import EngineProcess, rows, until
+from testing.engine_process import until
 from testing.spark_cluster import SparkCluster
 from tests.engine.cluster.law import Distributed, DistributedLaw
+from tests.engine.cluster.topics import Topic, create_sums
 from tests.engine.runtime.inside import Inside
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-PARTITIONS = 3  # of a topic
-GROUPS, WORKERS = 7, 2
+WORKERS = 2
 SEED, CASES = int(os.environ.get("TAILGATE_LAW_SEED", "1")), int(os.environ.get("TAILGATE_CLUSTER_CASES", "30"))
-
-
-class Topic:
-    """A topic of several partitions, and the sums of its records by group."""
-
-    def __init__(self, kafka: Kafka, name: str) -> None:
-        self.name, self.sums = name, Counter[int]()
-        kafka.create_topic(name, partitions=PARTITIONS)
-        self._producer = Producer({"bootstrap.servers": kafka.address})
-        self.source = f"FROM KAFKA BROKER '{kafka.address}' TOPIC '{name}' FORMAT JSON"
-        self._sent = 0
-
-    def send(self, n: int) -> None:
-        for _ in range(n):
-            self._sent += 1
-            group = self._sent % GROUPS
-            self.sums[group] += self._sent
-            self._producer.produce(self.name, json.dumps({"g": group, "x": self._sent}).encode(), partition=self._sent % PARTITIONS)
-        self._producer.flush()
-
-    def rows(self) -> Counter[tuple[Any, ...]]:
-        """Returns the rows of a view of the sums."""
-        return Counter(dict.fromkeys(self.sums.items(), 1))
-
-
-@pytest.fixture
-def topic(kafka: Kafka, tmp_path: Path) -> Topic:
-    return Topic(kafka, tmp_path.name)
 
 
 @pytest.fixture
@@ -61,11 +29,6 @@ def engine(session: Any, tmp_path: Path) -> Iterator[Inside]:
     engine = Inside(session, tmp_path / "lake", parallelism=3)
     yield engine
     engine.end()
-
-
-def create_sums(engine: Inside | EngineProcess, topic: Topic) -> None:
-    engine.execute(f"CREATE SOURCE events (g int, x bigint) {topic.source}")
-    engine.execute("CREATE MATERIALIZED VIEW sums AS SELECT g, sum(x)::bigint AS total FROM events GROUP BY g")
 
 
 def kill(executors: list[int]) -> None:
@@ -151,25 +114,3 @@ def test_every_view_is_its_query(session: Any, spark_cluster: SparkCluster, tmp_
         number += 1
     assert law.exact > 4 * law.cases, "most comparisons are to be of views without errors"
     assert bool(kills) == bool(Distributed.killed)
-
-
-def test_the_state_moves_between_engines(kafka: Kafka, topic: Topic, spark_cluster: SparkCluster, tmp_path: Path) -> None:
-    """An engine whose executors have copies of the jars is killed, and an engine without a cluster continues from its state."""
-    jars = tmp_path / "jars"
-    assert cli.main(["jars", "--to", str(jars)]) == 0
-    copies = ("--spark-conf", f"spark.executor.extraClassPath={jars}/*")
-    process = EngineProcess(tmp_path / "lake", "--parallelism", "2", *spark_cluster.arguments, *copies)
-    process.start()
-    lake = Lake.open(tmp_path / "lake")
-    topic.send(100)
-    create_sums(process, topic)
-    until(lambda: rows(lake, "sums") == topic.rows())
-    assert any(str(jars).encode() in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in spark_cluster.executors())
-    process.kill()
-    topic.send(50)
-    alone = EngineProcess(tmp_path / "lake", "--parallelism", "2")
-    alone.start()
-    until(lambda: rows(lake, "sums") == topic.rows())
-    log = (tmp_path / "engine.log").read_text()
-    assert log.count("sums is filled") == 1
-    alone.stop()

@@ -5,6 +5,7 @@ docs/engine.md, "Settings of Spark", explains the settings.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -17,6 +18,7 @@ from tailgate.lake.errors import ConnectionFailure
 
 TEN_YEARS_MS = 10 * 365 * 86_400_000
 ENDING_MS = 2000  # longest shutdown of the JVM
+EXECUTOR_S, LOOK_S = 60.0, 0.05  # limit for the start of an executor, and the time between two checks
 
 STREAMING = "spark.sql.streaming"
 STATE_MEMORY = f"{STREAMING}.stateStore.rocksdb.maxMemoryUsageMB"
@@ -94,14 +96,24 @@ def start(scratch: Path, parallelism: int, jvm: Jvm | None = None, cluster: Clus
 
 
 def _connected(builder: SparkSession.Builder, cluster: Cluster) -> SparkSession:
-    """Returns the session of a driver that the cluster's master has accepted. Raises 08006 if it does not within a minute."""
+    """Returns the session of a driver that has an executor. Raises 08006 if it does not have one within a minute."""
+    deadline = time.monotonic() + EXECUTOR_S
     try:
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+        while session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 2:  # the driver is one of them
+            if time.monotonic() > deadline:
+                session.stop()
+                raise ConnectionFailure(
+                    f'the Spark master "{cluster.master}" has started no executor within {EXECUTOR_S:.0f} s',
+                    hint="An executor needs a worker with the cores and the memory of its settings that no other application uses.",
+                )
+            time.sleep(LOOK_S)
+        return session
     except Py4JError as e:
         reason = e.java_exception.getMessage() if isinstance(e, Py4JJavaError) else str(e)
         raise ConnectionFailure(
             f'the Spark master "{cluster.master}" does not accept the engine: {reason}',
-            hint="Look whether it runs, has this secret, and has workers with enough memory.",
+            hint="Look whether it runs and has this secret.",
         ) from e
 
 
