@@ -82,6 +82,23 @@ def test_windows_of_a_join(streams: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "order"),
+    [
+        ("a GROUP BY id", "rowpartition DESC, rowoffset DESC"),
+        ("a WINDOW TUMBLING (SIZE 1 SECOND) GROUP BY id, x", "rowpartition DESC, rowoffset DESC"),
+        ("a GROUP BY x", "rowtime DESC, rowpartition DESC, rowoffset DESC"),
+        ("a JOIN t ON a.id = t.id GROUP BY a.id", "a.rowtime DESC, a.rowpartition DESC, a.rowoffset DESC"),
+    ],
+)
+def test_records_with_one_key_are_in_the_order_of_their_offsets(source: str, order: str, streams: Catalog) -> None:
+    """Records of other groups may be in several partitions: they are in the order of their times."""
+    keys = source.partition("GROUP BY ")[2]
+    query = f"SELECT {keys}, latest_by_offset(x + 1) AS l FROM {source} EMIT CHANGES"
+    view, _, _ = derived(f"CREATE TABLE w WITH (key_format = 'json') AS {query}", streams)
+    assert f" ORDER BY {order})" in view.query
+
+
+@pytest.mark.parametrize(
     ("query", "sqlstate", "message"),
     [
         ("SELECT id, count(*) AS n FROM a GROUP BY id EMIT FINAL", "42809", "EMIT FINAL is only supported for windowed aggregations."),

@@ -350,8 +350,8 @@ def test_aggregates(world: World) -> None:
         " histogram(a) AS h, earliest_by_offset(n, 2) AS e, latest_by_offset(n, 2) AS m, latest_by_offset(a, false) AS z,"
         " attr(a) AS x, stddev_samp(n) AS v, correlation(n, n * 2) AS c FROM g GROUP BY k EMIT CHANGES"
     )
-    for a, n in (("x", 3), (None, 1), ("y", 3), ("x", 2), (None, None)):
-        world.put("g", "a", json.dumps({"A": a, "N": n}))
+    for at, (a, n) in enumerate((("x", 3), (None, 1), ("y", 3), ("x", 2), (None, None))):
+        world.put("g", "a", json.dumps({"A": a, "N": n}), 1_000_000_000 - at)  # each record is earlier than the one before it
     world.put("g", "b", json.dumps({"A": "one"}))
     until(lambda: [row[1] for row in sorted(rows(world.lake, "collected"))] == ['["x", null, "y", "x", null]', '["one"]'])
     (first, second) = sorted(rows(world.lake, "collected"))

@@ -89,7 +89,9 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
     if query.partition_by:
         raise FeatureNotSupported("PARTITION BY with GROUP BY is not supported", position=query.partition_by[0].position)
     keys = [_key(key, Translator(scope, clause="GROUP BY")) for key in query.group_by]
-    translator = Translator(scope, no_tables="Table functions cannot be used with aggregations.", limits=dict(query.limits))
+    no_tables = "Table functions cannot be used with aggregations."
+    order = scope.position[1:] if _is_by_message_key(source, keys) else ()
+    translator = Translator(scope, no_tables=no_tables, limits=dict(query.limits), order=order)
     items = items_of(query, translator)
     if not is_push:
         check_names(items, source.scope)
@@ -124,6 +126,13 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
     time = f", max({scope.rowtime}) AS rowtime" if scope.rowtime and not is_push else ""
     text = f"SELECT {texts_of(items)}{time} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
     return Translation(text, columns, message_key, hidden=hidden)
+
+
+def _is_by_message_key(source: FromClause, keys: list[Typed]) -> bool:
+    """Returns whether all records of a group have the same key in one topic, so that they are in one partition, ordered by offset."""
+    texts = {key.text for key in keys}
+    is_declared = source.scope.is_declared and not source.scope.joined
+    return is_declared and bool(source.key) and all(texts & key.columns for key in source.key)
 
 
 def pushed(query: e.SelectQuery, source: FromClause) -> Translation:

@@ -138,7 +138,8 @@ class Translator:
 
     `aggregates`: whether aggregates are allowed in SELECT and HAVING. Other clauses have neither aggregates nor table functions.
     `no_tables`: why SELECT has no table functions, if it has none. `per_record`: whether the clause is evaluated once for each record, so
-    that it may contain functions whose value differs each time. `limits`: as of SelectQuery.
+    that it may contain functions whose value differs each time. `limits`: as of SelectQuery. `order`: the texts of the order of the
+    records of a group, by default that of their positions.
     """
 
     def __init__(
@@ -150,6 +151,7 @@ class Translator:
         no_tables: str = "",
         per_record: bool = False,
         limits: Mapping[str, int] = MappingProxyType({}),
+        order: Sequence[str] = (),
     ) -> None:
         self.scope = scope
         self._aggregates = aggregates
@@ -157,6 +159,7 @@ class Translator:
         self._no_tables = no_tables
         self._per_record = per_record
         self._limits = limits
+        self._order = order or scope.position
         self._in_table = False
         self._in_aggregate = False
         self._parameters: Mapping[str, Typed] = {}  # of lambdas, with their values
@@ -332,7 +335,7 @@ class Translator:
         record: tuple[str, ...] = ()
         if self._per_record and not self._parameters and not self._in_table:
             record = self.scope.record if function.name in OF_PLACE else self.scope.position[1:] or self.scope.record
-        typed = call(function.name, arguments, function.position, self.scope.position if is_aggregate else record)
+        typed = call(function.name, arguments, function.position, self._order if is_aggregate else record)
         limit = self._limits.get(function.name)
         return typed if limit is None else replace(typed, text=f"ksqldb_slice({typed.text}, 1, {limit})")
 
