@@ -6,20 +6,25 @@ docs/operations/failures.md lists them; a test compares the page with this list.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
 from tailgate.lake.folder import Lake
 from testing.engine_process import until
 from tests.docs.pages import DOCS
@@ -32,7 +37,49 @@ PAGE = DOCS / "operations" / "failures.md"
 
 
 class Staged(Alerted):
-    """A system with a separate broker."""
+    """A system with a separate broker and a registry."""
+
+    def __init__(self, folder: Path, kafka: Kafka) -> None:
+        self.registry, self.versions = Registry(folder / "registry"), 0
+        super().__init__(folder, kafka)
+
+    def register(self) -> int:
+        """Registers a version of the schema of the topic `typed` that no record has used, and returns its id."""
+        others = [{"name": f"n{n}", "type": ["null", "long"], "default": None} for n in range(self.versions)]
+        self.versions += 1
+        schema = {"type": "record", "name": "typed", "fields": [{"name": "id", "type": "long"}, *others]}
+        body = json.dumps({"schema": json.dumps(schema)}).encode()
+        headers = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
+        request = urllib.request.Request(f"{self.registry.url}/subjects/typed-value/versions", body, headers)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return int(json.loads(answer.read())["id"])
+
+    def send_typed(self, schema: int) -> None:
+        """Sends a record with the newest version of the schema: the number 1, and NULL in the other fields."""
+        producer = Producer({"bootstrap.servers": self.kafka.address})
+        producer.produce("typed", struct.pack(">bI", 0, schema) + b"\x02" + b"\x00" * (self.versions - 1))
+        producer.flush()
+
+    @contextlib.contextmanager
+    def killed_registry(self) -> Iterator[None]:
+        schema = self.register()
+        os.kill(self.registry.pid, signal.SIGKILL)
+        try:
+            self.send_typed(schema)
+            yield
+        finally:
+            until(lambda: not self.registry.running(), 20)
+            self.registry.start()
+
+    @contextlib.contextmanager
+    def stopped_registry(self) -> Iterator[None]:
+        schema = self.register()
+        os.kill(self.registry.pid, signal.SIGSTOP)
+        try:
+            self.send_typed(schema)
+            yield
+        finally:
+            os.kill(self.registry.pid, signal.SIGCONT)
 
     @contextlib.contextmanager
     def unrepaired(self) -> Iterator[None]:
@@ -132,6 +179,8 @@ FAILURES = (
     Failure("`tailgate sinks` is stopped", Staged.stopped_sinks, "sink_failing", "notes_out", "sink notes_out does not write"),
     Failure("the broker is killed", Staged.killed_broker, "source_stalled", "watched", "source watched is stalled"),
     Failure("the broker is stopped", Staged.stopped_broker, "source_stalled", "watched", "source watched is stalled"),
+    Failure("the schema registry is killed", Staged.killed_registry, "source_stalled", "typed", "source typed is stalled"),
+    Failure("the schema registry is stopped", Staged.stopped_registry, "source_stalled", "typed", "source typed is stalled"),
     Failure("a topic is deleted", Staged.deleted_topic, "source_stalled", "deleted", "source deleted is "),
     Failure("a record cannot be read, with ON ERROR FAIL", Staged.poison_record, "source_stalled", "poisoned", "source poisoned is "),
     Failure("a view divides by zero", Staged.division_by_zero, "view_failing", "quotients", "view quotients is failing"),
@@ -146,6 +195,10 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staged]:
     try:
         system.wait_ready()
         system.source("watched")
+        system.registry.start()
+        system.send_typed(system.register())
+        avro = f"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{system.registry.url}'"
+        system.run(f"CREATE MATERIALIZED SOURCE typed FROM KAFKA BROKER '{kafka.address}' TOPIC 'typed' {avro}")
         system.run(
             "CREATE MATERIALIZED VIEW quotients AS SELECT id, 10 / n AS q FROM watched",
             "CREATE TABLE notes (id bigint PRIMARY KEY)",
@@ -155,6 +208,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staged]:
     finally:
         system.stop()
         system.receiver.stop()
+        system.registry.stop()
         kafka.stop()
 
 
