@@ -154,7 +154,8 @@ class Staged(Alerted):
     def source(self, name: str) -> None:
         self.send(name, {"id": 1, "n": 1})
         columns = "(id bigint, n bigint)"
-        self.run(f"CREATE SOURCE {name} {columns} FROM KAFKA BROKER '{self.kafka.address}' TOPIC '{name}' FORMAT JSON ON ERROR FAIL")
+        kafka = f"KAFKA BROKER '{self.kafka.address}' TOPIC '{name}'"
+        self.run(f"CREATE MATERIALIZED SOURCE {name} {columns} FROM {kafka} FORMAT JSON ON ERROR FAIL")
 
 
 @dataclass(frozen=True, slots=True)
