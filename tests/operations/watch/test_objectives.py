@@ -124,7 +124,7 @@ def test_or_replace_keeps_the_state_and_the_dependents(sql: psycopg.Connection[A
     (item,) = lake.catalog().each(Objective)
     assert (item.id, item.owner, item.comments, item.limits_ms) == (before.id, before.owner, before.comments, {"max": 7000})
     sql.execute("CREATE OR REPLACE ALERT on_fresh AS SELECT name FROM v WHERE amount > 3 SEVERITY 'ticket'")
-    assert sql.execute("SHOW ALERTS").fetchall() == [("on_fresh", None, "ticket", 0, 0)]
+    assert sql.execute("SHOW ALERTS").fetchall() == [("on_fresh", None, "ticket", 0, 0, 0, 0)]
     with pytest.raises(psycopg.errors.WrongObjectType, match='"on_fresh" is not an objective'):
         sql.execute("CREATE OR REPLACE OBJECTIVE on_fresh ON v (FRESHNESS max '7 s')")
     with pytest.raises(psycopg.errors.SyntaxError):
