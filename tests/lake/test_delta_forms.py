@@ -10,6 +10,10 @@ from tailgate.lake.tables.delta_forms import delta_schema, from_delta, to_delta
 from tailgate.lake.types import GENERAL_ARROW
 
 EDGES = [
+    "0.000001",
+    "0.0000001",
+    "-0.00000012",
+    "0.0000000",
     "0",
     "0.00",
     "-0.5",
