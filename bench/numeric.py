@@ -1,27 +1,40 @@
-"""Measures expressions of declared numerics in ad-hoc queries: CPU time per row, one thread.
+"""Measures numerics in ad-hoc queries, COPY and results: CPU time per row, one thread.
 
 python bench/numeric.py [--rows 1000000]
 
-Prints each expression with the types of this version, and with those of views of earlier versions, in
-which each result has 38 digits.
+Prints each expression of declared numerics with the types of SELECT, and with those of views of earlier versions, in
+which each result has 38 digits; then of numerics without a declared precision, with the largest time that ADR 0020 allows.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 
 import duckdb
+import pyarrow as pa
 
-from tailgate.lake.catalog import Catalog, Change, Source
-from tailgate.lake.types import Field, Type
+from tailgate.lake.catalog import Catalog, Change, Source, Table
+from tailgate.lake.types import GENERAL, Field, Type
 from tailgate.sql.bind import bind_query
-from tailgate.sql.numeric_types import EXACT, UNIFORM
+from tailgate.sql.numeric_types import UNIFORM, WITH_GENERAL
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import install
+from tailgate.values.registry import read_column, text_column
 
 PRICE = Type("numeric", (15, 2))
 ITEM = Source(16384, "items", (Field("a", PRICE), Field("b", PRICE)), (0,), stored=True, envelope="upsert")
+UNDECLARED = Table(16385, "values", (Field("a", GENERAL), Field("b", GENERAL), Field("c", GENERAL)), None, stored=True)
+# without a declared precision: the query, and the largest time per row in ns; c has another display scale in each row
+LIMITS = {
+    "a + b, one scale": ("SELECT max(a + b) FROM values", 80),
+    "a + c, two scales": ("SELECT max(a + c) FROM values", 80),
+    "a * b": ("SELECT max(a * b) FROM values", 30),
+    "a > 5": ("SELECT count(*) FROM values WHERE a > 5", 30),
+    "sum(a)": ("SELECT sum(a) FROM values", 30),
+    "sums of TPC-H q1": ("SELECT sum(a), sum(a * (1 - b)), sum(a * (1 - b) * (1 + b)), avg(a), avg(b) FROM values", 280),
+}
 QUERIES = {
     "a + b": "SELECT max(a + b) FROM items",
     "a * b": "SELECT max(a * b) FROM items",
@@ -33,15 +46,21 @@ QUERIES = {
     "sums of TPC-H q1": "SELECT sum(a), sum(a * (1 - b)), sum(a * (1 - b) * (1 + b)), avg(a), avg(b) FROM items",
 }
 REPEATS = 3
+FORMS = ((8, "2"), (2, "2"), (8, "1 + i % 5"))  # digits and display scale of the columns without a declared precision
 
 
 def measure(connection: duckdb.DuckDBPyConnection, text: str, rows: int, rules: int) -> float:
-    """Returns the CPU time per row in ns, the best of several runs."""
-    sql = render(bind_query(text, Catalog().apply(Change((ITEM,))), numeric_rules=rules).plan)
+    """Returns the CPU time of a query per row in ns."""
+    sql = render(bind_query(text, Catalog().apply(Change((ITEM, UNDECLARED))), numeric_rules=rules).plan)
+    return best(lambda: connection.execute(sql).fetchall(), rows)
+
+
+def best(action: Callable[[], object], rows: int) -> float:
+    """Returns the CPU time of an action per row in ns, the best of several runs."""
     times = []
     for _ in range(REPEATS):
         began = time.process_time()
-        connection.execute(sql).fetchall()
+        action()
         times.append(time.process_time() - began)
     return min(times) / rows * 1e9
 
@@ -57,8 +76,18 @@ def main() -> None:
     connection.execute(f"CREATE TABLE r{ITEM.id} AS SELECT {values} FROM range({rows})")
     print(f"{'expression':20}{'ns per row':>12}{'38 digits':>12}")
     for name, text in QUERIES.items():
-        of_new, of_old = (measure(connection, text, rows, rules) for rules in (EXACT, UNIFORM))
+        of_new, of_old = (measure(connection, text, rows, rules) for rules in (WITH_GENERAL, UNIFORM))
         print(f"{name:20}{of_new:12.1f}{of_old:12.1f}")
+    unscaled = (f"CAST(round(random() * {10**digits}) AS DECIMAL(38,0))" for digits, _ in FORMS)
+    numbers = ", ".join(f"tg_general({u}, {scale}) AS c{i}" for i, (u, (_, scale)) in enumerate(zip(unscaled, FORMS, strict=True)))
+    connection.execute(f"CREATE TABLE r{UNDECLARED.id} AS SELECT {numbers}, 1 AS __weight FROM range({rows}) AS r(i)")
+    print(f"\n{'without precision':20}{'ns per row':>12}{'at most':>12}")
+    for name, (text, limit) in LIMITS.items():
+        print(f"{name:20}{measure(connection, text, rows, WITH_GENERAL):12.1f}{limit:12}")
+    column = connection.execute(f"SELECT c0 FROM r{UNDECLARED.id}").to_arrow_table().column(0)
+    texts = pa.chunked_array([text_column(column.combine_chunks(), GENERAL).cast(pa.string())])
+    print(f"{'text of results':20}{best(lambda: text_column(column.combine_chunks(), GENERAL), rows):12.1f}{120:12}")
+    print(f"{'COPY from text':20}{best(lambda: read_column(texts, GENERAL), rows):12.1f}")
 
 
 if __name__ == "__main__":
