@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
-
-if TYPE_CHECKING:
-    from tailgate.lake.catalog.names import Name
-    from tailgate.sql.statements.tables import AddConstraint, Check, DropConstraint, RenameConstraint, ValidateConstraint
+from tailgate.sql.statements.tables import AddConstraint, Check, DropConstraint, RenameConstraint, ValidateConstraint
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class SetDomainNotNull:
 
 
 DomainAction: TypeAlias = (
-    "SetDomainDefault | SetDomainNotNull | AddConstraint | DropConstraint | ValidateConstraint | RenameConstraint | NewOwner"
+    SetDomainDefault | SetDomainNotNull | AddConstraint | DropConstraint | ValidateConstraint | RenameConstraint | NewOwner
 )
 
 
