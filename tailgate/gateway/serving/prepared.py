@@ -315,8 +315,17 @@ def _over_changes(relation: plan.Relation) -> plan.Relation | None:
 
 def explained(packed: plan.Query | bytes) -> list[str]:
     """Returns the lines of EXPLAIN."""
+    return explain.tree(_unpacked(packed).plan).splitlines()
+
+
+def explained_as_json(packed: plan.Query | bytes) -> dict[str, object]:
+    """Returns the plan of EXPLAIN (FORMAT JSON)."""
+    return explain.document(_unpacked(packed).plan)
+
+
+def _unpacked(packed: plan.Query | bytes) -> plan.Query:
     query: plan.Query = pickle.loads(packed) if isinstance(packed, bytes) else packed
-    return explain.tree(query.plan).splitlines()
+    return query
 
 
 def query_text(query: Select | QueryText | exp.Expr) -> QueryText:

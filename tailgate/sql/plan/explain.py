@@ -82,6 +82,18 @@ def lines(plan: Relation, scanned: Scanned | None = None) -> list[tuple[str, Rel
     return out
 
 
+def document(plan: Relation) -> dict[str, object]:
+    """Returns the plan as an object of JSON with the names of PostgreSQL's EXPLAIN (FORMAT JSON)."""
+    kind, _, detail = line(plan).partition(": ")
+    node: dict[str, object] = {"Node Type": kind}
+    if isinstance(plan, Scan):
+        node["Relation Name"] = detail
+    elif detail:
+        node["Detail"] = detail
+    below = [document(child) for child in inputs(plan)]
+    return {**node, "Plans": below} if below else node
+
+
 def line(plan: Relation) -> str:
     """Returns the line of a node, without its inputs."""
     match plan:

@@ -98,14 +98,17 @@ class QueryId:
 class Explain:
     """EXPLAIN [(options)] {MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | query}, or ksqlDB's EXPLAIN query_id.
 
-    `analyze`: with statistics of the view's operators. `schema`: the part of EXPLAIN [KEY | VALUE] SCHEMA
-    FOR {SINK name | CREATE SINK …}.
+    `analyze`: the query is executed; of a view, with statistics of its operators. `schema`: the part of EXPLAIN
+    [KEY | VALUE] SCHEMA FOR {SINK name | CREATE SINK …}. `json`: as JSON. `timing`, `summary`: with the times of the rows and of
+    the whole.
     """
 
     target: Name | QueryId | CreateView | CreateSink | Select | Tail
-    options: Options = ()
     analyze: bool = False
     schema: Literal["key", "value"] | None = None
+    json: bool = False
+    timing: bool = False
+    summary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

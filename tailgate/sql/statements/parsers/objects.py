@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
-from tailgate.lake.catalog.names import Name, quoted
+from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.definitions import (
     AlterItem,
@@ -28,20 +27,18 @@ from tailgate.sql.statements.kafka_statements import (
     ResumeSource,
 )
 from tailgate.sql.statements.parsers.alter import KINDS, alter_item
-from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, options, query, relation_name, select, since, with_options
-from tailgate.sql.statements.parsers.cursors import subscribe, tail
+from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, query, relation_name, since, with_options
 from tailgate.sql.statements.parsers.functions import drop_function, function_name
 from tailgate.sql.statements.parsers.kafka.connections import alter_secret
-from tailgate.sql.statements.parsers.kafka.sources_and_sinks import create_sink
 from tailgate.sql.statements.parsers.roles import KINDS as ROLES
 from tailgate.sql.statements.parsers.roles import alter_role, drop_role
 from tailgate.sql.statements.parsers.schemas import alter_schema, drop_schema, schema_name
 from tailgate.sql.statements.parsers.unsupported import refuse, refuse_create, refuse_drop, refuse_show
-from tailgate.sql.statements.queries import Explain, Select, Show, Tail
+from tailgate.sql.statements.queries import Show
 from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole
 from tailgate.sql.statements.tables import AlterTable
 from tailgate.sql.statements.types import AlterDomain, AlterEnum
-from tailgate.sql.statements.values import Options, QueryText, option
+from tailgate.sql.statements.values import QueryText
 
 Creation: TypeAlias = CreateSource | CreateView | CreateRole | CreateFunction | CreateIndex
 
@@ -235,58 +232,3 @@ def setting_name(cursor: Parser) -> str:
     """Parses the name of a setting, name or name.name. Returns it in lower case."""
     qualified_name = relation_name(cursor)
     return str(qualified_name).lower()
-
-
-def _schema(cursor: Parser) -> Explain | None:
-    """Parses [KEY | VALUE] SCHEMA [AS JSON] FOR {SINK name | CREATE SINK …}, if it follows."""
-    part: Literal["key", "value"] = "value"
-    if cursor.at_word("key", "schema"):
-        cursor.advance()
-        part = "key"
-    elif cursor.at_word("value", "schema"):
-        cursor.advance()
-    if not cursor.accept_word("schema"):
-        return None
-    cursor.accept_word("as", "json")
-    cursor.expect_word("for")
-    if cursor.accept_word("sink"):
-        return Explain(relation_name(cursor), schema=part)
-    cursor.expect_word("create", "sink")
-    return Explain(create_sink(cursor), schema=part)
-
-
-def explain(cursor: Parser) -> Explain:
-    """Parses EXPLAIN."""
-    start = cursor.position
-    cursor.expect_word("explain")
-    settings: Options = ()
-    if cursor.at("(") and not at_query(cursor):
-        settings = options(cursor)
-    if (schema := _schema(cursor)) is not None:
-        return schema
-    analyze = bool(option(settings, "analyze", False)) or cursor.any_word("analyze", "analyse") is not None
-    cursor.accept_word("verbose")
-    cursor.any_word("optimized", "physical", "decorrelated", "raw")
-    if cursor.accept_word("plan"):
-        cursor.accept_word("for")
-    if cursor.accept_word("materialized", "view") or (not analyze and cursor.accept_word("view")):
-        return Explain(relation_name(cursor), settings, analyze)
-    if analyze:
-        hint = "EXPLAIN ANALYZE MATERIALIZED VIEW says what a view costs."
-        raise FeatureNotSupported("EXPLAIN ANALYZE of a query is not supported", hint=hint, position=start)
-    target: Name | CreateView | Select | Tail
-    if cursor.at_word("create"):
-        creation = create(cursor) if any(cursor.at_word("create", *words) for words in VIEWS) else None
-        if not isinstance(creation, CreateView):
-            raise FeatureNotSupported("EXPLAIN of CREATE SOURCE and CREATE SINK is not supported", position=start)
-        target = creation
-    elif cursor.at_word("tail"):
-        target = tail(cursor)
-    elif cursor.at_word("subscribe"):
-        target = subscribe(cursor)
-    else:
-        for word in ("insert", "update", "delete", "merge"):
-            if cursor.at_word(word):
-                raise FeatureNotSupported(f"EXPLAIN of {word.upper()} is not supported", hint="EXPLAIN its query.", position=start)
-        target = select(cursor)
-    return Explain(target, settings)

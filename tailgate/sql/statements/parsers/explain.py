@@ -1,0 +1,114 @@
+"""Parses EXPLAIN.
+
+Source: PostgreSQL 15, "EXPLAIN"; src/backend/commands/explain.c (ExplainQuery); src/backend/commands/define.c (defGetBoolean).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, SyntaxError_
+from tailgate.sql.grammar.parentheses import at_query
+from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements.definitions import CreateView
+from tailgate.sql.statements.parsers.clauses import options, relation_name, select
+from tailgate.sql.statements.parsers.cursors import subscribe, tail
+from tailgate.sql.statements.parsers.kafka.sources_and_sinks import create_sink
+from tailgate.sql.statements.parsers.objects import VIEWS, create
+from tailgate.sql.statements.queries import Explain, Select, Tail
+from tailgate.sql.statements.values import OptionValue
+
+BOOLEANS: Mapping[str, bool] = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+OPTIONS = ("analyze", "verbose", "costs", "settings", "buffers", "wal", "timing", "summary", "format")
+
+
+def explain(cursor: Parser) -> Explain:
+    """Parses EXPLAIN."""
+    start = cursor.position
+    cursor.expect_word("explain")
+    settings: dict[str, OptionValue] = {}
+    listed = cursor.index
+    if cursor.at("(") and not at_query(cursor):
+        settings = dict(options(cursor))
+    places = {token.value: token.position for token in reversed(cursor.tokens[listed : cursor.index])}
+    if (schema := _schema(cursor)) is not None:
+        return schema
+    analyze = _boolean(settings, "analyze", False) | (cursor.any_word("analyze", "analyse") is not None)
+    if unknown := next((name for name in settings if name not in OPTIONS), None):
+        raise SyntaxError_(f'unrecognized EXPLAIN option "{unknown}"', position=places.get(unknown))
+    json = _as_json(settings, places.get("format"))
+    for name in OPTIONS[1:-1]:
+        _boolean(settings, name, False)
+    timing, summary = _boolean(settings, "timing", analyze), _boolean(settings, "summary", analyze)
+    for name in ("wal", "timing"):
+        if _boolean(settings, name, False) and not analyze:
+            raise InvalidParameterValue(f"EXPLAIN option {name.upper()} requires ANALYZE")
+    cursor.accept_word("verbose")
+    cursor.any_word("optimized", "physical", "decorrelated", "raw")
+    if cursor.accept_word("plan"):
+        cursor.accept_word("for")
+    if not json and (cursor.accept_word("materialized", "view") or (not analyze and cursor.accept_word("view"))):
+        return Explain(relation_name(cursor), analyze)
+    target: CreateView | Select | Tail
+    if json or analyze:
+        target = select(cursor) if at_query(cursor) else _refused(cursor, "JSON" if json else "ANALYZE", start)
+    elif cursor.at_word("create"):
+        creation = create(cursor) if any(cursor.at_word("create", *words) for words in VIEWS) else None
+        if not isinstance(creation, CreateView):
+            raise FeatureNotSupported("EXPLAIN of CREATE SOURCE and CREATE SINK is not supported", position=start)
+        target = creation
+    elif cursor.at_word("tail"):
+        target = tail(cursor)
+    elif cursor.at_word("subscribe"):
+        target = subscribe(cursor)
+    else:
+        for word in ("insert", "update", "delete", "merge"):
+            if cursor.at_word(word):
+                raise FeatureNotSupported(f"EXPLAIN of {word.upper()} is not supported", hint="EXPLAIN its query.", position=start)
+        target = select(cursor)
+    return Explain(target, analyze, json=json, timing=timing, summary=summary)
+
+
+def _refused(cursor: Parser, option: str, start: int) -> Select:
+    """Raises 0A000 for EXPLAIN with an option that only queries have."""
+    what = "a view" if cursor.any_word("materialized", "view") is not None else cursor.token.text.upper()
+    hint = "EXPLAIN ANALYZE MATERIALIZED VIEW says what a view costs." if what in ("a view", "CREATE") else "EXPLAIN its query."
+    raise FeatureNotSupported(f"EXPLAIN ({option}) of {what} is not supported", hint=hint, position=start)
+
+
+def _boolean(settings: Mapping[str, OptionValue], name: str, default: bool) -> bool:
+    """Returns the value of an option. Raises 42601 if it is not a Boolean value."""
+    value = settings.get(name, default)
+    parsed = BOOLEANS.get(str(value).lower())
+    if parsed is None:
+        raise SyntaxError_(f"{name} requires a Boolean value")
+    return parsed
+
+
+def _as_json(settings: Mapping[str, OptionValue], at: int | None) -> bool:
+    """Returns whether FORMAT is JSON. Raises 22023, 0A000."""
+    format = str(settings.get("format", "text")).lower()
+    if format in ("xml", "yaml"):
+        raise FeatureNotSupported(f"EXPLAIN (FORMAT {format.upper()}) is not supported", hint="Use FORMAT JSON.", position=at)
+    if format not in ("text", "json"):
+        raise InvalidParameterValue(f'unrecognized value for EXPLAIN option "format": "{format}"', position=at)
+    return format == "json"
+
+
+def _schema(cursor: Parser) -> Explain | None:
+    """Parses [KEY | VALUE] SCHEMA [AS JSON] FOR {SINK name | CREATE SINK …}, if it follows."""
+    part: Literal["key", "value"] = "value"
+    if cursor.at_word("key", "schema"):
+        cursor.advance()
+        part = "key"
+    elif cursor.at_word("value", "schema"):
+        cursor.advance()
+    if not cursor.accept_word("schema"):
+        return None
+    cursor.accept_word("as", "json")
+    cursor.expect_word("for")
+    if cursor.accept_word("sink"):
+        return Explain(relation_name(cursor), schema=part)
+    cursor.expect_word("create", "sink")
+    return Explain(create_sink(cursor), schema=part)
