@@ -57,6 +57,7 @@ class Api:
         routes = [
             Route("/", self._guarded(_redirected), methods=get),
             *(Route(path, self._guarded(endpoint), methods=get) for path, endpoint in self._documents().items()),
+            Route("/ws/query", self._guarded(_web_socket), methods=get),
             Route("/ksql", self._guarded(self._run), methods=post),
             Route("/ksql/terminate", self._guarded(self._terminate), methods=post),
             Route("/query", self._guarded(self._query), methods=post),
@@ -236,6 +237,10 @@ class Api:
 
 async def _redirected(request: Request) -> Response:
     return RedirectResponse("/info", 307)
+
+
+async def _web_socket(request: Request) -> Response:
+    raise ApiError(errors.NOT_FOUND, "WebSockets are not supported: use POST /query-stream or /query")
 
 
 async def _http_failed(request: Request, error: Exception) -> Response:
