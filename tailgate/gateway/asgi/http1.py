@@ -61,13 +61,15 @@ class _Connection(HttpToolsProtocol):
 
     def __init__(self, config: Config, state: ServerState) -> None:
         super().__init__(config, state, {})
-        self._head_bytes = self._heads = 0
+        self._head_bytes = 0
+        self._steps = 0  # steps of the parser, which keeps a header field until it is complete
         self._in_head = True
         self._idle_since = self.loop.time()
         self._watch: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does: it is a TCP connection
         super().connection_made(transport)
+        self.transport = _Joining(transport, self.loop)  # type: ignore[assignment]  # it has the methods that uvicorn calls
         self._watch = self.loop.call_later(limits.IDLE_S, self._close_idle)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -91,23 +93,33 @@ class _Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._head_bytes, self._in_head = 0, True
-        self._heads += 1
+        self._steps += 1
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
         self._count(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
+        if self._in_head:  # otherwise it is a trailer, which no application reads
+            super().on_header(name, value)
         self._count(len(name) + len(value))
 
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        self._steps += 1
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._steps += 1
+
     def _count(self, size: int) -> None:
+        self._steps += 1
         self._head_bytes += size
         if self._head_bytes > limits.HEADER_BYTES_MAX:
             raise _TooLarge
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
+        self._steps, self._in_head = self._steps + 1, False
         self.server_state.default_headers = _date(int(time.time()))
         super().on_headers_complete()
         if self.parser.should_upgrade():
@@ -116,7 +128,7 @@ class _Connection(HttpToolsProtocol):
             self.cycle.send = _Unchunked(self.cycle).send  # type: ignore[method-assign]  # uvicorn calls it by name
 
     def data_received(self, data: bytes) -> None:
-        heads = self._heads
+        steps = self._steps
         self._unset_keepalive_if_required()
         try:
             self.parser.feed_data(data)
@@ -126,7 +138,7 @@ class _Connection(HttpToolsProtocol):
         except httptools.HttpParserError:
             self.send_400_response("")
             return
-        if self._in_head and self._heads == heads:  # httptools reports a header field when it is complete
+        if self._steps == steps:  # a part of a header field, a trailer or the size of a chunk
             self._head_bytes += len(data)
             if self._head_bytes > limits.HEADER_BYTES_MAX and not self.transport.is_closing():
                 self.send_400_response("")
@@ -163,6 +175,33 @@ class _Connection(HttpToolsProtocol):
         if self.cycle.more_body and not self.pipeline:
             self.transport.close()
         super().on_response_complete()
+
+
+class _Joining:
+    """A transport that sends the head of a response together with later writes of the same step of the event loop."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop, self._held = transport, loop, b""
+        self.abort, self.is_closing, self.get_extra_info = transport.abort, transport.is_closing, transport.get_extra_info
+
+    def write(self, data: bytes) -> None:
+        if self._held:
+            self._transport.write(self._held + data)
+            self._held = b""
+        elif data.startswith(b"HTTP/"):
+            self._held = data
+            self._loop.call_soon(self._flush)
+        else:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._held:
+            self._transport.write(self._held)
+            self._held = b""
 
 
 class _Unchunked:

@@ -157,8 +157,9 @@ class Sessions:
         for index in range(len(self._idle) - 1, -1, -1):
             if self._idle[index].key == key:
                 session = self._idle.pop(index)
-                if not session.connection.closed:
+                if not session.connection.closed and session.began > time.monotonic() - limits.SESSION_S:
                     return session
+                await session.connection.close()
         return Session(await self._connected(caller), caller)
 
     async def _connected(self, caller: Caller) -> AsyncConnection[Any]:

@@ -51,6 +51,8 @@ class HttpConnection(asyncio.Protocol):
         self._bodies = Charge(bodies)
         self._refused = False
         self._streaming = False
+        self._steps = 0  # steps of the parser, which keeps a header field until it is complete
+        self._in_head = True
         self._ended = False  # the client has closed its side of the connection
         self._began = self._loop.time()
         self._reset()
@@ -73,8 +75,13 @@ class HttpConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._refused:
             return
+        steps = self._steps
         try:
             self._parser.feed_data(data)
+            if self._steps == steps:  # a part of a header field, a trailer or the size of a chunk
+                self._count(len(data))
+        except _Refused as refused:
+            self._refuse(refused.status, refused.error)
         except httptools.HttpParserUpgrade:
             self._refuse(501, FeatureNotSupported("protocol upgrades are not supported"))
         except httptools.HttpParserCallbackError as error:
@@ -128,42 +135,60 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._reset()
+        self._steps, self._in_head = self._steps + 1, True
+
+    def _count(self, size: int) -> None:
+        """Counts bytes of a head. Raises _Refused above a limit."""
+        self._header_bytes += size
+        if self._header_bytes > HEADER_BYTES_MAX or len(self._headers) >= HEADERS_MAX:
+            raise _Refused(431, f"header fields may have at most {HEADER_BYTES_MAX} bytes, and there may be {HEADERS_MAX}")
 
     def on_url(self, url: bytes) -> None:
+        self._steps += 1
         self._url += url
         if len(self._url) > TARGET_BYTES_MAX:
             raise _Refused(414, f"a path and query string may have at most {TARGET_BYTES_MAX} bytes")
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        self._steps += 1
         name = name.lower()
-        self._header_bytes += len(name) + len(value)
-        if self._header_bytes > HEADER_BYTES_MAX or len(self._headers) >= HEADERS_MAX:
-            raise _Refused(431, f"header fields may have at most {HEADER_BYTES_MAX} bytes, and there may be {HEADERS_MAX}")
+        self._count(len(name) + len(value))
+        if not self._in_head:
+            return  # a trailer, which no endpoint reads
         if name in (b"content-length", b"authorization", b"host") and name in self._headers:
             raise _Refused(400, f"more than one header field {name.decode()}")
-        if name == b"transfer-encoding":
-            raise _Refused(501, "transfer encodings are not supported")
+        if name == b"transfer-encoding" and value.lower() != b"chunked":
+            raise _Refused(501, "transfer encodings other than chunked are not supported")
         self._headers[name] = self._headers[name] + b", " + value if name in self._headers else value
 
     def on_headers_complete(self) -> None:
-        size = int(self._headers.get(b"content-length", b"0"))
-        if not size:
+        self._steps, self._in_head = self._steps + 1, False
+        size, self._chunked = int(self._headers.get(b"content-length", b"0")), b"transfer-encoding" in self._headers
+        if not size and not self._chunked:
             return
         if self._parser.get_method() in (b"GET", b"HEAD", b"OPTIONS"):
             raise _Refused(413, "requests of this method with a body are not supported")
-        if size > BODY_BYTES_MAX:
-            raise _Refused(413, f"a body may have at most {BODY_BYTES_MAX} bytes")
-        try:
-            self._bodies.add(size)
-        except OutOfMemory:
-            raise _Refused(503, "too many bodies of requests wait") from None
+        self._take(size, size)
         if self._headers.get(b"expect", b"").lower() == b"100-continue" and self._task is None and not self._queue:
             self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
+    def _take(self, size: int, more: int) -> None:
+        """Charges `more` bytes of a body with `size` bytes. Raises _Refused above a limit."""
+        if size > BODY_BYTES_MAX:
+            raise _Refused(413, f"a body may have at most {BODY_BYTES_MAX} bytes")
+        try:
+            self._bodies.add(more)
+        except OutOfMemory:
+            raise _Refused(503, "too many bodies of requests wait") from None
+
     def on_body(self, data: bytes) -> None:
+        self._steps += 1
+        if self._chunked:
+            self._take(len(self._body) + len(data), len(data))
         self._body += data
 
     def on_message_complete(self) -> None:
+        self._steps += 1
         method = self._parser.get_method().decode("latin-1")
         path, _, query = self._url.decode("latin-1").partition("?")
         keep_alive = self._parser.should_keep_alive()

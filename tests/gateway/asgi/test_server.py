@@ -35,6 +35,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await asyncio.sleep(60)
     body = f"{path} {size}".encode()
     headers = [] if path == "/stream" else [(b"content-length", str(len(body)).encode())]
+    headers.append((b"count", b"fields %d" % len(scope["headers"])))
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": path == "/stream"})
     if path == "/stream":
@@ -141,6 +142,9 @@ def test_a_body_in_chunks(served: Served, version: str) -> None:
         assert client.get("/stream").text == "/stream 0"
 
 
+CHUNKED = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
 @pytest.mark.parametrize("head", [b"GET / HTTP/1.1\r\nA: ", b"GET / HTTP/1.1\r\nA: b\r\nx", b"GET /"])
 def test_header_fields_above_the_limit_are_refused(served: Served, head: bytes) -> None:
     client = served.connect(head)
@@ -148,6 +152,25 @@ def test_header_fields_above_the_limit_are_refused(served: Served, head: bytes) 
     client.sendall(b"x" * (limits.HEADER_BYTES_MAX + 1))
     assert rest(client).startswith(b"HTTP/1.1 431 ")
     assert rest(served.connect(head + b"x" * limits.HEADER_BYTES_MAX + b": 1\r\n\r\n")).startswith(b"HTTP/1.1 431 ")
+
+
+@pytest.mark.parametrize("part", [b"0\r\nA: ", b"1;a="])
+def test_trailers_and_extensions_above_the_limit_end_the_connection(served: Served, part: bytes) -> None:
+    client = served.connect(CHUNKED + part)
+    with contextlib.suppress(ConnectionError):
+        for _ in range(3):
+            time.sleep(0.05)  # another packet
+            client.sendall(b"x" * (limits.HEADER_BYTES_MAX // 2))
+        assert b" 200 " not in rest(client)
+
+
+def test_trailers_are_not_header_fields(served: Served) -> None:
+    client = served.connect(CHUNKED + b"1\r\na\r\n")
+    time.sleep(0.05)  # the application has begun
+    client.sendall(b"0\r\nAuthorization: x\r\n\r\n" + GET)
+    data = received(client, b"/first 0")
+    assert b"/ 1" in data and b"fields 1" in data
+    client.close()
 
 
 def test_the_limit_of_header_fields_is_for_one_request(served: Served) -> None:

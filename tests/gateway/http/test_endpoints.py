@@ -183,7 +183,9 @@ def test_pipelining(web: Web) -> None:
         (b"nonsense\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 501),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 413),
+        (b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+        (b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: a\r\nAuthorization: b\r\n\r\n", 400),
     ],
 )
@@ -192,6 +194,22 @@ def test_invalid_requests_close_the_connection(web: Web, data: bytes, status: in
     statuses = [int(s) for s in re.findall(rb"HTTP/1.1 (\d+)", answers)]
     assert statuses == [200, status]
     assert b"Connection: close" in answers
+
+
+@pytest.mark.parametrize(
+    "head", [b"GET / HTTP/1.1\r\nA: ", b"GET / HTTP/1.1\r\nA", b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: "]
+)
+def test_a_header_field_without_end_is_refused(web: Web, head: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", web.port), timeout=30) as client:
+        client.sendall(head)
+        for _ in range(3):
+            time.sleep(0.05)  # another packet
+            client.sendall(b"x" * (connection.HEADER_BYTES_MAX // 2))
+        answer = b""
+        with contextlib.suppress(ConnectionResetError):
+            while more := client.recv(1 << 16):
+                answer += more
+    assert answer.startswith(b"HTTP/1.1 431 ")
 
 
 def test_connections_are_limited(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.client
 import json
 import socket
@@ -144,6 +145,30 @@ def test_content_types_and_sizes(web: Web) -> None:
     assert send(web, "POST", "/orders", {"item": "a" * 900_000}, Expect="100-continue")[0] == 201
     assert web.error("/orders/1") == (405, "0A000")
     assert set(send(web, "GET", "/orders/1")[1]["allow"].split(", ")) == {"PATCH", "DELETE", "OPTIONS"}
+
+
+def chunked(web: Web, parts: list[bytes], end: bytes = b"\r\n") -> bytes:
+    """Sends a request with a body in chunks, each in its own packet, and returns the first line of the response."""
+    head = b"POST /orders HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", web.port), timeout=30) as client, contextlib.suppress(ConnectionError):
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client.sendall(head)
+        for part in parts:
+            client.sendall(b"%x\r\n%s\r\n" % (len(part), part))
+        client.sendall(b"0\r\n" + end)
+        return client.recv(100).split(b"\r\n")[0]
+    return b"closed"
+
+
+def test_a_body_in_chunks(web: Web) -> None:
+    before = count(web.world, "item = 'chunks'")
+    assert b" 201 " in chunked(web, [b'{"item"', b': "chu', b'nks"}'])
+    assert b" 201 " in chunked(web, [b'{"item": "chunks"}'], b"Content-Type: text/plain\r\nHost: other\r\n\r\n")  # trailers are not read
+    assert b" 422 " in chunked(web, [b'{"item": null}'])
+    assert b" 413 " in chunked(web, [b"x" * 1024] * 1025)
+    assert b" 431 " in chunked(web, [b"{}"], b"A: " + b"x" * 10_000 + b"\r\nB: " + b"x" * 10_000 + b"\r\n\r\n")
+    assert count(web.world, "item = 'chunks'") == before + 2
+    assert web.server._bodies.used == 0
 
 
 def test_pages_of_other_sites_cannot_write(web: Web) -> None:
