@@ -9,7 +9,7 @@ from tailgate.lake.catalog.formats import EndpointMethod
 from tailgate.lake.catalog.items import Volatility
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
-from tailgate.sql.statements.values import KafkaTopic, Options, OptionValue, QueryText, Time
+from tailgate.sql.statements.values import Options, OptionValue, QueryText, Time
 from tailgate.sql.statements.writes import WriteText
 
 
@@ -68,6 +68,15 @@ class CreateObjective:
 
 
 @dataclass(frozen=True, slots=True)
+class AlertTopic:
+    """KAFKA {BROKER 'brokers' TOPIC 'topic' | CONNECTION name (TOPIC 'topic')} of CREATE ALERT."""
+
+    topic: str
+    brokers: str
+    connection: Name | None
+
+
+@dataclass(frozen=True, slots=True)
 class CreateAlert:
     """CREATE [OR REPLACE] ALERT name {ON objective | AS query} [FOR interval] [SEVERITY text] [NOTIFY {WEBHOOK | COMMAND | KAFKA} …, …].
 
@@ -81,7 +90,7 @@ class CreateAlert:
     severity: str | None = None
     webhooks: tuple[tuple[str, Options], ...] = ()
     commands: tuple[str, ...] = ()
-    topics: tuple[KafkaTopic, ...] = ()
+    topics: tuple[AlertTopic, ...] = ()
     if_not_exists: bool = False
     replace: bool = False
 

@@ -95,13 +95,3 @@ def option(options: Options, name: str, default: OptionValue = None) -> OptionVa
     False
     """
     return next((value for key, value in reversed(options) if key == name), default)
-
-
-@dataclass(frozen=True, slots=True)
-class KafkaTopic:
-    """A topic and its brokers or connection. `options` have the names of WITH options."""
-
-    topic: str
-    brokers: str = ""
-    connection: Name | None = None
-    options: Options = ()

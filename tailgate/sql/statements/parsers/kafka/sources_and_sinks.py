@@ -5,6 +5,7 @@ Source: Materialize 0.8 to 0.25, "CREATE SOURCE: Kafka", "CREATE SINK".
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
@@ -30,7 +31,7 @@ from tailgate.sql.statements.parsers.kafka.brokers import brokers_of
 from tailgate.sql.statements.parsers.kafka.connections import with_underscores
 from tailgate.sql.statements.parsers.kafka.formats import formats
 from tailgate.sql.statements.parsers.unsupported import refuse_create, unsupported
-from tailgate.sql.statements.values import KafkaTopic, Options, OptionValue, QueryText, option
+from tailgate.sql.statements.values import Options, OptionValue, QueryText, option
 
 OnError: TypeAlias = Literal["dead letter", "fail", "null"]
 
@@ -46,6 +47,16 @@ SINK_OPTIONS = {
 TOPIC_CONFIG = "topic_config"  # of a sink: MAP['name' => 'value', …]; the equivalent in WITH is "topic.name" = 'value'
 # options of a sink's SCHEMA REGISTRY CONNECTION r (…), which are also options of WITH
 REGISTRY_OPTIONS = ("avro_key_fullname", "avro_value_fullname", "key_compatibility_level", "value_compatibility_level")
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTopic:
+    """A topic and its brokers or connection. `options` have the names of WITH options."""
+
+    topic: str
+    brokers: str = ""
+    connection: Name | None = None
+    options: Options = ()
 
 
 def create_source(cursor: Parser) -> CreateSource:

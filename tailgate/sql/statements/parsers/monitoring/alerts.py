@@ -8,10 +8,10 @@ The query ends before FOR 'interval', SEVERITY 'text' and NOTIFY.
 from __future__ import annotations
 
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.statements.definitions import CreateAlert, Silence
+from tailgate.sql.statements.definitions import AlertTopic, CreateAlert, Silence
 from tailgate.sql.statements.parsers.clauses import if_not_exists, query, relation_name, time, with_options
 from tailgate.sql.statements.parsers.kafka.sources_and_sinks import kafka_topic
-from tailgate.sql.statements.values import KafkaTopic, Options, QueryText
+from tailgate.sql.statements.values import Options, QueryText
 
 TARGETS = ("webhook", "kafka", "command")
 
@@ -32,7 +32,7 @@ def create_alert(cursor: Parser) -> CreateAlert:
     targets = cursor.listed(_target) if cursor.accept_word("notify") else []
     webhooks = tuple(target for target in targets if isinstance(target, tuple))
     commands = tuple(target for target in targets if isinstance(target, str))
-    topics = tuple(target for target in targets if isinstance(target, KafkaTopic))
+    topics = tuple(target for target in targets if isinstance(target, AlertTopic))
     return CreateAlert(this, objective, text, hold, severity, webhooks, commands, topics, absent, replace)
 
 
@@ -66,10 +66,11 @@ def _at_end(cursor: Parser, index: int) -> bool:
     return (token.value in ("for", "severity") and following.kind == "string") or (token.value == "notify" and following.value in TARGETS)
 
 
-def _target(cursor: Parser) -> tuple[str, Options] | str | KafkaTopic:
+def _target(cursor: Parser) -> tuple[str, Options] | str | AlertTopic:
     """Parses WEBHOOK 'url' [WITH (options)], COMMAND 'path', or KAFKA with a topic as in CREATE SINK."""
     if cursor.accept_word("command"):
         return cursor.string()
     if cursor.accept_word("webhook"):
         return cursor.string(), with_options(cursor)[0]
-    return kafka_topic(cursor, {})
+    place = kafka_topic(cursor, {})
+    return AlertTopic(place.topic, place.brokers, place.connection)

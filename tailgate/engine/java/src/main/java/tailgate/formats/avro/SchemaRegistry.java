@@ -37,7 +37,7 @@ public final class SchemaRegistry implements Serializable {
   // Missing ids that are looked up in that time. Malformed messages contain arbitrary ids, and each
   // look-up delays the tick by a request.
   private static final int MISSING_MAX = 200;
-  private static final Duration TIMEOUT = Duration.ofSeconds(10);  // of a connection or a response
+  private static final Duration TIMEOUT = Duration.ofSeconds(5);  // of a connection or a response, for which ticks wait
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final Map<String, Cache> CACHES = new ConcurrentHashMap<>();  // by URL
   // Each client has a thread, so clients are shared.
