@@ -28,6 +28,7 @@ from tailgate.lake.readers import sinks_process
 from tailgate.lake.readers.sinks_process import SinksProcess
 from tailgate.lake.store.stand_by import Lease, StandBy
 from tailgate.lake.types import EnumType
+from tailgate.lake.wake import Wake
 from tailgate.operations.definitions import SINKS
 from tailgate.operations.endpoint import Address, opened
 from tailgate.operations.settings.process import ProcessSettings
@@ -39,7 +40,6 @@ from tailgate.sinks.worker import Begin, Worker
 
 log = logging.getLogger("tailgate.sinks")
 
-LOG_WAIT = timedelta(seconds=10)  # long, because the log is polled less often during a long wait
 END_TIMEOUT = timedelta(seconds=20)  # for a transaction in progress: ms, or the session's timeouts if the broker has just failed
 FILES_WAIT = timedelta(seconds=1)  # delay after a failure of the file system
 LAKE_WAIT = timedelta(seconds=0.2)  # sinks may be started before the engine has created the lake
@@ -67,6 +67,7 @@ class Sinks:
         self._catalog: Catalog = lake.catalog_at(self._n) if newest is not None else Catalog()
         self._catalog_n = self._n  # the entry that the catalog was read at, or that changed it last
         self._follower = Follower(self._n)
+        self._wake = Wake(lake)
 
     @property
     def workers(self) -> list[Worker]:
@@ -85,11 +86,12 @@ class Sinks:
 
     def stop(self) -> None:
         self._stopping.set()
+        self._wake.interrupt()
 
     def replaced(self) -> None:
         """Ends the sinks, because another process runs them. `follow` raises 55000."""
         self._failure = Replaced("another process runs the sinks of this lake")
-        self._stopping.set()
+        self.stop()
 
     def follow(self, ready: Callable[[], None] = lambda: None) -> None:
         """Runs the sinks until `stop()`. Raises the exception if following the log fails. Calls `ready` when every sink has a worker."""
@@ -105,11 +107,14 @@ class Sinks:
             self._retried(self._start_all)
             ready()
             self.started = True
+            self._wake.start(self._n)
             while not self._stopping.is_set():
                 self._retried(self._read_log)
         except Exception as failure:  # noqa: BLE001  # raised again by follow()
             self._failure = failure
             self._stopping.set()
+        finally:
+            self._wake.close()
 
     def _retried(self, action: Callable[[], None]) -> None:
         """Runs an idempotent action, and repeats it while the file system fails."""
@@ -130,17 +135,17 @@ class Sinks:
                 self._start(item, None)
 
     def _read_log(self) -> None:
-        waited = self._lake.log.wait(self._n, LOG_WAIT.total_seconds())
+        self._wake.wait()
+        entries = self._lake.log.after(self._n)
         self.at_end = time.monotonic()
-        if waited is None:
-            return
-        for entry in self._lake.log.after(self._n):
+        for entry in entries:
             header = entry.header
             if header.catalog is not None:
                 if header.n != self._catalog_n:
                     self._catalog, self._catalog_n = self._catalog.apply(header.catalog), header.n
                 self._follow_catalog(Begin(header.n, header.time))
             self._n = header.n
+        self._wake.seen(self._n)
         self._follower.arrived(self._n)
 
     def _follow_catalog(self, at: Begin) -> None:
@@ -265,7 +270,7 @@ def run(
             if not process.renew():
                 sinks[0].replaced()
 
-        lease = Lease(renew)
+        lease = Lease(lake.store, renew)
         if endpoint is not None:
             metrics.connect(endpoint.metrics, sinks[0])
             endpoint.health.started(partial(metrics.unready, sinks[0]))

@@ -6,13 +6,16 @@ import contextlib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Timer
 
 import pytest
 
+from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.engine.runtime.control.entry_stream import EntryStream
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.store.bucket import BucketStore
+from tailgate.lake.wake import Wake
 from tailgate.lake.writer.inbox import Inbox, Record, records
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
@@ -35,6 +38,40 @@ def test_a_reader_that_waits_makes_few_requests(lake: Lake, s3: S3) -> None:
     assert s3.requests() == {"PUT": 1}
     assert lake.log.wait(writer.newest.n, WAIT_S) is None
     assert sum(s3.requests().values()) <= 2 * (WAIT_S / lake.store.look_s + 2)
+
+
+@pytest.mark.parametrize("lake", ["bucket"], indirect=True)
+def test_a_reader_that_the_engine_wakes_makes_no_requests(lake: Lake, s3: S3) -> None:
+    """It does not look at the log before the engine has announced an entry."""
+    writer = open_epoch(lake)
+    control = Control(Answers(lambda *_: {}, EntryStream(lake.log).serve, dict, lambda *_: {}))
+    control.start()
+    writer.announce(address=control.address, token=control.token)
+    reader = Lake(lake.location)
+    newest = reader.log.newest()
+    assert newest is not None
+    waiting = Wake(reader)
+    waiting.start(newest.n)
+    while not waiting.answering:
+        waiting.wait()
+    s3.requests()
+    appending = Timer(WAIT_S, writer.append)
+    appending.start()
+    waiting.wait()
+    assert s3.requests() == {"PUT": 1}
+    assert reader.log.newest() == writer.newest
+    appending.join()
+    waiting.close()
+    control.stop()
+
+
+@pytest.mark.parametrize("lake", ["bucket"], indirect=True)
+def test_a_renewal_of_a_lease_is_two_requests(lake: Lake, s3: S3) -> None:
+    writer = open_epoch(lake)
+    writer.announce(address="127.0.0.1:1", token="")
+    s3.requests()
+    writer.renew_lease()
+    assert s3.requests() == {"GET": 1, "PUT": 1}
 
 
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)

@@ -11,7 +11,7 @@ import pytest
 
 from tailgate.lake.errors import Replaced
 from tailgate.lake.folder import Lake
-from tailgate.lake.store import stand_by as leases
+from tailgate.lake.store.folder import FolderStore
 from tailgate.lake.store.stand_by import Lease
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.lake.writer.stand_by import stand_by, standing_by
@@ -20,8 +20,7 @@ from tailgate.lake.writer.stand_by import stand_by, standing_by
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """Returns a new lake, whose leases expire after 0.6 s."""
-    monkeypatch.setattr(leases, "RENEWED_S", 0.02)
-    monkeypatch.setattr(leases, "LOOK_S", 0.1)
+    monkeypatch.setattr(FolderStore, "lease_s", 0.2)
     return Lake.create(tmp_path / "lake")
 
 
@@ -39,7 +38,7 @@ def running(lake: Lake) -> Writer:
 
 def test_an_engine_that_ends_is_followed_at_once(lake: Lake, threads: ThreadPoolExecutor) -> None:
     writer = running(lake)
-    lease = Lease(writer.renew_lease)
+    lease = Lease(lake.store, writer.renew_lease)
     place = stand_by(lake)
     waiting = threads.submit(place.wait)
     time.sleep(1.0)  # longer than a lease

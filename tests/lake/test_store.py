@@ -148,6 +148,11 @@ def test_a_lease_is_renewed(store: Store) -> None:
     store.put("a.json", b"{}")
     before = store.renewed("a.json")
     assert store.renewed("a.json") == before
-    store.renew("a.json")
+    assert store.renew("a.json", lambda content: content == b"{}")
     assert store.renewed("a.json") != before
+    before = store.renewed("a.json")
+    assert not store.renew("a.json", lambda content: content == b"another")
+    assert not store.renew("missing.json", lambda content: True)
+    assert store.renewed("a.json") == before
+    assert not store.exists("missing.json")
     assert store.get("a.json").to_pybytes() == b"{}"

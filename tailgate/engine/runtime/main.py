@@ -139,7 +139,7 @@ def run(options: Options, jvm: Jvm) -> int:
     Expiring(engine, installation.letters).start()
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
-    lease = Lease(writer.renew_lease)
+    lease = Lease(lake.store, writer.renew_lease)
     if place is not None:
         place.close()
     if endpoint is not None:

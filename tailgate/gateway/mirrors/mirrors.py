@@ -27,13 +27,13 @@ from tailgate.gateway.mirrors.figures import Figures
 from tailgate.gateway.mirrors.mirror import Shape
 from tailgate.gateway.mirrors.sandbox import Sandbox
 from tailgate.gateway.mirrors.tables import Tables
-from tailgate.gateway.mirrors.wake import Wake
 from tailgate.lake.catalog import Catalog, Item, ViewErrors
 from tailgate.lake.errors import Gone, UndefinedTable
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
 from tailgate.lake.tables.stored_relations import begun
 from tailgate.lake.types import WEIGHT
+from tailgate.lake.wake import Wake
 
 log = logging.getLogger("tailgate.serving")
 

@@ -36,10 +36,7 @@ class SinksProcess:
 
     def renew(self) -> bool:
         """Renews the lease. Returns False if another process has replaced this one."""
-        if documents.read(self._lake.store, FILE) != self._content:
-            return False
-        self._lake.store.renew(FILE)
-        return True
+        return documents.renew(self._lake.store, FILE, lambda document: document == self._content)
 
     def end(self) -> None:
         """Removes the announcement, unless another process has announced itself, and releases the lock."""

@@ -55,6 +55,7 @@ class BucketStore:
     """The objects below a prefix of a bucket. `options`: of `obstore.store.S3Store`, for example its endpoint and credentials."""
 
     look_s = 0.5
+    lease_s = 5.0
     boot = b"none"
 
     def __init__(self, location: str, options: Mapping[str, Any] | None = None) -> None:
@@ -261,9 +262,13 @@ class BucketStore:
     def locked(self, name: str) -> bool:
         return False
 
-    def renew(self, name: str) -> None:
-        content, version = self.get_version(name)
-        self.replace(name, content, version)
+    def renew(self, name: str, holds: Callable[[bytes], bool]) -> bool:
+        with suppress(FileNotFoundError):
+            content, version = self.get_version(name)
+            if holds(content):
+                self.replace(name, content, version)
+                return True
+        return False
 
     def renewed(self, name: str) -> Hashable:
         metadata = self._metadata(name)

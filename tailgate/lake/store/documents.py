@@ -38,6 +38,11 @@ def replace(store: Store, name: str, document: Mapping[str, Any], version: str |
     return store.replace(name, _encoded(document), version)
 
 
+def renew(store: Store, name: str, holds: Callable[[Document], bool]) -> bool:
+    """Renews a lease on a document if `holds` is true of it. Returns whether it is."""
+    return store.renew(name, lambda content: holds(_decoded(content)))
+
+
 def update(store: Store, name: str, change: Callable[[Document | None], Mapping[str, Any] | None]) -> None:
     """Replaces a document by what `change` makes of it, which is None if it stays. Repeats this if another process was faster."""
     replaced = False

@@ -33,6 +33,7 @@ class FolderStore:
     """The objects in a folder."""
 
     look_s = 0.01
+    lease_s = 1.0
     options: Mapping[str, str] = {}
 
     def __init__(self, path: Path) -> None:
@@ -179,8 +180,12 @@ class FolderStore:
     def locked(self, name: str) -> bool:
         return locks.held(self.path / name)
 
-    def renew(self, name: str) -> None:
-        os.utime(self._root + name)
+    def renew(self, name: str, holds: Callable[[bytes], bool]) -> bool:
+        with suppress(FileNotFoundError):
+            if holds(self.get(name).to_pybytes()):
+                os.utime(self._root + name)
+                return True
+        return False
 
     def renewed(self, name: str) -> Hashable:
         return os.stat(self._root + name).st_mtime_ns

@@ -47,11 +47,13 @@ def numbers_in(names: Iterable[str]) -> list[int]:
 class Store(Protocol):
     """The objects of one lake, for many threads. Methods that read an object raise FileNotFoundError if there is none.
 
-    `look_s`: between two looks of a reader that waits for a name. `options`: the options with which delta-rs opens a location.
+    `look_s`: between two looks of a reader that waits for a name. `lease_s`: between two renewals of a lease.
+    `options`: the options with which delta-rs opens a location.
     `boot`: differs if objects that were not synced may have been lost since; empty if that is not known.
     """
 
     look_s: float
+    lease_s: float
 
     @property
     def options(self) -> Mapping[str, str]: ...
@@ -141,8 +143,8 @@ class Store(Protocol):
     def locked(self, name: str) -> bool:
         """Returns whether a process holds a lock; False if the store has no locks."""
 
-    def renew(self, name: str) -> None:
-        """Renews a lease on an existing object, without changing it."""
+    def renew(self, name: str, holds: Callable[[bytes], bool]) -> bool:
+        """Renews a lease on an object, without changing it, if `holds` is true of its content. Returns whether it is."""
 
     def renewed(self, name: str) -> Hashable:
         """Returns a value that differs after each renewal of a lease, and after each write of the object."""

@@ -1,6 +1,6 @@
 """A process that stands by: it waits until it may replace the running process of the same kind (W4).
 
-    running process ── every RENEWED_S ──► lease: `Store.renew` of its announcement
+    running process ── every `Store.lease_s` ──► lease: `Store.renew` of its announcement
     standing by     ── its place, one at a time ──► until the lock is free, or the lease has expired
 
 A process that ends, also by SIGKILL, frees its lock at once. One that is stopped or hangs keeps it, and
@@ -17,22 +17,22 @@ from collections.abc import Callable, Hashable
 
 from tailgate.lake.store.interface import Lock, NoLocks, Store
 
-RENEWED_S = 1.0  # between two renewals of the lease
-LOOK_S = 0.5  # between two looks at it
-EXPIRED_LOOKS = 6  # 3 s without a renewal
+LOOKS = 2  # at the lease, in the time between two renewals
+EXPIRED_LOOKS = 6  # three times that time without a renewal
 
 
 class Lease:
     """The renewals of the running process's lease, by a thread, until `end`. `renew` renews it once."""
 
-    def __init__(self, renew: Callable[[], None]) -> None:
+    def __init__(self, store: Store, renew: Callable[[], None]) -> None:
+        self._interval_s = store.lease_s
         self._renew = renew
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        while not self._ended.wait(RENEWED_S):
+        while not self._ended.wait(self._interval_s):
             with contextlib.suppress(OSError):  # for example no space on the disk; the next renewal may succeed
                 self._renew()
 
@@ -62,7 +62,7 @@ class StandBy:
         threading.Thread(target=_wait_for_lock, args=(self._store.lock(self._lock), free), name="lock", daemon=True).start()
         before, unchanged = self._lease(), 0
         while unchanged < EXPIRED_LOOKS:
-            if free.wait(LOOK_S):
+            if free.wait(self._store.lease_s / LOOKS):
                 return False
             lease = self._lease()
             unchanged = unchanged + 1 if lease is not None and lease == before else 0

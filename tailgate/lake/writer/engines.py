@@ -17,6 +17,7 @@ from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.host.processes import Process
 from tailgate.lake.store import Lock, NoLocks, documents
+from tailgate.lake.store.documents import Document
 
 LOCK, ANNOUNCEMENT = "engine.lock", "engine.json"  # in the store
 ALIVE_S = 12.0  # without locks, an engine that appends nothing for this long has ended: an idle one appends every 10 s
@@ -81,8 +82,10 @@ class Announcement:
 def announced(lake: Lake) -> Announcement | None:
     """Returns the engine that is running or crashed; None if the last one ended normally."""
     data = documents.read(lake.store, ANNOUNCEMENT)
-    if data is None:
-        return None
+    return None if data is None else _announcement(data)
+
+
+def _announcement(data: Document) -> Announcement:
     jvm = None if data["jvm"] is None else Process(**data["jvm"])
     process = Process(**data["process"])
     return Announcement(data["epoch"], data["address"], data["token"], data["host"], process, jvm, data.get("lease", False))
@@ -90,8 +93,7 @@ def announced(lake: Lake) -> Announcement | None:
 
 def renew(lake: Lake, announcement: Announcement) -> None:
     """Renews the lease of the engine of this announcement, unless another one is announced."""
-    if announced(lake) == announcement:
-        lake.store.renew(ANNOUNCEMENT)
+    documents.renew(lake.store, ANNOUNCEMENT, lambda document: _announcement(document) == announcement)
 
 
 def ask(engine: Announcement, path: str, timeout_s: float) -> control.Answer:

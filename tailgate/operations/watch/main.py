@@ -33,7 +33,8 @@ from tailgate.operations.watch.states import States
 
 log = logging.getLogger("tailgate.watch")
 
-POLL_S = 1.0
+POLL_S = 1.0  # between two observations
+LOOKS = 20  # the same, at least so many times `Store.look_s`: 10 s in a bucket
 OVERDUE_S = 30.0  # an observation takes at most some seconds
 CLEAN_S = 3600.0  # between two removals of old notifications
 LAKE_WAIT_S = 0.2  # it may be started before the engine has created the lake
@@ -108,7 +109,7 @@ class Watcher:
         try:
             while not self._stopping.is_set():
                 self._observe()
-                self._stopping.wait(POLL_S)
+                self._stopping.wait(max(POLL_S, LOOKS * self._lake.store.look_s))
         finally:
             self._alert_items.end()
             self._deliverers.end()

@@ -7,9 +7,9 @@ import pytest
 
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.entry_stream import EntryStream
-from tailgate.gateway.mirrors import wake
-from tailgate.gateway.mirrors.wake import Wake
+from tailgate.lake import wake
 from tailgate.lake.host import disk
+from tailgate.lake.wake import Wake
 from tests.gateway.serving.model_lake import ModelLake, serving
 
 WORKS_S = 5.0

@@ -3,7 +3,7 @@
     engine: entry n is durable ──"n\\n" on the stream of GET /entries──► wait() returns ──► the thread reads the log
 
 A line is a hint: the thread reads the log itself, so a lost one delays an entry by a second. Without an engine, the log is polled
-every 20 to 50 ms. An engine that sends no heartbeat counts as gone.
+every 20 to 50 ms. An engine that sends no heartbeat counts as gone. In a bucket, where each look is a request, looks are less frequent.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ POLL = 0.02  # seconds between polls of the log without an engine; the average d
 POLL_IDLE = 0.05  # the same after IDLE_AFTER without a new entry: 0.3 % of a core
 IDLE_AFTER = 2.0  # seconds
 POLL_WOKEN = 1.0  # seconds between polls while an engine answers, in case a line is lost
+LOOKS_WOKEN = 20  # the same, at least so many times `Store.look_s`: 10 s in a bucket
 SILENCE = 3 * control.HEARTBEAT_S  # seconds without a line until an engine counts as gone
 RETRY = 0.5  # seconds between attempts to reach an engine
 CONNECT_TIMEOUT = 0.1  # seconds; the engine listens on this machine
@@ -89,7 +90,7 @@ class Wake:
     @property
     def _poll_s(self) -> float:
         if self.answering:
-            return POLL_WOKEN
+            return max(POLL_WOKEN, LOOKS_WOKEN * self._lake.store.look_s)
         return max(POLL_IDLE if time.monotonic() - self._seen > IDLE_AFTER else POLL, self._lake.store.look_s)
 
     def _connect(self) -> None:
