@@ -106,8 +106,8 @@ def stored_type(type: Type) -> Type:
 
 
 def stored_column(column: TableColumn) -> TableColumn:
-    """Returns a new column of a table with the type of its values. A domain keeps its base type."""
-    return column if column.domain is not None else replace(column, type=stored_type(column.type))
+    """Returns a new column of a table with the type of its values."""
+    return replace(column, type=stored_type(column.type))
 
 
 def check_built_in(type: Type, catalog: Catalog, what: str, position: int | None) -> None:

@@ -161,6 +161,18 @@ SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull, a.
 SELECT domain_name, data_type, character_maximum_length, numeric_precision, numeric_scale FROM information_schema.domains WHERE domain_schema = 'public' ORDER BY 1;
 SELECT column_name, data_type, domain_name, udt_name FROM information_schema.columns WHERE table_name = 'goods' ORDER BY ordinal_position;
 SELECT constraint_name, domain_name, is_deferrable FROM information_schema.domain_constraints WHERE domain_schema = 'public' ORDER BY 1, 2;
+CREATE DOMAIN any_size AS numeric CHECK (VALUE > 0 AND VALUE < 1e60);
+CREATE TABLE sizes (a any_size, b any_size DEFAULT 2.50, c numeric DEFAULT 1.5);
+INSERT INTO sizes VALUES (1.50), (1e50);
+INSERT INTO sizes VALUES (-1);
+INSERT INTO sizes VALUES (1e61);
+INSERT INTO sizes VALUES ('NaN');
+ALTER TABLE sizes ALTER COLUMN c TYPE any_size USING c * 1e50;
+ALTER TABLE sizes ADD COLUMN d any_size DEFAULT 7.000;
+SELECT a, b, c, d, a + 1 AS e FROM sizes ORDER BY a;
+UPDATE sizes SET a = -a;
+DROP TABLE sizes;
+DROP DOMAIN any_size;
 DROP DOMAIN nope;
 DROP DOMAIN IF EXISTS nope;
 DROP DOMAIN mood;

@@ -113,7 +113,7 @@ def _with_known_type(action: TableAction, catalog: Catalog) -> TableAction:
             return replace(action, column=stored_column(known_column(column, catalog)))
         case SetType(type=type, type_position=at):
             type, domain = known_domain(type, catalog, at)
-            return replace(action, type=type if domain else stored_type(type), domain=domain)
+            return replace(action, type=stored_type(type), domain=domain)
         case _:
             return action
 

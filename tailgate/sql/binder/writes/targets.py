@@ -229,6 +229,7 @@ def checks_of(table: Table) -> tuple[tuple[str, Scalar], ...]:
     return tuple((c.name, check_of(table.name, table.columns, c.text)) for c in table.checks)
 
 
+@typed_by(WITH_GENERAL)
 def domain_conditions(column: Field) -> tuple[tuple[str, Scalar], ...]:
     """Returns the names and conditions of the checks of a column's domain, over a relation with the column alone."""
     if column.domain is None:
