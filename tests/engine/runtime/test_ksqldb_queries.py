@@ -528,6 +528,18 @@ def test_streams_join_within_a_time(world: World) -> None:
     until(lambda: sorted(row[:3] for row in rows(world.lake, "again")) == [("a", 10, 1), ("a", 10, 5), ("b", 20, 2), ("c", None, 3)])
 
 
+def test_streams_with_windows_join_within_their_windows(world: World) -> None:
+    for name in ("windows_1", "windows_2"):
+        properties = f"kafka_topic = '{name}', partitions = 1, value_format = 'json', window_type = 'tumbling', window_size = '1 second'"
+        world.engine.execute(f"CREATE STREAM {name} (k VARCHAR KEY, n INT) WITH ({properties})")
+    columns, sources = "l.k AS k, l.n AS n, r.n AS m", "windows_1 l FULL JOIN windows_2 r WITHIN 1 HOUR"
+    world.engine.execute(f"CREATE STREAM windows_joined AS SELECT ROWKEY AS w, {columns} FROM {sources} ON l.k = r.k EMIT CHANGES")
+    for topic, start, n in (("windows_1", 1000, 1), ("windows_2", 2000, 2), ("windows_2", 1000, 3)):
+        world.produce(topic, b"a" + start.to_bytes(8, "big"), json.dumps({"N": n}).encode())
+    expected = [("a", "a", 1, 3, 1000, 2000), ("a", "a", 1, None, 1000, 2000), ("a", None, None, 2, 2000, 3000)]
+    until(lambda: sorted((row[:6] for row in rows(world.lake, "windows_joined")), key=str) == sorted(expected, key=str))
+
+
 def test_several_queries_insert_into_one_stream(world: World) -> None:
     """The rows of their views are those that their sinks write to the topic; no sinks run here."""
     for name in ("rock", "pop", "songs"):

@@ -58,7 +58,8 @@ def _expanded(item: e.SelectItem, scope: Scope) -> list[tuple[e.ColumnReference,
     sources = [source for source in scope.sources if item.source is None or item.source in source.names]
     if item.source is not None and not sources:
         raise UndefinedColumn(f"Column '{ksqldb_name(item.source)}.*' cannot be resolved.", position=item.position)
-    pairs = [(source, column) for source in sources for column in source.columns]
+    hidden = WINDOW_BOUNDS if scope.joined else ()  # those of a join are in its key
+    pairs = [(source, column) for source in sources for column in source.columns if column not in hidden]
     rowkey = [(e.ColumnReference(ROWKEY, None, item.position), ROWKEY)] if scope.key is not None and item.source is None else []
     return rowkey + [
         (e.ColumnReference(column, source.names[0], item.position), scope.name(column, source) if scope.joined else column)
@@ -106,8 +107,15 @@ def add_item(items: Items, expression: e.Expression, value: Typed, scope: Scope)
 def bounds_of_windows(items: Items, translator: Translator) -> Items:
     """Returns the bounds of the windows of a table with windows that a projection lacks."""
     missing = [name for name in WINDOW_BOUNDS if name not in {n for _, n, _ in items}]
-    references = [e.ColumnReference(name) for name in missing if name in translator.scope.columns]
-    return [(e.SelectItem(reference), reference.column, translator.value(reference)) for reference in references]
+    bounds = [(name, bound_of_windows(name, translator.scope)) for name in missing if name in translator.scope.columns]
+    return [(e.SelectItem(bound), name, translator.value(bound)) for name, bound in bounds]
+
+
+def bound_of_windows(name: str, scope: Scope) -> e.Expression:
+    """Returns a bound of the windows of a stream, or of two that are joined and may be NULL."""
+    if not scope.joined:
+        return e.ColumnReference(name)
+    return e.FunctionCall("coalesce", tuple(e.ColumnReference(name, source.names[0]) for source in scope.sources))
 
 
 def texts_of(items: Items) -> str:

@@ -32,6 +32,7 @@ from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
+from tailgate.sql.ksqldb.queries.items import bound_of_windows
 from tailgate.sql.ksqldb.queries.scopes import column_types, has_unnamed_key, is_stream, key_names, scope_of, source_item
 from tailgate.sql.ksqldb.queries.translation import ROWKEY, Scope, Translator
 from tailgate.sql.ksqldb.typed.values import Typed
@@ -108,11 +109,18 @@ def _check_items(sources: tuple[e.SourceName, ...], items: list[Item]) -> None:
 
 
 def _check_windows(sources: tuple[e.SourceName, ...], items: list[Item]) -> None:
-    """Raises 0A000 for a join of a stream or table whose keys have windows."""
-    for source, item in zip(sources, items, strict=True) if len(items) > 1 else ():
-        if any(name in WINDOW_BOUNDS for name in key_names(item)):
-            message = f"a join of '{ksqldb_name(item.name)}', whose keys have windows, is not supported"
-            raise FeatureNotSupported(message, hint="Join the stream that it is made of.", position=source.position)
+    """Raises 0A000 for a join of streams or tables whose keys have windows, other than two streams with windows of one kind."""
+    bounds = [_bounds(item) for item in items]
+    are_streams = len(items) == 2 and all(map(is_stream, items)) and bounds[0] == bounds[1]
+    for source, item, of_item in zip(sources, items, bounds, strict=True) if len(items) > 1 and not are_streams else ():
+        if of_item:
+            message = f"a join of '{ksqldb_name(item.name)}', whose keys have windows, is not supported here"
+            raise FeatureNotSupported(message, hint="Two streams with windows of the same kind can be joined.", position=source.position)
+
+
+def _bounds(item: Item) -> tuple[str, ...]:
+    """Returns the bounds of windows in the key of a stream or table."""
+    return tuple(name for name in key_names(item) if name in WINDOW_BOUNDS)
 
 
 def _key_column(scope: Scope, source: Scope, name: str, type: e.TypeName) -> KeyColumn:
@@ -162,22 +170,32 @@ def _joined_streams(left: FromClause, join: e.JoinClause, item: Item, scopes: li
     operands = _stream_sides(join, before, both, right)
     one, other = (Translator(both, aggregates=False).value(operand) for operand in operands)
     _check_types(join, one, other)
-    by_key = len(left.key) == 1 and one.text in left.key[0].columns
+    by_key = bool(left.key) and one.text in left.key[0].columns and len(left.key) == 1 + len(_bounds(item))
     one = left.key[0].value if by_key else one
+    windows = [_window_bound(name, both) for name in _bounds(item)]
+    if windows and not by_key:
+        raise FeatureNotSupported("Implicit repartitioning of windowed sources is not supported.", position=join.condition.position)
     number = quoted(f"join {len(scopes)}")
     earlier, later = replace(both, of_join=left.scope.of_join).position[0], both.text("rowtime", right)
     lengths = (*join.within, *(() if join.grace is None else (join.grace,)))
     within = ", ".join([earlier, later, *(f"interval '{length} milliseconds'" for length in lengths)])
     text = f"{left.text} {join.kind.upper()} JOIN {quoted(item.name)} AS {quoted(right.names[0])} ON {one.text} = {other.text}"
+    text += "".join(f" AND {' = '.join(both.text(window.name, side) for side in both.sources)}" for window in windows)
     position = f"greatest({earlier}, {later})", "0", f"{number}.number"
     joined = replace(left, text=f"{text} WITHIN ({within}) AS {number}", scope=replace(left.scope, of_join=position))
     columns = frozenset([one.text, other.text]) | (left.key[0].columns if by_key else frozenset())
     names = [operand.column for operand in operands if isinstance(operand, e.ColumnReference)]
     if join.kind == "full" or not names:
         value = Typed(f"coalesce({one.text}, {other.text})", one.type)
-        return replace(joined, key=(KeyColumn(value, frozenset([value.text]), "rowkey"),), scope=replace(joined.scope, key=value))
+        return replace(joined, key=(KeyColumn(value, frozenset([value.text]), "rowkey"), *windows), scope=replace(joined.scope, key=value))
     name = left.key[0].name if by_key and join.kind != "right" else names[-1 if join.kind == "right" else 0]
-    return replace(joined, key=(KeyColumn(other if join.kind == "right" else one, columns, name),))
+    return replace(joined, key=(KeyColumn(other if join.kind == "right" else one, columns, name), *windows))
+
+
+def _window_bound(name: str, scope: Scope) -> KeyColumn:
+    """Returns a bound of the windows of two streams as a column of the key of their join."""
+    value = Translator(scope, aggregates=False).value(bound_of_windows(name, scope))
+    return KeyColumn(value, frozenset([value.text, *(scope.text(name, side) for side in scope.sources)]), name)
 
 
 def _stream_sides(join: e.JoinClause, left: Scope, both: Scope, right: Scope) -> tuple[e.Expression, e.Expression]:

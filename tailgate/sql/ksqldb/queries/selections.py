@@ -184,10 +184,10 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
     """
     query = qualified(query, source.scope)
     items = items_of(query, _of_rows(source))
+    check_names(items, source.scope)
     if any(key.name in WINDOW_BOUNDS for key in source.key):
         items += bounds_of_windows(items, _of_rows(source))
     is_stream = source.type == "stream"
-    check_names(items, source.scope)
     keys = _partition_key(query, Translator(source.scope, clause="PARTITION BY")) if query.partition_by else source.key
     _check_partition_by(query, source)
     has_unnamed_key = source.unnamed_key and not query.partition_by and len(keys) == 1
