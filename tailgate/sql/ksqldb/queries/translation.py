@@ -178,6 +178,8 @@ class Translator:
                 return arithmetic(sign, self._all(operands), expression.position)
             case e.Operation("||", operands):
                 return call("concat", self._all(operands), expression.position)
+            case e.Operation("not" | "and" | "or" as sign, operands):
+                return comparisons.logical(sign, self._all(operands), expression.position)
             case e.Operation() | e.InList() | e.Between():
                 return comparisons.settled(self.condition(expression))
             case e.CaseExpression():
