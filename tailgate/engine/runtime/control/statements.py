@@ -85,6 +85,7 @@ from tailgate.sql.statements import (
     ResumeSource,
     RetryDeadLetters,
     Show,
+    Statement,
     ValidateConnection,
     parse,
 )
@@ -170,6 +171,11 @@ class Statements:
             case ResumeSource():
                 lines = self._attending.accept_loss(statement, names)
                 return {**self._answer("ALTER SOURCE"), "notices": [notice(line) for line in lines]}
+        return self._read(statement, text, settings, names)
+
+    def _read(self, statement: Statement, text: str, settings: dict[str, str], names: Resolution) -> Answer:
+        """Executes a statement that changes nothing. Raises 0A000 for one that the engine does not execute."""
+        match statement:
             case Print():
                 return {**self._answer("PRINT"), "lines": self._attending.print(statement, names)}
             case Show(what="topics" | "topics extended" as what):
