@@ -21,6 +21,7 @@ from tests.engine.runtime.inside import Inside
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 WORKERS = 2
+HANG_S = 100.0  # less than the default of spark.network.timeout
 SEED, CASES = int(os.environ.get("TAILGATE_LAW_SEED", "1")), int(os.environ.get("TAILGATE_CLUSTER_CASES", "30"))
 
 
@@ -75,6 +76,20 @@ def test_an_executor_that_is_killed(engine: Inside, topic: Topic, spark_cluster:
         kill(spark_cluster.executors()[:victims])
         topic.send(50)
         until(lambda: engine.rows("sums") == topic.rows())
+    assert engine.alive
+
+
+@pytest.mark.long
+def test_an_executor_that_hangs(engine: Inside, topic: Topic, spark_cluster: SparkCluster) -> None:
+    """It is replaced when it has not answered for the time of spark.network.timeout."""
+    topic.send(100)
+    create_sums(engine, topic)
+    until(lambda: engine.rows("sums") == topic.rows())
+    until(lambda: len(spark_cluster.executors()) == WORKERS)
+    victim = spark_cluster.executors()[0]
+    os.kill(victim, signal.SIGSTOP)
+    topic.send(50)
+    until(lambda: engine.rows("sums") == topic.rows(), timeout=HANG_S)
     assert engine.alive
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from tailgate import cli
 from tailgate.embedded.kafka import Kafka
+from tailgate.embedded.registry import Registry
 from tailgate.lake.folder import Lake
 from testing.engine_process import EngineProcess, rows, until
 from testing.spark_cluster import SparkCluster
 from tests.engine.cluster.topics import Topic, create_sums
+from tests.engine.runtime.test_transactions import ACCOUNTS, FEW, Connector, Database, check_open, check_steps, in_avro, make
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -36,3 +40,29 @@ def test_the_state_moves_between_engines(kafka: Kafka, topic: Topic, spark_clust
     log = (tmp_path / "engine.log").read_text()
     assert log.count("sums is filled") == 1
     alone.stop()
+
+
+@pytest.mark.long
+def test_no_tick_shows_half_a_transaction(kafka: Kafka, registry: Registry, spark_cluster: SparkCluster, tmp_path: Path) -> None:
+    """Tasks read change topics with whole transactions from Kafka, and schemas from a registry, while executors are killed."""
+    kafka.create_topic("bank.accounts", partitions=2)
+    for topic in ("bank.transfers", "bank.transaction", "other"):
+        kafka.create_topic(topic)
+    process = EngineProcess(tmp_path / "lake", "--parallelism", "2", *spark_cluster.arguments)
+    process.start()
+    connector, database = Connector(kafka.address, in_avro(registry)), Database()
+    lake = make(process, kafka.address, registry.url)
+    connector.send(database.snapshot())
+    until(lambda: rows(lake, "accounts").total() == ACCOUNTS)
+    for i in range(FEW):
+        connector.send(database.transaction())
+        if i == FEW // 2:
+            os.kill(spark_cluster.executors()[0], signal.SIGKILL)
+        if i % 2 == 0:
+            until(lambda: rows(lake, "transfers").total() == database.transfers)
+    until(lambda: rows(lake, "transfers").total() == FEW)
+    assert {r[0]: r[1:] for r in rows(lake, "accounts")} == database.accounts
+    check_steps(lake, FEW)
+    check_open(lake, database, connector)
+    assert not any(s["error"] for s in process.get("/status")["sources"].values())
+    process.stop()
