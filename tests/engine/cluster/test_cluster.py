@@ -81,7 +81,7 @@ def test_an_executor_that_is_killed(engine: Inside, topic: Topic, spark_cluster:
 
 @pytest.mark.long
 def test_an_executor_that_hangs(engine: Inside, topic: Topic, spark_cluster: SparkCluster) -> None:
-    """It is replaced when it has not answered for the time of spark.network.timeout."""
+    """Spark replaces it when it has not answered for the time of spark.network.timeout."""
     topic.send(100)
     create_sums(engine, topic)
     until(lambda: engine.rows("sums") == topic.rows())

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tailgate.engine.runtime.backfill.fills import Fill
+from tailgate.engine.runtime.backfill.fills import Fill, Piece
 from tailgate.lake.control import Part, Write
 from tailgate.lake.errors import CrashShutdown
 from tailgate.lake.log.entry import stream
@@ -70,5 +70,5 @@ def test_a_piece_of_a_fill_is_sent_once(engine: Inside) -> None:
     item = engine.engine.catalog.relation("t")
     fill = Fill(engine.engine, item, (), Unawaited(), engine.installation.letters)  # type: ignore[arg-type]
     with pytest.raises(CrashShutdown):
-        fill._send([])
+        fill._send(Piece([], 0))
     assert engine.engine.inbox.newest == base + 1
