@@ -24,13 +24,14 @@ from tailgate.sql.statements import (
     queries,
     session_statements,
     statement,
+    tables,
     values,
     writes,
 )
 from tailgate.sql.statements import types as type_statements
 
 MODULES = (queries, definitions, type_statements, statement, kafka_statements, session_statements, values, writes)
-_NAMES = {name: value for module in MODULES for name, value in vars(module).items()}
+_NAMES = {name: value for module in (*MODULES, tables) for name, value in vars(module).items()}
 _VALUES = {("Show", "what"): SHOWS}  # fields whose values are not in their type
 
 
