@@ -38,6 +38,7 @@ FORMAT_TIMEOUT = timedelta(seconds=60)  # 1.0 to 1.7 s measured
 READY_TIMEOUT = timedelta(seconds=90)  # 2 to 4 s measured, 6 after a kill, when recovery reads the last segments again
 TOPIC_TIMEOUT = timedelta(seconds=30)
 STARTED = "Kafka Server started"
+RETENTION_BYTES = 4 << 30  # of a partition
 
 # C1 and the serial collector start fastest and use the least CPU when idle; 384 MB are ample for 5,000 events a second.
 JVM = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
@@ -62,6 +63,9 @@ SETTINGS: Mapping[str, object] = {
     "share.coordinator.state.topic.num.partitions": 1,
     # A group's only consumer need not wait three seconds for others.
     "group.initial.rebalance.delay.ms": 0,
+    # Topics lose their oldest records by size, not by age: events may have times of years ago.
+    "log.retention.ms": -1,
+    "log.retention.bytes": RETENTION_BYTES,
     # Each thread wakes a few times a second.
     "num.network.threads": 1,
     "num.io.threads": 4,

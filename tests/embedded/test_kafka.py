@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource
 
 from tailgate.embedded import children
 from tailgate.embedded import kafka as module
@@ -78,6 +79,15 @@ def test_a_topic_made_twice_is_one(kafka: Kafka) -> None:
     kafka.create_topic("twice")
     metadata = Consumer({"bootstrap.servers": kafka.address, "group.id": "test"}).list_topics("twice", timeout=10)
     assert len(metadata.topics["twice"].partitions) == 2
+
+
+def test_old_records_are_kept(kafka: Kafka) -> None:
+    """By default a broker deletes records whose time is more than a week ago, 30 s after its start."""
+    kafka.create_topic("old")
+    resource = ConfigResource(ConfigResource.Type.TOPIC, "old")
+    admin = AdminClient({"bootstrap.servers": kafka.address})
+    settings = admin.describe_configs([resource])[resource].result(10)
+    assert [settings[name].value for name in ("retention.ms", "retention.bytes")] == ["-1", str(module.RETENTION_BYTES)]
 
 
 def test_an_invalid_topic_is_an_error(kafka: Kafka) -> None:
