@@ -107,14 +107,17 @@ class _Stream:
 
 
 class _Relation:
-    """The streams of the rows of one relation, and its follower. `head`: the newest time that is delivered, or being delivered."""
+    """The streams of the rows of one relation, and its follower.
+
+    `head`: the newest time that is delivered, or being delivered. `delivered`: the newest one whose events all streams have.
+    """
 
     def __init__(self, serving: Serving, lookup: Lookup, ended: Callable[[_Relation], None]) -> None:
         self._serving, self._way, self.fields, self._ended = serving, lookup.way, lookup.fields, ended
         self._streams: dict[Row, set[_Stream]] = {}
         self._held = Charge(serving.budget)
         self._catalog = serving.progress.catalog
-        self.head = serving.progress.time
+        self.head = self.delivered = serving.progress.time
         self._users = 0
         self._error: Exception | None = None
         self._task = asyncio.ensure_future(self._run())
@@ -165,6 +168,7 @@ class _Relation:
                     self.head = batch.time
                     if batch.table is not None:
                         await self._deliver(batch.time, batch.table)
+                    self.delivered = batch.time
                     if self._serving.progress.catalog is not self._catalog:
                         self._catalog = self._serving.progress.catalog
                         self._wake()
@@ -238,7 +242,7 @@ class RowChanges:
                     events = stream.take()
                     if not events and stream.error is not None:
                         raise stream.error
-                    position = max(position, relation.head)
+                    position = max(position, relation.delivered)
                     for event in events or [(position, b"")]:
                         yield event
 

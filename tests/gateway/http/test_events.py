@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tailgate.gateway.http import connection, events
+from tailgate.gateway.http import connection, events, service
 from tailgate.gateway.serving import row_changes
 from testing.engine_process import until
 from tests.authorization.world import World
@@ -222,6 +222,30 @@ def test_a_stream_does_not_repeat_its_first_object(web: Web, monkeypatch: pytest
             gate.set()
             later = change(web, "UPDATE members SET name = 'later' WHERE id = 2")
             assert [first.next()[1], first.next()[1], second.next()[1]] == [earlier, later, later]
+
+
+def test_a_heartbeat_is_not_later_than_the_events_before_it(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that resumes after a heartbeat misses no change."""
+    gate, deliver = threading.Event(), row_changes._Relation._deliver
+
+    async def gated(self: Any, time: int, table: Any) -> None:
+        while not gate.is_set():
+            await asyncio.sleep(0.01)
+        await deliver(self, time, table)
+
+    change(web, "INSERT INTO members VALUES (2, 'bob') ON CONFLICT DO NOTHING")
+    monkeypatch.setattr(service, "HEARTBEAT_S", 0.2)
+    monkeypatch.setattr(events, "HEARTBEAT_S", 0.1)
+    with stream(web, "/members/2") as bob:
+        bob.next()
+        until(lambda: len(relations(web)) == 1 and relations(web)[0].count == 1)
+        monkeypatch.setattr(row_changes._Relation, "_deliver", gated)
+        time = int(change(web, "UPDATE members SET name = 'gated' WHERE id = 2"))
+        until(lambda: relations(web)[0].head == time)
+        heartbeats = [bob.block() for _ in range(5)]
+        gate.set()
+        assert all(set(fields) == {"id"} and int(fields["id"]) < time for fields in heartbeats)
+        assert bob.next()[1] == str(time)
 
 
 def relations(web: Web) -> list[Any]:
