@@ -7,6 +7,7 @@ import http.client
 import json
 import socket
 import time
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -90,6 +91,23 @@ def test_a_query_that_the_gateway_has_not_begun_is_closed(world: KsqldbWorld) ->
 
     with pytest.raises(psycopg.OperationalError):
         asyncio.run(asyncio.wait_for(query(), 10))
+
+
+def test_a_query_whose_connection_has_ended_is_closed(world: KsqldbWorld) -> None:
+    """The server closes all queries when it stops, also if the gateway has ended."""
+
+    async def query() -> None:
+        connection = await AsyncConnection.connect(world.dsn, autocommit=True)
+        push = Push(Caller(), Session(connection, Caller()))
+        with suppress(psycopg.OperationalError):
+            await connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        with pytest.raises(psycopg.OperationalError):
+            await connection.execute("SELECT 1")
+        push.close()
+        await connection.close()
+        push.close()
+
+    asyncio.run(asyncio.wait_for(query(), 10))
 
 
 def test_deleted_rows_are_tombstones(api: Api, world: KsqldbWorld) -> None:

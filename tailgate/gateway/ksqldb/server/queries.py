@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import psycopg
@@ -43,7 +44,9 @@ class Push:
     def close(self) -> None:
         """Closes the session's socket, which ends the query also if the gateway has not begun it; a cancel request would be lost then."""
         self.closed = True
-        with socket.socket(fileno=os.dup(self.session.connection.fileno())) as own:
+        if self.session.connection.closed:
+            return
+        with suppress(OSError), socket.socket(fileno=os.dup(self.session.connection.fileno())) as own:
             own.shutdown(socket.SHUT_RDWR)
 
 
