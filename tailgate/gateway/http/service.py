@@ -264,11 +264,12 @@ class HttpService:
     async def _until_end(self, request: Request, events: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """Yields the events, and if an error ends them, this as the last."""
         requester = REQUESTER.get()
-        self.streams.opened(requester)
         async with contextlib.AsyncExitStack() as stack:
-            stack.callback(self.streams.closed, requester)
             await stack.enter_async_context(contextlib.aclosing(events))
             try:
+                self.streams.check(requester)  # other streams may have begun since the request was checked
+                self.streams.opened(requester)
+                stack.callback(self.streams.closed, requester)
                 async for part in events:
                     yield part
             except HttpError as error:

@@ -174,6 +174,32 @@ def test_streams_of_a_role_are_limited(web: Web) -> None:
         quota.each = before
 
 
+def test_streams_that_begin_at_once_are_limited(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request is checked before its object is read, when no stream has begun."""
+    service_, read, reading = web.server._service, web.server._service._page, []
+
+    async def gated(*arguments: Any) -> Any:
+        page = await read(*arguments)
+        reading.append(page)
+        while len(reading) < 3:
+            await asyncio.sleep(0.01)
+        return page
+
+    web.world.sql("tailgate", "CREATE ROLE eager LOGIN", "GRANT EXECUTE ON ENDPOINT member TO eager")
+    monkeypatch.setattr(service_, "_page", gated)
+    monkeypatch.setattr(service_.streams, "each", 2)
+    clients = [http.client.HTTPConnection("127.0.0.1", web.port, timeout=30) for _ in range(3)]
+    for client in clients:
+        client.request("GET", "/members/3", headers={"Accept": "text/event-stream", "Tailgate-Role": "eager"})
+    streams = [Stream(client.getresponse()) for client in clients]
+    firsts = [each.next() for each in streams]
+    assert sorted(kind for kind, _, _ in firsts) == ["end", "update", "update"]
+    assert [data["error"]["sqlstate"] for kind, _, data in firsts if kind == "end"] == ["53400"]
+    for each, client in zip(streams, clients, strict=True):
+        each.response.close()
+        client.close()
+
+
 def test_many_changed_rows_reach_their_streams(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_changes, "PIECE_ROWS", 7)
     web.world.sql("tailgate", "INSERT INTO members SELECT g, 'many' FROM generate_series(1000, 1099) AS g")
