@@ -64,6 +64,10 @@ class Resolution:
                     ids_by_namespace[item.namespace].setdefault(name, item.id)
         return replace(self, relations=relations, functions=functions, endpoints=endpoints, types=types)
 
+    def with_versions(self, ids: Iterable[int], items: Mapping[int, Item]) -> Resolution:
+        """Returns the resolution with the versions of other items on which the statement depends."""
+        return replace(self, versions={**self.versions, **{id: version(items[id]) for id in ids if id in items}})
+
     def to_json(self) -> dict[str, Any]:
         return {
             "path": list(self.path),

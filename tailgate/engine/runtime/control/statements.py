@@ -89,7 +89,7 @@ from tailgate.sql.statements import (
     ValidateConnection,
     parse,
 )
-from tailgate.sql.tables.domains import alteration
+from tailgate.sql.tables.domains import alteration, concerned_columns
 from tailgate.sql.tables.indexes import create_index
 
 NO_ENDPOINTS = Endpoints()
@@ -236,7 +236,10 @@ class Statements:
                     table = catalog.expect(Table, index.depends[0])
                     tag, change, anew = "CREATE INDEX", Change(put=(index,)), False
                 case AlterDomain() as statement:
-                    planned, check = domain_change(alteration(statement, catalog), catalog), lambda: check_canceled(client)
+                    domain = alteration(statement, catalog)
+                    if not {table.id for table, _ in concerned_columns(domain, catalog)} <= names.versions.keys():
+                        raise changed("the columns of the domain")  # the gateway has not checked all of them
+                    planned, check = domain_change(domain, catalog), lambda: check_canceled(client)
                     again = self._installation.planned_anew(planned.change, check=check, above=planned.changed_rows)
                     return self._answer(planned.tag, *planned.notices, *_filled_again(again))
                 case other:

@@ -88,7 +88,7 @@ async def run(session: Session, bound: Bound, statement: Changing, tag: str, com
         section = await asyncio.to_thread(_section, change.rows) if change.rows.num_rows else b""
         reads = set[int]().union(*(tables_below(relation, base) for relation in change.reads))
         write = Write(inbox, tuple(sorted(reads)), (Part(change.table, section, memoryview(b"").cast("Q")),), reserve)
-        request = FilledTable(StatementRequest(change.sql, settings_of(session), resolution), write)
+        request = FilledTable(StatementRequest(change.sql, settings_of(session), resolution.with_versions(reads, base.items)), write)
         try:
             result = await withdrawable(session, session.control.filled_table(request))
         except e.SerializationFailure:
