@@ -5,6 +5,7 @@ NULL elements equal each other in comparisons and searches, but not in `@>`, `<@
 
 from __future__ import annotations
 
+from tailgate.sql.functions.comparison import SIGNS, nested_duckdb
 from tailgate.sql.functions.entry import Function, Kind, duckdb_error, spark_error, strict
 
 ARRAY, ELEMENT = "anycompatiblearray", "anycompatible"
@@ -46,9 +47,9 @@ def _contains(a: int, b: int) -> tuple[str, str]:
 
 def _comparisons() -> list[Function]:
     rows = []
-    for sign in ("=", "<>", "<", "<=", ">", ">="):
+    for sign in SIGNS:
         spark = f"({NULLS_LAST % 0} {sign} {NULLS_LAST % 1})" if sign[0] in "<>" and sign != "<>" else f"({{0}} {sign} {{1}})"
-        rows.append(_row(sign, ("anyarray", "anyarray"), "bool", spark, f"({{0}} {sign} {{1}})", "operator"))
+        rows.append(_row(sign, ("anyarray", "anyarray"), "bool", spark, nested_duckdb(sign, "{0}", "{1}"), "operator"))
     return rows
 
 

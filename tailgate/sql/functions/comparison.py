@@ -19,6 +19,15 @@ INTERVAL_SPARK = "(CAST({%d}.months AS DECIMAL(38,0)) * 2592000000000 + CAST({%d
 INTERVAL_DUCKDB = "(CAST({%d}.months AS HUGEINT) * 2592000000000 + CAST({%d}.days AS HUGEINT) * 86400000000 + {%d}.micros)"
 
 
+def nested_duckdb(sign: str, left: str, right: str) -> str:
+    """Returns DuckDB's comparison of lists or structs.
+
+    DuckDB makes BETWEEN of two bounds of a value in WHERE, and refuses it for these types. The casts prevent this.
+    """
+    compared = f"({left} {sign} {right})"
+    return f"CAST(CAST({compared} AS UTINYINT) AS BOOLEAN)" if sign not in ("=", "<>") else compared
+
+
 def _row(sign: str, left: str, right: str, spark: str = "{%d}", duckdb: str = "{%d}") -> Function:
     def side(template: str, n: int) -> str:
         return template.replace("{%d}", "{" + str(n) + "}")

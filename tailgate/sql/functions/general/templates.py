@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from tailgate.lake.types import NUMERIC_PRECISION, Type
 from tailgate.sql.functions.aggregates import VARIANCES
+from tailgate.sql.functions.comparison import SIGNS, nested_duckdb
 from tailgate.sql.functions.entry import Function
 
 N = "numeric"
@@ -26,7 +27,7 @@ _UNARY = {
 _SUM = "tg_general_sum(sum({distinct}tg_general_term({0})){filter}, max(tg_general_term_scale({0})){filter}, {others})"
 _COUNT = "tg_integer_to_general(count({distinct}%s){filter})"
 _FIXED_SUM = "CAST(sum({distinct}{0}){filter} AS DECIMAL(38,%s))"
-_COMPARED = "(tg_general_key_any({0}) %s tg_general_key_any({1}))"
+_KEYS = ("tg_general_key_any({0})", "tg_general_key_any({1})")
 _KEYED = "{{'k': tg_general_key_any({{0}}), 's': {}}}"
 
 # by kind, name and types of the arguments
@@ -36,7 +37,7 @@ TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
     **{("function", name, (N,)): f"tg_general_{call}({{0}})" for name, call in _UNARY.items()},
     **{("function", name, (N,)): f"tg_general_{name}_any({{0}}, 0)" for name in ("round", "trunc")},
     **{("function", name, (N, "int4")): f"tg_general_{name}_any({{0}}, {{1}})" for name in ("round", "trunc")},
-    **{("operator", sign, (N, N)): _COMPARED % sign for sign in ("=", "<>", "<", "<=", ">", ">=")},
+    **{("operator", sign, (N, N)): nested_duckdb(sign, *_KEYS) for sign in SIGNS},
     ("prefix", "-", (N,)): "tg_general_negate_any({0})",
     ("prefix", "+", (N,)): "{0}",
     ("prefix", "@", (N,)): "tg_general_abs_any({0})",
