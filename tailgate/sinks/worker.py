@@ -30,7 +30,8 @@ from tailgate.lake.errors import ConfigurationLimitExceeded, Gone, IoError, Obje
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.readers import reading
-from tailgate.lake.types import Field
+from tailgate.lake.tables.weights import formed
+from tailgate.lake.types import Field, arrow_schema
 from tailgate.sinks import consistency
 from tailgate.sinks.consistency import Mark
 from tailgate.sinks.envelope import Encoder, Event
@@ -308,8 +309,12 @@ class Worker(threading.Thread):
         return True
 
     def _snapshot(self, session: Session, encoder: Encoder, at: Progress) -> None:
-        """Writes the rows at a time, continuing after those that an earlier instance wrote. Their order is always the same."""
-        events = encoder.events(reading.snapshot(self._lake, self._relation.id, at.time))
+        """Writes the rows at a time, continuing after those that an earlier instance wrote. Their order is always the same.
+
+        Columns that the relation got later are NULL.
+        """
+        rows = reading.snapshot(self._lake, self._relation.id, at.time)
+        events = encoder.events(formed(rows, arrow_schema(self._relation.columns, weight=True)))
         sent = at.snapshot_rows
         crash.point("sink.snapshot")
         while not self._ending.is_set():

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
+from tailgate.embedded.children import Child
 from tailgate.embedded.kafka import Kafka
 from tailgate.lake.catalog import ksqldb_of
 from tailgate.lake.errors import TailgateError
@@ -104,3 +109,57 @@ def test_queries_insert_into_a_derived_stream(world: World) -> None:
     world.send("first", "a", 6)
     until(lambda: values(world, "in_united") == [{"k": "a", "n": 2}, {"k": "b", "n": 3}])
     assert {"k": "b", "n": 5} not in values(world, "united")
+
+
+def started(world: World, folder: Path) -> Child:
+    return Child("sinks", [sys.executable, "-m", "tailgate", "sinks", "--data", str(world.lake.path)], log=folder / "sinks.log")
+
+
+@pytest.mark.parametrize("begins", ["before", "after"])
+def test_messages_after_several_replacements(world: World, tmp_path: Path, begins: str) -> None:
+    """The sinks begin before the first replacement or after the last one. Engine and sinks are killed at the end."""
+    source, copy = f"again_{begins}", f"copy_{begins}"
+    sinks = started(world, tmp_path) if begins == "before" else None
+    expected: list[dict[str, Any]] = []
+
+    def send(**added: int) -> None:
+        n = len(expected)
+        world.put(source, "a", json.dumps({"N": n, "C": 1, "D": 2}))
+        expected.append({"N": n, **added})
+        until(lambda: len(values(world, copy)) == n + 1)
+        until(lambda: sinks is None or messages(world, copy.upper()) == expected)
+
+    try:
+        properties = f"kafka_topic = '{source}', partitions = 1, value_format = 'json'"
+        world.engine.execute(f"CREATE STREAM {source} (k VARCHAR KEY, n INT, c INT, d INT) WITH ({properties})")
+        world.engine.execute(f"CREATE STREAM {copy} AS SELECT k, n FROM {source} EMIT CHANGES")
+        send()
+        for added in ({"C": 1}, {"C": 1, "D": 2}, {"C": 1, "D": 2, "E": 3}):
+            columns = ", ".join({"C": "c", "D": "d", "E": "c + d AS e"}[name] for name in added)
+            world.engine.execute(f"CREATE OR REPLACE STREAM {copy} AS SELECT k, n, {columns} FROM {source} EMIT CHANGES")
+            send(**added)
+        if sinks is None:  # earlier records have NULL in columns that were added later
+            expected[:] = [{"C": None, "D": None, "E": None} | row for row in expected]
+            sinks = started(world, tmp_path)
+            until(lambda: messages(world, copy.upper()) == expected)
+        world.engine.kill()
+        sinks.kill()
+        world.engine.start()
+        sinks = started(world, tmp_path)
+        send(C=1, D=2, E=3)
+    finally:
+        if sinks is not None:
+            sinks.stop()
+
+
+def messages(world: World, topic: str) -> list[Any]:
+    """Returns the values of a topic's committed messages."""
+    group = {"group.id": "messages", "isolation.level": "read_committed", "enable.auto.commit": False, "enable.partition.eof": True}
+    consumer, values = Consumer({"bootstrap.servers": world.kafka.address, **group}), list[Any]()
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        while (message := consumer.poll(5)) is not None and message.error() is None:
+            values.append(json.loads(message.value() or b""))
+    finally:
+        consumer.close()
+    return values
