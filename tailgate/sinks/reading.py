@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tailgate.lake import errors
+from tailgate.lake.catalog import Item, Sink
 from tailgate.lake.errors import Gone, TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Entry
@@ -73,9 +74,14 @@ class Reader:
         return None
 
     def steps(self) -> Iterator[Step]:
-        """Yields the steps that the log has at present. The next call continues after them. Raises Gone."""
+        """Yields the steps that the log has at present, up to the entry after which the sink writes more columns. Raises Gone.
+
+        The next call continues after them.
+        """
         for entry in self._lake.log.after(self._seen):
             header = entry.header
+            if header.catalog is not None and any(self._is_wider(item) for item in header.catalog.put):
+                return  # the worker starts again with these columns
             waited = self.error is not None or self._filling
             if self._errors_relation:
                 self._count(net(self._lake, entry, self._errors_relation))
@@ -92,6 +98,12 @@ class Reader:
             changes, released = self._since_shown(header.n) if waited else (self._net(entry), self._released(entry))
             self._shown = header.n
             yield Step(header.n, header.time, changes, released=released)
+
+    def _is_wider(self, item: Item) -> bool:
+        """Returns whether an item is the sink with more columns of the relation than those here."""
+        if item.id != self._sink or not isinstance(item, Sink):
+            return False
+        return item.known_columns.get(self._relation, 0) >= len(self._schema)  # the schema has the weight, too
 
     def _released(self, entry: Entry) -> int | None:
         return entry.header.released.get(str(self._relation))
