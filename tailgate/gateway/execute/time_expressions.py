@@ -16,9 +16,10 @@ from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS
+from tailgate.lake import sortable
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
-from tailgate.lake.types import Type
+from tailgate.lake.types import GENERAL_ARROW, Type
 from tailgate.sql.authorization import EXECUTE
 from tailgate.sql.grammar.names import position
 from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
@@ -29,6 +30,7 @@ from tailgate.values.times.intervals import order_key, read_fields
 from tailgate.values.times.units import SECOND
 
 NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
+_GENERAL_FIELDS = {field.name for field in GENERAL_ARROW}
 TIMEOUT_MAX_S = 86_400.0  # as in Materialize: a day is allowed, 25 hours are not
 
 
@@ -151,4 +153,8 @@ def timeout(text: str | float | None) -> float | None:
 
 def converted(value: Any, type: Type, style: Style) -> Any:
     """Converts an argument of EXECUTE to the parameter's type. Parses text as a literal of this type."""
+    if isinstance(value, dict) and value.keys() == _GENERAL_FIELDS:
+        value = sortable.loaded(**value)
+    if type.general and isinstance(value, int | float | Decimal):
+        value = f"{value:.15g}" if isinstance(value, float) else format(Decimal(value), "f")
     return stored(read_text(value, type, style), type) if isinstance(value, str) and type.name not in ("text", "varchar", "name") else value
