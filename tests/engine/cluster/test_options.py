@@ -36,6 +36,7 @@ def test_the_settings_of_a_cluster(secret: Path) -> None:
     assert all["spark.authenticate.secret"] == "open sesame"
     assert "spark.authenticate.secret.file" not in all
     assert (all["spark.authenticate"], all["spark.network.crypto.enabled"]) == ("true", "true")
+    assert all["spark.network.crypto.saslFallback"] == "false"
     assert (all["spark.executor.memory"], all["spark.network.timeout"]) == ("2g", "60s")
     assert "tailgate.jar" in all["spark.executor.extraClassPath"]
 
@@ -51,6 +52,10 @@ def test_jars_in_another_folder(secret: Path) -> None:
     ("name", "message"),
     [
         ("spark.authenticate.secret", "spark.authenticate.secret cannot be an option, which other users of the machine can read"),
+        ("spark.ssl.keyPassword", "spark.ssl.keyPassword cannot be an option, which other users of the machine can read"),
+        ("spark.hadoop.fs.s3a.secret.key", "spark.hadoop.fs.s3a.secret.key cannot be an option, which other users of the machine can read"),
+        ("spark.master", 'the setting "spark.master" of Spark cannot be changed: the engine sets it'),
+        ("spark.remote", 'the setting "spark.remote" of Spark cannot be changed: the engine sets it'),
         ("spark.authenticate", 'the setting "spark.authenticate" of Spark cannot be changed: the engine sets it'),
         ("spark.network.crypto.enabled", 'the setting "spark.network.crypto.enabled" of Spark cannot be changed: the engine sets it'),
         ("spark.plugins", 'the setting "spark.plugins" of Spark cannot be changed: the engine sets it'),

@@ -10,6 +10,7 @@ the driver and the daemons of Spark read.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +24,14 @@ SECRET, SECRET_FILE = "spark.authenticate.secret", "spark.authenticate.secret.fi
 CLASS_PATH, JAVA_OPTIONS = "spark.executor.extraClassPath", "spark.executor.defaultJavaOptions"
 SECRET_BYTES_MAX = 4096
 ADDRESSES = ("spark.driver.host", "spark.driver.bindAddress")
+MASTERS = ("spark.master", "spark.remote")  # the option --master
+SECRET_NAME = re.compile("secret|password|token|access[.]?key", re.IGNORECASE)  # as spark.redaction.regex
 
 # Set for every cluster, and not by --spark-conf.
 FIXED: dict[str, str] = {
     "spark.authenticate": "true",
     "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.saslFallback": "false",  # otherwise a peer that fails to encrypt connects without encryption
     "spark.plugins": "tailgate.security.SecretsPlugin",
 }
 # A lost executor is noticed within this time, and its tasks run elsewhere.
@@ -49,16 +53,17 @@ class Cluster:
     def settings(self, reserved: Iterable[str]) -> dict[str, str]:
         """Returns all settings of Spark for this cluster.
 
-        Raises 22023 for a setting that is `reserved`, because the engine sets it, and for a secret that is missing or not readable.
+        Raises 22023 for a setting that is `reserved`, because the engine sets it, for one that is a secret, and for a
+        secret of the cluster that is missing or not readable.
         """
         conf = dict(self.conf)
         for name in conf:
-            if name == SECRET:
+            if SECRET_NAME.search(name) and name != SECRET_FILE:
                 raise InvalidParameterValue(
-                    f"{SECRET} cannot be an option, which other users of the machine can read",
-                    hint=f"Write the secret to a file with mode 0600, and set {SECRET_FILE}.",
+                    f"{name} cannot be an option, which other users of the machine can read",
+                    hint=f"Write the secret to a file with mode 0600, and set {SECRET_FILE}." if name == SECRET else None,
                 )
-            if name in FIXED or name in ADDRESSES or name in reserved:
+            if name in FIXED or name in ADDRESSES or name in MASTERS or name in reserved:
                 raise InvalidParameterValue(f'the setting "{name}" of Spark cannot be changed: the engine sets it')
         addresses = dict.fromkeys(ADDRESSES, self.driver_host)
         secret = _secret(conf.pop(SECRET_FILE, None))
