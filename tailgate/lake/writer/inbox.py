@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -147,8 +147,8 @@ class Inbox:
         """Returns where the JVM finds the entries."""
         return self._local.location(_folder(self.epoch))
 
-    def write(self, entry: Iterable[Record]) -> int:
-        """Adds an entry durably, and returns its number.
+    def write(self, entry: Iterable[Record], durable: Callable[[int], None] = lambda number: None) -> int:
+        """Adds an entry durably, and returns its number. Calls `durable` with the number, before another entry can follow.
 
         Raises `Replaced` if another epoch has begun, and `Uncertain` if the entry may exist after a restart.
         After any other error it does not exist.
@@ -177,6 +177,7 @@ class Inbox:
                 raise self._failure
             crash.point("inbox.linked")
             self.newest = number
+            durable(number)
             return number
 
     def empty(self, number: int) -> None:

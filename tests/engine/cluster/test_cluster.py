@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 
 from tailgate.embedded.kafka import Kafka
+from tailgate.engine.runtime.backfill.fills import Fill
+from tailgate.lake.writer.inbox import Record
 from testing.engine_process import until
 from testing.spark_cluster import SparkCluster
 from tests.engine.cluster.law import Distributed, DistributedLaw
@@ -51,6 +54,25 @@ def test_a_view_has_the_history_of_a_topic_and_its_new_records(engine: Inside, t
     until(lambda: engine.rows("sums") == topic.rows())
     topic.send(100)
     until(lambda: engine.rows("sums") == topic.rows())
+
+
+def test_another_write_after_a_piece_of_a_backfill(engine: Inside, topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tick of the other write also reads the entry of the piece, which must have its records by then."""
+    engine.execute("CREATE TABLE other (n int)")
+    topic.send(1000)
+    write, pieces = engine.engine.inbox.write, []
+
+    def followed(entry: list[Record], *more: Any) -> int:
+        number = write(entry, *more)
+        if isinstance(threading.current_thread(), Fill) and not pieces:
+            pieces.append(number)
+            engine.insert("other", (1,))
+        return number
+
+    monkeypatch.setattr(engine.engine.inbox, "write", followed)
+    create_sums(engine, topic)
+    until(lambda: engine.rows("sums") == topic.rows())
+    assert pieces
 
 
 def test_a_view_of_tables(engine: Inside) -> None:

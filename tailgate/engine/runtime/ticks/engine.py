@@ -173,16 +173,21 @@ class Engine(EngineLog):
     def enter(self, records: Iterable[Record], durable: Callable[[int], None] = lambda number: None) -> int:
         """Writes records to the inbox, starts a tick and returns the number of the inbox entry.
 
-        Calls `durable` with the number before anything can fail after the write. If the tick cannot be
-        started, the engine ends: the next engine reads the entry.
+        Calls `durable` with the number before anything can fail after the write, and before a tick can
+        read the entry or another one that follows it. If the tick cannot be started, the engine ends: the
+        next engine reads the entry.
         """
+
+        def guarded(number: int) -> None:
+            with self.committed_change():
+                durable(number)
+
         try:
-            number = self.inbox.write(records)
+            number = self.inbox.write(records, guarded)
         except (Replaced, Uncertain) as error:
             self.end(error)
             raise
         with self.committed_change():
-            durable(number)
             if not self.stopping:  # otherwise its JVM ends, and the next engine reads the entry
                 self._source.advance(self.inbox.location, number)
         return number
