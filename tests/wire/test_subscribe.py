@@ -106,6 +106,8 @@ def test_times(live: Live, connection: psycopg.Connection) -> None:
         ("subscribe v as of null", "22000", "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"),
         ("subscribe v as of -1", "22000", "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"),
         ("subscribe v as of 1.2", "22000", "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"),
+        ("subscribe v as of 'NaN'::numeric", "22000", "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"),
+        ("subscribe v as of 'Infinity'::float8", "22000", "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"),
         ("subscribe v as of 'xxx'", "22000", "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"),
         ("subscribe v up to 7/0", "22000", "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"),
         ("subscribe v as of now()", "0A000", "calling an unmaterializable function in AS OF or UP TO not yet supported"),

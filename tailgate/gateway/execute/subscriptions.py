@@ -192,7 +192,7 @@ async def _time(session: Session, bound: Bound, statement: s.Acknowledge, values
         return statement.up_to
     assert bound.prepared is not None
     plan = session.access.authorize(bound.prepared)
-    (value,) = (column[0].as_py() for column in (await session.serving.queries.run(plan, values)).columns)
+    (value,) = await time_expressions.evaluated(session, plan, values)
     upto = time_expressions.milliseconds(value)
     if upto < 0:
         raise e.DataException(time_expressions.NO_TIME)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from sqlglot import exp
@@ -20,7 +21,7 @@ from tailgate.lake import sortable
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
 from tailgate.lake.types import GENERAL_ARROW, Type
-from tailgate.sql.authorization import EXECUTE
+from tailgate.sql.authorization import EXECUTE, Authorized
 from tailgate.sql.grammar.names import position
 from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
 from tailgate.values.codec.style import Style
@@ -45,7 +46,17 @@ async def arguments(session: Session, text: QueryText) -> list[Any]:
     """Evaluates the arguments of EXECUTE. Raises 0A000 for a subquery. Functions in them may read the relations that the role may read."""
     await _check_no_subquery(session, text, "EXECUTE parameter")
     plan = session.access.authorize(await session.serving.binder.prepared(text, (), session.naming.seen))
-    return [column[0].as_py() for column in (await session.serving.queries.run(plan)).columns]
+    return await evaluated(session, plan)
+
+
+async def evaluated(session: Session, plan: Authorized[Prepared], values: Sequence[object] = ()) -> list[Any]:
+    """Returns the values of a query of one row. Numerics are Decimals."""
+    columns = (await session.serving.queries.run(plan, values)).columns
+    return [_plain(column[0].as_py()) for column in columns]
+
+
+def _plain(value: Any) -> Any:
+    return sortable.loaded(**value) if isinstance(value, dict) and value.keys() == _GENERAL_FIELDS else value
 
 
 async def constant(session: Session, query: QueryText, what: str, oids: Sequence[int] = ()) -> Prepared:
@@ -92,7 +103,7 @@ async def as_of(session: Session, expression: Time, relations: Collection[int] |
             )
         try:
             plan = session.access.authorize(prepared)
-            (value,) = (column[0].as_py() for column in (await serving.queries.run(plan)).columns)
+            (value,) = await evaluated(session, plan)
         except TailgateError as error:
             if strict and error.sqlstate.startswith("22"):
                 raise DataException(NO_TIME) from error
@@ -120,7 +131,7 @@ def milliseconds(value: Any) -> int:
             pass
         case int():
             return value
-        case float() | Decimal() if value == int(value):
+        case float() | Decimal() if isfinite(value) and value == int(value):
             return int(value)
         case datetime():
             at = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
@@ -153,8 +164,6 @@ def timeout(text: str | float | None) -> float | None:
 
 def converted(value: Any, type: Type, style: Style) -> Any:
     """Converts an argument of EXECUTE to the parameter's type. Parses text as a literal of this type."""
-    if isinstance(value, dict) and value.keys() == _GENERAL_FIELDS:
-        value = sortable.loaded(**value)
     if type.general and isinstance(value, int | float | Decimal):
         value = f"{value:.15g}" if isinstance(value, float) else format(Decimal(value), "f")
     return stored(read_text(value, type, style), type) if isinstance(value, str) and type.name not in ("text", "varchar", "name") else value
