@@ -19,6 +19,7 @@ SOON = timedelta(seconds=10)
 
 # A parent, a child and a grandchild, which print their process ids; then the parent sleeps.
 PARENT = """
+import signal
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +28,7 @@ command = ["sh", "-c", "sleep 300 & echo $! > grandchild; echo here; wait"]
 child = Child("child", command, log=Path("log"), announces="here")
 child.wait_ready(child.announced, timedelta(seconds=10))
 print(child.pid, Path("grandchild").read_text().strip(), flush=True)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # processes of a shell's background job ignore it
 time.sleep(300)
 """
 
