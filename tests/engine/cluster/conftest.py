@@ -24,9 +24,22 @@ def session(tmp_path_factory: pytest.TempPathFactory, spark_cluster: SparkCluste
     """Replaces the local session of other tests."""
     from tailgate.engine.runtime.spark import session
 
+    _forget_secret(spark_cluster)
     running = session.start(tmp_path_factory.mktemp("spark"), 2, cluster=spark_cluster.cluster())
     yield running
     running.stop()
+
+
+def _forget_secret(cluster: SparkCluster) -> None:
+    """Replaces the random secret of a local session, which Spark keeps in the JVM and prefers to the one of its settings."""
+    from pyspark import SparkContext
+
+    if SparkContext._gateway is None:
+        return
+    hadoop: Any = SparkContext._gateway.jvm.org.apache.hadoop
+    credentials = hadoop.security.Credentials()
+    credentials.addSecretKey(hadoop.io.Text("sparkCookie"), cluster.secret_file.read_bytes())
+    hadoop.security.UserGroupInformation.getCurrentUser().addCredentials(credentials)
 
 
 @pytest.fixture
