@@ -12,6 +12,7 @@ from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.types import NUMERIC
 from tailgate.sql.statements import CreateTable, parse
 from tailgate.sql.tables.creation import new_table
+from testing.engine_process import until
 from tests.tables.world import World
 
 
@@ -28,6 +29,7 @@ def test_they_keep_their_digits_until_they_are_altered(world: World) -> None:
     writer.append(kind="catalog", catalog=Change(put=(table_of_earlier_version(world.lake.catalog()),)))
     assert writer.newest.format == 1
     with psycopg.connect(world.dsn, autocommit=True) as sql:
+        until(lambda: sql.execute("SELECT to_regclass('earlier')").fetchone() != (None,))  # the gateway has the entry
         sql.execute("INSERT INTO earlier VALUES (1, 1.10), (2, 10 / 3.0), (3, %s)", [Decimal("2.50")])
         with pytest.raises(psycopg.errors.NumericValueOutOfRange):
             sql.execute("INSERT INTO earlier VALUES (4, 1e30)")
