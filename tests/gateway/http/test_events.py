@@ -297,13 +297,12 @@ def test_the_last_event_says_why_a_stream_ended(web: Web) -> None:
 def test_slow_readers_are_disconnected(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "SLOW_READER_S", 0.2)
     web.world.sql("tailgate", "INSERT INTO members VALUES (5, 'eve')")
-    feeds = web.world.served.serving.followers.feeds
-    until(lambda: not feeds)  # those of the streams of other tests end with their next heartbeat
+    until(lambda: not relations(web))  # those of the streams of other tests end with their next heartbeat
     with stream(web, "/members/5") as eve:
         eve.next()
-        until(lambda: len(feeds) == 1)
+        until(lambda: len(relations(web)) == 1)
         for i in range(60):  # more than all buffers between the two ends hold
             change(web, f"UPDATE members SET name = repeat('x', 300000) || {i} WHERE id = 5")
-            if not feeds:
+            if not relations(web):
                 break
-        until(lambda: not feeds)
+        until(lambda: not relations(web))
