@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from tests.statements.conftest import World
-from tests.statements.test_enums import rows
+from tests.statements.maintained import check_views, rows
 
 MAINTAINED = {
     "columns": "SELECT id, p, p + 1 AS next FROM sample WHERE p > 1",
@@ -37,18 +37,7 @@ def types(world: World, sql: psycopg.Connection) -> Iterator[psycopg.Connection]
 
 
 def test_views(types: psycopg.Connection, postgres: str) -> None:
-    with psycopg.connect(postgres, autocommit=True) as theirs:
-        theirs.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-        for connection in (theirs, types):
-            connection.execute(SCHEMA)
-            for name, query in MAINTAINED.items():
-                materialized = "" if connection is theirs else "MATERIALIZED "
-                connection.execute(f"CREATE {materialized}VIEW {name} AS {query}")
-        for change in ("SELECT", *CHANGES):
-            for connection in (theirs, types):
-                connection.execute(change)
-            for name in MAINTAINED:
-                assert rows(types, f"SELECT * FROM {name}") == rows(theirs, f"SELECT * FROM {name}"), (name, change)
+    check_views(types, postgres, SCHEMA, MAINTAINED, CHANGES)
 
 
 def test_violations(types: psycopg.Connection) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import psycopg
 import pytest
 
 from tests.statements.conftest import World
+from tests.statements.maintained import check_views, rows
 
-FILL_S = 60.0
 MAINTAINED = {
     "filtered": "SELECT id, m FROM person WHERE m > 'sad'",
     "literal": "SELECT id, m = 'ok'::mood AS is_ok, coalesce(m, 'ok') AS m, CASE WHEN id = 1 THEN m ELSE 'sad' END AS k FROM person",
@@ -53,37 +52,14 @@ def types(world: World, sql: psycopg.Connection) -> Iterator[psycopg.Connection]
     sql.execute("DROP TYPE IF EXISTS mood CASCADE")
 
 
-def rows(connection: psycopg.Connection, query: str) -> list[tuple[object, ...]]:
-    """Returns the sorted rows of a query. Waits while a view is filled again."""
-    deadline = time.monotonic() + FILL_S
-    while True:
-        try:
-            return sorted(connection.execute(query).fetchall(), key=repr)
-        except psycopg.errors.ObjectNotInPrerequisiteState:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-
-
 def test_views(types: psycopg.Connection, postgres: str) -> None:
-    with psycopg.connect(postgres, autocommit=True) as theirs:
-        theirs.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-        for connection in (theirs, types):
-            connection.execute(SCHEMA)
-            for name, query in MAINTAINED.items():
-                materialized = "" if connection is theirs else "MATERIALIZED "
-                connection.execute(f"CREATE {materialized}VIEW {name} AS {query}")
-        for change in ("SELECT", *CHANGES):
-            for connection in (theirs, types):
-                connection.execute(change)
-            for name in MAINTAINED:
-                assert rows(types, f"SELECT * FROM {name}") == rows(theirs, f"SELECT * FROM {name}"), (name, change)
-        # values of the type that are read back as text
-        types.execute("INSERT INTO person VALUES (9, 'nosuch', NULL, NULL)")
-        types.execute("CREATE MATERIALIZED VIEW wrong AS SELECT name::mood AS m FROM person WHERE id = 9")
-        with pytest.raises(psycopg.errors.InvalidTextRepresentation, match='invalid input value for enum mood: "nosuch"'):
-            types.execute("SELECT * FROM wrong")
-        types.execute("DROP MATERIALIZED VIEW wrong")
+    check_views(types, postgres, SCHEMA, MAINTAINED, CHANGES)
+    # values of the type that are read back as text
+    types.execute("INSERT INTO person VALUES (9, 'nosuch', NULL, NULL)")
+    types.execute("CREATE MATERIALIZED VIEW wrong AS SELECT name::mood AS m FROM person WHERE id = 9")
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation, match='invalid input value for enum mood: "nosuch"'):
+        types.execute("SELECT * FROM wrong")
+    types.execute("DROP MATERIALIZED VIEW wrong")
 
 
 def test_new_and_renamed_labels(world: World, types: psycopg.Connection, postgres: str) -> None:

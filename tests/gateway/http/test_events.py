@@ -227,20 +227,26 @@ def test_a_stream_that_resumes_joins_the_others(web: Web) -> None:
         assert [bob.next()[2]["name"] for _ in range(30)] == [f"resumed {i}" for i in range(30)]
 
 
-def test_a_stream_does_not_repeat_its_first_object(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its first object may be newer than the changes that the other streams have got."""
+def gated(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Holds the delivery of changes back until the event is set."""
     gate, deliver = threading.Event(), row_changes._Relation._deliver
 
-    async def gated(self: Any, time: int, table: Any) -> None:
+    async def delivered(self: Any, time: int, table: Any) -> None:
         while not gate.is_set():
             await asyncio.sleep(0.01)
         await deliver(self, time, table)
 
+    monkeypatch.setattr(row_changes._Relation, "_deliver", delivered)
+    return gate
+
+
+def test_a_stream_does_not_repeat_its_first_object(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first object may be newer than the changes that the other streams have got."""
     change(web, "INSERT INTO members VALUES (2, 'bob') ON CONFLICT DO NOTHING")
     with stream(web, "/members/2") as first:
         first.next()
         until(lambda: len(relations(web)) == 1 and relations(web)[0].count == 1)
-        monkeypatch.setattr(row_changes._Relation, "_deliver", gated)
+        gate = gated(monkeypatch)
         earlier = change(web, "UPDATE members SET name = 'earlier' WHERE id = 2")
         with stream(web, "/members/2") as second:
             assert second.next()[1:] == (earlier, {"id": "2", "name": "earlier", "data": None})
@@ -252,20 +258,13 @@ def test_a_stream_does_not_repeat_its_first_object(web: Web, monkeypatch: pytest
 
 def test_a_heartbeat_is_not_later_than_the_events_before_it(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that resumes after a heartbeat misses no change."""
-    gate, deliver = threading.Event(), row_changes._Relation._deliver
-
-    async def gated(self: Any, time: int, table: Any) -> None:
-        while not gate.is_set():
-            await asyncio.sleep(0.01)
-        await deliver(self, time, table)
-
     change(web, "INSERT INTO members VALUES (2, 'bob') ON CONFLICT DO NOTHING")
     monkeypatch.setattr(service, "HEARTBEAT_S", 0.2)
     monkeypatch.setattr(events, "HEARTBEAT_S", 0.1)
     with stream(web, "/members/2") as bob:
         bob.next()
         until(lambda: len(relations(web)) == 1 and relations(web)[0].count == 1)
-        monkeypatch.setattr(row_changes._Relation, "_deliver", gated)
+        gate = gated(monkeypatch)
         time = int(change(web, "UPDATE members SET name = 'gated' WHERE id = 2"))
         until(lambda: relations(web)[0].head == time)
         heartbeats = [bob.block() for _ in range(5)]

@@ -42,6 +42,14 @@ class Alerted(System):
         print(f"{alert} fired after {time.monotonic() - start:.1f} s")
         until(lambda: self.receiver.events(alert, key)[-1] == "resolved", REPAIRED_S)
 
+    def create_observed(self) -> None:
+        """Creates a view of the source `watched` that divides, a table and its sink."""
+        self.run(
+            "CREATE MATERIALIZED VIEW quotients AS SELECT id, 10 / n AS q FROM watched",
+            "CREATE TABLE notes (id bigint PRIMARY KEY)",
+            f"CREATE SINK notes_out FROM notes INTO KAFKA BROKER '{self.kafka.address}' TOPIC 'notes' KEY (id) FORMAT JSON ENVELOPE UPSERT",
+        )
+
     def send(self, topic: str, *values: object) -> None:
         producer = Producer({"bootstrap.servers": self.kafka.address})
         for value in values:

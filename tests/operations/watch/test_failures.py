@@ -24,10 +24,8 @@ def system(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[A
         system.send("watched", {"id": 1, "n": 1})
         system.run(
             f"CREATE SOURCE watched (id bigint, n bigint) FROM KAFKA BROKER '{kafka.address}' TOPIC 'watched' FORMAT JSON ON ERROR FAIL",
-            "CREATE MATERIALIZED VIEW quotients AS SELECT id, 10 / n AS q FROM watched",
-            "CREATE TABLE notes (id bigint PRIMARY KEY)",
-            f"CREATE SINK notes_out FROM notes INTO KAFKA BROKER '{kafka.address}' TOPIC 'notes' KEY (id) FORMAT JSON ENVELOPE UPSERT",
         )
+        system.create_observed()
         yield system
     finally:
         system.stop()

@@ -200,11 +200,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staged]:
         system.send_typed(system.register())
         avro = f"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{system.registry.url}'"
         system.run(f"CREATE MATERIALIZED SOURCE typed FROM KAFKA BROKER '{kafka.address}' TOPIC 'typed' {avro}")
-        system.run(
-            "CREATE MATERIALIZED VIEW quotients AS SELECT id, 10 / n AS q FROM watched",
-            "CREATE TABLE notes (id bigint PRIMARY KEY)",
-            f"CREATE SINK notes_out FROM notes INTO KAFKA BROKER '{kafka.address}' TOPIC 'notes' KEY (id) FORMAT JSON ENVELOPE UPSERT",
-        )
+        system.create_observed()
         yield system
     finally:
         system.stop()
