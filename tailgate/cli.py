@@ -10,6 +10,7 @@ tailgate bundle   a file for a bug report, without data
 tailgate doctor   checks of the environment: Java, ports, disk, brokers
 tailgate config   the settings of a command, and where each comes from
 tailgate verify   checks of a lake: everything that the log names exists, and the tables equal the log
+tailgate check    the views that an engine of this version fills again
 tailgate backup | restore     copies of a lake in use
 tailgate jars     the jars that the executors of a Spark cluster need
 """
@@ -211,6 +212,8 @@ def parser() -> argparse.ArgumentParser:
 
     verify = _command(commands, "verify", "check that a lake is complete and that its tables equal its log", _operation("verify"))
     data_folder.add(verify)
+    check = _command(commands, "check", "the views that an engine of this version fills again when it starts", engine_limits.check)
+    data_folder.add(check)
     backups.add_backup_options(_command(commands, "backup", "copy a lake, also while it is in use, into a folder", backups.backup))
     backups.add_restore_options(_command(commands, "restore", "create a data folder from a backup", backups.restore))
     _log_commands(commands)

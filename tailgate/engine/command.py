@@ -72,6 +72,18 @@ def cluster(options: argparse.Namespace) -> Cluster | None:
     return clusters.cluster(options.master, options.driver_host, settings)
 
 
+def check(options: argparse.Namespace) -> int:
+    """Prints which views an engine of this version fills again, and why. Returns 1 if there is one, otherwise 0."""
+    from tailgate.engine.plan.views.replacements import planning_findings
+    from tailgate.lake.folder import Lake
+
+    findings = planning_findings(Lake.open(options.data, options.work_dir).catalog())
+    for finding in findings:
+        print(f"{finding.view}: {finding.reason}")
+    print(f"views to be filled again: {len(findings)}")
+    return 1 if findings else 0
+
+
 def copy_jars(options: argparse.Namespace) -> int:
     """Copies the jars that executors need to a folder. A jar is complete before it has its name. Returns exit code 0."""
     from tailgate.engine.runtime.spark.jvm import jars

@@ -105,6 +105,7 @@ def test_the_lag_is_unknown_during_a_backfill_and_without_an_engine() -> None:
     assert lags.lag(catalog(), TOTALS, NOW + ANSWER_AGE_MAX_MS).ms == 0
     assert lags.lag(catalog(), TOTALS, NOW + ANSWER_AGE_MAX_MS + 1).reason == NO_ENGINE
     assert lags.lag(catalog(ORDERS, NOTES), replace(TOTALS, ready=False), NOW).reason == BACKFILL
+    assert lags.lag(catalog(ORDERS, NOTES), replace(TOTALS, stale=NOW), NOW).reason == BACKFILL
 
 
 def test_a_history_has_the_peaks_and_forgets_dropped_relations() -> None:

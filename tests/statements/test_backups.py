@@ -15,7 +15,7 @@ from tests.statements.conftest import World
 from tests.tables.world import Served
 
 WRITERS = 2
-LOST_STATE = ("state that the log names is missing", "all state is made again", "cannot be used")
+LOST_STATE = ("state that the log names is missing", "all state is made again", "is filled again")
 
 
 def test_restored_views_continue(world: World, sql: psycopg.Connection, tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ class Lags:
             return FAILED
         if item.paused:
             return PAUSED
-        if not item.ready:
+        if not item.ready or item.stale is not None:
             return BACKFILL
         return ERRORS if item.id in self._failing else None
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from tailgate.cli import main
 from tailgate.embedded.kafka import Kafka
 from tailgate.lake.catalog import Change
 from tailgate.lake.folder import Lake
@@ -130,10 +131,10 @@ def test_a_file_of_the_state_is_damaged_by_a_kill(world: World) -> None:
     check_continues(world)
 
 
-def test_digests_of_another_planner(world: World) -> None:
+def test_digests_of_another_planner(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """Only the lowest view has another digest.
 
-    It and all its dependents are backfilled and switch at one time.
+    It and all its dependents are backfilled and switch at one time. Until then they are readable as they were.
     """
     until(world.equal, WAIT_S)
     world.engine.stop()
@@ -143,12 +144,20 @@ def test_digests_of_another_planner(world: World) -> None:
     writer.append(kind="catalog", catalog=Change(put=(replace(item, nodes=other),)))
     n = writer.newest.n
     writer.close()
+    assert main(["check", "--data", str(world.lake_folder)]) == 1
+    reported = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in reported[:-1]] == ["public.by_city", "public.doubled", "public.sizes"]
+    assert "plans it differently" in reported[0]
+    assert "reads a view" in reported[2]
     world.engine.start()
     check_continues(world)
+    assert main(["check", "--data", str(world.lake_folder)]) == 0
     changes = [e.header for e in world.lake.log.after(n) if e.header.catalog is not None]
     start_change, switched = (h.catalog for h in changes)
     assert start_change is not None
     assert switched is not None
+    errors = {s.relation for s in changes[0].relations}
+    assert errors.isdisjoint(i.errors for i in start_change.put)  # no reader gets an error
     assert {i.name for i in start_change.put if i.replaces} == {"by_city", "doubled", "sizes"}
     assert {i.name for i in switched.put} == {"by_city", "doubled", "sizes"}
     relations = {s.relation for s in changes[1].relations}

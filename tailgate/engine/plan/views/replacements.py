@@ -11,10 +11,14 @@ For readers of R the switch is a normal change of rows. This module handles valu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from tailgate.engine.plan.views import nodes
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Function, Item, MaterializedView, View, ViewErrors
 from tailgate.lake.catalog.items import Replaceable
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.readers.failed import failure
 
 
 def stored_inputs(item: Item, catalog: Catalog) -> set[int]:
@@ -45,6 +49,54 @@ def readers(ids: Iterable[int], catalog: Catalog) -> tuple[Item, ...]:
     for id in ids:
         visit(id, id)
     return tuple(reversed(readers_by_id.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A view that the engine fills again when it starts, or cannot maintain, and the reason."""
+
+    view: str
+    reason: str
+
+
+def unusable(catalog: Catalog, *, lost: bool = False) -> list[MaterializedView]:
+    """Returns the ready views whose state cannot keep them up to date, lower views first.
+
+    They are the views that this version plans differently or that are stale, and with `lost` all views that have state; and the views
+    that read one of these. Raises the error of a view that cannot be planned.
+    """
+    views, streams = _maintained(catalog), Streams(catalog)
+    own = [i for i in views if nodes.is_stale(i) or (lost and nodes.digests(i)) or not nodes.matches_record(i, catalog, streams(i))]
+    return _with_readers(own, views, catalog)
+
+
+def planning_findings(catalog: Catalog) -> list[Finding]:
+    """Returns a finding for each view that this version cannot plan, and for each view in `unusable`."""
+    streams, views = Streams(catalog), _maintained(catalog)
+    reasons: dict[int, str] = {}
+    for item in views:
+        try:
+            if nodes.is_stale(item):
+                reasons[item.id] = "it is being filled again"
+            elif not nodes.matches_record(item, catalog, streams(item)):
+                reasons[item.id] = "this version plans it differently"
+        except TailgateError as error:
+            reasons[item.id] = f"this version cannot plan it: {error}"
+    affected = _with_readers([i for i in views if i.id in reasons], views, catalog)
+    return [
+        Finding(f"{catalog.schema_of(i).name}.{i.name}", reasons.get(i.id, "it reads a view that is filled again")) for i in affected
+    ]
+
+
+def _maintained(catalog: Catalog) -> list[MaterializedView]:
+    """Returns the views that the engine maintains, or would maintain if it had their state."""
+    return [i for i in catalog.visible if isinstance(i, MaterializedView) and i.ready and failure(i) is None and not i.paused]
+
+
+def _with_readers(own: list[MaterializedView], views: list[MaterializedView], catalog: Catalog) -> list[MaterializedView]:
+    """Returns views, and those of `views` that read one of them, lower views first."""
+    above = [i for i in readers([i.id for i in own], catalog) if isinstance(i, MaterializedView) and i in views]
+    return [*(i for i in own if i.id not in {a.id for a in above}), *above]
 
 
 def replacement(item: MaterializedView, id: int, group: int) -> MaterializedView:

@@ -4,7 +4,7 @@
 
 The new graph takes effect with the log entry of the change. `settle` makes a filled view ready once
 all that it reads is ready. `recover` replaces the views whose state cannot be used
-(engine.plan.views.replacements); they report an error until their replacements are ready.
+(engine.plan.views.replacements).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tailgate.engine.plan.views import catalog_graph, nodes
 from tailgate.engine.plan.views.affected import inputs_of
 from tailgate.engine.plan.views.errors import UndeterminedErrors, errors_to_backfill
 from tailgate.engine.plan.views.inserts import maintained_above, needed, united
-from tailgate.engine.plan.views.replacements import group, readers, switch
+from tailgate.engine.plan.views.replacements import group, switch, unusable
 from tailgate.engine.plan.views.sharing import Sharing, equal_sums
 from tailgate.engine.plan.views.sharing import total as total_sums
 from tailgate.engine.plan.views.streams import Streams, depends_on_order
@@ -75,7 +75,8 @@ class Installation:
         """Runs the log's catalog. Interrupted fills restart.
 
         Views whose state cannot be used (with `lost`, all), and all views that read them, are filled again
-        into replacements. Until those are ready, they report 55000. The views of push queries are dropped.
+        into replacements. Until those are ready, lost views report 55000, and views that this version plans
+        differently keep their rows. The views of push queries are dropped.
         """
         with self.lock:
             self._recover(lost)
@@ -92,7 +93,7 @@ class Installation:
         if (columns := with_all_columns(catalog)) != Change():
             engine.change(columns)
             catalog = engine.catalog
-        broken = self._broken(catalog, lost)
+        broken = unusable(catalog, lost=lost)
         coming = catalog.replacements()
         stale = [nodes.with_stale_since(i, engine.newest.time) for i in broken if not nodes.is_stale(i)]
         new = replacements_of((i for i in broken if i.id not in coming), catalog)
@@ -101,7 +102,8 @@ class Installation:
             engine.install(catalog_graph.compile_catalog(catalog, Streams(catalog)), sources_to_read(catalog), self._forgotten(()))
             return
         for item in stale:
-            log.warning('the state of %s "%s" cannot be used; it is filled again', item.kind, item.name)
+            why = "its state is lost" if lost else "this version plans it differently"
+            log.warning('%s "%s" is filled again: %s', item.kind, item.name, why)
         unready = prepared(self.engine, unready, catalog.apply(Change(put=tuple(stale))))
         state = None
         if lost:
@@ -110,7 +112,7 @@ class Installation:
                 catalog, items={i.id: i for i in catalog.items.values() if i.stored and not isinstance(i, MaterializedView)}
             )
             state = restored(engine, catalog_graph.compile_catalog(stored_only, Streams(stored_only)), catalog)
-        errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in stale]
+        errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in stale if lost]
         self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)
         if state is not None:
             remove_lost(engine, state[0])
@@ -128,7 +130,7 @@ class Installation:
         change itself changes values. The caller holds the lock. `changes`, `check`: as in `install`.
         """
         after = self.engine.catalog.apply(change)
-        broken = self._broken(after, False)
+        broken = unusable(after)
         ids = {i.id for i in broken}
         broken = sorted(
             [*broken, *(after.expect(MaterializedView, i.id) for i in above if i.id not in ids)], key=lambda i: len(after.below(i))
@@ -139,14 +141,6 @@ class Installation:
         errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in broken]
         self.install(replace(change, put=(*put.values(), *coming)), fill=tuple(coming), changes=lambda: [*changes(), *errors], check=check)
         return broken
-
-    def _broken(self, catalog: Catalog, lost: bool) -> list[MaterializedView]:
-        """Returns the ready views whose state cannot keep them up to date, lower views first."""
-        views = [i for i in catalog.visible if isinstance(i, MaterializedView) and i.ready and failure(i) is None and not i.paused]
-        streams = Streams(catalog)
-        own = [i for i in views if nodes.is_stale(i) or (lost and nodes.digests(i)) or not nodes.matches_record(i, catalog, streams(i))]
-        above = [i for i in readers([i.id for i in own], catalog) if i in views]
-        return [*(i for i in own if i.id not in {a.id for a in above}), *above]
 
     # ---- changing --------------------------------------------------------------------------------
 

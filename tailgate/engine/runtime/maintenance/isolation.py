@@ -27,7 +27,7 @@ from tailgate.lake.catalog.dropping import dropping
 from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.log.entry import stream
-from tailgate.lake.readers.failed import error_change, failed, failure
+from tailgate.lake.readers.failed import SQLSTATE, error_change, failed, failure
 from tailgate.lake.tables.weights import negated, total
 
 log = logging.getLogger("tailgate.engine")
@@ -124,7 +124,7 @@ class Isolation:
             why = failure(item)
             assert why is not None
             rows = [error_change(why.message, 1)]
-            if nodes.is_stale(self._engine.catalog[item.id]):
+            if self._engine.failing.has(item, (SQLSTATE, being_filled(item))):
                 rows.append(error_change(being_filled(item), -1))
             parts[item.errors] = rows
         for relation, n in consistent.items():

@@ -53,6 +53,11 @@ class Failing:
         with self._lock:
             return min((e for e, n in self._sums.get(item.errors, {}).items() if n > 0), default=None)
 
+    def has(self, item: Item, error: Error) -> bool:
+        """Returns whether a view has this error."""
+        with self._lock:
+            return self._sums.get(item.errors, Counter())[error] > 0
+
     def has_error(self, item: Item) -> bool:
         """Returns whether a view has an error. It takes no lock, so it never delays a tick."""
         return any(n > 0 for n in list(self._sums.get(item.errors, {}).values()))
