@@ -83,9 +83,7 @@ def planning_findings(catalog: Catalog) -> list[Finding]:
         except TailgateError as error:
             reasons[item.id] = f"this version cannot plan it: {error}"
     affected = _with_readers([i for i in views if i.id in reasons], views, catalog)
-    return [
-        Finding(f"{catalog.schema_of(i).name}.{i.name}", reasons.get(i.id, "it reads a view that is filled again")) for i in affected
-    ]
+    return [Finding(f"{catalog.schema_of(i).name}.{i.name}", reasons.get(i.id, "it reads a view that is filled again")) for i in affected]
 
 
 def _maintained(catalog: Catalog) -> list[MaterializedView]:
