@@ -207,17 +207,33 @@ def check_steps(lake: Lake, count: int) -> None:
     assert all(s == (ACCOUNTS * START, 2 * s[2], s[2]) for s in totals)
 
 
-def check_open(lake: Lake, database: Database, connector: Connector) -> None:
-    """Checks that a transaction is shown only after its last change and its END."""
-    before = database.transfers
+def pending_ms(engine: EngineProcess, name: str) -> int | None:
+    """Returns the age of the oldest record of a source that no tick has read; None if all are read."""
+    answer = engine.get("/freshness?after=0&version=0")
+    oldest, reason = answer["inputs"][str(Lake(engine.data).catalog().relation(name).id)]
+    assert reason is None
+    return None if oldest is None else time.time_ns() // 1_000_000 - oldest
+
+
+def check_open(engine: EngineProcess, database: Database, connector: Connector) -> None:
+    """Checks that a transaction is shown only after its last change and its END, and that its records age until then."""
+    lake = Lake(engine.data)
+    until(lambda: pending_ms(engine, "accounts") is None)
+    before, start = database.transfers, time.monotonic()
     open_ = database.transaction()
     connector.send(open_[:-2])
+    until(lambda: pending_ms(engine, "accounts") is not None)
     for n in (1, 2):  # ticks that could have shown it
         connector.send([("other", 0, None, "goes on")])
         until(lambda n=n: rows(lake, "other").total() == n)
     assert rows(lake, "transfers").total() == before, "a transaction that has not ended is not shown"
+    age, most = pending_ms(engine, "accounts"), (time.monotonic() - start) * 1000
+    assert age is not None and 0 < age <= most + 1
     connector.send(open_[-2:])
     until(lambda: rows(lake, "transfers").total() == before + 1)
+    until(lambda: pending_ms(engine, "accounts") is None)
+    accounts = str(lake.catalog().relation("accounts").id)
+    assert engine.get("/freshness?after=0&version=0")["ticks"][-1][4].keys() >= {accounts}
 
 
 def test_no_tick_shows_half_a_transaction(engine: EngineProcess, own_kafka: Kafka) -> None:
@@ -241,7 +257,7 @@ def test_no_tick_shows_half_a_transaction(engine: EngineProcess, own_kafka: Kafk
     until(lambda: rows(lake, "transfers").total() == TRANSACTIONS, timeout=SLOW_S)
     assert {r[0]: r[1:] for r in rows(lake, "accounts")} == database.accounts
     check_steps(lake, TRANSACTIONS)
-    check_open(lake, database, connector)
+    check_open(engine, database, connector)
     assert not any(s["error"] for s in engine.get("/status")["sources"].values())
 
 
@@ -258,5 +274,5 @@ def test_in_avro(engine: EngineProcess, own_kafka: Kafka, registry: Registry) ->
             until(lambda: rows(lake, "transfers").total() == database.transfers)
     until(lambda: rows(lake, "transfers").total() == FEW)
     check_steps(lake, FEW)
-    check_open(lake, database, connector)
+    check_open(engine, database, connector)
     assert not any(s["error"] for s in engine.get("/status")["sources"].values())

@@ -16,7 +16,7 @@ from tailgate.lake.catalog import Source, Table
 from tailgate.lake.control import FRESHNESS_HOLD_S
 from tailgate.lake.writer.inbox import TABLE
 
-STARTING, STALLED, UNMEASURED = "the engine is starting", "the source cannot be read", "ages of records in transactions are not measured"
+STARTING, STALLED = "the engine is starting", "the source cannot be read"
 
 
 class Freshness:
@@ -53,8 +53,8 @@ class Freshness:
             ],
         }
 
-    def _fetched(self) -> dict[str, dict[str, int] | None]:
-        """Returns the time of the oldest record of each topic that no tick has read, by reader; None if a reader does not know it."""
+    def _fetched(self) -> dict[str, dict[str, int]]:
+        """Returns the time of the oldest record of each topic that no tick has read, by reader."""
         loop = self._engine.runner.loop
         if loop is None:
             return {}
@@ -63,18 +63,13 @@ class Freshness:
         except Py4JError:  # the JVM is ending
             return {}
 
-    def _input(
-        self, item: Source | Table, fetched: dict[str, dict[str, int] | None], waiting: dict[str, int]
-    ) -> tuple[int | None, str | None]:
+    def _input(self, item: Source | Table, fetched: dict[str, dict[str, int]], waiting: dict[str, int]) -> tuple[int | None, str | None]:
         if isinstance(item, Table):
             return waiting.get(_channel(item)), None
         if item.paused or self._engine.health.of(item) is not None:
             return None, STALLED
         reader, _, topic = item.channel.rpartition("/")
-        if reader not in fetched:
-            return None, STARTING
-        by_topic = fetched[reader]
-        return (None, UNMEASURED) if by_topic is None else (by_topic.get(topic), None)
+        return (fetched[reader].get(topic), None) if reader in fetched else (None, STARTING)
 
 
 def _channel(item: Source | Table) -> str:

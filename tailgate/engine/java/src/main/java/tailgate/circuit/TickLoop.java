@@ -172,15 +172,11 @@ public final class TickLoop implements AutoCloseable {
 
   /**
    * Returns the time of the oldest fetched record of each topic that no committed tick has read, as
-   * JSON: `{reader: {topic: ms}}`, null for a reader that does not know it. Any thread may call it.
+   * JSON: `{reader: {topic: ms}}`. Any thread may call it.
    */
   public String pending() throws IOException {
     ObjectNode all = JSON.createObjectNode();
     for (Input reader : readers) {
-      if (!(reader.stream instanceof RecordAges)) {
-        all.putNull(reader.name);
-        continue;
-      }
       ObjectNode of = all.putObject(reader.name);
       reader.oldest(null).forEach((topic, record) -> of.put(topic, record.time()));
     }

@@ -296,7 +296,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
       if (left-- == 0) break;
       if (f.row == null || f.time < 0) continue;
       Oldest record = new Oldest(f.time, f.arrival);
-      oldest.merge(f.partition.topic(), record, (one, other) -> one.time() <= other.time() ? one : other);
+      oldest.merge(f.partition.topic(), record, RecordAges::older);
     }
     return oldest;
   }

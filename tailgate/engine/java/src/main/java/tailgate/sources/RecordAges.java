@@ -8,6 +8,9 @@ public interface RecordAges {
   /** The oldest record of a topic: Kafka's time of the record, and the time when it arrived here; both in milliseconds. */
   record Oldest(long time, long arrival) {}
 
+  /** Returns the older of two records; `one` may be null. */
+  static Oldest older(Oldest one, Oldest other) { return one == null || other.time() < one.time() ? other : one; }
+
   /**
    * Returns the oldest fetched record of each topic that has one. Safe from any thread.
    *

@@ -16,7 +16,7 @@ import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
  * database. It reads the change topics and the transaction topic. The offsets of the latter are
  * among the ends of a tick, but its messages are read by {@link TransactionScan} only.
  */
-public final class TransactedKafka extends WrappedKafka {
+public final class TransactedKafka extends WrappedKafka implements RecordAges {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Map<String, TransactionScan> SCANS = new ConcurrentHashMap<>();
 
@@ -29,7 +29,7 @@ public final class TransactedKafka extends WrappedKafka {
   private final Map<String, Object> consumer;
   private final JsonNode configuration;
   private final String topic, reader, inbox;
-  private TransactionScan scan;
+  private volatile TransactionScan scan;
 
   /**
    * Wraps the stream of a reader.
@@ -55,6 +55,13 @@ public final class TransactedKafka extends WrappedKafka {
 
   @Override public InputPartition[] planInputPartitions(Offset start, Offset end) {
     return Arrays.stream(stream.planInputPartitions(start, end)).filter(p -> !((KafkaBatchInputPartition) p).offsetRange().topicPartition().topic().equals(topic)).toArray(InputPartition[]::new);
+  }
+
+  @Override public Map<String, Oldest> oldest(Offset end) { return scan == null ? Map.of() : scan.oldest(end != null); }
+
+  @Override public void commit(Offset end) {
+    stream.commit(end);
+    scan.committed();
   }
 
   @Override public void stop() {

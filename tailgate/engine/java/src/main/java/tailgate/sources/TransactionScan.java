@@ -94,6 +94,12 @@ final class TransactionScan implements AutoCloseable {
     return at;
   }
 
+  /** Returns the oldest record of each topic that no committed tick has read, or only the admitted ones. */
+  synchronized Map<String, RecordAges.Oldest> oldest(boolean admitted) { return admitted ? transactions.admitted() : transactions.oldest(); }
+
+  /** Records that a tick with all admitted records is durable. */
+  synchronized void committed() { transactions.committed(); }
+
   /**
    * Returns the number of incomplete transactions admitted since the last call, and the last of
    * them. Returns null if there were none or the last warning is recent.

@@ -42,6 +42,7 @@ final class Transactions {
   record Limits(int waiting, long bytes, long waitMs, int done) {}
 
   private static final long SKEW_MS = 600_000;  // maximum difference between the clocks of two machines
+  private static final long RUN_MS = 1_000;     // arrivals of one run without a transaction: the precision of its oldest record
 
   /** A set of numbers from 1 up. */
   private static final class Orders {
@@ -79,13 +80,19 @@ final class Transactions {
 
   /**
    * Consecutive records of a partition that belong to one transaction, or to none (null). `next` is
-   * the offset after the last one. In the transaction topic, a run ends with an END.
+   * the offset after the last one. In the transaction topic, a run ends with an END. Records without
+   * a transaction that arrive later than RUN_MS begin another run.
    */
   private static final class Run {
     final Transaction of;
+    final long began;  // our time of its first record
+    RecordAges.Oldest oldest;  // null in the transaction topic
     long next, rows;
 
-    Run(Transaction of) { this.of = of; }
+    Run(Transaction of, long began) {
+      this.of = of;
+      this.began = began;
+    }
 
     boolean passes() { return of == null || of.in; }
   }
@@ -110,6 +117,7 @@ final class Transactions {
   private final Map<String, Transaction> done = new LinkedHashMap<>() {
     @Override protected boolean removeEldestEntry(Map.Entry<String, Transaction> eldest) { return size() > limits.done; }
   };
+  private final Map<String, RecordAges.Oldest> admitted = new HashMap<>();  // by topic, since the last commit
   private final List<String> warnings = new ArrayList<>();
   private boolean news;
 
@@ -159,9 +167,10 @@ final class Transactions {
     p.stamp = stamp;
     Transaction t = id == null ? null : heard(id, stamp, now);
     Run run = p.runs.peekLast();
-    if (run == null || run.of != t) p.runs.add(run = new Run(t));
+    if (run == null || run.of != t || t == null && now - run.began > RUN_MS) p.runs.add(run = new Run(t, now));
     run.next = offset + 1;
     run.rows++;
+    if (stamp >= 0) run.oldest = RecordAges.older(run.oldest, new RecordAges.Oldest(stamp, now));
     if (t == null || t.in) {
       news = true;
       return;
@@ -188,7 +197,7 @@ final class Transactions {
       in(t);
       return;
     }
-    Run run = new Run(t);
+    Run run = new Run(t, now);
     run.next = offset + 1;
     p.runs.add(run);
     if (!t.in && t.counts == null) {
@@ -221,6 +230,27 @@ final class Transactions {
     return t;
   }
 
+  // ---- ages -------------------------------------------------------------------------------------
+
+  /** Returns the oldest record of each topic that has been admitted since the last commit. */
+  Map<String, RecordAges.Oldest> admitted() { return Map.copyOf(admitted); }
+
+  /** Returns the oldest record of each topic that no committed tick has read. */
+  Map<String, RecordAges.Oldest> oldest() {
+    Map<String, RecordAges.Oldest> oldest = new HashMap<>(admitted);
+    for (Partition p : partitions.values()) for (Run run : p.runs) add(oldest, p, run);
+    return oldest;
+  }
+
+  /** Records that a tick with all admitted records is durable. */
+  void committed() { admitted.clear(); }
+
+  private void admit(Partition p, Run run) { add(admitted, p, run); }
+
+  private void add(Map<String, RecordAges.Oldest> oldest, Partition p, Run run) {
+    if (run.oldest != null) oldest.merge(topics.get(p.topic), run.oldest, RecordAges::older);
+  }
+
   // ---- admission --------------------------------------------------------------------------------
 
   /**
@@ -246,7 +276,10 @@ final class Transactions {
       together.forEach(this::in);
       through.forEach((p, last) -> {
         Run run;
-        do p.next = (run = p.runs.poll()).next; while (run != last);
+        do {
+          p.next = (run = p.runs.poll()).next;
+          admit(p, run);
+        } while (run != last);
       });
       left -= more;
       left -= pass(Math.max(left, 0));
@@ -273,8 +306,9 @@ final class Transactions {
           if (!expired(run.of)) break;
           letIn(run.of, reason(run.of));
         }
+        if (run.rows > share && share == 0) break;
+        admit(p, run);
         if (run.rows > share) {  // offsets may have gaps, so these may be fewer records
-          if (share == 0) break;
           long next = Math.min(run.next, p.next + share);
           run.rows = Math.max(0, run.rows - share);
           passed += share;

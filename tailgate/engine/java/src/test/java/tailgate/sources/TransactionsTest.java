@@ -79,7 +79,21 @@ class TransactionsTest {
 
   private static void read(Transactions reader, TopicPartition p, int offset, Sent s) {
     if (p.topic().equals("marks")) reader.mark(p, offset, 0, 0, s.id, s.counts);
-    else reader.change(p, offset, 10, 0, 0, s.id, s.order);
+    else reader.change(p, offset, 10, offset, 0, s.id, s.order);
+  }
+
+  /** Returns the time of the oldest record of each topic, which is the least offset of its partitions that have been read and not admitted. */
+  private static Map<String, Long> oldest(Map<TopicPartition, Integer> from, Map<TopicPartition, Integer> to) {
+    Map<String, Long> oldest = new HashMap<>();
+    for (TopicPartition p : ALL)
+      if (!p.topic().equals("marks") && from.get(p) < to.get(p)) oldest.merge(p.topic(), (long) from.get(p), Math::min);
+    return oldest;
+  }
+
+  /** Asserts that no record is older than reported. A run that is admitted in parts keeps the time of its first record. */
+  private static void assertAges(Map<String, Long> expected, Map<String, RecordAges.Oldest> reported) {
+    assertEquals(expected.keySet(), reported.keySet());
+    expected.forEach((topic, time) -> assertTrue(reported.get(topic).time() <= time, topic + " " + reported + " " + time));
   }
 
   private static void run(int seed) {
@@ -108,6 +122,8 @@ class TransactionsTest {
       TopicPartition p = ALL.get(random.nextInt(ALL.size()));
       for (int n = random.nextInt(4); n > 0 && scanned.get(p) < logs.get(p).size(); n--)
         read(reader, p, scanned.get(p), logs.get(p).get(scanned.merge(p, 1, Integer::sum) - 1));
+      Map<TopicPartition, Integer> start = new HashMap<>(entered);
+      assertAges(oldest(start, scanned), reader.oldest());
       Map<TopicPartition, Long> to = reader.enter(1 + random.nextInt(8));
       for (TopicPartition q : ALL) {
         int before = entered.put(q, (int) (long) to.get(q));
@@ -117,6 +133,9 @@ class TransactionsTest {
             if (s.id != null)
               shown.computeIfAbsent(s.id, i -> new HashSet<>()).add(q.topic() + s.order);
       }
+      assertAges(oldest(start, entered), reader.admitted());
+      reader.committed();
+      assertEquals(Map.of(), reader.admitted());
       boolean missed = false;
       for (List<Sent> transaction : database) {
         Set<String> whole = new HashSet<>();
@@ -203,5 +222,33 @@ class TransactionsTest {
     assertEquals(5, one.enter(2).get(USERS));
     assertTrue(one.news());
     assertEquals(10, one.enter(2).get(USERS));
+  }
+
+  // ---- ages -----------------------------------------------------------------------------------------------------------------------
+
+  private static long time(Map<String, RecordAges.Oldest> oldest) { return oldest.get("users").time(); }
+
+  @Test void aRecordThatWaitsForItsTransactionAges() {
+    one.change(USERS, 0, 10, 500, 700, "a", 1);
+    one.change(OTHERS, 0, 10, 400, 800, "a", 2);
+    assertEquals(Map.of("users", new RecordAges.Oldest(400, 800)), one.oldest());
+    one.enter(1000);
+    assertEquals(Map.of(), one.admitted());
+    end(0, 900, "a", 2);
+    one.change(ITEMS, 0, 10, 950, 950, "b", 1);
+    one.enter(1000);
+    assertEquals(Map.of("users", new RecordAges.Oldest(400, 800)), one.admitted());
+    assertEquals(Set.of("users", "items"), one.oldest().keySet());
+    one.enter(1000);
+    assertEquals(400, time(one.admitted()), "a tick that is repeated");
+    one.committed();
+    assertEquals(Map.of("items", new RecordAges.Oldest(950, 950)), one.oldest());
+  }
+
+  @Test void anAdmittedPartOfASnapshotDoesNotAge() {
+    for (int i = 0; i < 100; i++) one.change(USERS, i, 10, 1000 * i, 1000 * i, null, 0);
+    assertEquals(50, one.enter(50).get(USERS));
+    one.committed();
+    assertEquals(49_000, time(one.oldest()), 1000);
   }
 }
