@@ -1,33 +1,41 @@
-"""EXPLAIN: the plan of a query, which the gateway runs, or of a view or sink, which the engine maintains."""
+"""EXPLAIN: the plan of a query or a write, which the gateway runs, or of a view or sink, which the engine maintains."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 
 import pyarrow as pa
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
-from tailgate.gateway.execute import catalog_changes, queries, time_expressions
+from tailgate.gateway.execute import catalog_changes, committing, explain_formats, queries, time_expressions
+from tailgate.gateway.execute.tables import writes
 from tailgate.gateway.execute.temporary import relations as temporary_relations
 from tailgate.gateway.ksqldb import entities
 from tailgate.gateway.results.rows import TableRows, Tagged
-from tailgate.gateway.serving.prepared import explained, explained_as_json
+from tailgate.gateway.serving.prepared import explained
 from tailgate.gateway.session.session import Session
+from tailgate.gateway.session.statements.parsing import LongWrite
 from tailgate.gateway.session.statements.portals import Bound
+from tailgate.gateway.writes import plans
+from tailgate.gateway.writes.plans import WritePlan
 from tailgate.lake import errors as e
 from tailgate.lake.types import JSON, TEXT, Field
 from tailgate.sql import statements as s
 from tailgate.sql.ksqldb.dialect import HTTP
+from tailgate.sql.plan.explain import Explained
+
+WRITES = (s.Insert, s.Update, s.Delete, s.Merge, LongWrite)
+TYPES = {"json": JSON}  # of the column; text for other formats
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """The query of EXPLAIN, bound in `seconds`."""
+    """The query or write of EXPLAIN, bound in `seconds`."""
 
-    query: Bound
+    statement: Bound
     seconds: float
 
 
@@ -43,19 +51,27 @@ class _Executed:
 async def bind(session: Session, bound: Bound, statement: s.Explain, oids: Sequence[int]) -> Bound:
     if _as_entity(session, statement):
         return replace(bound, columns=entities.COLUMNS)
-    bound = replace(bound, columns=(Field("QUERY PLAN", JSON if statement.json else TEXT),))
-    if not isinstance(statement.target, s.Select):
+    bound = replace(bound, columns=(Field("QUERY PLAN", TYPES.get(statement.format, TEXT)),))
+    if not isinstance(statement.target, (s.Select, *WRITES)):
         return bound
-    begin = perf_counter()
-    query = await queries.bind_select(session, replace(bound, statement=statement.target), statement.target, oids)
-    if query.is_catalog:
-        raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
-    return replace(bound, parameters=query.parameters, body=_Planned(query, perf_counter() - begin))
+    begin, inner = perf_counter(), replace(bound, statement=statement.target)
+    if isinstance(statement.target, s.Select):
+        inner = await queries.bind_select(session, inner, statement.target, oids)
+    else:
+        inner = await writes.bind(session, inner, statement.target, oids)
+    return replace(bound, parameters=inner.parameters, body=_Planned(inner, perf_counter() - begin))
+
+
+def of_prepared(bound: Bound, prepared: Bound) -> Bound:
+    """Returns EXPLAIN of a prepared statement. Raises 0A000 if it is neither a query nor a write."""
+    if not isinstance(prepared.statement, (s.Select, *WRITES)):
+        raise e.FeatureNotSupported("EXPLAIN EXECUTE is supported for SELECT, INSERT, UPDATE, DELETE and MERGE only")
+    return replace(bound, body=_Planned(prepared, 0.0))
 
 
 async def run(session: Session, bound: Bound, statement: s.Explain, values: Sequence[object]) -> Tagged:
     if isinstance(bound.body, _Planned):
-        lines: Sequence[str] = await _of_query(session, bound.body, statement, values)
+        lines: Sequence[str] = await _of_planned(session, bound.body, statement, values)
     else:
         lines = await _lines(session, bound, statement)
     if _as_entity(session, statement):
@@ -75,34 +91,53 @@ def _as_entity(session: Session, statement: s.Explain) -> bool:
     return session.settings.dialect == HTTP and isinstance(statement.target, s.QueryId)
 
 
-async def _of_query(session: Session, planned: _Planned, statement: s.Explain, values: Sequence[object]) -> list[str]:
-    """Returns the lines of EXPLAIN for a query, which ANALYZE executes."""
-    assert planned.query.prepared is not None
-    packed = session.access.authorize(planned.query.prepared).plan.packed
-    workers = session.serving.workers
+async def _of_planned(session: Session, planned: _Planned, statement: s.Explain, values: Sequence[object]) -> list[str]:
+    """Returns the lines of EXPLAIN for a query or a write, which ANALYZE executes."""
+    plan = await _plan(session, planned.statement)
     times = {"Planning Time": round(planned.seconds * 1000, 3)}
-    executed = await _execute(session, planned.query, values) if statement.analyze else None
+    executed = await _execute(session, planned.statement, values) if statement.analyze else None
     if executed is not None:
         times["Execution Time"] = executed.last
-    if statement.json:
-        plan = await workers.run_bounded(explained_as_json, packed)
+    if statement.format != "text":
+        node = dict(plan.document)
         if executed is not None and statement.timing:
-            plan = {**plan, "Actual Startup Time": executed.first, "Actual Total Time": executed.last}
+            node |= {"Actual Startup Time": executed.first, "Actual Total Time": executed.last}
         if executed is not None:
-            plan = {**plan, "Actual Rows": executed.rows, "Actual Loops": 1}
-        return [json.dumps([{"Plan": plan, **(times if statement.summary else {})}], indent=2, ensure_ascii=False)]
-    first, *others = await workers.run_bounded(explained, packed)
+            node |= {"Actual Rows": executed.rows, "Actual Loops": 1}
+        return [explain_formats.document({"Plan": node, **(times if statement.summary else {})}, statement.format)]
+    first, *others = plan.lines
     if executed is not None:
         time = f"time={executed.first:.3f}..{executed.last:.3f} " if statement.timing else ""
         first = f"{first} (actual {time}rows={executed.rows} loops=1)"
     return [first, *others, *(f"{name}: {ms:.3f} ms" for name, ms in times.items() if statement.summary)]
 
 
-async def _execute(session: Session, query: Bound, values: Sequence[object]) -> _Executed:
-    """Executes the query and counts its rows, which no client gets."""
+async def _plan(session: Session, bound: Bound) -> Explained:
+    """Returns the plan of a query or a write. Raises 42501 if the role may not run it."""
+    workers = session.serving.workers
+    if bound.is_catalog:
+        raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
+    if bound.prepared is not None:
+        return await workers.run_bounded(explained, session.access.authorize(bound.prepared).plan.packed)
+    write: WritePlan = bound.body
+    session.access.authorize(write)
+    assert bound.catalog is not None
+    oids = tuple(type.oid for type in bound.parameters)
+    in_worker = partial(plans.explained_in_worker, bound.text, oids, bound.catalog)
+    if isinstance(bound.statement, LongWrite):
+        return await workers.run_in_worker(in_worker)
+    return await workers.run_bounded(plans.explained, bound.statement, oids, bound.catalog, in_worker=in_worker)
+
+
+async def _execute(session: Session, bound: Bound, values: Sequence[object]) -> _Executed:
+    """Executes a query or a write and counts its rows, which no client gets."""
     begin, count = perf_counter(), 0
-    assert isinstance(query.statement, s.Select)
-    rows = await queries.select(session, query, query.statement, values)
+    if not isinstance(bound.statement, s.Select):
+        time_expressions.check_writable(session)
+        count = (await committing.run(session, bound.body, values)).count
+        last = round((perf_counter() - begin) * 1000, 3)
+        return _Executed(count, last, last)
+    rows = await queries.select(session, bound, bound.statement, values)
     first = round((perf_counter() - begin) * 1000, 3)
     while True:
         count += (await rows.fetch(None)).num_rows
@@ -120,6 +155,6 @@ async def _lines(session: Session, bound: Bound, statement: s.Explain) -> Sequen
         prepared = await session.serving.binder.analyzed(s.Select(query), (), session.naming.seen)
         if isinstance(prepared, CatalogQuery):
             raise e.FeatureNotSupported("EXPLAIN of a query of the system catalog is not supported")
-        return await session.serving.workers.run_bounded(explained, session.access.authorize(prepared).plan.packed)
+        return (await session.serving.workers.run_bounded(explained, session.access.authorize(prepared).plan.packed)).lines
     await temporary_relations.answer(session, bound)
     return (await catalog_changes.send(session, bound)).lines

@@ -19,7 +19,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS
 from tailgate.lake import sortable
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, TailgateError
+from tailgate.lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, ReadOnlySqlTransaction, TailgateError
 from tailgate.lake.types import GENERAL_ARROW, Type
 from tailgate.sql.authorization import EXECUTE, Authorized
 from tailgate.sql.grammar.names import position
@@ -40,6 +40,12 @@ def of_relation(name: Name) -> QueryText:
     statement = parse(f"SELECT * FROM {name.sql}")
     assert isinstance(statement, Select)
     return statement.query
+
+
+def check_writable(session: Session) -> None:
+    """Raises 25006 if the session reads at a time in the past."""
+    if session.settings.as_of is not None:
+        raise ReadOnlySqlTransaction("rows cannot be written while tailgate.as_of is set", hint="RESET tailgate.as_of.")
 
 
 async def arguments(session: Session, text: QueryText) -> list[Any]:

@@ -73,6 +73,8 @@ def check_failed(session: Session, statement: ParsedStatement) -> None:
 
 def writes(statement: ParsedStatement) -> bool:
     """Returns whether the statement changes rows of tables."""
+    if isinstance(statement, s.Explain):
+        return statement.analyze and isinstance(statement.target, explain.WRITES)
     return isinstance(statement, LongWrite) or KINDS[type(statement)].place is Place.WRITE
 
 
@@ -106,8 +108,8 @@ async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Res
     executor = EXECUTORS.get(type(bound.statement))
     if executor is None:
         raise e.FeatureNotSupported(f"{type(bound.statement).__name__} is not supported")
-    if writes(bound.statement) and session.settings.as_of is not None:
-        raise e.ReadOnlySqlTransaction("rows cannot be written while tailgate.as_of is set", hint="RESET tailgate.as_of.")
+    if writes(bound.statement):
+        time_expressions.check_writable(session)
     result = executor.run(session, bound, bound.statement, values)
     return await result if isinstance(result, Awaitable) else result
 
@@ -156,6 +158,20 @@ def _bind_execute(session: Session, bound: Bound, statement: s.Execute, oids: Se
 
 
 async def _execute(session: Session, bound: Bound, statement: s.Execute, values: Sequence[object]) -> Result:
+    inner, arguments = await _called(session, statement)
+    check_result(bound, inner)
+    return await begin(session, inner, arguments)
+
+
+async def _explain(session: Session, bound: Bound, statement: s.Explain, values: Sequence[object]) -> Result:
+    if isinstance(statement.target, s.Execute):
+        inner, values = await _called(session, statement.target)
+        bound = explain.of_prepared(bound, inner)
+    return await explain.run(session, bound, statement, values)
+
+
+async def _called(session: Session, statement: s.Execute) -> tuple[Bound, list[object]]:
+    """Returns the statement that EXECUTE names, bound in the current catalog, and the values of its parameters."""
     prepared = session.statements.find(statement.name)
     check_failed(session, prepared.bound.statement)
     arguments: list[object] = []
@@ -169,9 +185,7 @@ async def _execute(session: Session, bound: Bound, statement: s.Execute, values:
         )
     style = session.settings.style
     arguments = [time_expressions.converted(v, t, style) for v, t in zip(arguments, parameters, strict=True)]
-    inner = await rebound(session, prepared)
-    check_result(bound, inner)
-    return await begin(session, inner, arguments)
+    return await rebound(session, prepared), arguments
 
 
 # --- the table -----------------------------------------------------------------------------------------------------------
@@ -199,7 +213,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Silence: Executor(silences.run),
     s.AlterSystem: Executor(commands.alter_system),
     s.Show: Executor(show.run, show.bind),
-    s.Explain: Executor(explain.run, explain.bind),
+    s.Explain: Executor(_explain, explain.bind),
     s.Print: Executor(show.run_print, show.bind_print),
     s.Prepare: Executor(_prepare),
     s.Execute: Executor(_execute, _bind_execute),

@@ -313,19 +313,10 @@ def _over_changes(relation: plan.Relation) -> plan.Relation | None:
             return None
 
 
-def explained(packed: plan.Query | bytes) -> list[str]:
-    """Returns the lines of EXPLAIN."""
-    return explain.tree(_unpacked(packed).plan).splitlines()
-
-
-def explained_as_json(packed: plan.Query | bytes) -> dict[str, object]:
-    """Returns the plan of EXPLAIN (FORMAT JSON)."""
-    return explain.document(_unpacked(packed).plan)
-
-
-def _unpacked(packed: plan.Query | bytes) -> plan.Query:
+def explained(packed: plan.Query | bytes) -> explain.Explained:
+    """Returns the plan for EXPLAIN."""
     query: plan.Query = pickle.loads(packed) if isinstance(packed, bytes) else packed
-    return query
+    return explain.explained(query.plan)
 
 
 def query_text(query: Select | QueryText | exp.Expr) -> QueryText:

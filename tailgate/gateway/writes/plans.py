@@ -22,7 +22,8 @@ from tailgate.sql.authorization import Demand
 from tailgate.sql.binder.relation_names import NO_WIDTHS
 from tailgate.sql.binder.writes.merges import Merges
 from tailgate.sql.binder.writes.writes import Writes
-from tailgate.sql.plan.writes import INCOMING, ChangeRows, InsertRows, MergeRows
+from tailgate.sql.plan.explain import Explained, explained_write
+from tailgate.sql.plan.writes import INCOMING, BoundWrite, ChangeRows, InsertRows, MergeRows, TruncateTables
 
 Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Merge | s.Truncate
 
@@ -140,23 +141,34 @@ def bound(
     statement: Write, oids: Sequence[int], catalog: Catalog, widths: Mapping[int, int] = NO_WIDTHS, *, compact: bool = False
 ) -> tuple[tuple[Field, ...] | None, WritePlan]:
     """Returns the columns of RETURNING or None, and the plan. `widths`: as in `bind_query`."""
-    binder = Writes(catalog, declared(oids, catalog), widths)
-    match statement:
-        case s.Insert():
-            plan = insert_plan(binder.insert(statement), compact=compact)
+    match write := _named(statement, oids, catalog, widths):
+        case InsertRows():
+            plan = insert_plan(write, compact=compact)
             return _returned(plan), plan
-        case s.Update():
-            change = _change_plan(binder.update(statement), compact=compact)
+        case ChangeRows():
+            change = _change_plan(write, compact=compact)
             return _returned(change), change
-        case s.Delete():
-            change = _change_plan(binder.delete(statement), compact=compact)
-            return _returned(change), change
-        case s.Merge():
-            return None, _merge_plan(Merges(catalog, declared(oids, catalog)).merge(statement), compact=compact)
-        case s.Truncate():
-            write = binder.truncate(statement)
+        case MergeRows():
+            return None, _merge_plan(write, compact=compact)
+        case TruncateTables():
             rules = rendered(write.rules, compact=compact)
             return None, TruncatePlan(write.tables, write.parameters, write.demands, rules, write.cascaded, write.restarted)
+
+
+def _named(statement: Write, oids: Sequence[int], catalog: Catalog, widths: Mapping[int, int] = NO_WIDTHS) -> BoundWrite:
+    """Returns the statement with its names resolved, before its queries are rendered."""
+    types = declared(oids, catalog)
+    match statement:
+        case s.Insert():
+            return Writes(catalog, types, widths).insert(statement)
+        case s.Update():
+            return Writes(catalog, types, widths).update(statement)
+        case s.Delete():
+            return Writes(catalog, types, widths).delete(statement)
+        case s.Merge():
+            return Merges(catalog, types).merge(statement)
+        case s.Truncate():
+            return Writes(catalog, types, widths).truncate(statement)
 
 
 def _returned(plan: InsertPlan | ChangePlan) -> tuple[Field, ...] | None:
@@ -165,9 +177,27 @@ def _returned(plan: InsertPlan | ChangePlan) -> tuple[Field, ...] | None:
 
 def bound_in_worker(text: str, oids: Sequence[int], catalog: Catalog) -> tuple[tuple[Field, ...] | None, WritePlan]:
     """Does the same as `bound` in a worker process, from the statement's text."""
+    return bound(_parsed(text), oids, catalog, compact=True)
+
+
+def explained(statement: Write, oids: Sequence[int], catalog: Catalog) -> Explained:
+    """Returns the plan for EXPLAIN."""
+    return explained_write(_named(statement, oids, catalog))
+
+
+def explained_in_worker(text: str, oids: Sequence[int], catalog: Catalog) -> Explained:
+    """Does the same as `explained` in a worker process, from the statement's text."""
+    return explained(_parsed(text), oids, catalog)
+
+
+def _parsed(text: str) -> Write:
+    """Returns the statement of a text, which may begin with EXPLAIN."""
     statement = s.parse(text)
+    if isinstance(statement, s.Explain):
+        assert isinstance(statement.target, Write)
+        return statement.target
     assert isinstance(statement, Write)
-    return bound(statement, oids, catalog, compact=True)
+    return statement
 
 
 def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:

@@ -7,7 +7,8 @@ Project: [c0, count AS n]
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -54,8 +55,42 @@ from tailgate.sql.plan import (
     WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
+from tailgate.sql.plan.writes import BoundWrite, ChangeRows, InsertRows, MergeRows, TruncateTables
 
 Scanned = Callable[[Scan], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A plan for EXPLAIN: the lines of its tree, and an object with the names of PostgreSQL's EXPLAIN (FORMAT JSON)."""
+
+    lines: tuple[str, ...]
+    document: Mapping[str, object]
+
+
+def explained(plan: Relation) -> Explained:
+    """Returns the plan of a query for EXPLAIN."""
+    return Explained(tuple(shown for shown, _ in lines(plan)), document(plan))
+
+
+def explained_write(write: BoundWrite) -> Explained:
+    """Returns the plan of a statement that writes: its table, and below it the plan of the rows."""
+    assert not isinstance(write, TruncateTables) and write.rows is not None
+    conflict = write.conflict if isinstance(write, InsertRows) and write.conflict != "error" else None
+    match write:
+        case InsertRows():
+            operation = "Insert"
+        case ChangeRows(updates=updates):
+            operation = "Update" if updates else "Delete"
+        case MergeRows():
+            operation = "Merge"
+    node: dict[str, object] = {"Node Type": "ModifyTable", "Operation": operation, "Relation Name": write.table.name}
+    shown = f"{operation}: {write.table.name}"
+    if conflict is not None:
+        node["Conflict Resolution"] = conflict.upper()
+        shown += f" on conflict do {conflict}"
+    (first, *others), below = (shown for shown, _ in lines(write.rows)), document(write.rows)
+    return Explained((shown, f"└─ {first}", *(f"   {line}" for line in others)), {**node, "Plans": [below]})
 
 
 def tree(plan: Relation, scanned: Scanned | None = None) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
 from tailgate.sql.statements.definitions import CreateView
 from tailgate.sql.statements.kafka_statements import CreateSink
 from tailgate.sql.statements.ksqldb_statements import FollowKsqldb
+from tailgate.sql.statements.session_statements import Execute
 from tailgate.sql.statements.values import Options, QueryText, Time
+from tailgate.sql.statements.writes import Delete, Insert, Merge, Update
+
+ExplainFormat: TypeAlias = Literal["text", "json", "xml", "yaml"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +100,16 @@ class QueryId:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN [(options)] {MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | query}, or ksqlDB's EXPLAIN query_id.
+    """EXPLAIN [(options)] {MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | statement}, or ksqlDB's EXPLAIN query_id.
 
-    `analyze`: the query is executed; of a view, with statistics of its operators. `schema`: the part of EXPLAIN
-    [KEY | VALUE] SCHEMA FOR {SINK name | CREATE SINK …}. `json`: as JSON. `timing`, `summary`: with the times of the rows and of
-    the whole.
+    `analyze`: the statement is executed; of a view, with statistics of its operators. `schema`: the part of EXPLAIN
+    [KEY | VALUE] SCHEMA FOR {SINK name | CREATE SINK …}. `timing`, `summary`: with the times of the rows and of the whole.
     """
 
-    target: Name | QueryId | CreateView | CreateSink | Select | Tail
+    target: Name | QueryId | CreateView | CreateSink | Select | Tail | Insert | Update | Delete | Merge | Execute
     analyze: bool = False
     schema: Literal["key", "value"] | None = None
-    json: bool = False
+    format: ExplainFormat = "text"
     timing: bool = False
     summary: bool = False
 

@@ -16,10 +16,15 @@ from tailgate.sql.statements.parsers.clauses import options, relation_name, sele
 from tailgate.sql.statements.parsers.cursors import subscribe, tail
 from tailgate.sql.statements.parsers.kafka.sources_and_sinks import create_sink
 from tailgate.sql.statements.parsers.objects import VIEWS, create
-from tailgate.sql.statements.queries import Explain, Select, Tail
+from tailgate.sql.statements.parsers.session_parser import execute
+from tailgate.sql.statements.parsers.writes import write
+from tailgate.sql.statements.queries import Explain, ExplainFormat, Select, Tail
+from tailgate.sql.statements.session_statements import Execute
 from tailgate.sql.statements.values import OptionValue
+from tailgate.sql.statements.writes import Delete, Insert, Merge, Update
 
 BOOLEANS: Mapping[str, bool] = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+FORMATS: tuple[ExplainFormat, ...] = ("text", "json", "xml", "yaml")
 OPTIONS = ("analyze", "verbose", "costs", "settings", "buffers", "wal", "timing", "summary", "format")
 
 
@@ -37,7 +42,7 @@ def explain(cursor: Parser) -> Explain:
     analyze = _boolean(settings, "analyze", False) | (cursor.any_word("analyze", "analyse") is not None)
     if unknown := next((name for name in settings if name not in OPTIONS), None):
         raise SyntaxError_(f'unrecognized EXPLAIN option "{unknown}"', position=places.get(unknown))
-    json = _as_json(settings, places.get("format"))
+    format = _format(settings, places.get("format"))
     for name in OPTIONS[1:-1]:
         _boolean(settings, name, False)
     timing, summary = _boolean(settings, "timing", analyze), _boolean(settings, "summary", analyze)
@@ -48,11 +53,16 @@ def explain(cursor: Parser) -> Explain:
     cursor.any_word("optimized", "physical", "decorrelated", "raw")
     if cursor.accept_word("plan"):
         cursor.accept_word("for")
-    if not json and (cursor.accept_word("materialized", "view") or (not analyze and cursor.accept_word("view"))):
+    is_text = format == "text"
+    if is_text and (cursor.accept_word("materialized", "view") or (not analyze and cursor.accept_word("view"))):
         return Explain(relation_name(cursor), analyze)
-    target: CreateView | Select | Tail
-    if json or analyze:
-        target = select(cursor) if at_query(cursor) else _refused(cursor, "JSON" if json else "ANALYZE", start)
+    target: CreateView | Select | Tail | Insert | Update | Delete | Merge | Execute
+    if cursor.at_word("execute"):
+        target = execute(cursor)
+    elif (written := write(cursor)) is not None:
+        target = written
+    elif analyze or not is_text:
+        target = select(cursor) if at_query(cursor) else _refused(cursor, "ANALYZE" if is_text else f"FORMAT {format.upper()}", start)
     elif cursor.at_word("create"):
         creation = create(cursor) if any(cursor.at_word("create", *words) for words in VIEWS) else None
         if not isinstance(creation, CreateView):
@@ -63,11 +73,8 @@ def explain(cursor: Parser) -> Explain:
     elif cursor.at_word("subscribe"):
         target = subscribe(cursor)
     else:
-        for word in ("insert", "update", "delete", "merge"):
-            if cursor.at_word(word):
-                raise FeatureNotSupported(f"EXPLAIN of {word.upper()} is not supported", hint="EXPLAIN its query.", position=start)
         target = select(cursor)
-    return Explain(target, analyze, json=json, timing=timing, summary=summary)
+    return Explain(target, analyze, format=format, timing=timing, summary=summary)
 
 
 def _refused(cursor: Parser, option: str, start: int) -> Select:
@@ -86,14 +93,13 @@ def _boolean(settings: Mapping[str, OptionValue], name: str, default: bool) -> b
     return parsed
 
 
-def _as_json(settings: Mapping[str, OptionValue], at: int | None) -> bool:
-    """Returns whether FORMAT is JSON. Raises 22023, 0A000."""
-    format = str(settings.get("format", "text")).lower()
-    if format in ("xml", "yaml"):
-        raise FeatureNotSupported(f"EXPLAIN (FORMAT {format.upper()}) is not supported", hint="Use FORMAT JSON.", position=at)
-    if format not in ("text", "json"):
-        raise InvalidParameterValue(f'unrecognized value for EXPLAIN option "format": "{format}"', position=at)
-    return format == "json"
+def _format(settings: Mapping[str, OptionValue], at: int | None) -> ExplainFormat:
+    """Returns the value of FORMAT. Raises 22023."""
+    value = str(settings.get("format", "text")).lower()
+    for format in FORMATS:
+        if value == format:
+            return format
+    raise InvalidParameterValue(f'unrecognized value for EXPLAIN option "format": "{value}"', position=at)
 
 
 def _schema(cursor: Parser) -> Explain | None:

@@ -35,6 +35,14 @@ from tailgate.sql.statements.writes import (
 )
 
 
+def write(cursor: Parser) -> Insert | Update | Delete | Merge | None:
+    """Parses [WITH …] {INSERT | UPDATE | DELETE | MERGE}. Returns None and consumes nothing for other statements."""
+    for word, reader in (("insert", insert), ("update", update), ("delete", delete), ("merge", merge)):
+        if cursor.at_word(word):
+            return reader(cursor)
+    return after_with(cursor) if cursor.at_word("with") else None
+
+
 def after_with(cursor: Parser) -> Insert | Update | Delete | Merge | None:
     """Parses WITH … {INSERT | UPDATE | DELETE | MERGE}. Returns None and consumes nothing for a query."""
     start = cursor.index

@@ -162,14 +162,8 @@ def _query(cursor: Parser, order: tuple[str, ...], method: EndpointMethod) -> Qu
 def _write(cursor: Parser) -> Insert | Update | Delete | None:
     """Parses INSERT, UPDATE or DELETE. Returns None and consumes nothing for a query."""
     at = cursor.position
-    if cursor.at_word("insert"):
-        return writes.insert(cursor)
-    if cursor.at_word("update"):
-        return writes.update(cursor)
-    if cursor.at_word("delete"):
-        return writes.delete(cursor)
-    write = writes.after_with(cursor) if cursor.at_word("with") else None
-    if isinstance(write, Merge) or cursor.at_word("merge"):
+    write = writes.write(cursor)
+    if isinstance(write, Merge):
         raise FeatureNotSupported("MERGE in an endpoint is not supported", hint="Use INSERT … ON CONFLICT.", position=at)
     return write
 
