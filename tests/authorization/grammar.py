@@ -147,7 +147,7 @@ class Grammar(Expressions):
 
     def explains(self) -> str:
         return self.some(
-            (2, lambda: f"EXPLAIN {self.of('', 'ANALYZE ', '(FORMAT JSON) ')}{self.some((2, self.query), (1, self.inserts), (1, self.updates))}"),
+            (2, lambda: f"EXPLAIN {self.of('', 'ANALYZE ', '(FORMAT JSON) ')}{self.some((2, self.query), (1, self.inserts))}"),
             (1, lambda: f"EXPLAIN MATERIALIZED VIEW {self.name()}"),
             (1, lambda: f"EXPLAIN CREATE MATERIALIZED VIEW x AS {self.query()}"),
             (0.5, lambda: f"EXPLAIN VALUE SCHEMA FOR SINK {self.name()}"),

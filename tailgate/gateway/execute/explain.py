@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import catalog_changes, committing, explain_formats, queries, time_expressions
-from tailgate.gateway.execute.tables import writes
 from tailgate.gateway.execute.temporary import relations as temporary_relations
 from tailgate.gateway.ksqldb import entities
 from tailgate.gateway.results.rows import TableRows, Tagged
@@ -28,6 +27,7 @@ from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.plan.explain import Explained
 
 WRITES = (s.Insert, s.Update, s.Delete, s.Merge, LongWrite)
+EXPLAINED = (s.Select, *WRITES)
 TYPES = {"json": JSON}  # of the column; text for other formats
 
 
@@ -48,25 +48,18 @@ class _Executed:
     last: float
 
 
-async def bind(session: Session, bound: Bound, statement: s.Explain, oids: Sequence[int]) -> Bound:
+def bind(session: Session, bound: Bound, statement: s.Explain) -> Bound:
+    """Sets the columns of the result."""
     if _as_entity(session, statement):
         return replace(bound, columns=entities.COLUMNS)
-    bound = replace(bound, columns=(Field("QUERY PLAN", TYPES.get(statement.format, TEXT)),))
-    if not isinstance(statement.target, (s.Select, *WRITES)):
-        return bound
-    begin, inner = perf_counter(), replace(bound, statement=statement.target)
-    if isinstance(statement.target, s.Select):
-        inner = await queries.bind_select(session, inner, statement.target, oids)
-    else:
-        inner = await writes.bind(session, inner, statement.target, oids)
-    return replace(bound, parameters=inner.parameters, body=_Planned(inner, perf_counter() - begin))
+    return replace(bound, columns=(Field("QUERY PLAN", TYPES.get(statement.format, TEXT)),))
 
 
-def of_prepared(bound: Bound, prepared: Bound) -> Bound:
-    """Returns EXPLAIN of a prepared statement. Raises 0A000 if it is neither a query nor a write."""
-    if not isinstance(prepared.statement, (s.Select, *WRITES)):
+def planned(bound: Bound, inner: Bound, seconds: float = 0.0) -> Bound:
+    """Returns EXPLAIN of a query or a write, which was bound in `seconds`. Raises 0A000 for other statements, which EXECUTE may name."""
+    if not isinstance(inner.statement, EXPLAINED):
         raise e.FeatureNotSupported("EXPLAIN EXECUTE is supported for SELECT, INSERT, UPDATE, DELETE and MERGE only")
-    return replace(bound, body=_Planned(prepared, 0.0))
+    return replace(bound, parameters=inner.parameters, body=_Planned(inner, seconds))
 
 
 async def run(session: Session, bound: Bound, statement: s.Explain, values: Sequence[object]) -> Tagged:

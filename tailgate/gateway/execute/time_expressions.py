@@ -19,7 +19,14 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS
 from tailgate.lake import sortable
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import DataException, FeatureNotSupported, InvalidParameterValue, NumericValueOutOfRange, ReadOnlySqlTransaction, TailgateError
+from tailgate.lake.errors import (
+    DataException,
+    FeatureNotSupported,
+    InvalidParameterValue,
+    NumericValueOutOfRange,
+    ReadOnlySqlTransaction,
+    TailgateError,
+)
 from tailgate.lake.types import GENERAL_ARROW, Type
 from tailgate.sql.authorization import EXECUTE, Authorized
 from tailgate.sql.grammar.names import position

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 from tailgate.gateway.encode.copying import CopyEncoder
@@ -163,10 +164,18 @@ async def _execute(session: Session, bound: Bound, statement: s.Execute, values:
     return await begin(session, inner, arguments)
 
 
+async def _bind_explain(session: Session, bound: Bound, statement: s.Explain, oids: Sequence[int]) -> Bound:
+    bound, target, begin = explain.bind(session, bound, statement), statement.target, perf_counter()
+    if not isinstance(target, explain.EXPLAINED):
+        return bound
+    inner = await _bound(session, Bound(target, target, bound.text, bound.position, catalog=bound.catalog), oids)
+    return explain.planned(bound, inner, perf_counter() - begin)
+
+
 async def _explain(session: Session, bound: Bound, statement: s.Explain, values: Sequence[object]) -> Result:
     if isinstance(statement.target, s.Execute):
         inner, values = await _called(session, statement.target)
-        bound = explain.of_prepared(bound, inner)
+        bound = explain.planned(bound, inner)
     return await explain.run(session, bound, statement, values)
 
 
@@ -213,7 +222,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Silence: Executor(silences.run),
     s.AlterSystem: Executor(commands.alter_system),
     s.Show: Executor(show.run, show.bind),
-    s.Explain: Executor(_explain, explain.bind),
+    s.Explain: Executor(_explain, _bind_explain),
     s.Print: Executor(show.run_print, show.bind_print),
     s.Prepare: Executor(_prepare),
     s.Execute: Executor(_execute, _bind_execute),
