@@ -148,6 +148,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--presto", type=int, metavar="PORT", help="answer Presto's (Trino's) HTTP on this port of loopback")
     up.add_argument("--stand-by", action="store_true", help="run a second engine and sinks process, which continue when the first ones end")
     up.add_argument("--ksqldb", metavar="HOST:PORT", help="answer ksqlDB's HTTP API there, with TLS over HTTPS (ksqlDB has port 8088)")
+    _processing_log(up)
     up.add_argument("--gateways", type=int, default=1, help="gateway processes that share the port (1)")
     _scratch(up)
     engine_limits.add_options(up)
@@ -174,6 +175,7 @@ def parser() -> argparse.ArgumentParser:
     engine.add_argument("--kafka", metavar="ADDRESS", help="the Kafka of ksqlDB's statements, which do not name one")
     engine.add_argument("--schema-registry", metavar="URL", help="the schema registry of ksqlDB's statements")
     engine.add_argument("--connect", metavar="URL", help="the Kafka Connect of ksqlDB's statements")
+    _processing_log(engine)
     _metrics(engine)
     begins = engine.add_mutually_exclusive_group()
     for name, text in (
@@ -254,6 +256,20 @@ def _command(commands: Any, name: str, help: str, run: Callable[[argparse.Namesp
     command.set_defaults(run=run, command=name)
     command.add_argument("--config", type=Path, metavar="FILE", help="the configuration file (./tailgate.toml if it exists)")
     return command
+
+
+def _processing_log(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--processing-log", action="store_true", help="create ksqlDB's stream KSQL_PROCESSING_LOG, and write failures of its queries there"
+    )
+
+
+def _check_processing_log(options: argparse.Namespace) -> None:
+    """Raises 22023 if there is no Kafka for the processing log."""
+    from tailgate.lake.errors import InvalidParameterValue
+
+    if options.processing_log and not options.kafka:
+        raise InvalidParameterValue("--processing-log needs --kafka")
 
 
 def _secrets(command: argparse.ArgumentParser) -> None:
@@ -354,6 +370,7 @@ def _up(options: argparse.Namespace) -> int:
     from tailgate.operations.watch import command as watching
 
     _check_listen(options)
+    _check_processing_log(options)
     passed = for_children(options)
     plan = Plan(
         options.data,
@@ -370,6 +387,7 @@ def _up(options: argparse.Namespace) -> int:
         ksqldb=options.ksqldb,
         ksqldb_options=ksqldb.checked_arguments(options),
         engine=(*_path_options(options, "--scratch"), *engine_limits.arguments(passed)),
+        processing_log=options.processing_log,
         stand_by=options.stand_by,
         metrics=_metrics_address(options),
         log=passed.log,
@@ -416,6 +434,7 @@ def _engine(options: argparse.Namespace) -> int:
     from tailgate.engine.runtime.spark.jvm import launched
     from tailgate.lake.host.scratch import ROOT
 
+    _check_processing_log(options)
     at = _metrics_address(options)
     cluster = engine_limits.cluster(options)
     data = options.data if cluster is None else data_folder.shared(options)
@@ -429,7 +448,7 @@ def _engine(options: argparse.Namespace) -> int:
         begin = Begin.of(options.take_over, options.hand_over, options.stand_by)
         held = HeldHistory(options.history, options.held_log)
         lake = data, options.work_dir, options.parallelism
-        return run(Options(*lake, begin, vault, endpoints, at, options.settings, held, cluster), jvm)
+        return run(Options(*lake, begin, vault, endpoints, at, options.settings, held, cluster, options.processing_log), jvm)
 
 
 def _gateway(options: argparse.Namespace) -> int:

@@ -73,6 +73,7 @@ class Plan:
     presto: int | None = None  # the port of Presto's HTTP protocol
     ksqldb: str | None = None  # the address of ksqlDB's HTTP API
     ksqldb_options: tuple[str, ...] = ()  # more arguments for its process
+    processing_log: bool = False  # whether the engine writes ksqlDB's processing log
     engine: tuple[str, ...] = ()  # more arguments for the engine
     stand_by: bool = False  # whether a second engine and a second sinks process stand by
     metrics: Address | None = None  # of the supervisor; engine, sinks, each gateway, the watch, second engine and sinks have the next ports
@@ -237,6 +238,7 @@ class Supervisor:
         endpoints = ["--kafka", self.kafka] if self.kafka else []
         endpoints += ["--schema-registry", self.registry] if self.registry else []
         endpoints += ["--connect", self.connect] if self.connect else []
+        endpoints += ["--processing-log"] if self.plan.processing_log else []
         of_engine = ("engine", *lake, *parallelism, *endpoints, *self.plan.secrets, *self.plan.engine)
         engine = self._part("engine", *of_engine, *self.plan.operations(ENGINE_METRICS))
         self._add(engine, ENGINE_READY)

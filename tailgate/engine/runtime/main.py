@@ -32,6 +32,7 @@ from tailgate.engine.runtime.control.status import Status
 from tailgate.engine.runtime.maintenance.follow import Follow
 from tailgate.engine.runtime.maintenance.isolation import Isolation
 from tailgate.engine.runtime.maintenance.letter_expiry import Expiring
+from tailgate.engine.runtime.maintenance.processing_log import ProcessingLog
 from tailgate.engine.runtime.spark import session as spark
 from tailgate.engine.runtime.spark.cluster import Cluster
 from tailgate.engine.runtime.spark.jvm import Jvm
@@ -94,6 +95,7 @@ class Options:
     settings: ProcessSettings | None = None  # of this process, published for gateways
     held: HeldHistory = field(default_factory=lambda: HeldHistory(3600, 20 << 10))
     cluster: Cluster | None = None  # whose executors run the ticks
+    processing_log: bool = False  # whether failures are written to the stream KSQL_PROCESSING_LOG
 
 
 def run(options: Options, jvm: Jvm) -> int:
@@ -137,6 +139,10 @@ def run(options: Options, jvm: Jvm) -> int:
     follow = Follow(engine, isolation)
     follow.start()
     Expiring(engine, installation.letters).start()
+    if options.processing_log:
+        processing_log = ProcessingLog(engine, options.endpoints.brokers(), statements.execute_own)
+        engine.runner.on_failures = processing_log.note
+        processing_log.start()
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
     lease = Lease(lake.store, writer.renew_lease)

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -19,23 +18,12 @@ from tailgate.engine.runtime.control.statements import Statements
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.log_writer import open_epoch
-from tailgate.sql.name_resolution import resolve
 
 STATEMENTS = (
     "CREATE TABLE t (a int PRIMARY KEY, b text)",
     "CREATE TABLE u (a int, c numeric)",
     "CREATE MATERIALIZED VIEW v AS SELECT b, count(*), sum(c), max(u.a) FROM t JOIN u ON t.a = u.a WHERE c > 0 GROUP BY b",
 )
-
-
-class _Nobody:
-    """A client that ignores all notices."""
-
-    def tell(self, notice: dict[str, Any]) -> None:
-        return
-
-    def gone(self) -> bool:
-        return False
 
 
 @contextmanager
@@ -51,8 +39,7 @@ def small_engine(session: SparkSession, folder: Path) -> Iterator[None]:
     running.start()
     try:
         for statement in STATEMENTS:
-            names = resolve(statement, engine.catalog, engine.catalog)
-            statements.execute(statement, {}, names, _Nobody())
+            statements.execute_own(statement)
         yield
     finally:
         engine.stop()

@@ -4,6 +4,8 @@
     KSQL_BOOTSTRAP_SERVERS=broker:9092             --kafka broker:9092
     KSQL_KSQL_SCHEMA_REGISTRY_URL=http://r:8081    --schema-registry http://r:8081
     KSQL_KSQL_CONNECT_URL=http://c:8083            --connect http://c:8083
+    KSQL_KSQL_LOGGING_PROCESSING_STREAM_AUTO_CREATE=true
+                                                   --processing-log
     KSQL_CONNECT_GROUP_ID=g                        --connect embedded --connect-set group.id=g
 
 An option of the command line takes precedence. Variables that change the access to Kafka or to the server are refused; others have no
@@ -23,6 +25,8 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 PREFIX, WORKER = "KSQL_", "KSQL_CONNECT_"
 LISTENERS, BROKERS = "KSQL_LISTENERS", "KSQL_BOOTSTRAP_SERVERS"
 URLS = {"KSQL_KSQL_SCHEMA_REGISTRY_URL": "--schema-registry", "KSQL_KSQL_CONNECT_URL": "--connect"}
+# each creates the topic, its stream or both; the option creates both
+PROCESSING_LOG = ("KSQL_KSQL_LOGGING_PROCESSING_STREAM_AUTO_CREATE", "KSQL_KSQL_LOGGING_PROCESSING_TOPIC_AUTO_CREATE")
 # the beginnings of variables whose effect a user relies on, each with what to do instead
 REFUSED = {
     "KSQL_SECURITY_": "Use a listener of the broker without TLS and authentication.",
@@ -63,6 +67,8 @@ def translated(environment: Mapping[str, str]) -> Translation:
             options += ["--kafka", _brokers(value)]
         elif name in URLS:
             options += [URLS[name], value.split(",")[0].strip()]
+        elif name in PROCESSING_LOG:
+            options += ["--processing-log"] if value.lower() == "true" and "--processing-log" not in options else []
         elif name.startswith(WORKER):
             settings[_property(name.removeprefix(WORKER))] = value
         else:

@@ -41,9 +41,9 @@ def rows(lake: Lake, name: str) -> Counter[tuple[Any, ...]]:
 class World:
     """An engine with the address of a Kafka."""
 
-    def __init__(self, folder: Path, kafka: Kafka) -> None:
+    def __init__(self, folder: Path, kafka: Kafka, *options: str) -> None:
         self.kafka = kafka
-        self.engine = EngineProcess(folder / "lake", "--kafka", kafka.address)
+        self.engine = EngineProcess(folder / "lake", "--kafka", kafka.address, *options)
         self.engine.start()
         self.lake = Lake(folder / "lake")
         self._producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})

@@ -6,7 +6,7 @@ import json
 import struct
 from pathlib import Path
 
-from tailgate.engine.runtime.ticks.tick_result import ticked
+from tailgate.engine.runtime.ticks.tick_result import RELATION, Failure, ticked
 
 
 def test_the_message_of_a_tick() -> None:
@@ -20,10 +20,12 @@ def test_the_message_of_a_tick() -> None:
             "lineage": 12,
             "sums": [[8, 0, 1, -5, 6], [9, 1, 0, 0, 0]],
             "released": {"16384": 8},
+            "failures": [[16384, -1, "division by zero", 2]],
         }
     ).encode()
     result = ticked(struct.pack(">I", len(head)) + head + b"abc" + b"de")
     assert result.changes == ((16384, b"abc"), (16385, Path("/state/results/a.arrow")), (16386, b"de"))
     assert (result.state, result.due, result.counters, result.forgotten) == ('{"partitions": 1}', 7, {"3.records": 5}, (4, 6))
     assert (result.lineage, result.released) == (12, {"16384": 8})
+    assert result.failures == (Failure(16384, RELATION, "division by zero", 2),)
     assert result.sums == {(8, 0): (-5, 6), (9, 1): None}

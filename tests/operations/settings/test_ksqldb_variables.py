@@ -31,9 +31,8 @@ def test_the_compose_file_of_scenario_2(tmp_path: Path) -> None:
     options = configuration.parse(cli.parser(), words, {})
     assert (options.ksqldb, options.kafka, options.schema_registry) == ("0.0.0.0:8088", "broker:9092", "http://schema-registry:8081")
     assert (str(options.data), options.listen, options.insecure) == ("/lake", "127.0.0.1:6875", True)
-    assert messages == [
-        "variables without effect: KSQL_KSQL_LOGGING_PROCESSING_STREAM_AUTO_CREATE, KSQL_KSQL_LOGGING_PROCESSING_TOPIC_AUTO_CREATE"
-    ]
+    assert options.processing_log
+    assert messages == []
     worker = Connect(tmp_path, options.kafka, options.schema_registry, checked(options)).settings()
     assert worker["group.id"] == "ksql-connect-cluster"
     assert worker["bootstrap.servers"] == "broker:9092"

@@ -42,7 +42,7 @@ def test_the_position_of_a_streams_rows_is_hidden() -> None:
     assert query.hidden == ("_rowtime", "_rowpartition", "_rowoffset")
     query = push("SELECT d.v / 2, UCASE(`Mixed`) AS M, ROWTIME, k AS _rowtime FROM derived d WHERE v > 1 EMIT CHANGES")
     rowtime = "CAST(extract(epoch FROM rowtime) * 1000 AS bigint)"
-    items = f'(v / nullif(2, 0)) AS ksql_col_0, upper("Mixed") AS m, {rowtime} AS rowtime, k AS _rowtime'
+    items = f'(v / 2) AS ksql_col_0, upper("Mixed") AS m, {rowtime} AS rowtime, k AS _rowtime'
     assert query.text == f"SELECT {items}{HIDDEN.replace('AS _', 'AS __')} FROM derived WHERE (v > 1)"
     assert push("SELECT v FROM derived WHERE abs(v) > 1 EMIT CHANGES").text.endswith("WHERE try((abs(v) > 1))")
     assert push("SELECT v FROM derived WHERE v IS NOT NULL EMIT CHANGES").text.endswith("WHERE (NOT coalesce((v IS NULL), false))")

@@ -45,6 +45,17 @@ class Client(Protocol):
         """Returns whether the client has canceled the statement or has disconnected: its effects must be undone."""
 
 
+class _Nobody:
+    def tell(self, notice: dict[str, Any]) -> None:
+        return
+
+    def gone(self) -> bool:
+        return False
+
+
+NOBODY: Client = _Nobody()  # of the engine's own statements
+
+
 @dataclass(frozen=True)
 class Answers:
     """The functions that answer requests; the control interface sends their results as JSON.

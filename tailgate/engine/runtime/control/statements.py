@@ -31,7 +31,7 @@ from tailgate.engine.runtime.control.blocks.planning import (
     domain_change,
     owner_id,
 )  # fmt: skip
-from tailgate.engine.runtime.control.control import Client, notice
+from tailgate.engine.runtime.control.control import NOBODY, Client, notice
 from tailgate.engine.runtime.control.fill_waits import cancel
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
 from tailgate.engine.runtime.control.ksqldb_queries import KsqldbQueries
@@ -54,6 +54,7 @@ from tailgate.sql.ksqldb.declared.defaults import with_defaults
 from tailgate.sql.ksqldb.dialect import DIALECTS, SETTING, Dialect
 from tailgate.sql.ksqldb.limits import with_limits
 from tailgate.sql.ksqldb.statements import AssertTopic, CreateAs, CreateConnector
+from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements import (
     OF_CONNECTORS,
     AlterDomain,
@@ -115,6 +116,10 @@ class Statements:
         self._new_items = NewItems(engine, self._registry, self._ksqldb)
         self.planning = Planning(engine, self._new_items)
         self.push_queries = PushQueries(installation, lambda *query: self._ksqldb.transient(*query))
+
+    def execute_own(self, text: str) -> None:
+        """Executes a statement of the engine itself, as the superuser and without a client."""
+        self.execute(text, {}, resolve(text, self._engine.catalog, self._engine.catalog), NOBODY)
 
     # ---- called by the control interface ---------------------------------------------------------
 

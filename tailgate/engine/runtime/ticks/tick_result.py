@@ -17,6 +17,23 @@ from pathlib import Path
 
 from tailgate.engine.plan.views.sharing import Sum
 
+# `port` of a failure that is not in the edge to an operator
+RELATION, VALUE, KEY = -1, -2, -3
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Rows that failed with the same message.
+
+    `node`: the operator or, with `port` RELATION, the relation whose edge failed and continued with NULL. With VALUE or KEY, the source
+    whose records could not be decoded.
+    """
+
+    node: int
+    port: int
+    message: str
+    rows: int
+
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
@@ -38,6 +55,7 @@ class Ticked:
     lineage: int
     sizes: Mapping[int, tuple[int, int]]
     released: Mapping[str, int]
+    failures: tuple[Failure, ...]
 
 
 def ticked(message: bytes | bytearray) -> Ticked:
@@ -51,5 +69,5 @@ def ticked(message: bytes | bytearray) -> Ticked:
         changes.append((relation, view[at : at + size] if file is None else Path(file)))
         at += size
     sums = {(node, partition): (one, other) if is_known else None for node, partition, is_known, one, other in head["sums"]}
-    figures = head["due"], sums, head["lineage"], sizes, head["released"]
+    figures = head["due"], sums, head["lineage"], sizes, head["released"], tuple(Failure(*failure) for failure in head["failures"])
     return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), *figures)

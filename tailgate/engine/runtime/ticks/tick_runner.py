@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from tailgate.engine.runtime.ticks.source_health import SourceHealth
 from tailgate.engine.runtime.ticks.table_writes import PendingEntry, without
 from tailgate.engine.runtime.ticks.tick_figures import TickFigures
 from tailgate.engine.runtime.ticks.tick_loop import Ends, LoopEnded, TickLoop
-from tailgate.engine.runtime.ticks.tick_result import Ticked
+from tailgate.engine.runtime.ticks.tick_result import Failure, Ticked
 from tailgate.engine.runtime.ticks.writes import written
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.host import crash
@@ -50,8 +50,9 @@ class TickRunner:
 
     `circuit` is the circuit of the next tick; it changes between two ticks. `isolate` stops the
     views that depend on a failed operator or relation. `rebuild` restores lost state while no tick
-    runs. `pending` is a change of the catalog that is committed with a tick. `sums` is the sum of the
-    input of each operator and partition (engine.plan.views.sharing).
+    runs. `on_failures` gets the failures of a tick after it is committed. `pending` is a change of the
+    catalog that is committed with a tick. `sums` is the sum of the input of each operator and
+    partition (engine.plan.views.sharing).
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class TickRunner:
         self.pending: PendingEntry | None = None
         self.isolate: Callable[[int, int, str], bool] | None = None
         self.rebuild: Callable[[], None] | None = None
+        self.on_failures: Callable[[Sequence[Failure]], None] | None = None
         self.sums: dict[tuple[int, int], Sum | None] = {}
         self.counters: dict[int, dict[str, int]] = {}
         self.ticks = 0
@@ -182,6 +184,8 @@ class TickRunner:
             self._due = result.due
             self._source.due(self._inbox.location, result.due)
         self._inbox.remove(before, ends.inbox)
+        if result.failures and self.on_failures is not None:
+            self.on_failures(result.failures)
         for name, count in result.counters.items():
             node, what = name.split(".")
             counts = self.counters.setdefault(int(node), {})

@@ -5,7 +5,7 @@
     DECIMAL  precision and scale of the result follow from those of the operands
     VARCHAR  + is concatenation
 
-Another division by zero is NULL.
+Another division by zero fails.
 
 Source: ksqlDB 0.29, documentation, "Operators", and "Data types", section "Decimal".
 """
@@ -39,8 +39,8 @@ def arithmetic(sign: str, operands: list[Typed], position: int) -> Typed:
     if type == types.DOUBLE and sign in ("/", "%"):
         return Typed(f"{'ksqldb_quotient' if sign == '/' else 'ksqldb_remainder'}({left}, {right})", type, may_fail)
     if sign in ("/", "%"):
-        is_constant = right.isdigit()  # a positive number
-        return Typed(f"({left} {sign} nullif({right}, 0))", type, may_fail or not is_constant)
+        is_positive = right.isdigit() and int(right) > 0  # a literal
+        return Typed(f"({left} {sign} {right})", type, may_fail or not is_positive)
     if type == types.INT:
         return Typed(f"ksqldb_wrapped(CAST({left} AS bigint) {sign} {right})", type, may_fail)
     if type == types.BIGINT:
@@ -63,9 +63,8 @@ def _negation(operand: Typed) -> Typed:
 
 def _decimal(sign: str, operands: list[Typed]) -> Typed:
     left, right = (coerced(o, types.decimal_of(o.type)) for o in operands)
-    divisor = f"nullif({right.text}, 0)" if sign in ("/", "%") else right.text
     type = _result(sign, left.type, right.type)
-    return Typed(f"CAST({left.text} {sign} {divisor} AS {types.postgresql(type)})", type, may_fail=True)
+    return Typed(f"CAST({left.text} {sign} {right.text} AS {types.postgresql(type)})", type, may_fail=True)
 
 
 def _result(sign: str, left: TypeName, right: TypeName) -> TypeName:

@@ -21,13 +21,17 @@ import tailgate.state.StateIds;
  *                  its versions without an uploaded snapshot
  *   COUNT          source `to` read n records; the bytes are the number of dead letters, the number of bytes, and the newest time in ms
  *   LATE           the operator `to` dropped n late rows
+ *   FAILURE        n rows failed with the message in the bytes: with a port as order, in the edge to node `to`, which continues with NULL;
+ *                  with KEY or VALUE, records of source `to` could not be decoded
  *   RELEASED       the operator `to` has retracted the groups of windows that end at or before n ms
  *   REMAINS        the forgotten node `to` still has state
  *   DUE            a tick is needed at time n
  *   STATISTICS     work and state size of the operator `to` in partition n, as {@link Statistics} defines them</pre>
  */
 public record Sent(int kind, int to, byte[] bytes, long n, long order) implements Serializable {
-  static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6, STATISTICS = -7, LATE = -8, RELEASED = -9;
+  static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6, STATISTICS = -7, LATE = -8, RELEASED = -9, FAILURE = -10;
+  /** The parts of a record, instead of a port. */
+  static final int VALUE = -2, KEY = -3;
 
   Sent(int kind, int to, byte[] bytes, long n) { this(kind, to, bytes, n, 0); }
 

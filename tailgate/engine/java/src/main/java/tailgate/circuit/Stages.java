@@ -197,6 +197,7 @@ final class Stages {
     List<StateIds.Committed> committed = new ArrayList<>();
     Map<String, Long> counters = new TreeMap<>();
     Map<Integer, Long> released = new TreeMap<>();
+    List<TickResult.Failure> failures = new ArrayList<>();
     long due = Long.MAX_VALUE;
     int lineage = 0;
     Set<Integer> forgotten = new TreeSet<>(circuit.forgotten);
@@ -209,6 +210,7 @@ final class Stages {
         }
         case Sent.REMAINS -> forgotten.remove(s.to());
         case Sent.STATISTICS -> statistics.add(s);
+        case Sent.FAILURE -> failures.add(new TickResult.Failure(s.to(), (int) s.order(), new String(s.bytes(), java.nio.charset.StandardCharsets.UTF_8), s.n()));
         case Sent.LATE -> counters.merge(s.to() + ".late_rows", s.n(), Long::sum);
         case Sent.RELEASED -> circuit.relationsBelow(s.to(), relation -> released.merge(relation, s.n(), Math::max));
         case Sent.DUE -> due = Math.min(due, s.n());
@@ -225,7 +227,7 @@ final class Stages {
     Statistics.of(statePath).add(circuit, statistics);
     relations.sort(Comparator.comparingInt(Sent::to));
     int[] removed = forgotten.stream().mapToInt(i -> i).toArray();
-    return new TickResult(relations, ids.after(committed).toString(), counters, removed, due, statistics, released);
+    return new TickResult(relations, ids.after(committed).toString(), counters, removed, due, statistics, released, failures);
   }
 
   static <T> ClassTag<T> tag(Class<T> type) { return scala.reflect.ClassTag$.MODULE$.apply(type); }

@@ -2,6 +2,7 @@ package tailgate.circuit;
 
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.*;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.*;
@@ -10,6 +11,7 @@ import tailgate.circuit.Node.Edge;
 import tailgate.circuit.Node.Source;
 import tailgate.errors.SparkErrors;
 import tailgate.errors.SqlError;
+import tailgate.functions.Try;
 import tailgate.rows.Change;
 import tailgate.rows.Rows;
 import tailgate.sources.KafkaRecord;
@@ -49,6 +51,13 @@ public final class Tick {
   private long order;  // of the changes that are sent
   private final Map<Integer, long[]> counts = new TreeMap<>();  // per source: records, dead letters
   private final List<Change> rows = new ArrayList<>();  // the rows of one record
+  private static final int FAILURES_MAX = 100;  // messages of a partition's tick; rows of further ones are not counted
+  private final List<Exception> caught = Try.caught();  // by expressions that continue with NULL
+  private final Map<Failure, Long> failures = new LinkedHashMap<>();
+
+  /** Rows that failed in an edge, or records in the key or the value, with the same message. */
+  private record Failure(int to, int port, String message) {}
+
   /** A partition of a channel. */
   private record Place(String channel, int partition) {}
 
@@ -66,6 +75,7 @@ public final class Tick {
     this.done = new long[circuit.order.length][Statistics.WIDTH];
     this.pending = new Pending[circuit.order.length];
     this.inputs = new State.Input[circuit.order.length];
+    caught.clear();
   }
 
   /** Runs the whole circuit in the only partition. */
@@ -75,6 +85,7 @@ public final class Tick {
     for (Operator o : circuit.order) tick.run(o);
     tick.finish(0);
     tick.count();
+    tick.noteFailures();
     tick.arrow(results);
     return tick.notes;
   }
@@ -84,6 +95,7 @@ public final class Tick {
     Tick tick = new Tick(circuit, null, time, 0, partitions, true);
     batch.forEachRemaining(tick::record);
     tick.count();
+    tick.noteFailures();
     for (Sent note : tick.notes) tick.onward.add(note.row());
     return tick.onward;
   }
@@ -101,6 +113,7 @@ public final class Tick {
     }
     for (Operator o : circuit.order) if (o.level == level) tick.run(o);
     tick.finish(level);
+    tick.noteFailures();
     for (Sent note : tick.notes) tick.onward.add(note.row());
     return tick.onward;
   }
@@ -153,8 +166,12 @@ public final class Tick {
       } catch (UncheckedIOException e) {
         throw new SourceStalled(source.channel, e.getCause().getMessage());
       } catch (RuntimeException e) {
-        if (!again) count[1]++;
-        failed(source, kafka, SparkErrors.of(e), except);
+        SqlError error = SparkErrors.of(e);
+        if (!again) {
+          count[1]++;
+          failed(source.id, error.inKey() ? Sent.KEY : Sent.VALUE, error);
+        }
+        failed(source, kafka, error, except);
       }
     }
   }
@@ -253,6 +270,21 @@ public final class Tick {
     for (Edge edge : source.dead) send(edge, row, 1);
   }
 
+  private void failed(int to, int port, SqlError error) {
+    Failure failure = new Failure(to, port, error.getMessage());
+    if (failures.size() < FAILURES_MAX || failures.containsKey(failure)) failures.merge(failure, 1L, Long::sum);
+  }
+
+  /** Reports the errors that expressions of an edge have replaced with NULL. */
+  private void failed(Edge edge) {
+    for (Exception e : caught) failed(edge.to, edge.port, SparkErrors.of(e));
+    caught.clear();
+  }
+
+  private void noteFailures() {
+    failures.forEach((f, rows) -> notes.add(new Sent(Sent.FAILURE, f.to(), f.message().getBytes(StandardCharsets.UTF_8), rows, f.port())));
+  }
+
   private void count() {
     counts.forEach((source, n) ->
         notes.add(new Sent(Sent.COUNT, source,
@@ -319,7 +351,7 @@ public final class Tick {
     report(store);
     for (int node : circuit.forgotten) if (state.forget(node, FORGET_MAX)) notes.add(new Sent(Sent.REMAINS, node, State.NONE, 0));
     if (due != Long.MAX_VALUE) notes.add(new Sent(Sent.DUE, 0, State.NONE, due));
-    byte[] version = state.commit(time).getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+    byte[] version = state.commit(time).getBytes(StandardCharsets.US_ASCII);
     notes.add(new Sent(Sent.STATE, store, version, partition, state.lineage()));
   }
 
@@ -369,6 +401,8 @@ public final class Tick {
     } catch (StackOverflowError e) {
       fail(edge.errors, SqlError.tooDeep(), weight);
       return;
+    } finally {
+      if (!caught.isEmpty()) failed(edge);
     }
     if (shaped != null) arrive(edge, shaped, weight);
     for (UnsafeRow one : several) arrive(edge, one, weight);

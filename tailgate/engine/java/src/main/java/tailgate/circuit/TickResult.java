@@ -8,6 +8,7 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.*;
 import tailgate.state.Snapshots;
 import tailgate.state.State;
@@ -22,9 +23,16 @@ public final class TickResult {
   private final long due;
   private final List<Sent> statistics;
   private final Map<Integer, Long> released;
+  private final List<Failure> failures;
+
+  /**
+   * Rows that failed with the same message: in the edge to a node or relation, which continues with NULL, or records of
+   * a source that could not be decoded, with `port` {@link Sent#KEY} or {@link Sent#VALUE}.
+   */
+  public record Failure(int to, int port, String message, long rows) {}
 
   TickResult(List<Sent> relations, String stateIds, Map<String, Long> counters, int[] forgotten, long due, List<Sent> statistics,
-      Map<Integer, Long> released) {
+      Map<Integer, Long> released, List<Failure> failures) {
     this.relations = relations;
     this.stateIds = stateIds;
     this.counters = counters;
@@ -32,6 +40,7 @@ public final class TickResult {
     this.due = due;
     this.statistics = statistics;
     this.released = released;
+    this.failures = failures;
   }
 
   /**
@@ -52,7 +61,7 @@ public final class TickResult {
    */
   public String file(int i) {
     return relations.get(i).kind() == Sent.FILE
-        ? new String(relations.get(i).bytes(), java.nio.charset.StandardCharsets.UTF_8) : null;
+        ? new String(relations.get(i).bytes(), StandardCharsets.UTF_8) : null;
   }
 
   /** Returns the number of rows in the stream. */
@@ -81,6 +90,9 @@ public final class TickResult {
    */
   public Map<Integer, Long> released() { return released; }
 
+  /** Returns the failures of the tick, of each partition. */
+  public List<Failure> failures() { return failures; }
+
   /**
    * Returns for each operator that ran: node, partition, whether the
    * {@link State#received sum of its input} is known, and the sum as two numbers.
@@ -104,7 +116,8 @@ public final class TickResult {
    * length of the JSON (4 bytes, big-endian), JSON, and the streams of the relations.
    *
    * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…},
-   * "forgotten": […], "due": …, "sums": […], "lineage": n, "released": {…}}</pre>
+   * "forgotten": […], "due": …, "sums": […], "lineage": n, "released": {…},
+   * "failures": [[node or relation, port, message, rows], …]}</pre>
    */
   byte[] message() {
     ObjectNode head = JSON.createObjectNode();
@@ -118,6 +131,8 @@ public final class TickResult {
     counters.forEach(counts::put);
     ObjectNode until = head.putObject("released");
     released.forEach((relation, time) -> until.put(Integer.toString(relation), time));
+    ArrayNode failed = head.putArray("failures");
+    for (Failure f : failures) failed.addArray().add(f.to()).add(f.port()).add(f.message()).add(f.rows());
     ArrayNode gone = head.putArray("forgotten");
     for (int node : forgotten) gone.add(node);
     ArrayNode sums = head.putArray("sums");

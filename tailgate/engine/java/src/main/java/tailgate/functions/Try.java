@@ -1,13 +1,16 @@
 package tailgate.functions;
 
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.ConditionalExpression;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.TryEval;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeBlock;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
+import org.apache.spark.sql.catalyst.expressions.codegen.JavaCode;
 import org.apache.spark.sql.types.DataType;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
@@ -16,14 +19,25 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * The value of an expression, or NULL if its evaluation throws an exception.
  *
- * <p>It is Spark's {@link TryEval} as a conditional expression: Spark does not evaluate the parts of
- * a conditional expression in advance, neither as constants nor as common subexpressions.
+ * <p>It is a conditional expression: Spark does not evaluate the parts of a conditional expression in
+ * advance, neither as constants nor as common subexpressions. {@link #caught} has the exceptions.
  */
 public final class Try extends Expression implements ConditionalExpression, Serializable {
   private static final long serialVersionUID = 1;
+  private static final int CAUGHT_MAX = 100;  // exceptions that nobody has taken, for instance those of a plan's constants
+  private static final ThreadLocal<List<Exception>> CAUGHT = ThreadLocal.withInitial(ArrayList::new);
   private final Expression child;
 
   public Try(Expression child) { this.child = child; }
+
+  /** Returns the exceptions that were caught in this thread, for the caller to remove. */
+  public static List<Exception> caught() { return CAUGHT.get(); }
+
+  /** Called by generated code. */
+  public static void caught(Exception e) {
+    List<Exception> caught = CAUGHT.get();
+    if (caught.size() < CAUGHT_MAX) caught.add(e);
+  }
 
   @Override public Seq<Expression> children() { return CollectionConverters.asScala(List.of(child)).toSeq(); }
 
@@ -33,10 +47,27 @@ public final class Try extends Expression implements ConditionalExpression, Seri
 
   @Override public boolean foldable() { return child.foldable(); }
 
-  @Override public Object eval(InternalRow row) { return new TryEval(child).eval(row); }
+  @Override public Object eval(InternalRow row) {
+    try {
+      return child.eval(row);
+    } catch (Exception e) {
+      return null;
+    }
+  }
 
   @Override public ExprCode doGenCode(CodegenContext context, ExprCode code) {
-    return new TryEval(child).doGenCode(context, code);
+    ExprCode inner = child.genCode(context);
+    String type = CodeGenerator.javaType(dataType()), initial = CodeGenerator.defaultValue(dataType(), false);
+    String failure = context.freshName("failure");
+    return code.copy(block(
+        List.of("boolean ", " = true;\n" + type + " ", " = " + initial + ";\ntry {\n", "\n", " = ", ";\n", " = ",
+            ";\n} catch (Exception " + failure + ") {\n  " + Try.class.getName() + ".caught(" + failure + ");\n}\n"),
+        code.isNull(), code.value(), inner.code(), code.isNull(), inner.isNull(), code.value(), inner.value()), code.isNull(), code.value());
+  }
+
+  /** Returns generated code: the parts of text, with a value between each two. */
+  private static CodeBlock block(List<String> parts, JavaCode... values) {
+    return new CodeBlock(CollectionConverters.asScala(parts).toSeq(), CollectionConverters.asScala(List.of(values)).toSeq());
   }
 
   @Override public Expression withNewChildrenInternal(IndexedSeq<Expression> children) { return new Try(children.head()); }

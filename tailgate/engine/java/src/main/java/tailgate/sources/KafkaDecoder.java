@@ -28,11 +28,19 @@ final class KafkaDecoder implements Decoder {
   @Override public void decode(InternalRow record, Rows rows) {
     if (bytesMax != Integer.MAX_VALUE) check((long) bytes(record, KafkaRecord.KEY) + bytes(record, KafkaRecord.VALUE));
     rows.row(new GenericInternalRow(new Object[] {
-        record.isNullAt(KafkaRecord.KEY) ? null : key.decode(record.getBinary(KafkaRecord.KEY)),
+        key(record),
         record.isNullAt(KafkaRecord.VALUE) ? null : value.decode(record.getBinary(KafkaRecord.VALUE)),
         record.getUTF8String(KafkaRecord.TOPIC), record.getInt(KafkaRecord.PARTITION), record.getLong(KafkaRecord.OFFSET),
         record.isNullAt(KafkaRecord.TIMESTAMP) ? null : record.getLong(KafkaRecord.TIMESTAMP),
         record.numFields() <= KafkaRecord.HEADERS || record.isNullAt(KafkaRecord.HEADERS) ? null : record.getArray(KafkaRecord.HEADERS)}), 1);
+  }
+
+  private Object key(InternalRow record) {
+    try {
+      return record.isNullAt(KafkaRecord.KEY) ? null : key.decode(record.getBinary(KafkaRecord.KEY));
+    } catch (SqlError e) {
+      throw e.ofKey();
+    }
   }
 
   private void check(long bytes) {

@@ -97,6 +97,31 @@ class CircuitTest {
         r.last.counters());
   }
 
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2})
+  void failuresOfExpressionsAndOfRecords(int partitions) {
+    Circuit c = new Circuit();
+    Decoder decoder = Decoder.kafka(Formats.text(), Formats.text());
+    c.source(1, "t", decoder, empty(decoder.schema()).selectExpr("value", "__offset o"));
+    c.operator(2, upsert(DEAD, new int[] {0, 1, 2}));
+    c.deadLetters(1, empty(Circuit.DEAD).selectExpr("topic", "partition", "offset", "error", "false", "cast(null as string)"), 2, 0);
+    c.relation(3, schema("v int"), 0);
+    c.output(1, empty(schema("value string, o bigint")).where("tg_try(10 div (o - 1)) is not null").selectExpr("tg_try(tg_text_to_int4(value)) v"), 3);
+    c.seal();
+    Running r = new Running(c, partitions);
+    byte[] invalid = {(byte) 0xff};
+    r.tick(record("t", 1, null, utf8("7")), record("t", 2, null, utf8("x")), record("t", 3, null, utf8("x")),
+        record("t", 4, null, invalid), record("t", 5, invalid, null));
+    assertEquals(new Bag().add(row((Object) null), 2), r.relation(3));
+    String encoding = "invalid byte sequence for encoding \"UTF8\": 0xff";
+    Map<String, Long> rows = new TreeMap<>();
+    for (TickResult.Failure f : r.last.failures()) rows.merge(f.to() + " " + f.port() + " " + f.message(), f.rows(), Long::sum);
+    assertEquals(Map.of("3 -1 division by zero", 1L, "1 " + Sent.VALUE + " " + encoding, 1L, "1 " + Sent.KEY + " " + encoding, 1L,
+        "3 -1 invalid input syntax for type integer: \"x\"", 2L), rows);
+    r.tick(record("t", 6, null, utf8("8")));
+    assertEquals(List.of(), r.last.failures());
+  }
+
   /** A tick that ran but never entered the log is garbage, now and after any restart. */
   @ParameterizedTest
   @ValueSource(ints = {1, 2})
