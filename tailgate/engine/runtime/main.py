@@ -139,10 +139,7 @@ def run(options: Options, jvm: Jvm) -> int:
     follow = Follow(engine, isolation)
     follow.start()
     Expiring(engine, installation.letters).start()
-    if options.processing_log:
-        processing_log = ProcessingLog(engine, options.endpoints.brokers(), statements.execute_own)
-        engine.runner.on_failures = processing_log.note
-        processing_log.start()
+    _log_failures(options, engine, statements)
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
     lease = Lease(lake.store, writer.renew_lease)
@@ -162,6 +159,14 @@ def run(options: Options, jvm: Jvm) -> int:
         writer.close()
         withdraw()
     return 0
+
+
+def _log_failures(options: Options, engine: Engine, statements: Statements) -> None:
+    """Starts ksqlDB's processing log, if it is wanted."""
+    if options.processing_log:
+        processing_log = ProcessingLog(engine, options.endpoints.brokers(), statements.execute_own)
+        engine.runner.on_failures = processing_log.note
+        processing_log.start()
 
 
 def _settings(options: Options, lake: Lake) -> Callable[[], None]:
