@@ -138,8 +138,7 @@ def run(options: Options, jvm: Jvm) -> int:
     installation.recover()
     follow = Follow(engine, isolation)
     follow.start()
-    Expiring(engine, installation.letters).start()
-    _log_failures(options, engine, statements)
+    _start_threads(options, engine, installation, statements)
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
     lease = Lease(lake.store, writer.renew_lease)
@@ -161,8 +160,9 @@ def run(options: Options, jvm: Jvm) -> int:
     return 0
 
 
-def _log_failures(options: Options, engine: Engine, statements: Statements) -> None:
-    """Starts ksqlDB's processing log, if it is wanted."""
+def _start_threads(options: Options, engine: Engine, installation: Installation, statements: Statements) -> None:
+    """Starts the expiry of dead letters, and ksqlDB's processing log."""
+    Expiring(engine, installation.letters).start()
     if options.processing_log:
         processing_log = ProcessingLog(engine, options.endpoints.brokers(), statements.execute_own)
         engine.runner.on_failures = processing_log.note

@@ -21,15 +21,16 @@ import tailgate.state.StateIds;
  *                  its versions without an uploaded snapshot
  *   COUNT          source `to` read n records; the bytes are the number of dead letters, the number of bytes, and the newest time in ms
  *   LATE           the operator `to` dropped n late rows
- *   FAILURE        n rows failed with the message in the bytes: with a port as order, in the edge to node `to`, which continues with NULL;
- *                  with KEY or VALUE, records of source `to` could not be decoded
+ *   FAILURE        n rows failed with the message in the bytes: in the edge to a port, the order, of node `to`, which continues with
+ *                  NULL; or, with KEY or VALUE as order, n records of source `to` could not be decoded
  *   RELEASED       the operator `to` has retracted the groups of windows that end at or before n ms
  *   REMAINS        the forgotten node `to` still has state
  *   DUE            a tick is needed at time n
  *   STATISTICS     work and state size of the operator `to` in partition n, as {@link Statistics} defines them</pre>
  */
 public record Sent(int kind, int to, byte[] bytes, long n, long order) implements Serializable {
-  static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6, STATISTICS = -7, LATE = -8, RELEASED = -9, FAILURE = -10;
+  static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6, STATISTICS = -7, LATE = -8, RELEASED = -9;
+  static final int FAILURE = -10;
   /** The parts of a record, instead of a port. */
   static final int VALUE = -2, KEY = -3;
 
@@ -73,6 +74,9 @@ public record Sent(int kind, int to, byte[] bytes, long n, long order) implement
 
   /** Returns the version that a message of kind STATE reports. */
   StateIds.Committed committed() { return new StateIds.Committed(to, (int) n, new String(bytes, StandardCharsets.US_ASCII)); }
+
+  /** Returns the failure that a message of kind FAILURE reports. */
+  TickResult.Failure failure() { return new TickResult.Failure(to, (int) order, new String(bytes, StandardCharsets.UTF_8), n); }
 
   @Override public String toString() { return "Sent[" + kind + " to " + to + ", " + n + ", " + Arrays.hashCode(bytes) + "]"; }
 }

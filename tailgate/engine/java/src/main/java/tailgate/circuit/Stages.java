@@ -210,7 +210,7 @@ final class Stages {
         }
         case Sent.REMAINS -> forgotten.remove(s.to());
         case Sent.STATISTICS -> statistics.add(s);
-        case Sent.FAILURE -> failures.add(new TickResult.Failure(s.to(), (int) s.order(), new String(s.bytes(), java.nio.charset.StandardCharsets.UTF_8), s.n()));
+        case Sent.FAILURE -> failures.add(s.failure());
         case Sent.LATE -> counters.merge(s.to() + ".late_rows", s.n(), Long::sum);
         case Sent.RELEASED -> circuit.relationsBelow(s.to(), relation -> released.merge(relation, s.n(), Math::max));
         case Sent.DUE -> due = Math.min(due, s.n());

@@ -62,7 +62,8 @@ public final class Try extends Expression implements ConditionalExpression, Seri
     return code.copy(block(
         List.of("boolean ", " = true;\n" + type + " ", " = " + initial + ";\ntry {\n", "\n", " = ", ";\n", " = ",
             ";\n} catch (Exception " + failure + ") {\n  " + Try.class.getName() + ".caught(" + failure + ");\n}\n"),
-        code.isNull(), code.value(), inner.code(), code.isNull(), inner.isNull(), code.value(), inner.value()), code.isNull(), code.value());
+        code.isNull(), code.value(), inner.code(), code.isNull(), inner.isNull(), code.value(), inner.value()),
+        code.isNull(), code.value());
   }
 
   /** Returns generated code: the parts of text, with a value between each two. */
