@@ -46,6 +46,7 @@ class Source(ItemFields):
     - `materialized`: whether the rows of a source without an envelope are stored.
     - `decimals`: how Debezium's JSON without a schema represents decimals.
     - `paused`: whether the source is not read.
+    - `timestamp`: the column with the times of records, from which freshness lag counts; empty for Kafka's times.
     - `max_message_bytes`: limit for key and value together, or None.
     - `added`, `first_columns`: the names of the columns that REFRESH SCHEMA added at the end; the number of the other columns.
     - `start`: the first offset of each partition, or None for the first record.
@@ -72,6 +73,7 @@ class Source(ItemFields):
     on_error: Literal["dead letter", "fail", "null"] = "dead letter"
     paused: bool = False
     transactions: TransactionMetadata | None = None
+    timestamp: str = ""
     max_message_bytes: int | None = None
     max_records_per_second: int | None = None
     added: tuple[str, ...] = ()

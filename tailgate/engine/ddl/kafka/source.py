@@ -96,6 +96,10 @@ def _check_supported(statement: CreateSource) -> None:
             continue
         if name in ("start_offset", "kafka_time_offset"):
             continue
+        if name == "timestamp":
+            if not isinstance(value, str) or not value:
+                raise InvalidParameterValue('option "timestamp" is the name of a column')
+            continue
         if dead_letters.retention_option(name) is not None:
             dead_letters.retention_options(name, value)
             continue

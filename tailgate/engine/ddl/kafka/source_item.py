@@ -86,6 +86,7 @@ class SourceDerivation:
             materialized=statement.materialized,
             decimals="string" if option(statement.options, "decimal_handling_mode") == "string" else "precise",
             on_error=statement.on_error,
+            timestamp=str(option(statement.options, "timestamp", "")),
             registry=registries[-1] if registries else "",
             retain_history_ms=split_retention(statement.options)[0],
             **_limits(statement),

@@ -8,7 +8,7 @@ from typing_extensions import assert_never
 
 from tailgate.engine.plan.circuit.decoders import KafkaDecoder
 from tailgate.engine.plan.circuit.operators import DELETED, POSITION
-from tailgate.engine.plan.circuit.steps import Filter, Project, Steps
+from tailgate.engine.plan.circuit.steps import Filter, Project, Steps, then
 from tailgate.engine.plan.sources.column_expressions import ColumnExpression, Decoded
 from tailgate.engine.plan.sources.debezium_layout import debezium_layout
 from tailgate.engine.plan.sources.format_specs import format_spec, key_format_spec, value_format_spec
@@ -26,6 +26,7 @@ from tailgate.engine.plan.sources.row_columns import (
 )
 from tailgate.engine.plan.sources.spark_sql import required
 from tailgate.lake.catalog import Source
+from tailgate.lake.errors import DatatypeMismatch, UndefinedColumn
 from tailgate.lake.types import BOOL, TEXT, Field
 
 # follow the columns of the row
@@ -35,7 +36,35 @@ UPSERT_COLUMNS = (Field(DELETED, BOOL, False), Field(POSITION, TEXT))
 def source_layout(source: Source) -> Layout:
     """Returns the layout of a source. Raises the errors of CREATE SOURCE."""
     layout = _by_envelope(source)
-    return replace(layout, decoder=replace(layout.decoder, max_bytes=source.max_message_bytes))
+    return replace(layout, decoder=replace(layout.decoder, max_bytes=source.max_message_bytes), time=_time(source, layout))
+
+
+def time_column(source: Source) -> str:
+    """Returns the column with the times of records, of the option `timestamp` or INCLUDE TIMESTAMP FROM; empty if Kafka has them."""
+    included = (i.name or "timestamp" for i in source.include if i.kind == "timestamp" and i.column)
+    return source.timestamp or next(included, "")
+
+
+def _time(source: Source, layout: Layout) -> Steps | None:
+    """Returns the steps from a decoded record to its time, or None if Kafka has it. Raises 42703, 42804."""
+    name = time_column(source)
+    if not name:
+        return None
+    position = next((i for i, column in enumerate(layout.columns) if column.name == name), None)
+    if position is None:
+        raise UndefinedColumn(f'column "{name}" does not exist')
+    column = f"c{position}" if layout.key is not None or source.envelope == "none" else f"c0.f{position + 1}"
+    match layout.columns[position].type.name:
+        case "int8":
+            milliseconds = column
+        case "timestamp" | "timestamptz":
+            milliseconds = f"unix_millis(CAST({column} AS TIMESTAMP))"
+        case other:
+            raise DatatypeMismatch(
+                f'column "{name}" is of type {other} and cannot be a timestamp',
+                hint="Use a column of type timestamptz, timestamp, or bigint with milliseconds since the epoch.",
+            )
+    return then(layout.shape, Project((milliseconds,)))
 
 
 def _by_envelope(source: Source) -> Layout:

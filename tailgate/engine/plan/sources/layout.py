@@ -25,7 +25,8 @@ class Layout:
 
     `columns` are those of the item, and `key` has the positions of the key among them, or None.
     `shape` computes `source_columns`. If the rows are `stored`, each of `entering` maps these to
-    the input of the operator that stores the rows.
+    the input of the operator that stores the rows. `time` computes the time of a record in
+    milliseconds, from which freshness lag counts; None for Kafka's.
     """
 
     decoder: KafkaDecoder
@@ -35,3 +36,4 @@ class Layout:
     stored: bool
     source_columns: tuple[Field, ...]
     entering: tuple[Steps, ...] = (Steps(),)
+    time: Steps | None = None

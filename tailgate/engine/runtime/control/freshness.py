@@ -7,16 +7,20 @@ doorbell starts a tick for each of them (`Ages`).
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError
 
+from tailgate.engine.runtime.kafka.readers import freshness_channels, reader_name
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import Source, Table
 from tailgate.lake.control import FRESHNESS_HOLD_S
 from tailgate.lake.writer.inbox import TABLE
 
 STARTING, STALLED = "the engine is starting", "the source cannot be read"
+
+T = TypeVar("T")
 
 
 class Freshness:
@@ -38,9 +42,7 @@ class Freshness:
         version = engine.ages.changed(version, FRESHNESS_HOLD_S)
         n, catalog = engine.newest.n, engine.catalog  # before the pending records: a record is rather counted twice than not at all
         inputs = [item for item in catalog.items.values() if isinstance(item, Source | Table)]
-        ids: dict[str, list[int]] = {}
-        for item in inputs:
-            ids.setdefault(_channel(item), []).append(item.id)
+        channels = {item.id: _channels(item) for item in inputs}
         fetched, waiting = self._fetched(), engine.ages.waiting()
         return {
             "n": n,
@@ -48,13 +50,13 @@ class Freshness:
             "inputs": {item.id: self._input(item, fetched, waiting) for item in inputs},
             "failing": [item.id for item in catalog.items.values() if item.errors and engine.failing.has_error(item)],
             "ticks": [
-                [t.n, t.began, t.computed, t.committed, {id: list(at) for channel, at in t.oldest.items() for id in ids.get(channel, ())}]
+                [t.n, t.began, t.computed, t.committed, {id: list(at) for id, of in channels.items() if (at := _first(t.oldest, of))}]
                 for t in engine.ages.after(after)
             ],
         }
 
     def _fetched(self) -> dict[str, dict[str, int]]:
-        """Returns the time of the oldest record of each topic that no tick has read, by reader."""
+        """Returns the times of the oldest records that no tick has read, by reader and by topic or timed source."""
         loop = self._engine.runner.loop
         if loop is None:
             return {}
@@ -65,12 +67,19 @@ class Freshness:
 
     def _input(self, item: Source | Table, fetched: dict[str, dict[str, int]], waiting: dict[str, int]) -> tuple[int | None, str | None]:
         if isinstance(item, Table):
-            return waiting.get(_channel(item)), None
+            return _first(waiting, _channels(item)), None
         if item.paused or self._engine.health.of(item) is not None:
             return None, STALLED
-        reader, _, topic = item.channel.rpartition("/")
-        return (fetched[reader].get(topic), None) if reader in fetched else (None, STARTING)
+        reader = reader_name(item)
+        if reader not in fetched:
+            return None, STARTING
+        return _first({f"{reader}/{topic}": at for topic, at in fetched[reader].items()}, _channels(item)), None
 
 
-def _channel(item: Source | Table) -> str:
-    return f"{TABLE}{item.id}" if isinstance(item, Table) else item.channel
+def _channels(item: Source | Table) -> tuple[str, ...]:
+    """Returns the names under which the oldest records of an input are reported, the best first."""
+    return (f"{TABLE}{item.id}",) if isinstance(item, Table) else freshness_channels(item)
+
+
+def _first(oldest: Mapping[str, T], channels: tuple[str, ...]) -> T | None:
+    return next((oldest[channel] for channel in channels if channel in oldest), None)

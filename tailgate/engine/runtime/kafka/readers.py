@@ -6,17 +6,33 @@ their own reader (`engine.runtime.kafka.transactions`). Readers start from the l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from tailgate.engine.plan.circuit.decoders import KafkaDecoder
+from tailgate.engine.plan.circuit.steps import Steps
+from tailgate.engine.plan.sources.envelopes import source_layout, time_column
 from tailgate.engine.runtime.kafka import transactions
 from tailgate.engine.runtime.kafka.requests import Offsets
+from tailgate.engine.runtime.spark.circuits import Circuits, Opened
 from tailgate.lake.catalog import Catalog, Source
+from tailgate.lake.catalog.formats import Avro
 from tailgate.lake.catalog.secrets import Settings, settings
 from tailgate.lake.clients import JAVA_SECRET, java
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTime:
+    """The column with the times of a source's records: `shape` computes it in milliseconds, from what the decoder returns."""
+
+    topic: str
+    source: int
+    decoder: KafkaDecoder
+    shape: Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +49,9 @@ class Reader:
     rate: int | None = None  # limit in records per second
     # configuration of whole transactions, or '' (`engine.runtime.kafka.transactions`)
     transactions: str = ""
-    # access settings of the registries that `transactions` needs
+    # the times of sources that take them from a column
+    times: tuple[RecordTime, ...] = ()
+    # access settings of the registries that `transactions` and `times` need
     registries: tuple[Settings, ...] = ()
 
 
@@ -70,23 +88,40 @@ def _reader(name: str, sources: list[Source], catalog: Catalog) -> Reader:
     """Returns the reader of these sources, which all name it."""
     first = sources[0]
     topics = tuple(sorted({t for s in sources for t in transactions.topics(s)}))
-    registries = tuple(settings(a, catalog) for s in sources for a in transactions.accesses(s))
+    timed = [s for s in sources if time_column(s)]
+    layouts = [(s, source_layout(s)) for s in timed]
+    times = tuple(RecordTime(s.topic, s.id, layout.decoder, layout.time) for s, layout in layouts if layout.time is not None)
+    accesses = [a for s in sources for a in transactions.accesses(s)] + [
+        f.access for s in timed for f in (s.key_format, s.value_format) if isinstance(f, Avro)
+    ]
+    registries = tuple(settings(a, catalog) for a in accesses)
     reached = settings(first.kafka, catalog)
-    return Reader(name, first.brokers, reached, topics, first.max_records_per_second, transactions.configuration(sources), registries)
+    configuration = transactions.configuration(sources)
+    return Reader(name, first.brokers, reached, topics, first.max_records_per_second, configuration, times, registries)
 
 
-def java_reader(session: SparkSession, reader: Reader, client: Mapping[str, str], keep: Callable[[str], str]) -> Any:
+def freshness_channels(source: Source) -> tuple[str, ...]:
+    """Returns the names under which the JVM reports the oldest records of a source.
+
+    The first is that of times in a column, which is missing until the reader knows the column. The other has Kafka's times.
+    """
+    return (f"{source.channel}#{source.id}", source.channel) if time_column(source) else (source.channel,)
+
+
+def java_reader(session: SparkSession, reader: Reader, client: Mapping[str, str], circuits: Circuits, opened: Opened) -> Any:
     """Returns the `tailgate.sources.KafkaReader` for this reader.
 
-    `client` are the client settings with secrets decrypted. `keep` stores access settings of
-    registries in the JVM (`Circuits.access`).
+    `client` are the client settings with secrets decrypted. `opened` decrypts the settings of registries.
     """
     jvm: Any = session._jvm
     java_reader = jvm.tailgate.sources.KafkaReader(reader.name, reader.brokers, list(reader.topics), veiled(session, client))
     if reader.rate is not None:
         java_reader.limit(reader.rate)
     if reader.transactions:
-        java_reader.keepTransactions(transactions.with_access(reader.transactions, keep))
+        java_reader.keepTransactions(transactions.with_access(reader.transactions, partial(circuits.access, opened=opened)))
+    for time in reader.times:
+        decoder = circuits.decoder(time.decoder, opened)
+        java_reader.time(time.topic, str(time.source), decoder, circuits.shape(str(decoder.schema().toDDL()), time.shape))
     return java_reader
 
 

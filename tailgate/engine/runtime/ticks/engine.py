@@ -76,7 +76,7 @@ class Engine(EngineLog):
         self._source.advance(self.inbox.location, self.inbox.newest)
         self.circuits = Circuits(session)
         self.health = SourceHealth(self, self.vault)
-        self.inputs = Inputs(self, self.health, session, self.vault, partial(self.circuits.access, opened=self.opened))
+        self.inputs = Inputs(self, self.health, session, self.vault, self.circuits, self.opened)
         self.runner = TickRunner(self, self.inputs, self.health, self.inbox, session, parallelism)
 
     def run(self) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from py4j.protocol import Py4JError
@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka.readers import Reader, java_reader, merged
+from tailgate.engine.runtime.spark.circuits import Circuits, Opened
 from tailgate.engine.runtime.ticks.engine_log import EngineLog
 from tailgate.engine.runtime.ticks.failures import caused
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
@@ -44,14 +45,14 @@ class Connection:
 class Inputs:
     """The readers of the tick loop: those that are wanted join, all others leave.
 
-    `keep` stores access settings of registries in the JVM (`Circuits.access`).
+    `circuits` builds the decoders of those with times in columns. `opened` decrypts the settings of registries.
     """
 
     def __init__(
-        self, engine_log: EngineLog, health: SourceHealth, session: SparkSession, vault: Vault, keep: Callable[[str], str]
+        self, engine_log: EngineLog, health: SourceHealth, session: SparkSession, vault: Vault, circuits: Circuits, opened: Opened
     ) -> None:
         self._log, self._health, self._session, self._vault = engine_log, health, session, vault
-        self._keep = keep
+        self._circuits, self._opened = circuits, opened
         self._loop: TickLoop | None = None
         self._connections: dict[str, Connection] = {}
         self._failed: list[tuple[Reader, BaseException]] = []
@@ -189,7 +190,7 @@ class Inputs:
         assert self._loop is not None
         client = self._vault.opened(reader.settings)
         identities = kafka.Identities(reader.brokers, client)
-        java = java_reader(self._session, reader, client, self._keep)
+        java = java_reader(self._session, reader, client, self._circuits, self._opened)
         topics = self._health.look(reader)
         crash.point("reader.connected")
         with self._log.boundary:
@@ -208,4 +209,4 @@ def _continues(connected: Reader, target: Reader | None) -> bool:
     """Returns whether a connected reader may read on until the wanted one takes its place."""
     if target is None or not set(connected.topics) <= set(target.topics):
         return False
-    return replace(connected, topics=()) == replace(target, topics=())
+    return replace(connected, topics=(), times=()) == replace(target, topics=(), times=())

@@ -67,8 +67,11 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private static final Map<Long, List<InternalRow>> PLANNED = new ConcurrentHashMap<>();
   private static final AtomicLong NUMBERS = new AtomicLong();
 
-  /** A record, or null for offsets without a record; the next offset of its partition; Kafka's time and the arrival. */
-  private record Fetched(TopicPartition partition, InternalRow row, long bytes, long next, long time, long arrival) {}
+  /**
+   * A record, or null for offsets without a record; the next offset of its partition; Kafka's time,
+   * the times in columns ({@link RecordTimes}), and the arrival.
+   */
+  private record Fetched(TopicPartition partition, InternalRow row, long bytes, long next, long time, long[] times, long arrival) {}
 
   /** The next offset of each partition, and how many entries of the queue come before. */
   private static final class At extends Offset {
@@ -97,6 +100,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private final boolean local;
   private final Map<String, Object> settings;
   private final Set<String> topics;
+  private final RecordTimes times;
   private final Thread thread = new Thread(this::run, "tailgate-feed");
   private final Map<TopicPartition, Long> fetched = new HashMap<>();  // positions after the last poll; used by the thread
   // the following are guarded by this object
@@ -112,11 +116,13 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
    * Describes a feed. It starts when the loop gives the position.
    *
    * @param settings those of the consumer
+   * @param times those of sources that take them from a column
    * @param inbox the folder whose doorbell starts ticks
    * @param local whether all tasks run in this process
    */
-  KafkaFeed(Collection<String> topics, Map<String, Object> settings, String inbox, boolean local) {
+  KafkaFeed(Collection<String> topics, Map<String, Object> settings, RecordTimes times, String inbox, boolean local) {
     this.topics = Set.copyOf(topics);
+    this.times = times;
     this.local = local;
     this.inbox = inbox;
     this.settings = new HashMap<>(settings);
@@ -192,13 +198,14 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     for (TopicPartition p : records.partitions()) {
       UTF8String topic = UTF8String.fromString(p.topic());
       for (ConsumerRecord<byte[], byte[]> r : records.records(p)) {
-        news.add(new Fetched(p, row(topic, r), bytes(r), r.offset() + 1, r.timestamp(), now));
+        InternalRow row = row(topic, r);
+        news.add(new Fetched(p, row, bytes(r), r.offset() + 1, r.timestamp(), times.of(p.topic(), row, r.timestamp()), now));
         fetched.put(p, r.offset() + 1);
       }
     }
     for (TopicPartition p : consumer.assignment()) {
       long position = consumer.position(p);
-      if (position > fetched.put(p, position)) news.add(new Fetched(p, null, RECORD_BYTES, position, -1, now));
+      if (position > fetched.put(p, position)) news.add(new Fetched(p, null, RECORD_BYTES, position, -1, null, now));
     }
     return news;
   }
@@ -221,7 +228,8 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     QUEUES_BYTES.addAndGet(bytes);
   }
 
-  private static InternalRow row(UTF8String topic, ConsumerRecord<byte[], byte[]> r) {
+  /** Returns a record in Kafka's columns ({@link KafkaRecord}). */
+  static InternalRow row(UTF8String topic, ConsumerRecord<byte[], byte[]> r) {
     List<Object> headers = new ArrayList<>();
     for (Header h : r.headers()) headers.add(new GenericInternalRow(new Object[] {UTF8String.fromString(h.key()), h.value()}));
     return new GenericInternalRow(new Object[] {r.key(), r.value(), topic, r.partition(), r.offset(), r.timestamp() * 1000,
@@ -294,9 +302,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     int left = end instanceof At at ? at.entries : -1;
     for (Fetched f : queue) {
       if (left-- == 0) break;
-      if (f.row == null || f.time < 0) continue;
-      Oldest record = new Oldest(f.time, f.arrival);
-      oldest.merge(f.partition.topic(), record, RecordAges::older);
+      if (f.row != null) times.merge(oldest, f.partition.topic(), f.time, f.times, f.arrival);
     }
     return oldest;
   }

@@ -1,6 +1,8 @@
 package tailgate.sources;
 
 import java.util.*;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
@@ -21,6 +23,7 @@ public final class KafkaReader {
   private final Map<String, String> clients;
   private long rate;
   private String transactions = "";
+  private final RecordTimes times = new RecordTimes();
 
   /**
    * Describes a reader.
@@ -38,13 +41,21 @@ public final class KafkaReader {
   /** Limits the reader to so many records per second. */
   public void limit(long rate) { this.rate = rate; }
 
+  /**
+   * Takes the times of a source's records from a column.
+   *
+   * @param source its id
+   * @param shape the steps from a record, as the decoder returns it, to a bigint in milliseconds
+   */
+  public void time(String topic, String source, Decoder decoder, Dataset<Row> shape) { times.add(topic, source, decoder, shape); }
+
   /** Lets every tick have whole transactions ({@link TransactedKafka}). */
   public void keepTransactions(String configuration) { transactions = configuration; }
 
   /** Opens the stream. `inbox`: the folder whose doorbell starts ticks. `local`: whether all tasks run in this process. */
   public MicroBatchStream stream(String inbox, boolean local) {
-    if (!transactions.isEmpty()) return new TransactedKafka(sparkStream(inbox), name, transactions, consumer(), inbox);
-    KafkaFeed feed = new KafkaFeed(topics, consumer(), inbox, local);
+    if (!transactions.isEmpty()) return new TransactedKafka(sparkStream(inbox), name, transactions, consumer(), times, inbox);
+    KafkaFeed feed = new KafkaFeed(topics, consumer(), times, inbox, local);
     return rate > 0 ? new RatedKafka(feed, rate, inbox) : feed;
   }
 

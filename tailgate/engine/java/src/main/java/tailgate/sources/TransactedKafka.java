@@ -29,6 +29,7 @@ public final class TransactedKafka extends WrappedKafka implements RecordAges {
   private final Map<String, Object> consumer;
   private final JsonNode configuration;
   private final String topic, reader, inbox;
+  private final RecordTimes times;
   private volatile TransactionScan scan;
 
   /**
@@ -36,19 +37,21 @@ public final class TransactedKafka extends WrappedKafka implements RecordAges {
    *
    * @param configuration that of the scan
    * @param consumer settings of the scan's consumer
+   * @param times those of sources that take them from a column
    * @param inbox the folder whose doorbell starts ticks
    */
-  TransactedKafka(MicroBatchStream stream, String reader, String configuration, Map<String, Object> consumer, String inbox) {
+  TransactedKafka(MicroBatchStream stream, String reader, String configuration, Map<String, Object> consumer, RecordTimes times, String inbox) {
     super(stream);
     this.consumer = consumer;
     this.configuration = parsed(configuration);
     this.topic = this.configuration.get("topic").textValue();
     this.reader = reader;
+    this.times = times;
     this.inbox = inbox;
   }
 
   @Override public Offset latestOffset(Offset start, ReadLimit limit) {
-    if (scan == null) SCANS.put(reader, scan = new TransactionScan(reader, configuration, consumer, partitions(start.json()), () -> InboxSource.look(inbox)));
+    if (scan == null) SCANS.put(reader, scan = new TransactionScan(reader, configuration, consumer, times, partitions(start.json()), () -> InboxSource.look(inbox)));
     String json = json(scan.enter(limit instanceof ReadMaxRows rows ? rows.maxRows() : Long.MAX_VALUE));
     return partitions(json).equals(partitions(start.json())) ? start : stream.deserializeOffset(json);
   }

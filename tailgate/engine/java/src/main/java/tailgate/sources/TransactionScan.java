@@ -10,6 +10,8 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Reads change topics and their transaction topic ahead of the ticks, in a background thread, and
@@ -36,6 +38,7 @@ final class TransactionScan implements AutoCloseable {
   private final Map<String, TransactionBlock> blocks = new HashMap<>();
   private final KafkaConsumer<byte[], byte[]> consumer;
   private final Transactions transactions;
+  private final RecordTimes times;
   private final Runnable look;
   private final Set<TopicPartition> partitions = new LinkedHashSet<>();
   private final Thread thread = new Thread(this::run, "tailgate-transactions");
@@ -51,11 +54,13 @@ final class TransactionScan implements AutoCloseable {
    * @param reader prefix of the channels of its topics
    * @param said {"topic", "marks": format of its messages, "changes": {topic: {"collection",
    * "block": format}}}, see {@link TransactionBlock}
+   * @param times those of sources that take them from a column
    * @param at the offset at which to continue each partition
    * @param look called when a tick may have something to read
    */
-  TransactionScan(String reader, JsonNode said, Map<String, Object> options, Map<TopicPartition, Long> at, Runnable look) {
+  TransactionScan(String reader, JsonNode said, Map<String, Object> options, RecordTimes times, Map<TopicPartition, Long> at, Runnable look) {
     this.reader = reader;
+    this.times = times;
     this.look = look;
     topic = said.get("topic").textValue();
     marks = new TransactionBlock(said.get("marks"));
@@ -94,7 +99,7 @@ final class TransactionScan implements AutoCloseable {
     return at;
   }
 
-  /** Returns the oldest record of each topic that no committed tick has read, or only the admitted ones. */
+  /** Returns the oldest records ({@link RecordAges#oldest}) that no committed tick has read, or only the admitted ones. */
   synchronized Map<String, RecordAges.Oldest> oldest(boolean admitted) { return admitted ? transactions.admitted() : transactions.oldest(); }
 
   /** Records that a tick with all admitted records is durable. */
@@ -176,9 +181,12 @@ final class TransactionScan implements AutoCloseable {
           } else {
             TransactionBlock.Change change = block.change(r.value());
             int bytes = Math.max(r.serializedKeySize(), 0) + Math.max(r.serializedValueSize(), 0);
+            Map<String, RecordAges.Oldest> ages = new HashMap<>();
+            InternalRow row = KafkaFeed.row(UTF8String.fromString(p.topic()), r);
+            times.merge(ages, p.topic(), r.timestamp(), times.of(p.topic(), row, r.timestamp()), now);
             synchronized (this) {
               transactions.change(p, r.offset(), bytes, r.timestamp(), now,
-                  change == null ? null : change.id(), change == null ? 0 : change.order());
+                  change == null ? null : change.id(), change == null ? 0 : change.order(), ages);
             }
           }
         } catch (UncheckedIOException e) {  // the registry does not answer

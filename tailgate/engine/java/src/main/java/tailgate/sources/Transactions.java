@@ -86,7 +86,7 @@ final class Transactions {
   private static final class Run {
     final Transaction of;
     final long began;  // our time of its first record
-    RecordAges.Oldest oldest;  // null in the transaction topic
+    final Map<String, RecordAges.Oldest> oldest = new HashMap<>(2);  // none in the transaction topic
     long next, rows;
 
     Run(Transaction of, long began) {
@@ -117,7 +117,7 @@ final class Transactions {
   private final Map<String, Transaction> done = new LinkedHashMap<>() {
     @Override protected boolean removeEldestEntry(Map.Entry<String, Transaction> eldest) { return size() > limits.done; }
   };
-  private final Map<String, RecordAges.Oldest> admitted = new HashMap<>();  // by topic, since the last commit
+  private final Map<String, RecordAges.Oldest> admitted = new HashMap<>();  // since the last commit
   private final List<String> warnings = new ArrayList<>();
   private boolean news;
 
@@ -160,9 +160,9 @@ final class Transactions {
   /**
    * Adds a change record, in the order of its partition. `id`: its transaction, or null; `order`:
    * its number in the transaction among those of its collection. `stamp`: its time in Kafka; `now`:
-   * our time.
+   * our time; `ages`: its times ({@link RecordAges#oldest}).
    */
-  void change(TopicPartition tp, long offset, int bytes, long stamp, long now, String id, long order) {
+  void change(TopicPartition tp, long offset, int bytes, long stamp, long now, String id, long order, Map<String, RecordAges.Oldest> ages) {
     Partition p = partitions.get(tp);
     p.stamp = stamp;
     Transaction t = id == null ? null : heard(id, stamp, now);
@@ -170,7 +170,7 @@ final class Transactions {
     if (run == null || run.of != t || t == null && now - run.began > RUN_MS) p.runs.add(run = new Run(t, now));
     run.next = offset + 1;
     run.rows++;
-    if (stamp >= 0) run.oldest = RecordAges.older(run.oldest, new RecordAges.Oldest(stamp, now));
+    add(run.oldest, ages);
     if (t == null || t.in) {
       news = true;
       return;
@@ -232,23 +232,21 @@ final class Transactions {
 
   // ---- ages -------------------------------------------------------------------------------------
 
-  /** Returns the oldest record of each topic that has been admitted since the last commit. */
+  /** Returns the oldest records ({@link RecordAges#oldest}) that have been admitted since the last commit. */
   Map<String, RecordAges.Oldest> admitted() { return Map.copyOf(admitted); }
 
-  /** Returns the oldest record of each topic that no committed tick has read. */
+  /** Returns the oldest records that no committed tick has read. */
   Map<String, RecordAges.Oldest> oldest() {
     Map<String, RecordAges.Oldest> oldest = new HashMap<>(admitted);
-    for (Partition p : partitions.values()) for (Run run : p.runs) add(oldest, p, run);
+    for (Partition p : partitions.values()) for (Run run : p.runs) add(oldest, run.oldest);
     return oldest;
   }
 
   /** Records that a tick with all admitted records is durable. */
   void committed() { admitted.clear(); }
 
-  private void admit(Partition p, Run run) { add(admitted, p, run); }
-
-  private void add(Map<String, RecordAges.Oldest> oldest, Partition p, Run run) {
-    if (run.oldest != null) oldest.merge(topics.get(p.topic), run.oldest, RecordAges::older);
+  private static void add(Map<String, RecordAges.Oldest> oldest, Map<String, RecordAges.Oldest> others) {
+    others.forEach((name, record) -> oldest.merge(name, record, (one, other) -> one.time() <= other.time() ? one : other));
   }
 
   // ---- admission --------------------------------------------------------------------------------
@@ -278,7 +276,7 @@ final class Transactions {
         Run run;
         do {
           p.next = (run = p.runs.poll()).next;
-          admit(p, run);
+          add(admitted, run.oldest);
         } while (run != last);
       });
       left -= more;
@@ -307,7 +305,7 @@ final class Transactions {
           letIn(run.of, reason(run.of));
         }
         if (run.rows > share && share == 0) break;
-        admit(p, run);
+        add(admitted, run.oldest);
         if (run.rows > share) {  // offsets may have gaps, so these may be fewer records
           long next = Math.min(run.next, p.next + share);
           run.rows = Math.max(0, run.rows - share);

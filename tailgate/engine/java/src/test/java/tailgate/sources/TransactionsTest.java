@@ -77,9 +77,13 @@ class TransactionsTest {
     return reader;
   }
 
+  private static void change(Transactions reader, TopicPartition p, long offset, long stamp, long now, String id, long order) {
+    reader.change(p, offset, 10, stamp, now, id, order, Map.of(p.topic(), new RecordAges.Oldest(stamp, now)));
+  }
+
   private static void read(Transactions reader, TopicPartition p, int offset, Sent s) {
     if (p.topic().equals("marks")) reader.mark(p, offset, 0, 0, s.id, s.counts);
-    else reader.change(p, offset, 10, offset, 0, s.id, s.order);
+    else change(reader, p, offset, offset, 0, s.id, s.order);
   }
 
   /** Returns the time of the oldest record of each topic, which is the least offset of its partitions that have been read and not admitted. */
@@ -170,7 +174,7 @@ class TransactionsTest {
   }
 
   @Test void aCollectionThatNobodyReadsIsNotWaitedFor() {
-    one.change(USERS, 0, 10, 0, 0, "a", 1);
+    change(one, USERS, 0, 0, 0, "a", 1);
     assertEquals(0, at(USERS));
     end(0, 0, "a", 1);
     assertTrue(one.news());
@@ -180,9 +184,9 @@ class TransactionsTest {
   }
 
   @Test void whatCanNoLongerComeIsNotWaitedFor() {
-    one.change(USERS, 0, 10, 1000, 1000, "a", 1);
+    change(one, USERS, 0, 1000, 1000, "a", 1);
     end(0, 1000, "a", 2);
-    one.change(USERS, 1, 10, 61_001, 1000, "b", 1);
+    change(one, USERS, 1, 61_001, 1000, "b", 1);
     assertEquals(0, at(USERS), "the other partition may have it");
     one.caughtUp(OTHERS, 61_000);
     assertEquals(0, at(USERS));
@@ -192,8 +196,8 @@ class TransactionsTest {
   }
 
   @Test void transactionsOlderThanTheTransactionTopicPassAtOnce() {
-    one.change(USERS, 0, 10, 1000, 5_000_000, "a", 1);
-    one.change(USERS, 1, 10, 2_000_000, 5_000_000, "b", 1);
+    change(one, USERS, 0, 1000, 5_000_000, "a", 1);
+    change(one, USERS, 1, 2_000_000, 5_000_000, "b", 1);
     assertEquals(0, at(USERS));
     one.mark(MARKS, 0, 2_000_000, 5_000_000, "b", null);
     assertEquals(1, at(USERS));
@@ -203,20 +207,20 @@ class TransactionsTest {
   @Test void nothingIsKeptWithoutBound() {
     Transactions small = new Transactions(TOPICS, new Transactions.Limits(3, 100, 60_000, 10));
     for (TopicPartition p : FEW) small.partition(p, 0);
-    for (int i = 0; i < 10; i++) small.change(USERS, i, 10, 0, 0, "long", i + 1);
+    for (int i = 0; i < 10; i++) change(small, USERS, i, 0, 0, "long", i + 1);
     assertEquals(0, small.enter(5).get(USERS));
-    small.change(USERS, 10, 10, 0, 0, "long", 11);
+    change(small, USERS, 10, 0, 0, "long", 11);
     assertEquals(List.of("transaction long has more than 100 bytes"), small.warnings());
     assertEquals(2, small.enter(2).get(USERS), "in pieces");
     for (int i = 0; i < 3; i++) small.mark(MARKS, i, 0, 0, "m" + i, Map.of("shop.items", 1L));
     assertTrue(small.full(MARKS));
-    small.change(OTHERS, 0, 10, 0, 0, "never", 1);
+    change(small, OTHERS, 0, 0, 0, "never", 1);
     assertEquals(1, small.enter(100).get(OTHERS), "its END may stand behind what is kept");
   }
 
   @Test void aTransactionThatIsLargerThanATickEntersAlone() {
-    for (int i = 0; i < 5; i++) one.change(USERS, i, 10, 0, 0, "a", i + 1);
-    for (int i = 0; i < 5; i++) one.change(USERS, 5 + i, 10, 0, 0, "b", i + 1);
+    for (int i = 0; i < 5; i++) change(one, USERS, i, 0, 0, "a", i + 1);
+    for (int i = 0; i < 5; i++) change(one, USERS, 5 + i, 0, 0, "b", i + 1);
     end(0, 0, "a", 5);
     end(1, 0, "b", 5);
     assertEquals(5, one.enter(2).get(USERS));
@@ -229,13 +233,13 @@ class TransactionsTest {
   private static long time(Map<String, RecordAges.Oldest> oldest) { return oldest.get("users").time(); }
 
   @Test void aRecordThatWaitsForItsTransactionAges() {
-    one.change(USERS, 0, 10, 500, 700, "a", 1);
-    one.change(OTHERS, 0, 10, 400, 800, "a", 2);
+    change(one, USERS, 0, 500, 700, "a", 1);
+    change(one, OTHERS, 0, 400, 800, "a", 2);
     assertEquals(Map.of("users", new RecordAges.Oldest(400, 800)), one.oldest());
     one.enter(1000);
     assertEquals(Map.of(), one.admitted());
     end(0, 900, "a", 2);
-    one.change(ITEMS, 0, 10, 950, 950, "b", 1);
+    change(one, ITEMS, 0, 950, 950, "b", 1);
     one.enter(1000);
     assertEquals(Map.of("users", new RecordAges.Oldest(400, 800)), one.admitted());
     assertEquals(Set.of("users", "items"), one.oldest().keySet());
@@ -246,7 +250,7 @@ class TransactionsTest {
   }
 
   @Test void anAdmittedPartOfASnapshotDoesNotAge() {
-    for (int i = 0; i < 100; i++) one.change(USERS, i, 10, 1000 * i, 1000 * i, null, 0);
+    for (int i = 0; i < 100; i++) change(one, USERS, i, 1000 * i, 1000 * i, null, 0);
     assertEquals(50, one.enter(50).get(USERS));
     one.committed();
     assertEquals(49_000, time(one.oldest()), 1000);
