@@ -23,7 +23,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "value_format": AVRO, "key_format": {"type": "protobuf", "schema": "{}"},
         "columns": [{**COLUMN, "precision": 3}, {**COLUMN, "name": "b"}], "primary_key": ["id"],
         "include": [["key", None], ["timestamp", "ts"], ["header", "h", "trace", True]], "materialized": True, "decimals": "string",
-        "on_error": "fail", "paused": True, "timestamp": "at", "max_message_bytes": 10, "max_records_per_second": 20, "added": ["b"], "first_columns": 1,
+        "on_error": "fail", "paused": True, "timestamp": "at", "max_message_bytes": 10, "max_records_per_second": 20,
+        "added": ["b"], "first_columns": 1,
         "start": {"0": 5}, "topic_id": "x", "registry": "http://r", "lost": ["some"], "dead_letter_retention_ms": 1,
         "dead_letter_retention_bytes": 2, "retain_history_ms": 3,
         "transactions": {
