@@ -151,7 +151,7 @@ def run(options: Options, jvm: Jvm) -> int:
     print(f"ready control=http://{control.address}", flush=True)
     try:
         engine.run()
-        follow.round()
+        follow.last_round()
     finally:
         lease.end()
         control.stop()

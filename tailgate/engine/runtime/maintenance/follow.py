@@ -37,6 +37,7 @@ class Follow(threading.Thread):
         super().__init__(name="tables", daemon=True)
         self._engine, self._isolation = engine, isolation
         self._follower = Follower(engine.lake, engine.writer.epoch)
+        self._tables = threading.Lock()  # held while tables are read and written
         self.written = 0  # the entry that the tables contain
 
     def run(self) -> None:
@@ -45,9 +46,10 @@ class Follow(threading.Thread):
             header = self._engine.wait_newer(self.written, IDLE_S)
             began = time.monotonic()
             if header.n > self.written:
-                self.written = self.round() or self.written
-                self._attempt("stopping views whose rows cannot be correct", self._stop_inconsistent)
-                self._attempt("maintaining a table", lambda: maintenance.tend(self._engine.lake, self._engine.writer.epoch))
+                with self._tables:
+                    self.written = self._round() or self.written
+                    self._attempt("stopping views whose rows cannot be correct", self._stop_inconsistent)
+                    self._attempt("maintaining a table", lambda: maintenance.tend(self._engine.lake, self._engine.writer.epoch))
             took = time.monotonic() - began
             if time.monotonic() >= next_sweep and retention.due(self._engine.lake):
                 next_sweep = time.monotonic() + SWEEP_RETRY_S
@@ -55,7 +57,12 @@ class Follow(threading.Thread):
             self._attempt("announcing the engine", self._engine.writer.keep_announced)
             time.sleep(min(max(ROUND_S, SHARE * took), ROUND_MAX_S))
 
-    def round(self) -> int | None:
+    def last_round(self) -> None:
+        """Brings the tables up to the newest entry of an engine that has stopped, after the round that is running."""
+        with self._tables:
+            self._round()
+
+    def _round(self) -> int | None:
         """Brings the tables up to the newest entry. Returns its number, or None after a failure."""
         return self._attempt("applying the log to the tables", self._follower.round)
 
