@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from tailgate.lake import control
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import BlockCommit, FilledTable, Notice, StatementResult
-from tailgate.lake.errors import Replaced, SystemError_
+from tailgate.lake.errors import CrashShutdown, Replaced, SystemError_, TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.lake.writer import engines
@@ -78,15 +78,17 @@ class Control:
             try:
                 status, answer = await self._exchange(connection, _Request("POST", control.WRITE, body, headers, keeps=True), None)
             except _Unanswered:
-                if self._later(connection.engine) is None and not standing_by(self._lake):
-                    raise _ended() from None
+                failure: TailgateError = _ended()
             else:
                 if status == 200:
                     self._keep(connection)
                     return control.WriteResult.of(answer)
                 connection.close()
-                if answer.get("sqlstate") != Replaced.sqlstate:
-                    raise control.error_of(answer)
+                failure = control.error_of(answer)
+                if failure.sqlstate not in (Replaced.sqlstate, CrashShutdown.sqlstate):
+                    raise failure
+            if failure.sqlstate != Replaced.sqlstate and self._later(connection.engine) is None and not standing_by(self._lake):
+                raise failure
             await self._replaced(connection.engine)
             headers[control.WRITE_AGAIN_HEADER] = "1"
 

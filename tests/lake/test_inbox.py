@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from tailgate.lake.errors import IoError, Replaced, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
+from tailgate.lake.store import Store
 from tailgate.lake.writer.inbox import UNCOMMITTED, Inbox, Record
 from tailgate.lake.writer.log_writer import open_epoch
 from tests.lake.relations import BOTH_STORES
@@ -87,6 +91,54 @@ def test_rows_of_a_change_of_the_catalog_that_was_not_committed(lake: Lake) -> N
     write(inbox, b"uncommitted", channel=UNCOMMITTED)
     write(inbox, b"one")
     assert unread(begun(lake)) == [b"one"]
+
+
+@BOTH_STORES
+def test_a_request_that_arrives_after_its_write_has_failed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client of the first write has an error, so no epoch applies the write."""
+    inbox = begun(lake)
+
+    def unanswered(*_: object, **__: object) -> bool:
+        raise Uncertain("the store does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(lake.store), "create", unanswered)
+        with pytest.raises(IoError, match="the store does not answer"):
+            write(inbox, b"failed")
+    lake.store.create(f"inbox/{inbox.epoch}/1", [b"".join(Record("$table/1", None, b"failed").parts())])
+    write(inbox, b"one")
+    assert unread(inbox) == [b"one"]
+    assert unread(begun(lake)) == [b"one"]
+
+
+@BOTH_STORES
+def test_a_failed_write_that_another_epoch_may_have_taken_over(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gateway sends it again, under the same id."""
+    inbox = begun(lake)
+    created = type(lake.store).create
+
+    def unanswered(store: Store, name: str, parts: Iterable[bytes], **_: object) -> bool:
+        patch.undo()
+        created(store, name, parts)
+        begun(lake)
+        raise Uncertain("the store does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(lake.store), "create", unanswered)
+        with pytest.raises(Replaced):
+            write(inbox, b"one")
+
+
+@pytest.mark.parametrize("lake", ["bucket"], indirect=True)
+def test_a_working_folder_that_cannot_be_written(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    inbox = begun(lake)
+    shutil.rmtree(lake.local.location("inbox"), ignore_errors=True)
+    Path(lake.local.location("inbox")).touch()
+    with pytest.raises(IoError, match="could not write to the working folder: "):
+        write(inbox, b"one")
+    Path(lake.local.location("inbox")).unlink()
+    write(inbox, b"two")
+    assert unread(inbox) == [b"two"]
 
 
 @BOTH_STORES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -13,8 +13,11 @@ import psycopg
 import pytest
 
 from tailgate.embedded.children import Child
+from tailgate.lake.errors import CrashShutdown
 from tailgate.lake.folder import Lake
+from tailgate.lake.writer.inbox import Record
 from tailgate.lake.writer.stand_by import stand_by
+from testing.engine_process import until
 from tests.tables.world import Engine, Served
 
 long = pytest.mark.long
@@ -86,6 +89,31 @@ def test_an_engine_that_hangs_while_it_writes(gateway: Served, tmp_path: Path) -
         assert inserting.result(30) == "INSERT 0 1"
     hung.set()
     hanging.close()
+    second.close()
+
+
+def test_an_engine_that_ends_with_its_jvm_after_the_write_is_durable(gateway: Served, tmp_path: Path) -> None:
+    """The client gets the answer of the next engine, not 57P02 of the first one."""
+    lake = Lake(tmp_path / "lake")
+    first = Engine(lake, paused=True)
+    place = stand_by(lake)
+    enter = first.writes._enter
+
+    def crash(records: list[Record], durable: Callable[[int], None]) -> int:
+        enter(records, durable)
+        raise CrashShutdown("the engine ends because its memory no longer agrees with the log")
+
+    first.writes._enter = crash
+    with ThreadPoolExecutor(1) as threads:
+        inserting = threads.submit(insert, gateway.dsn, 1)
+        until(lambda: first.inbox.newest > first.inbox.consumed)
+        first.close()
+        assert place.wait() is False
+        second = Engine(lake)
+        place.close()
+        assert inserting.result(30) == "INSERT 0 1"
+    with psycopg.connect(gateway.dsn, autocommit=True) as c:
+        assert c.execute("SELECT a FROM bag").fetchall() == [(1,)]
     second.close()
 
 

@@ -1,13 +1,14 @@
 """The inbox: input of ticks that does not come from Kafka. Its numbered entries are durable before they are acknowledged.
 
     write(records) ──► inbox/<epoch>/<n> is created and durable ──► [epoch still current?] ──► n
-                           └── failed ──► <n> is removed, or the engine ends
+                           └── failed ──► <n> becomes empty, or the engine ends
     a tick reads (last, n] ──► the log's entry has `inbox: n` ──► remove(upto n)
 
 Numbers are never reset during the life of a lake. The log's newest entry has the number of the last
 entry that a tick has read; later ones are read by the next tick, also after a crash. A number belongs
-to one write. A write that fails leaves no entry, so the next write uses the same number. If the entry
-cannot be removed, the engine ends (`Uncertain`) before it accepts another write.
+to one write. If a write fails after its entry may exist, the entry is replaced by one without records: in
+a bucket, the request that creates it may arrive later, and is then refused, because the name is taken. If
+it cannot be replaced, the engine ends (`Uncertain`) before it accepts another write.
 
 Every epoch has a folder. An engine that was paused and replaced can write only to its old folder,
 which is no longer read. A new epoch takes over the unread entries of the previous one: inbox/<epoch>/state
@@ -28,11 +29,12 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from tailgate.lake.errors import IoError, Replaced, TailgateError, Uncertain
+from tailgate.lake.errors import IoError, Replaced, TailgateError, Uncertain, from_system
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.store import Store
@@ -161,40 +163,49 @@ class Inbox:
             name = self._name(number)
             crash.point("inbox.entry")
             if self._local is not self._store:
-                self._local.put(name, b"".join(parts))
+                with _working_folder():
+                    self._local.put(name, b"".join(parts))
             try:
                 if not self._store.create(name, parts, visible=lambda: crash.point("inbox.link")):
                     self._failure = Uncertain("the inbox has an entry that this engine did not write")
                     raise self._failure
             except Uncertain as error:
-                raise self._take_back(name, error) from error
+                raise self._take_back(number, error) from error
             try:
-                newest = self._lake.log.newest()
+                self._check_epoch()
             except OSError as error:
-                raise self._take_back(name, Uncertain(f"could not read the log: {error.strerror}")) from error
-            if newest is not None and newest.epoch != self.epoch:
-                self._failure = Replaced("another engine writes the log of this lake")  # it may have taken over the entry
-                raise self._failure
+                raise self._take_back(number, Uncertain(f"could not read the log: {error.strerror}")) from error
             crash.point("inbox.linked")
             self.newest = number
             durable(number)
             return number
 
     def empty(self, number: int) -> None:
-        """Removes the records of an entry that is not committed."""
-        for store in {self._store, self._local}:
+        """Removes the records of an entry that is not committed. Raises OSError if they may be there."""
+        for store in dict.fromkeys((self._store, self._local)):
             store.put(self._name(number), b"")
 
-    def _take_back(self, name: str, error: TailgateError) -> TailgateError:
-        """Removes an unacknowledged entry and returns the error for its write. If the removal fails, all later writes fail too."""
+    def _take_back(self, number: int, error: TailgateError) -> TailgateError:
+        """Empties an unacknowledged entry and returns the error for its write. If that fails, all later writes fail too."""
         if self._failure is None:
             try:
-                self._store.remove(name)
+                self.empty(number)
+                self._check_epoch()
             except OSError:
                 self._failure = error
+            except Replaced as replaced:
+                return replaced
             else:
+                self.newest = number
                 return IoError(error.message)
         return self._failure
+
+    def _check_epoch(self) -> None:
+        """Raises `Replaced` if another epoch has begun, which may have taken over the newest entry."""
+        newest = self._lake.log.newest()
+        if newest is not None and newest.epoch != self.epoch:
+            self._failure = Replaced("another engine writes the log of this lake")
+            raise self._failure
 
     def read(self, after: int, upto: int) -> Iterator[Stored]:
         """Yields the records of entries (after, upto]. Raises FileNotFoundError for one that was removed after its tick."""
@@ -209,6 +220,15 @@ class Inbox:
 
     def _name(self, number: int) -> str:
         return f"{_folder(self.epoch)}/{number}"
+
+
+@contextmanager
+def _working_folder() -> Iterator[None]:
+    """Raises the errors of the working folder with a SQLSTATE."""
+    try:
+        yield
+    except OSError as error:
+        raise from_system(error) or IoError(f"could not write to the working folder: {error.strerror}") from error
 
 
 def _folder(epoch: int) -> str:

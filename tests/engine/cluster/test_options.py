@@ -78,11 +78,22 @@ def test_secrets_that_are_refused(secret: Path) -> None:
     with pytest.raises(InvalidParameterValue, match="can be read by other users"):
         settings(secret)
     secret.chmod(0o600)
+    secret.write_text("x" * 4097)
+    with pytest.raises(InvalidParameterValue, match="is longer than 4096 bytes"):
+        settings(secret)
     secret.write_text("")
     with pytest.raises(InvalidParameterValue, match="is empty"):
         settings(secret)
     with pytest.raises(InvalidParameterValue, match="cannot be read from"):
         settings(secret.parent / "none")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
+def test_addresses_that_are_refused(host: str) -> None:
+    with pytest.raises(InvalidParameterValue) as refused:
+        cluster(MASTER, host, [])
+    assert refused.value.message == f'executors cannot connect to the address "{host}"'
+    assert refused.value.hint == "Set --driver-host to the address of this machine that the workers of the cluster reach."
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,22 @@ def test_a_durable_write_without_an_answer_counts_for_later_writes(engine: Insid
     assert engine.engine.stopping
 
 
+def test_a_durable_write_of_an_engine_that_hands_over(engine: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine stops after the write is durable, so the next engine reads it."""
+    entered = engine.engine.inbox.newest + 1
+
+    class Ending:
+        """Stands for the objects of a JVM that ends while it is told about the entry."""
+
+        def advance(self, *_: object) -> None:
+            engine.engine.stop()
+            raise ConnectionResetError(104, "Connection reset by peer")
+
+    monkeypatch.setattr(engine.engine, "_source", Ending())
+    assert engine.writes.write(increment(engine, entered - 1)) == {"number": entered}
+    engine.engine.raise_failure()
+
+
 def test_a_piece_of_a_fill_is_sent_once(engine: Inside) -> None:
     base = engine.engine.inbox.newest
     item = engine.engine.catalog.relation("t")

@@ -24,6 +24,7 @@ SECRET, SECRET_FILE = "spark.authenticate.secret", "spark.authenticate.secret.fi
 CLASS_PATH, JAVA_OPTIONS = "spark.executor.extraClassPath", "spark.executor.defaultJavaOptions"
 SECRET_BYTES_MAX = 4096
 ADDRESSES = ("spark.driver.host", "spark.driver.bindAddress")
+EVERYWHERE = ("", "0.0.0.0", "::", "[::]")  # all addresses of a machine, to which nobody can connect
 MASTERS = ("spark.master", "spark.remote")  # the option --master
 SECRET_NAME = re.compile("secret|password|token|access[.]?key", re.IGNORECASE)  # as spark.redaction.regex
 
@@ -72,13 +73,18 @@ class Cluster:
 
 
 def cluster(master: str | None, driver_host: str, conf: Iterable[tuple[str, str]]) -> Cluster | None:
-    """Returns the cluster of these options, or None without a master. Raises 0A000 for a master of another kind, 22023 for no master."""
+    """Returns the cluster of these options, or None without a master. Raises 0A000 for a master of another kind, 22023 for invalid options."""
     settings = tuple(conf)
     if master is None:
         if settings:
             raise InvalidParameterValue("--spark-conf needs --master")
         return None
     if master.startswith(STANDALONE):
+        if driver_host in EVERYWHERE:
+            raise InvalidParameterValue(
+                f'executors cannot connect to the address "{driver_host}"',
+                hint="Set --driver-host to the address of this machine that the workers of the cluster reach.",
+            )
         return Cluster(master, driver_host, settings)
     hint = "Use a standalone master, spark://HOST:PORT; without --master, Spark runs in the engine's process."
     if master.startswith(OTHER_MASTERS):
@@ -96,9 +102,12 @@ def _secret(file: str | None) -> str:
         with Path(file).open("rb") as opened:
             if os.fstat(opened.fileno()).st_mode & 0o077:
                 raise InvalidParameterValue(f'the file "{file}" can be read by other users', hint="Change its mode to 0600.")
-            secret = opened.read(SECRET_BYTES_MAX).decode("ascii").strip()
+            content = opened.read(SECRET_BYTES_MAX + 1)
+            secret = content.decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as e:
         raise InvalidParameterValue(f'the secret of Spark cannot be read from "{file}": {e}') from e
     if not secret:
         raise InvalidParameterValue(f'the file "{file}" is empty')
+    if len(content) > SECRET_BYTES_MAX:
+        raise InvalidParameterValue(f'the file "{file}" is longer than {SECRET_BYTES_MAX} bytes')
     return secret

@@ -188,8 +188,11 @@ class Engine(EngineLog):
             self.end(error)
             raise
         with self.committed_change():
-            if not self.stopping:  # otherwise its JVM ends, and the next engine reads the entry
+            try:
                 self._source.advance(self.inbox.location, number)
+            except Exception:
+                if not self.stopping:  # otherwise the JVM has ended as it should, and the next engine reads the entry
+                    raise
         return number
 
     # ---- sources and statistics ------------------------------------------------------------------

@@ -201,7 +201,11 @@ class TickRunner:
         if self._log.newest.inbox >= pending.number:
             self._log.end(failure)  # it is committed, and memory does not agree with the log
             return
-        self._inbox.empty(pending.number)
+        try:
+            self._inbox.empty(pending.number)
+        except OSError as error:
+            self._log.end(error)  # the next engine empties it
+            return
         self.pending = None
         pending.fail(failure)
 
