@@ -73,7 +73,7 @@ class Cluster:
 
 
 def cluster(master: str | None, driver_host: str, conf: Iterable[tuple[str, str]]) -> Cluster | None:
-    """Returns the cluster of these options, or None without a master. Raises 0A000 for another kind of master, 22023 for invalid options."""
+    """Returns the cluster of these options, or None without a master. Raises 0A000 for other masters, 22023 for invalid options."""
     settings = tuple(conf)
     if master is None:
         if settings:
