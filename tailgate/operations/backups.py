@@ -8,12 +8,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tailgate.operations import data_folder
+from tailgate.operations.settings.quantities import Quantity
 
 
 def add_backup_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `tailgate backup`."""
     data_folder.add_folder(parser)
     parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder of the backups")
+    count = Quantity(1, 1_000_000)
+    parser.add_argument("--keep", type=count, metavar="N", help="remove all but the N newest backups afterwards (all are kept)")
 
 
 def add_restore_options(parser: argparse.ArgumentParser) -> None:
@@ -30,11 +33,13 @@ def backup(options: argparse.Namespace) -> int:
     from tailgate.lake.folder import Lake
     from tailgate.lake.readers.backups import back_up
 
-    result = back_up(Lake.open(options.data), options.to)
+    result = back_up(Lake.open(options.data), options.to, options.keep)
     if result.created:
         print(f"{result.backup.path}: {result.files} files, {result.bytes_copied} bytes copied")
     else:
         print(f"{result.backup.path}: exists, and nothing has changed since")
+    for removed in result.removed:
+        print(f"{removed.path}: removed")
     return 0
 
 

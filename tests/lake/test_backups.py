@@ -67,6 +67,29 @@ def test_each_backup_is_the_lake_at_its_time(tmp_path: Path, monkeypatch: pytest
     assert len(backups(tmp_path / "backups")) == BACKUPS
 
 
+def test_settings_of_alter_system_and_the_newest_backups(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --keep, old backups are removed after the new one is complete; their files that others share stay."""
+    life = Life(tmp_path / "lake", seed)
+    settings = "[up]\nhistory = \"2h\"\n"
+    (life.path / "tailgate.auto.toml").write_text(settings)
+    target, names = tmp_path / "backups", []
+    for _ in range(4):
+        newest = Lake(life.path).log.newest()
+        while newest is None or newest == Lake(life.path).log.newest():
+            life.step("tick")
+            newest = newest or Lake(life.path).log.newest()
+        assert main(["backup", "--data", str(life.path), "--to", str(target), "--keep", "2"]) == 0
+        names.append(backups(target)[-1].path.name)
+    assert [b.path.name for b in backups(target)] == names[-2:]
+    assert capsys.readouterr().out.splitlines()[-1] == f"{target / names[1]}: removed"
+    assert not list(target.glob(".*T*Z"))
+    restore(target, tmp_path / "restored")
+    assert (tmp_path / "restored" / "tailgate.auto.toml").read_text() == settings
+    assert [f.problem for f in findings(Lake(tmp_path / "restored")) if f.problem is not None] == []
+    assert main(["backup", "--data", str(life.path), "--to", str(target), "--keep", "1"]) == 0  # nothing has changed
+    assert [b.path.name for b in backups(target)] == names[-1:]
+
+
 def check_restored(path: Path, expected: list[Any], unread: set[int]) -> None:
     """Checks the rows of both relations, before and after the start of an engine, and that the entries of the inbox have no gap."""
     lake = Lake(path)

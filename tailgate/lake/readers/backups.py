@@ -8,6 +8,7 @@ A backup is a lake: a folder with everything up to one entry of the log, whose t
 of a lake never change; they are created, replaced or removed. The image is made in this order, so that
 it is a state that a power loss could have left, and an engine that opens it recovers as after one:
 
+    settings             at any time: of ALTER SYSTEM
     readers, inbox       before the log: nothing acknowledges a later entry, no unread write is missing
     tables               before the log: a table never has more than the log; the list of checkpoints first, commits before their files
     state                before and after the log: the state of an entry exists before the entry
@@ -46,6 +47,7 @@ IMAGE_S_MAX = 120.0  # for the image: less than half of the time for which the e
 IMAGE_ATTEMPTS = 3  # an attempt fails if a reader moves on and the engine removes the entries that it has held
 NAME = "%Y%m%dT%H%M%S"  # of a backup, followed by milliseconds and Z
 LOCK = ".lock"
+SETTINGS = ".toml"  # suffix of the settings that ALTER SYSTEM writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,16 @@ class Backup:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """The result of a backup. `created`: False if it existed. `bytes_copied`: without the files that the previous backup has, too."""
+    """The result of a backup.
+
+    `created`: False if it existed. `bytes_copied`: without the files that the previous backup has, too. `removed`: older backups.
+    """
 
     backup: Backup
     created: bool
     files: int
     bytes_copied: int
+    removed: tuple[Backup, ...] = ()
 
 
 def backups(target: Path) -> list[Backup]:
@@ -75,8 +81,8 @@ def backups(target: Path) -> list[Backup]:
     return sorted(result, key=lambda backup: backup.time)
 
 
-def back_up(lake: Lake, target: Path) -> Copied:
-    """Copies a lake up to its newest entry into a new folder below `target`.
+def back_up(lake: Lake, target: Path, keep: int | None = None) -> Copied:
+    """Copies a lake up to its newest entry into a new folder below `target`, and then removes all but the `keep` newest backups.
 
     Raises 55000 if `target` has backups of another lake or the lake has no log, 55006 if another backup
     is being made there, and 58030 if the lake changes faster than it can be read.
@@ -94,13 +100,23 @@ def back_up(lake: Lake, target: Path) -> Copied:
         header = _image(lake, image)
         backup = Backup(target / _name_of(header.time), header.time)
         if backup.path.exists():
-            return Copied(backup, False, 0, 0)
+            return Copied(backup, False, 0, 0, _remove(existing, keep))
         for abandoned in target.glob(".*T*Z"):
             files.discard_folder(abandoned)
         count, size = _copy(image, target / f".{backup.path.name}", previous)
         files.rename(target / f".{backup.path.name}", backup.path)
         files.sync_folder(target)
-        return Copied(backup, True, count, size)
+        return Copied(backup, True, count, size, _remove([*existing, backup], keep))
+
+
+def _remove(existing: list[Backup], keep: int | None) -> tuple[Backup, ...]:
+    """Removes all but the newest backups. Returns those that were removed."""
+    removed = () if keep is None else tuple(existing[:-keep])
+    for backup in removed:
+        unnamed = backup.path.with_name(f".{backup.path.name}")  # an interrupted removal leaves no backup without files
+        files.rename(backup.path, unnamed)
+        files.discard_folder(unnamed)
+    return removed
 
 
 def restore(target: Path, data: Path, at: int | None = None) -> Backup:
@@ -147,6 +163,8 @@ def _link_all(lake: Lake, image: Path) -> Header:
     for name in FOLDERS:
         (image / name).mkdir(mode=files.PRIVATE_FOLDER)
     os.link(lake.path / "lake.json", image / "lake.json")
+    for path in lake.path.glob(f"*{SETTINGS}"):
+        os.link(path, image / path.name)
     _link_tree(lake.path, image, "readers")
     _link_tree(lake.path, image, "inbox")
     for name in sorted(os.listdir(lake.path / "tables"), key=lambda name: (name != checkpoints.NAME, name)):
