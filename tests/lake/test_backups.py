@@ -70,7 +70,7 @@ def test_each_backup_is_the_lake_at_its_time(tmp_path: Path, monkeypatch: pytest
 def test_settings_of_alter_system_and_the_newest_backups(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     """With --keep, old backups are removed after the new one is complete; their files that others share stay."""
     life = Life(tmp_path / "lake", seed)
-    settings = "[up]\nhistory = \"2h\"\n"
+    settings = '[up]\nhistory = "2h"\n'
     (life.path / "tailgate.auto.toml").write_text(settings)
     target, names = tmp_path / "backups", []
     for _ in range(4):
