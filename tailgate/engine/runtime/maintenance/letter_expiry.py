@@ -72,7 +72,7 @@ class Expiring(threading.Thread):
             age = RETENTION_MS if source.dead_letter_retention_ms is None else source.dead_letter_retention_ms
             size = RETENTION_BYTES if source.dead_letter_retention_bytes is None else source.dead_letter_retention_bytes
             if self._bytes[relation] > size or self._oldest.get(relation, newest.time) < newest.time - age:
-                self._delete(source, relation, newest.time - age, size)
+                self._remove(source, relation, newest.time - age, size)
 
     def _note(self, relation: int, changes: pa.Table) -> None:
         """Adds the changes of a letters relation, or all rows of a new one, to its size and age."""
@@ -83,9 +83,8 @@ class Expiring(threading.Thread):
             ms = round(oldest.timestamp() * 1000)
             self._oldest[relation] = min(ms, self._oldest.get(relation, ms))
 
-    def _delete(self, source: Source, relation: int, before: int, size: int) -> None:
-        # oldest first; letters without an age come last, like the newest
-        """Deletes letters from before this time in ms, and the oldest ones above the size."""
+    def _remove(self, source: Source, relation: int, before: int, size: int) -> None:
+        """Deletes letters from before this time in ms, and the oldest ones above the size. Letters without an age count as the newest."""
 
         def chosen(letters: pa.Table) -> pa.Table:
             letters = letters.sort_by([("since", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
