@@ -7,6 +7,7 @@ import random
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -17,14 +18,16 @@ import pytest
 
 from tailgate.embedded.children import Child, free_port
 from tailgate.lake.folder import Lake
+from tailgate.lake.readers.verification import findings
 from tailgate.lake.writer.engines import announced
-from testing.engine_process import until
+from testing.engine_process import rows, until
 from tests.tables.writers import TABLES, Writer, checked
 
 pytestmark = pytest.mark.spark
 
 READY = timedelta(seconds=120)
 KILLS = 50
+HAND_OVERS = 10
 
 
 class Engines:
@@ -113,6 +116,26 @@ def test_killed_fifty_times_under_load(engines: Engines) -> None:
     checked(engines.lake, writers)
     spent.sort()
     print(f"next committed tick after a kill, s: median {spent[KILLS // 2]:.1f}, p95 {spent[KILLS * 95 // 100]:.1f}, max {spent[-1]:.1f}")
+
+
+@pytest.mark.long
+def test_handed_over_under_load(engines: Engines) -> None:
+    """Every engine that ends leaves tables that equal the log."""
+    with engines.connect() as c:
+        for statement in (*TABLES, "CREATE MATERIALIZED VIEW counts AS SELECT writer, count(*) AS n FROM keyed GROUP BY writer"):
+            c.execute(statement)
+    writers = [Writer(engines.connect, number) for number in range(3)]
+    for writer in writers:
+        writer.start()
+    for _ in range(HAND_OVERS):
+        last = engines.running[-1]
+        engines.start("--hand-over")
+        assert last.wait(timedelta(seconds=60)) == 0
+        assert all(writer.moves() for writer in writers)
+        assert [f"{f.checked}: {f.problem}" for f in findings(engines.lake) if f.problem is not None] == []
+    keyed = checked(engines.lake, writers)
+    counts = Counter(writer for _, writer in keyed)
+    until(lambda: rows(engines.lake, "counts") == dict.fromkeys(counts.items(), 1))
 
 
 def committed_after(lake: Lake, epoch: int) -> bool:
