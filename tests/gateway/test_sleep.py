@@ -37,6 +37,17 @@ def test_sleeps_once_for_each_row(connection: psycopg.Connection[tuple[object, .
     assert time.monotonic() - began >= 0.1 + 2 * 0.1 + 0.3
 
 
+def test_intervals_and_times(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    began = time.monotonic()
+    for_intervals = "SELECT pg_sleep_for('0.1 second'), pg_sleep_for(NULL), pg_sleep_for('-1 month')"
+    assert connection.execute(for_intervals).fetchall() == [("", None, "")]
+    until_times = "SELECT pg_sleep_until(clock_timestamp() + interval '0.1 second'), pg_sleep_until('2000-01-01Z')"
+    assert connection.execute(until_times).fetchall() == [("", "")]
+    assert time.monotonic() - began >= 0.2
+    with pytest.raises(psycopg.errors.DatetimeFieldOverflow, match="timestamp out of range"):
+        connection.execute("SELECT pg_sleep_for('9999 years')")
+
+
 def test_the_same_statement_sleeps_again(connection: psycopg.Connection[tuple[object, ...]]) -> None:
     for _ in range(3):
         began = time.monotonic()

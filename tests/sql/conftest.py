@@ -10,11 +10,12 @@ import psycopg
 import pytest
 
 from tailgate.sql.render.duckdb_functions import install
+from tests.sql.oracle import pgcrypto
 
 
 @pytest.fixture(scope="module")
 def server(postgres: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(postgres, autocommit=True) as connection:
+    with psycopg.connect(postgres, autocommit=True) as connection, pgcrypto(connection):
         connection.execute("SET TimeZone = 'UTC'")
         yield connection
 

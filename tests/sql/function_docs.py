@@ -34,7 +34,7 @@ from tailgate.sql.functions import (
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.render.duckdb_functions import install
 from tests.sql.corpus import Expression, corpus, on_duckdb
-from tests.sql.oracle import case_of
+from tests.sql.oracle import case_of, pgcrypto
 
 FILE = Path(__file__).parents[2] / "docs" / "sql" / "functions.md"
 FORMATTING = ("to_char", "to_number", "to_date")
@@ -58,6 +58,11 @@ PAIRS = "FROM (VALUES (1::float8, 2::float8), (2, 4), (3, 5)) t(y, x))"
 EXAMPLES = {  # for functions that the corpus does not call
     "pg_typeof": "pg_typeof(1.5)::text",
     "pg_sleep": "pg_sleep(0.01)::text",
+    "pg_sleep_for": "pg_sleep_for('10 milliseconds')::text",
+    "pg_sleep_until": "pg_sleep_until(now())::text",
+    "digest": "digest('abc', 'sha1')",
+    "hmac": "hmac('abc', 'key', 'sha256')",
+    "parse_ident": """parse_ident('Shop."Orders"')""",
     "random": "random() < 1",
     "gen_random_uuid": "length(gen_random_uuid()::text)",
     "jsonb_set_lax": """jsonb_set_lax('{"a": 1, "b": 2}', '{a}', NULL, true, 'delete_key')""",
@@ -290,7 +295,7 @@ def new_example(name: str, rows: list[Function], server: psycopg.Connection[Any]
 
 
 def main() -> None:
-    with psycopg.connect(sys.argv[1], autocommit=True) as server:
+    with psycopg.connect(sys.argv[1], autocommit=True) as server, pgcrypto(server):
         server.execute("SET TimeZone = 'UTC'")
         FILE.write_text(page(server))
 

@@ -23,7 +23,21 @@ from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.render.spark import expression
 from tests.sql import numerics
 from tests.sql.arguments import of_enum
-from tests.sql.oracle import EXTENSIONS, NAMES, Case, Result, agree, bound, case_of, expressions, normal, on_postgres, stored, unstored
+from tests.sql.oracle import (
+    EXTENSIONS,
+    NAMES,
+    Case,
+    Result,
+    agree,
+    bound,
+    case_of,
+    expressions,
+    normal,
+    on_postgres,
+    pgcrypto,
+    stored,
+    unstored,
+)
 
 LITERAL_ROWS = 6  # rows of a case whose arguments must be literals
 NUMERIC_EXPRESSIONS = 40
@@ -176,7 +190,7 @@ def main(dsn: str, jar: str, seed: int, share: int) -> int:
     rows = [r for r in rows if not of_enum(r)]
     spark = session(jar)
     wrong = 0
-    with psycopg.connect(dsn, autocommit=True) as server:
+    with psycopg.connect(dsn, autocommit=True) as server, pgcrypto(server):
         server.execute("SET TimeZone = 'UTC'")
         sample = random.Random(seed).sample(rows, len(rows) // share)
         for case in [*expressions(seed), *(case_of(row, seed) for row in sample)]:

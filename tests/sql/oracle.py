@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -63,6 +65,16 @@ AGGREGATES = {
 }
 # aggregates that PostgreSQL lacks, or has for another type
 EXTENSIONS = frozenset("any_value max_by min_by latest_by_offset earliest_by_offset".split()) | {row.name for row in ksqldb.ROWS}
+
+
+@contextmanager
+def pgcrypto(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Adds the functions of pgcrypto to the server's database within a `with` block."""
+    connection.execute("CREATE EXTENSION IF NOT EXISTS pgcrypto")
+    try:
+        yield
+    finally:
+        connection.execute("DROP EXTENSION IF EXISTS pgcrypto")
 
 
 def case_of(function: Function, seed: int) -> Case:

@@ -13,6 +13,7 @@ from tailgate.sql.functions.entry import Function
 from tailgate.sql.render.duckdb_functions import install
 from tests.sql.corpus import Expression, bound
 from tests.sql.function_docs import EXAMPLE, EXTENSIONS, FAMILIES, answer_of, entries, has_result_on_duckdb, lines
+from tests.sql.oracle import pgcrypto
 
 
 def test_every_function_is_documented() -> None:
@@ -30,7 +31,7 @@ def test_examples(postgres: str) -> None:
     engine = duckdb.connect()
     install(engine)
     wrong = []
-    with psycopg.connect(postgres, autocommit=True) as server:
+    with psycopg.connect(postgres, autocommit=True) as server, pgcrypto(server):
         server.execute("SET TimeZone = 'UTC'")
         for (family, name), line in lines().items():
             example = EXAMPLE.match(line["example"].replace("\\|", "|"))

@@ -27,7 +27,7 @@ from tailgate.lake.errors import (
 from tailgate.lake.types import Field, Type
 from tailgate.sql.binder.expressions.sql_functions import is_built_in
 from tailgate.sql.binder.queries.function_bodies import check_body
-from tailgate.sql.new_items import normalized
+from tailgate.sql.new_items import check_built_in, normalized
 from tailgate.sql.statements import CommentOnFunction, CreateFunction, DropFunction, FunctionName
 
 
@@ -61,10 +61,16 @@ def create_function(statement: CreateFunction, text: str, catalog: Catalog, owne
 
 def _function(statement: CreateFunction, text: str, owner: int, schema: Schema, catalog: Catalog) -> Function:
     """Returns the item of a function, without its dependencies. Raises 42P13 for duplicate result columns."""
+    for argument in statement.arguments:
+        _check_argument(argument.type, catalog)
+    for type in (*(() if statement.returns is None else (statement.returns,)), *(column.type for column in statement.table or ())):
+        check_built_in(type, catalog, "a result", None)
     arguments = tuple(Field(a.name, a.type) for a in statement.arguments)
     defaults = tuple(a.default for a in statement.arguments if a.default is not None)
     if statement.row is not None:
         relation = catalog.find(statement.row)
+        if relation is None and catalog.find(statement.row, "type") is not None:
+            raise FeatureNotSupported(f"a result of type {statement.row} is not supported", hint="Use text, and cast it.")
         if relation is None or not relation.is_relation:
             raise UndefinedObject(f'type "{statement.row}" does not exist')
         rows: tuple[Field, ...] | None = tuple(Field(c.name, c.type) for c in relation.columns)
@@ -93,6 +99,14 @@ def _function(statement: CreateFunction, text: str, owner: int, schema: Schema, 
         strict=statement.strict,
         volatility=statement.volatility,
     )
+
+
+def _check_argument(type: Type, catalog: Catalog) -> None:
+    """Raises 0A000 for an enum type or a domain. Raises 42704 if the type does not exist, without quotes, as PostgreSQL does here."""
+    try:
+        check_built_in(type, catalog, "an argument", None)
+    except UndefinedObject as error:
+        raise UndefinedObject(error.message.replace('"', "")) from None
 
 
 def _check_same(old: Function, new: Function) -> None:

@@ -314,6 +314,10 @@ ROWS = (
     Function("statement_timestamp", (), "timestamptz", "", "{now}", volatility="stable"),
     Function("clock_timestamp", (), "timestamptz", "", "{now}", volatility="volatile"),
     Function("pg_sleep", ("float8",), T, "", "tg_pg_sleep({0})", volatility="volatile", note="the result is an empty text, not void"),
+    *(
+        Function(name, (argument,), T, "", f"tg_{name}({{0}})", volatility="volatile", note="the result is an empty text, not void")
+        for name, argument in (("pg_sleep_for", "interval"), ("pg_sleep_until", "timestamptz"))
+    ),
     Function("current_timestamp", (), "timestamptz", "", "{now}", volatility="stable"),
     Function("localtimestamp", (), "timestamp", "", "CAST({now} AS TIMESTAMP)", volatility="stable"),
     Function("current_date", (), "date", "", "CAST(CAST({now} AS TIMESTAMP) AS DATE)", volatility="stable"),

@@ -110,6 +110,8 @@ ROWS = (
     udf("to_hex", (N,), T, "to_hex_int4"),
     udf("to_hex", ("int8",), T, "to_hex_int8"),
     udf("quote_ident", (T,), T),
+    udf("parse_ident", (T,), "text[]", order=(0, "true")),
+    udf("parse_ident", (T, "bool"), "text[]"),
     udf("quote_literal", (T,), T),
     # DuckDB: a copy, see `Dialect.copied`
     Function("quote_nullable", (T,), T, "coalesce(tg_quote_literal({0}), 'NULL')", "coalesce(tg_quote_literal({0}) || '', 'NULL')",

@@ -5,11 +5,13 @@ so it is deterministic.
 
     SELECT data, count(*) … GROUP BY data   ──►   π_{form, count}(γ_{order(data); count(*), one_of(data) as form})
     A EXCEPT B                              ──►   δ(A) ▷_{order(a) = order(b)} B
+    A EXCEPT ALL B                          ──►   the same, of rows with the number of the row among equal ones, without δ
 """
 
 from __future__ import annotations
 
-from tailgate.lake.errors import FeatureNotSupported
+from tailgate.lake.types import INT8
+from tailgate.sql.functions import windows
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import (
     AggregateCall,
@@ -24,12 +26,15 @@ from tailgate.sql.plan import (
     Scalar,
     SetOperation,
     Values,
+    Window,
+    WindowCall,
 )
 from tailgate.sql.plan.rewriting import conjunction, shifted
 from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
 from tailgate.sql.plan.traversal import column
 
 ONE_ROW = Values(((),), ())  # the input of SELECT without FROM
+ROW_NUMBER = next(row for row in windows.ROWS if row.name == "row_number")
 ONE_OF = Function("one_of", ("any",), "any", "min({0})", "min({0})", "aggregate", strict=False)
 
 
@@ -58,19 +63,21 @@ def distinct(input: Relation) -> Relation:
     return aggregated(input, tuple(column(input, i) for i in range(len(input.columns))), ())
 
 
-def set_operation(node: SetOperation, position: int | None) -> Relation:
-    """Returns INTERSECT or EXCEPT, as a semi or anti join if equal rows may have different stored forms.
-
-    Raises 0A000 for INTERSECT ALL and EXCEPT ALL of such rows.
-    """
-    kinds = [f.type for f in node.columns if has_equal_forms(f.type)]
-    if not kinds:
+def set_operation(node: SetOperation) -> Relation:
+    """Returns INTERSECT or EXCEPT, as a semi or anti join if equal rows may have different stored forms."""
+    if not any(has_equal_forms(f.type) for f in node.columns):
         return node
-    if node.all:
-        raise FeatureNotSupported(
-            f"{node.kind.upper()} ALL of type {kinds[0]} is not supported", hint="Cast it to text.", position=position
-        )
-    left, width = distinct(node.left), len(node.columns)
-    pairs = ((column(left, i), column(node.right, i)) for i in range(width))
+    left, right = (_numbered(node.left), _numbered(node.right)) if node.all else (distinct(node.left), node.right)
+    width = len(left.columns)
+    pairs = ((column(left, i), column(right, i)) for i in range(width))
     same = tuple(Not(IsDistinct(sort_key(a), shifted(sort_key(b), width))) for a, b in pairs)
-    return Join(left, node.right, "semi" if node.kind == "intersect" else "anti", conjunction(same))
+    joined = Join(left, right, "semi" if node.kind == "intersect" else "anti", conjunction(same))
+    if not node.all:
+        return joined
+    return Project(joined, tuple(Column(i, f.type) for i, f in enumerate(node.columns)), node.columns)
+
+
+def _numbered(input: Relation) -> Relation:
+    """Returns the rows with a number, which counts equal rows from 1."""
+    keys = tuple(sort_key(column(input, i)) for i in range(len(input.columns)))
+    return Window(input, keys, (), (WindowCall(ROW_NUMBER, (), INT8),))

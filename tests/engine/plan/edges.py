@@ -105,6 +105,7 @@ EDGES = (
     # set operations and LIMIT
     "SELECT a FROM e {INTERSECT|INTERSECT ALL} SELECT b FROM {e|p|u}",
     "SELECT b FROM e {EXCEPT|EXCEPT ALL} SELECT a FROM {e|p|u}",
+    "SELECT iv, a FROM e {INTERSECT ALL|EXCEPT ALL} SELECT iv, a FROM e WHERE {b = 1|g > 0|x = 'x'}",
     f"SELECT a, x, b FROM e ORDER BY {{a|b|x}}{_WAY} {{|OFFSET 1 }}FETCH FIRST {{1|2|3|5}} ROWS WITH TIES",
     f"SELECT a, x, b FROM e ORDER BY {{a|b}}{_WAY}, x FETCH FIRST {{2|4}} ROWS WITH TIES",
     f"SELECT a, x FROM p ORDER BY {{a|x}}{_WAY} {{LIMIT 1|LIMIT 3|LIMIT 3 OFFSET 1|OFFSET 2|FETCH FIRST 2 ROWS WITH TIES}}",

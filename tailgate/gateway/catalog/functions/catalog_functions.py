@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from typing import Any
 
 import duckdb
@@ -26,6 +27,15 @@ from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
 
+DUCKDB_TYPES = {
+    "oid": "BIGINT",
+    "int": "BIGINT",
+    "text": "VARCHAR",
+    "bool": "BOOLEAN",
+    "text[]": "VARCHAR[]",
+    "timestamptz": "TIMESTAMPTZ",
+}
+STARTED = datetime.now(timezone.utc)  # of this gateway: its process imports this module when it starts
 VERSION = f"PostgreSQL {SERVER_VERSION} (Tailgate)"  # drivers read the number after the first word
 
 
@@ -51,15 +61,14 @@ class Functions(FunctionGroup):
 
     def install(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Registers all functions in a DuckDB connection."""
-        duckdb_types = {"oid": "BIGINT", "int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN", "text[]": "VARCHAR[]"}
         for (name, count), (types, result, function) in self.all.items():
             wrapped = _of_arity(_telling(function if name in NULL_ACCEPTED else _strict(function), self.context), count)
-            parameters: list[Any] = [duckdb_types[t] for t in types]
+            parameters: list[Any] = [DUCKDB_TYPES[t] for t in types]
             connection.create_function(
                 f"pg_{name}_{count}",
                 wrapped,
                 parameters,
-                duckdb_types[result],
+                DUCKDB_TYPES[result],
                 null_handling=SPECIAL,
                 side_effects=count == 0 or name in ("set_config", "pg_cancel_backend", "pg_terminate_backend", "pg_notify"),
             )
@@ -103,11 +112,10 @@ class Functions(FunctionGroup):
             ("pg_backend_pid() int", lambda: s._session.process),
             ("pg_is_in_recovery() bool", lambda: False),
             ("pg_export_snapshot() text", lambda: s._session.export_snapshot()),
-            ("pg_postmaster_start_time_text() text", nothing),
+            ("pg_postmaster_start_time() timestamptz", lambda: STARTED),
             ("pg_advisory_unlock_all() text", lambda: ""),
             ("pg_notify(text, text) text", s.notify),
             ("txid_current() int", lambda: 1),
-            ("pg_conf_load_time_text() text", nothing),
             ("inet_server_port() int", nothing),
             ("inet_server_addr() text", nothing),
             ("inet_client_addr() text", nothing),

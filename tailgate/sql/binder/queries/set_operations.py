@@ -16,7 +16,6 @@ from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.types.coercion import coerce, common, require_equality
 from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Column, Project, Relation, Scalar, SetOperation, UnionAll
 from tailgate.sql.plan.grouping import distinct as made_distinct
 from tailgate.sql.plan.grouping import set_operation
@@ -60,7 +59,7 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
         flat = tuple(i for p in inputs for i in (p.inputs if isinstance(p, UnionAll) else (p,)))
         return made_distinct(UnionAll(inputs, columns)) if distinct else UnionAll(flat, columns)
     node = SetOperation(*inputs, "intersect" if isinstance(tree, exp.Intersect) else "except", not distinct, columns)
-    return set_operation(node, position(tree))
+    return set_operation(node)
 
 
 def _output(plan: Relation, index: int) -> Scalar:

@@ -1,6 +1,6 @@
 """Functions of bytea: encodings, digests, single bytes and bits, substrings.
 
-Source: PostgreSQL 15, src/backend/utils/adt/{encode,varlena,cryptohashfuncs}.c.
+Source: PostgreSQL 15, src/backend/utils/adt/{encode,varlena,cryptohashfuncs}.c, contrib/pgcrypto/{pgcrypto,px-hmac}.c.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import hmac as hmacs
 import re
 
 from tailgate.lake.errors import (
@@ -140,6 +141,26 @@ for _bits in (224, 256, 384, 512):
 @udf("bytea", to="text")
 def md5_bytea(data: bytes) -> str:
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+DIGESTS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
+
+
+def _digest_name(algorithm: str) -> str:
+    """Returns the name of an algorithm of digest() and hmac(). Raises 22023."""
+    if (name := algorithm.lower()) not in DIGESTS:
+        raise InvalidParameterValue(f'Cannot use "{name}": No such hash algorithm')
+    return name
+
+
+@udf("bytea", "text", to="bytea")
+def digest(data: bytes, algorithm: str) -> bytes:
+    return hashlib.new(_digest_name(algorithm), data, usedforsecurity=False).digest()
+
+
+@udf("bytea", "bytea", "text", to="bytea")
+def hmac(data: bytes, key: bytes, algorithm: str) -> bytes:
+    return hmacs.digest(key, data, _digest_name(algorithm))
 
 
 # --- bytes and bits ------------------------------------------------------------------------------

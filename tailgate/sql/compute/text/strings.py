@@ -6,6 +6,7 @@ Source: PostgreSQL 15, src/backend/utils/adt/{varlena,oracle_compat,quote,format
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from functools import lru_cache
 from typing import Literal
@@ -280,3 +281,41 @@ def _pattern_with_separators(similar: str) -> Pattern:
     head = re.sub(r"(?<!\\)([*+}])", r"\1?", head)  # the part before the first quote is the shortest
     regexp = f"(?s){head}({middle}){tail}"
     return Pattern(re.compile(regexp), for_re2(regexp), analyze(regexp).power)
+
+
+# --- identifiers ---------------------------------------------------------------------------------
+
+SPACES = re.compile(r"[ \t\n\r\f]*")
+IDENTIFIER = re.compile(r'"((?:[^"]|"")*)"|[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*')
+TO_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+@udf("text", "bool", to="text[]")
+def parse_ident(text: str, strict: bool) -> list[str]:
+    def error(detail: str | None = None) -> InvalidParameterValue:
+        return InvalidParameterValue(f'string is not a valid identifier: "{text}"', detail=detail)
+
+    def after_spaces(at: int) -> int:
+        match = SPACES.match(text, at)
+        return at if match is None else match.end()
+
+    parts: list[str] = []
+    at = after_spaces(0)
+    while True:
+        match = IDENTIFIER.match(text, at)
+        if match is None and text.startswith('"', at):
+            raise error("String has unclosed double quotes.")
+        if match is None and text.startswith(".", at):
+            raise error('No valid identifier before ".".')
+        if match is None:
+            raise error('No valid identifier after ".".' if parts else None)
+        quoted = match.group(1)
+        if quoted == "":
+            raise error("Quoted identifier must not be empty.")
+        parts.append(match.group().translate(TO_LOWER) if quoted is None else quoted.replace('""', '"'))
+        at = after_spaces(match.end())
+        if not text.startswith(".", at):
+            if strict and at < len(text):
+                raise error()
+            return parts
+        at = after_spaces(at + 1)

@@ -209,6 +209,24 @@ def time_subtract(micros: int, interval: Interval) -> int:
     return (micros - interval[2]) % DAY
 
 
+@udf("interval", to="text", volatile=True)
+def pg_sleep_for(length: Interval) -> str:
+    """Sleeps as `pg_sleep` does, until the present time plus an interval."""
+    months, days, micros = length
+    now = datetime.now(timezone.utc)
+    try:
+        end = _plus_months(now, months) + timedelta(days=days, microseconds=micros)
+    except (OverflowError, ValueError):
+        raise DatetimeFieldOverflow("timestamp out of range") from None
+    return pg_sleep((end - now).total_seconds())
+
+
+@udf("timestamptz", to="text", volatile=True)
+def pg_sleep_until(end: datetime) -> str:
+    """Sleeps as `pg_sleep` does, until a time."""
+    return pg_sleep((end - datetime.now(timezone.utc)).total_seconds())
+
+
 @udf("float8", to="text", volatile=True)
 def pg_sleep(seconds: float) -> str:
     """Sleeps on the thread that runs the statement, until a cancel request or statement_timeout ends it."""

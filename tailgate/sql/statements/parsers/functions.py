@@ -20,7 +20,7 @@ from tailgate.lake.types import Type
 from tailgate.sql.grammar.names import is_name, name, place
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.grammar.type_resolution import resolve
+from tailgate.sql.grammar.type_resolution import named_type, resolve
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.lexer.tokens import Token
 from tailgate.sql.statements.definitions import CreateFunction, DropFunction, FunctionArgument, FunctionName
@@ -117,10 +117,7 @@ def _argument(cursor: Parser) -> FunctionArgument:
     if _is_named(cursor):
         argument_name = name(cursor, NAMES).name
         cursor.accept_word("in")
-    try:
-        type = _type(cursor)
-    except UndefinedObject as error:
-        raise UndefinedObject(error.message.replace('"', ""), detail=error.detail, hint=error.hint) from None
+    type = _named_type(cursor)
     default: str | None = None
     if cursor.accept_word("default") or cursor.accept("="):
         start = cursor.position
@@ -145,12 +142,18 @@ def _type(cursor: Parser) -> Type:
     return Type(type.name, is_array=type.is_array)
 
 
+def _named_type(cursor: Parser) -> Type:
+    """Does the same as `_type`. A name that is not one of a built-in type is looked up later."""
+    type = named_type(type_name(cursor))
+    return Type(type.name, is_array=type.is_array, enum=type.enum)
+
+
 def _columns(cursor: Parser) -> tuple[FunctionArgument, ...]:
     """Parses ( name type, … ) of RETURNS TABLE."""
     items = []
     cursor.expect("(")
     while True:
-        items.append(FunctionArgument(name(cursor, NAMES).name, _type(cursor)))
+        items.append(FunctionArgument(name(cursor, NAMES).name, _named_type(cursor)))
         if not cursor.accept(","):
             break
     cursor.expect(")")
@@ -163,14 +166,11 @@ def _result(cursor: Parser, many: bool) -> tuple[Type | None, Name | None]:
     if (word := cursor.any_word(*RESULTLESS)) is not None:
         hint = "Use RETURNS TABLE (…)." if word == "record" else None
         raise FeatureNotSupported(f"functions that return {word} are not supported", hint=hint, position=at)
-    try:
-        return _type(cursor), None
-    except UndefinedObject:
-        cursor.index = index
-        this = relation_name(cursor)
-        if not many:
-            raise
-        return None, this
+    type = _named_type(cursor)
+    if type.enum is None or not many or type.is_array:
+        return type, None
+    cursor.index = index
+    return None, relation_name(cursor)
 
 
 def _clause(cursor: Parser, clauses: FunctionClauses) -> bool:

@@ -3,12 +3,16 @@ package tailgate.functions.text;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.Locale;
+import java.util.Map;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 
@@ -184,6 +188,30 @@ public final class ByteStrings {
 
   public static UTF8String md5Bytea(byte[] data) {
     return UTF8String.fromString(HexFormat.of().formatHex(digest(data, "MD5")));
+  }
+
+  /** Java's names of the algorithms of digest() and hmac(): of the digest, and of its HMAC. */
+  private static final Map<String, String> DIGESTS = Map.of(
+      "md5", "MD5", "sha1", "SHA-1", "sha224", "SHA-224", "sha256", "SHA-256", "sha384", "SHA-384", "sha512", "SHA-512");
+
+  private static String digestName(UTF8String algorithm) {
+    String name = algorithm.toString().toLowerCase(Locale.ROOT);
+    String found = DIGESTS.get(name);
+    if (found == null) throw new SqlError("22023", "Cannot use \"" + name + "\": No such hash algorithm");
+    return found;
+  }
+
+  public static byte[] digest(byte[] data, UTF8String algorithm) { return digest(data, digestName(algorithm)); }
+
+  public static byte[] hmac(byte[] data, byte[] key, UTF8String algorithm) {
+    String name = "Hmac" + digestName(algorithm).replace("-", "");
+    try {
+      Mac mac = Mac.getInstance(name);
+      mac.init(new SecretKeySpec(key.length == 0 ? new byte[1] : key, name));  // keys are filled up with zeros
+      return mac.doFinal(data);
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   // ---- bytes and bits ---------------------------------------------------------------------------

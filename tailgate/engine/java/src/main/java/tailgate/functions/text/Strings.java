@@ -1,6 +1,7 @@
 package tailgate.functions.text;
 
 import java.text.Normalizer;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -23,6 +24,10 @@ import tailgate.functions.Returns;
  */
 public final class Strings {
   private static final int LENGTH_MAX = 1 << 28;  // characters of a result; PostgreSQL's limit is 1 GiB
+
+  private static final Pattern IDENTIFIER = Pattern.compile(
+      "\"((?:[^\"]++|\"\")*+)\"|[A-Za-z_\\x{80}-\\x{10ffff}][A-Za-z0-9_$\\x{80}-\\x{10ffff}]*");
+  private static final Pattern CAPITALS = Pattern.compile("[A-Z]+");
 
   private Strings() {}
 
@@ -202,5 +207,39 @@ public final class Strings {
   @Returns("array<string>")
   public static ArrayData stringToCharacters(UTF8String value) {
     return array(value.toString().codePoints().mapToObj(Character::toString).toList());
+  }
+
+  // ---- identifiers ------------------------------------------------------------------------------
+
+  /** Returns the parts of a qualified name. */
+  @Returns("array<string>")
+  public static ArrayData parseIdent(UTF8String text, boolean strict) {
+    String s = text.toString();
+    List<String> parts = new ArrayList<>();
+    Matcher matcher = IDENTIFIER.matcher(s);
+    int at = afterSpaces(s, 0);
+    while (true) {
+      if (!matcher.region(at, s.length()).lookingAt()) throw invalidIdentifier(s);
+      String quoted = matcher.group(1);
+      if (quoted != null && quoted.isEmpty()) throw invalidIdentifier(s);
+      String folded = CAPITALS.matcher(matcher.group()).replaceAll(m -> m.group().toLowerCase(Locale.ROOT));
+      parts.add(quoted == null ? folded : quoted.replace("\"\"", "\""));
+      at = afterSpaces(s, matcher.end());
+      if (!s.startsWith(".", at)) {
+        if (strict && at < s.length()) throw invalidIdentifier(s);
+        return array(parts);
+      }
+      at = afterSpaces(s, at + 1);
+    }
+  }
+
+  private static int afterSpaces(String s, int start) {
+    int at = start;
+    while (at < s.length() && " \t\n\r\f".indexOf(s.charAt(at)) >= 0) at++;
+    return at;
+  }
+
+  private static SqlError invalidIdentifier(String text) {
+    return new SqlError("22023", "string is not a valid identifier: \"" + text + "\"");
   }
 }
