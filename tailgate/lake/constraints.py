@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog import Catalog, Index, Item, Table
+from tailgate.lake.catalog.custom_types import with_types_of
 from tailgate.lake.catalog.formats import ForeignKeyConstraint
 from tailgate.lake.catalog.indexes import indexes
 from tailgate.lake.catalog.resolution import version as item_version
@@ -98,11 +99,15 @@ def _reference(table: Table, constraint: ForeignKeyConstraint, catalog: Catalog)
 
 
 def version(table: Item, catalog: Catalog) -> str:
-    """Returns a digest of all that decides which rows a table may have. A write that was evaluated under another version is void."""
+    """Returns a digest of all that decides which rows a table may have. A write that was evaluated under another version is void.
+
+    The labels of enum types do not decide: rows have the labels' numbers, which never change.
+    """
+    enums = {column.type.enum.id: replace(column.type.enum, labels=()) for column in table.columns if column.type.enum is not None}
     keys = [[k.name, k.columns, k.index, k.primary, k.nulls_distinct] for k in keys_of(table, catalog)]
     references = [
         [r.table.id, r.name, r.columns, r.referenced.id, r.key.columns, r.constraint.on_delete, r.constraint.on_update]
         for r in (*references_of(table, catalog), *references_to(table, catalog))
     ]
-    text = json.dumps([item_version(table), keys, references])
+    text = json.dumps([item_version(with_types_of(table, enums)), keys, references])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -90,6 +90,21 @@ def test_new_and_renamed_labels(world: World, types: psycopg.Connection, postgre
         assert types.execute("SELECT 'sad'::mood").fetchall() == [("sad",)]
 
 
+def test_labels_in_blocks(types: psycopg.Connection) -> None:
+    types.execute(SCHEMA)
+    types.execute("CREATE MATERIALIZED VIEW filtered AS SELECT id, m FROM person WHERE m > 'sad'")
+    with types.transaction():
+        types.execute("ALTER TYPE mood ADD VALUE 'calm' AFTER 'sad'")
+        types.execute("INSERT INTO person VALUES (5, 'calm', 'calm', '{calm}')")
+    assert rows(types, "SELECT id, m FROM filtered WHERE id = 5") == [(5, "calm")]
+    types.execute("CREATE MATERIALIZED VIEW printed AS SELECT id, m::text AS t FROM person")
+    refused = pytest.raises(psycopg.errors.FeatureNotSupported, match='if materialized view "printed" reads or writes its labels')
+    with refused, types.transaction():
+        types.execute("ALTER TYPE mood ADD VALUE 'fine'")
+    types.execute("ALTER TYPE mood ADD VALUE 'fine'")
+    assert rows(types, "SELECT t FROM printed WHERE id = 5") == [("calm",)]
+
+
 def test_drop(types: psycopg.Connection) -> None:
     types.execute(SCHEMA)
     types.execute("CREATE MATERIALIZED VIEW v AS SELECT 'ok'::mood AS m")

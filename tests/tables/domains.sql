@@ -205,3 +205,18 @@ CREATE TEMPORARY TABLE fleeting (a inner_domain);
 INSERT INTO fleeting VALUES (1);
 INSERT INTO fleeting VALUES (7);
 DROP DOMAIN inner_domain, positive, short, few, required, money_amount CASCADE;
+-- DROP DOMAIN … CASCADE of a domain that columns have
+CREATE DOMAIN cents AS int CHECK (VALUE >= 0);
+CREATE TABLE prices (id int PRIMARY KEY, price cents, twice int GENERATED ALWAYS AS (price * 2) STORED, name text);
+INSERT INTO prices VALUES (1, 5, DEFAULT, 'a');
+DROP DOMAIN cents CASCADE;
+SELECT * FROM prices;
+INSERT INTO prices VALUES (2, 'b') RETURNING *;
+BEGIN;
+CREATE DOMAIN cents AS int;
+ALTER TABLE prices ADD COLUMN price cents DEFAULT 1;
+DROP DOMAIN cents CASCADE;
+SELECT * FROM prices ORDER BY id;
+COMMIT;
+SELECT * FROM prices ORDER BY id;
+DROP TABLE prices;

@@ -61,6 +61,14 @@ def test_another_name_of_the_schema(sql: psycopg.Connection) -> None:
     sql.execute("INSERT INTO r.u VALUES ('sad', '{ok}')")
 
 
+def test_drop_of_the_type_of_a_primary_key(sql: psycopg.Connection) -> None:
+    sql.execute("CREATE TABLE t (m s.mood PRIMARY KEY, n int)")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="dropping the primary key of table t with its type is not supported"):
+        sql.execute("DROP TYPE s.mood CASCADE")
+    sql.execute("ALTER TABLE t DROP COLUMN m")
+    sql.execute("DROP TYPE s.mood CASCADE")
+
+
 @pytest.mark.parametrize(
     ("statement", "what"),
     [

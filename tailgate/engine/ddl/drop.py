@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from tailgate.lake.catalog import Catalog, Change, Companion, Domain, Enum, Index, Item, Sink, Table, ksqldb_of
-from tailgate.lake.catalog.dropping import described, dropping, sequences_of, without_defaults, without_references
+from tailgate.lake.catalog.dropping import (
+    Dropped,
+    described,
+    described_column,
+    dropping,
+    sequences_of,
+    without_defaults,
+    without_references,
+)
 from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import BUILT_IN, Schema
 from tailgate.lake.constraints import references_to
-from tailgate.lake.errors import DependentObjectsStillExist, UndefinedObject, UndefinedTable, WrongObjectType
+from tailgate.lake.errors import DependentObjectsStillExist, FeatureNotSupported, UndefinedObject, UndefinedTable, WrongObjectType
 from tailgate.sql.new_items import with_article
-from tailgate.sql.statements import Drop, DropSchema
+from tailgate.sql.statements import AlterTable, Drop, DropColumn, DropSchema
+from tailgate.sql.tables.alterations import alteration
+from tailgate.sql.tables.columns import readers_of
 
 Notice = dict[str, str | None]
 
@@ -55,8 +65,9 @@ def removal(objects: dict[int, Item | Schema], catalog: Catalog, notices: list[N
     `notices` has the notices so far. Raises 2BP01 if other objects depend on these, unless `cascade`
     is true.
     """
-    removed = dropping(catalog, tuple(objects.values()), cascade=cascade)
-    cascades = [f"drop cascades to {described(catalog, i)}" for i in removed.followers]
+    removed = dropping(catalog, tuple(objects.values()), cascade=cascade, readers=lambda table, place: readers_of(table, place, catalog))
+    change, cascades = _without_columns(removed, catalog)
+    cascades += [f"drop cascades to {described(catalog, i)}" for i in removed.followers]
     cascades += [
         f"drop cascades to default value for column {column} of {described(catalog, table)}"
         for table in removed.defaulted
@@ -74,9 +85,38 @@ def removal(objects: dict[int, Item | Schema], catalog: Catalog, notices: list[N
     elif cascades:
         notices.append({**notice(f"drop cascades to {len(cascades)} other objects"), "detail": "\n".join(cascades)})
     schemas = tuple(o.id for o in objects.values() if isinstance(o, Schema))
-    changed = {table.id: table for table in (*removed.defaulted, *removed.referring)}
-    tables = (without_references(without_defaults(table, removed.ids), removed.ids) for table in changed.values())
-    return Change(put=tuple(tables), drop=tuple(i.id for i in removed.items), drop_schemas=schemas), notices
+    put: dict[int, Item] = {item.id: item for item in change.put}
+    for table in (*removed.defaulted, *removed.referring):
+        changed = put.get(table.id, table)
+        assert isinstance(changed, Table)
+        put[table.id] = without_references(without_defaults(changed, removed.ids), removed.ids)
+    drop = dict.fromkeys((*(item.id for item in removed.items), *change.drop))
+    return Change(put=tuple(put.values()), drop=tuple(drop), drop_schemas=schemas), notices
+
+
+def _without_columns(removed: Dropped, catalog: Catalog) -> tuple[Change, list[str]]:
+    """Returns the change that drops the columns whose types are dropped, and notices.
+
+    Raises 0A000 for a column of the primary key that a table was created with.
+    """
+    if not removed.columns:
+        return Change(), []
+    cascades: list[str] = []
+    types = [item.id for item in removed.items if isinstance(item, Enum | Domain)]
+    before = after = catalog.apply(Change(drop=tuple(item.id for item in removed.items if item.id not in types)))
+    for table, place in removed.columns:
+        current = after.expect(Table, table.id)
+        if current.columns[place].is_dropped:  # a generated column, dropped with one that it reads
+            continue
+        altered = alteration(current, AlterTable(Name(table.name), (DropColumn(table.columns[place].name, cascade=True),)), after)
+        if altered.rewrites:
+            raise FeatureNotSupported(
+                f"dropping the primary key of {described(catalog, table)} with its type is not supported", hint="Drop the column first."
+            )
+        after = after.apply(altered.change)
+        cascades += [f"drop cascades to {described_column(catalog, table, place)}", *(message for message, _ in altered.notices)]
+    put = tuple(item for id, item in after.items.items() if before.items.get(id) is not item)
+    return Change(put=put, drop=tuple(id for id in before.items if id not in after.items)), cascades
 
 
 def _item_to_drop(statement: Drop, name: Name, catalog: Catalog) -> Item | None:

@@ -8,8 +8,9 @@ Source: PostgreSQL 15, src/backend/catalog/dependency.c (findDependentObjects, r
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tailgate.lake.catalog.catalog import Catalog
 from tailgate.lake.catalog.custom_types import Domain, Enum, types_of_column
@@ -18,7 +19,12 @@ from tailgate.lake.catalog.items import DroppedWithOwner, Item, Sink, Table
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DependentObjectsStillExist
 
+Readers: TypeAlias = Callable[[Table, int], Sequence[Item]]
 SEQUENCE = re.compile(r"'(\d+)'::regclass")  # in the stored text of a default
+
+
+def no_readers(table: Table, place: int) -> Sequence[Item]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +32,24 @@ class Dropped:
     """The items to drop. `items` includes the roots; `followers` are those that the statement did not name, for a NOTICE.
 
     `defaulted`: tables that remain and have a default with a sequence that is dropped. `referring`: tables that remain and have a
-    foreign key to a table that is dropped.
+    foreign key to a table that is dropped. `columns`: columns, by position, of tables that remain, whose enum type or domain is dropped.
     """
 
     items: tuple[Item, ...]
     followers: tuple[Item, ...]
     defaulted: tuple[Table, ...] = ()
     referring: tuple[Table, ...] = ()
+    columns: tuple[tuple[Table, int], ...] = ()
 
     @property
     def ids(self) -> frozenset[int]:
         return frozenset(item.id for item in self.items)
 
 
-def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool) -> Dropped:
+def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool, readers: Readers = no_readers) -> Dropped:
     """Returns the items to drop with these roots. Without `cascade`, raises 2BP01 if other items depend on them.
 
-    Columns of tables that remain prevent the drop of their enum types and domains, also with `cascade`.
+    `readers`: returns the items that read a column; with `cascade`, those of columns whose enum type or domain is dropped are dropped.
 
     Companions, unfinished replacements, the view of a sink with a query, and those of push queries are dropped
     with their owner and never prevent it.
@@ -53,7 +60,10 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
     own: set[int] = set()
 
     def visit(this: Item | Schema) -> None:
-        for dependent in sorted(_dependents(catalog, this), key=lambda item: -item.id):
+        dependents = {item.id: item for item in _dependents(catalog, this)}
+        if cascade and isinstance(this, Enum | Domain):
+            dependents |= {item.id: item for table, place in _columns_of(catalog, this.id) for item in readers(table, place)}
+        for dependent in sorted(dependents.values(), key=lambda item: -item.id):
             if dependent.id not in because and dependent.id not in root_ids:
                 because[dependent.id] = this
                 visit(dependent)
@@ -71,20 +81,12 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
     ids = {item.id for item in items}
     defaults = [(t, c, s) for t in catalog.each(Table) if t.id not in ids for c, s in sequences_of(t) if s in ids]
     keys = [(t, k) for t in catalog.each(Table) if t.id not in ids for k in t.foreign_keys if k.table in ids]
-    columns = [
-        (t, c, e)
-        for t in catalog.each(Table)
-        if t.id not in ids
-        for c in t.columns
-        if not c.is_dropped
-        for e in types_of_column(c)
-        if e in ids
-    ]
-    if columns or ((followers or defaults or keys) and not cascade):
-        arrays_first = sorted(columns, key=lambda of: not of[1].type.is_array)
+    columns = [(t, place, e) for e in sorted(ids) for t, place in _columns_of(catalog, e) if t.id not in ids]
+    columns.sort(key=lambda of: (not of[0].columns[of[1]].type.is_array, of[0].id, of[1]))
+    if (columns or followers or defaults or keys) and not cascade:
         details = [
-            f"column {c.name} of {described(catalog, t)} depends on {described(catalog, catalog[e])}{'[]' * c.type.is_array}"
-            for t, c, e in arrays_first
+            f"{described_column(catalog, t, place)} depends on {described(catalog, catalog[e])}{'[]' * t.columns[place].type.is_array}"
+            for t, place, e in columns
         ]
         details += [f"{described(catalog, i)} depends on {described(catalog, because[i.id])}" for i in followers]
         details += [
@@ -95,10 +97,13 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool)
         raise DependentObjectsStillExist(
             f"cannot drop {what} because other objects depend on {'them' if len(roots) > 1 else 'it'}",
             detail="\n".join(details),
-            hint="Drop these columns first." if columns and cascade else "Use DROP ... CASCADE to drop the dependent objects too.",
+            hint="Use DROP ... CASCADE to drop the dependent objects too.",
         )
     defaulted, referring = {t.id: t for t, _, _ in defaults}, {t.id: t for t, _ in keys}
-    return Dropped(tuple(sorted(items, key=lambda item: item.id)), tuple(followers), tuple(defaulted.values()), tuple(referring.values()))
+    places = tuple({(t.id, place): (t, place) for t, place, _ in columns}.values())
+    return Dropped(
+        tuple(sorted(items, key=lambda item: item.id)), tuple(followers), tuple(defaulted.values()), tuple(referring.values()), places
+    )
 
 
 def sequences_of(table: Table) -> tuple[tuple[str, int], ...]:
@@ -117,6 +122,16 @@ def without_references(table: Table, tables: frozenset[int]) -> Table:
     return replace(table, foreign_keys=tuple(key for key in table.foreign_keys if key.table not in tables))
 
 
+def _columns_of(catalog: Catalog, type: int) -> list[tuple[Table, int]]:
+    """Returns the columns of tables, by position, with an enum type or domain."""
+    return [
+        (table, place)
+        for table in catalog.each(Table)
+        for place, column in enumerate(table.columns)
+        if not column.is_dropped and type in types_of_column(column)
+    ]
+
+
 def _goes_with_owner(item: Item) -> bool:
     """Returns whether an item is dropped with another without preventing it."""
     return isinstance(item, DroppedWithOwner) or (isinstance(item, Sink) and item.of_view) or is_transient(item)
@@ -126,6 +141,11 @@ def _dependents(catalog: Catalog, of: Item | Schema) -> tuple[Item, ...]:
     if isinstance(of, Item):
         return catalog.dependents(of.id)
     return tuple(i for i in catalog.items.values() if i.schema == of.id)
+
+
+def described_column(catalog: Catalog, table: Table, place: int) -> str:
+    """Returns the description of a column as in PostgreSQL's messages: `column a of table t`."""
+    return f"column {table.columns[place].name} of {described(catalog, table)}"
 
 
 def described(catalog: Catalog, this: Item | Schema) -> str:

@@ -69,7 +69,7 @@ Defining = Creation | AlterKsqldbItem | TypeStatement | CreateIndex | CreateSequ
 # the statements that a transaction block may contain: they change the catalog and nothing else
 IN_BLOCKS = (
     CreateView | CreateTable | CreateFunction | CreateIndex | CreateSequence | AlterSequence | AlterTable | Dropping | AlterItem
-    | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant | CreateEnum | CreateDomain
+    | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant | CreateEnum | AlterEnum | CreateDomain
 )  # fmt: skip
 BLOCK_KINDS = ("table", "view", "materialized view", "index", "sequence", "type", "domain")  # of objects that a block may drop or alter
 
@@ -130,7 +130,10 @@ class Planning:
                 change = Change(put=self._new_items.with_columns(added, catalog))
                 return Planned(f"ALTER {added.type.upper()}", change, changes_plans=True)
             case _ if isinstance(statement, TypeStatement | AlterEnum | AlterDomain):
-                return _types(statement, text, catalog, owner_id(creator, catalog))
+                planned = _types(statement, text, catalog, owner_id(creator, catalog))
+                if in_block and isinstance(statement, AlterEnum):
+                    _check_labels(planned.change, catalog)
+                return planned
             case Drop(kind=kind):
                 planned = _planned(f"DROP {kind.upper()}", *ddl.drop(statement, catalog))
                 check_inserts(planned.change, catalog)
@@ -219,6 +222,15 @@ def _types(statement: TypeStatement | AlterEnum | AlterDomain, text: str, catalo
             return _planned(tag, *drop_type(statement, catalog))
         case _:
             assert_never(statement)
+
+
+def _check_labels(change: Change, catalog: Catalog) -> None:
+    """Raises 0A000 if a change of an enum type in a block changes the plan of a materialized view."""
+    for view in printing(catalog.stored, catalog.stored.apply(change)):
+        raise FeatureNotSupported(
+            f'changing an enum type in a transaction block is not supported if materialized view "{view.name}" reads or writes its labels',
+            hint="Run ALTER TYPE outside a transaction block.",
+        )
 
 
 def domain_change(altered: DomainAlteration, catalog: Catalog) -> Planned:
