@@ -196,9 +196,9 @@ public final class ByteStrings {
 
   private static String digestName(UTF8String algorithm) {
     String name = algorithm.toString().toLowerCase(Locale.ROOT);
-    String found = DIGESTS.get(name);
-    if (found == null) throw new SqlError("22023", "Cannot use \"" + name + "\": No such hash algorithm");
-    return found;
+    String javaName = DIGESTS.get(name);
+    if (javaName == null) throw new SqlError("22023", "Cannot use \"" + name + "\": No such hash algorithm");
+    return javaName;
   }
 
   public static byte[] digest(byte[] data, UTF8String algorithm) { return digest(data, digestName(algorithm)); }
