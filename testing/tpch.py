@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
 
+from tailgate.lake import sortable
 from tailgate.lake.catalog import Catalog, Change, items
 from tailgate.lake.types import DATE, INT4, Field, Type
 from tailgate.sql.render.duckdb_functions import install
@@ -88,16 +91,20 @@ def generated(scale: float) -> duckdb.DuckDBPyConnection:
 class Shop:
     """TPC-H's tables and rows with the interface of a world, as `Views` expects it."""
 
-    def __init__(self, server: duckdb.DuckDBPyConnection, seed: int) -> None:
+    def __init__(self, server: duckdb.DuckDBPyConnection, seed: int, money: Type = MONEY) -> None:
+        """`money`: the type of numerics, declared or GENERAL."""
         self.server, self.random = server, random.Random(seed)
-        self.tables = tuple(Table(i.id, i.name, i.columns, i.key) for i in make_catalog(items.Source).items.values())
+        self.tables = tuple(
+            Table(i.id, i.name, tuple(replace(c, type=money) if c.type == MONEY else c for c in i.columns), i.key)
+            for i in make_catalog(items.Source).items.values()
+        )
         self.rows: dict[int, Counter[Row]] = {}
 
     def table(self, name: str) -> Table:
         return next(t for t in self.tables if t.name == name)
 
     def all(self) -> list[tuple[Table, Row, int]]:
-        return [(t, row, 1) for t in self.tables for row in self.server.execute(f"SELECT * FROM {t.name}").fetchall()]
+        return [(t, _stored(t, row), 1) for t in self.tables for row in self.server.execute(f"SELECT * FROM {t.name}").fetchall()]
 
     def refreshed(self) -> list[tuple[Table, Row, int]]:
         """Runs RF1 and RF2, and returns the changes.
@@ -116,9 +123,15 @@ class Shop:
                 for row in self.server.execute(f"SELECT * FROM {table.name} WHERE {table.columns[0].name} = {key}").fetchall():
                     new = (first + number, *row[1:])
                     self.server.execute(f"INSERT INTO {table.name} VALUES ({', '.join('?' * len(new))})", new)
-                    out.append((table, new, 1))
+                    out.append((table, _stored(table, new), 1))
         for key in removed:
             for table in (orders, lines):
                 rows = self.server.execute(f"DELETE FROM {table.name} WHERE {table.columns[0].name} = {key} RETURNING *").fetchall()
-                out += [(table, row, -1) for row in rows]
+                out += [(table, _stored(table, row), -1) for row in rows]
         return out
+
+
+def _stored(table: Table, row: Row) -> Row:
+    """Returns a row as a source has it: general numerics are tuples of their fields."""
+    values = zip(row, table.columns, strict=True)
+    return tuple(tuple(sortable.stored(v).values()) if c.type.general and isinstance(v, Decimal) else v for v, c in values)

@@ -39,6 +39,7 @@ from tailgate.lake.types import Field, arrow_schema
 from tailgate.lake.writer.inbox import TABLE
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
+from tailgate.sql.numeric_types import EXACT
 from tailgate.sql.plan.traversal import bottom_up
 from tailgate.sql.statements import CreateFunction, parse
 from testing.random_queries import Table
@@ -53,6 +54,8 @@ Changes = Sequence[tuple[Table, Row, int]]
 
 class Views:
     """Views whose ticks are Spark jobs, with the current rows of all relations in `rows`."""
+
+    numeric_rules = EXACT
 
     def __init__(self, session: Any, folder: Path, world: World, partitions: int) -> None:
         from tailgate.engine.runtime.spark.circuits import Circuits
@@ -76,7 +79,7 @@ class Views:
         """Returns the plan of a view. `kinds` overrides the kind of its joins."""
         cached = self.plans.get(item.id)
         if cached is None or cached[0] is not catalog:
-            relation = bind_query(item.query, catalog, view=True).plan
+            relation = bind_query(item.query, catalog, view=True, numeric_rules=self.numeric_rules).plan
             kind = self.kinds.get(item.name)
             if kind is not None:
                 relation = bottom_up(relation, lambda n: replace(n, kind=kind) if isinstance(n, plan.Join) else n)
@@ -112,7 +115,7 @@ class Views:
             if kind is not None:
                 self.kinds[name] = kind
             try:
-                bound = bind_query(query, self.catalog, view=True)
+                bound = bind_query(query, self.catalog, view=True, numeric_rules=self.numeric_rules)
                 item = MaterializedView(id, name, bound.columns, None, True, id + 1, bound.depends, query=query)
                 item = replace(item, sizes=self.planned_by(query, bound.depends))
                 after = self.catalog.apply(Change(put=(item,)))
@@ -348,8 +351,9 @@ def _arrow(columns: tuple[Field, ...], changes: list[tuple[Row, int]]) -> bytes:
     schema = arrow_schema(columns, weight=True)
     values: list[list[Any]] = [[row[i] for row, _ in changes] for i in range(len(columns))]
     for i, column in enumerate(columns):
-        if column.type.name == "interval":
-            values[i] = [v and dict(zip(("months", "days", "micros"), v, strict=True)) for v in values[i]]
+        names = ("months", "days", "micros") if column.type.name == "interval" else ("u", "s", "x") if column.type.general else None
+        if names is not None:
+            values[i] = [v and dict(zip(names, v, strict=True)) for v in values[i]]
     arrays = [pa.array(v, type=f.type) for v, f in zip([*values, [w for _, w in changes]], schema, strict=True)]
     out = io.BytesIO()
     with pa.ipc.new_stream(out, schema) as writer:

@@ -15,9 +15,9 @@ digits: the state of their operators has these types.
     sum                      (38, s)
     min, max, abs, - a       as the argument
 
-By the rules `WITH_GENERAL`, all other results are general (`lake.types`): quotients, averages, roots, results that
-may have more than 38 digits, and choices between values of several scales. Queries that no view maintains
-follow these rules.
+By the rules `OF_GENERAL`, which new views follow, a result is general (`lake.types`) if an operand is. By the rules
+`WITH_GENERAL`, all other results are general, too: quotients, averages, roots, results that may have more than 38
+digits, and choices between values of several scales. Queries that no view maintains follow these rules.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from functools import wraps
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import GENERAL, NUMERIC_PRECISION, NUMERIC_SCALE, Type, numeric
 
-UNIFORM, EXACT, WITH_GENERAL = 1, 2, 3  # the rules by which a query is typed
+UNIFORM, EXACT, WITH_GENERAL, OF_GENERAL = 1, 2, 3, 4  # the rules by which a query is typed
 DIGITS = {"int2": 5, "int4": 10, "int8": 19}  # of integers
 DIVISOR_DIGITS_MIN = 9  # before the decimal point of a divisor
 PRODUCT_SCALE_MAX = 18  # of a product that may have more than 38 digits; a larger scale leaves too few digits before the point
@@ -56,14 +56,24 @@ def sized(precision: int, scale: int) -> Type:
 
 
 def may_be_general() -> bool:
-    """Returns whether results may be general."""
+    """Returns whether results of fixed operands may be general."""
     return _rules.get() == WITH_GENERAL
+
+
+def keeps_general() -> bool:
+    """Returns whether general columns are read as they are; otherwise with 16 digits after the decimal point."""
+    return _rules.get() in (WITH_GENERAL, OF_GENERAL)
+
+
+def is_maintained() -> bool:
+    """Returns whether general results are only those that a view can maintain."""
+    return _rules.get() == OF_GENERAL
 
 
 @contextmanager
 def without_general() -> Iterator[None]:
     """Types expressions by rules without general results within the context."""
-    with typed_by(EXACT if may_be_general() else _rules.get()):
+    with typed_by(EXACT if keeps_general() else _rules.get()):
         yield
 
 
@@ -103,7 +113,7 @@ def of_literal(value: Decimal) -> Type:
     if not isinstance(exponent, int):
         return GENERAL
     precision, scale = len(digits) + max(exponent, 0), max(0, -exponent)
-    if may_be_general() and max(precision, scale) > NUMERIC_PRECISION:
+    if keeps_general() and max(precision, scale) > NUMERIC_PRECISION:
         return GENERAL
     scale = min(scale, NUMERIC_PRECISION)
     return sized(max(precision, scale, 1), scale)
@@ -155,6 +165,7 @@ def product_scale(types: tuple[Type, ...]) -> Type:
     return sized(precision + 1, sum(scales))
 
 
+@_general_if_any_is
 def quotient_scale(types: tuple[Type, ...]) -> Type:
     if may_be_general():
         return GENERAL

@@ -16,7 +16,7 @@ from tailgate.lake.readers.failed import failure
 from tailgate.sql.bind import bind_view
 from tailgate.sql.definitions import stored_view
 from tailgate.sql.new_items import normalized, schema_for
-from tailgate.sql.numeric_types import EXACT
+from tailgate.sql.numeric_types import EXACT, OF_GENERAL
 from tailgate.sql.statements import CreateView
 
 ROUNDS_MAX = 1_000_000  # a tick passes through all of them, and other views wait for it
@@ -29,11 +29,14 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
     """
     schema = catalog.home(statement.name) if replacing is not None else schema_for(statement.name, catalog)
     options = _view_options(statement)
-    query = bind_view(statement, catalog)
+    # a view of an earlier version keeps the types of its columns
+    is_earlier = isinstance(replacing, View | MaterializedView) and replacing.numeric_rules < OF_GENERAL
+    rules = EXACT if is_earlier else OF_GENERAL
+    query = bind_view(statement, catalog, rules)
     id, name = catalog.next_id, statement.name.name
     stored, text = stored_view(statement, text)
     item = normalized(
-        View(id, name, query.columns, depends=query.depends, sql=text, query=stored.query.text, schema=schema.id, numeric_rules=EXACT),
+        View(id, name, query.columns, depends=query.depends, sql=text, query=stored.query.text, schema=schema.id, numeric_rules=rules),
         stored,
         catalog,
     )

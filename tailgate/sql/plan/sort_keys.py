@@ -18,6 +18,7 @@ from tailgate.sql.plan import Call, IsNull, Scalar, SortKey
 from tailgate.sql.plan.rows import fields, is_row, row, unless_null
 
 GENERAL_KEY = Type("record", fields=(Field("f1", numeric(0)), Field("f2", BYTEA)))
+EQUAL_KEYS = Function("=", ("record", "record"), "bool", "({0} = {1})", "({0} = {1})", "operator")  # of two sort keys of type GENERAL_KEY
 ORDERS: dict[str, tuple[Function, Type]] = {
     "interval": (
         Function("order", ("interval",), "numeric", INTERVAL_SPARK.replace("%d", "0"), INTERVAL_DUCKDB.replace("%d", "0")),
@@ -26,7 +27,7 @@ ORDERS: dict[str, tuple[Function, Type]] = {
     "bpchar": (Function("order", ("bpchar",), "text", "rtrim({0})", "rtrim({0}, ' ')"), TEXT),
     # of a general numeric: the value rounded down, and its bytes if it is another one
     "numeric": (
-        Function("order", ("numeric",), "record", "", "tg_general_key_any({0})", takes_general=True),
+        Function("order", ("numeric",), "record", "tg_general_key({0})", "tg_general_key_any({0})", takes_general=True),
         GENERAL_KEY,
     ),
     "jsonb": (Function("order", ("jsonb",), "bytea", COMPARED, COMPARED), BYTEA),

@@ -32,6 +32,7 @@ class Dialect:
     timestamp: str
     timestamptz: str
     interval: str
+    general: str  # a general numeric of an unscaled value and a display scale
     plain_integers: bool  # whether digits without a cast have type int4
     plain_lists: bool  # whether integers in IN (…) take the type of the left operand
     let: str
@@ -59,6 +60,7 @@ SPARK = Dialect(
     timestamp="TIMESTAMP_NTZ'{}'",
     timestamptz="TIMESTAMP_LTZ'{}+00:00'",
     interval="named_struct('months', CAST({} AS INT), 'days', CAST({} AS INT), 'micros', CAST({} AS BIGINT))",
+    general="named_struct('u', CAST('{}' AS DECIMAL(38,0)), 's', CAST({} AS SMALLINT), 'x', CAST(NULL AS BINARY))",
     plain_integers=True,
     plain_lists=False,
     let="element_at(transform(array({value}), {variable} -> {text}), 1)",
@@ -80,6 +82,7 @@ DUCKDB = Dialect(
     timestamp="TIMESTAMP '{}'",
     timestamptz="TIMESTAMPTZ '{}+00'",
     interval="{{'months': CAST({} AS INTEGER), 'days': CAST({} AS INTEGER), 'micros': CAST({} AS BIGINT)}}",
+    general="tg_general({}, {})",
     plain_integers=False,  # DuckDB would make them smallint next to a smallint
     plain_lists=True,
     let="list_transform([{value}], lambda {variable}: {text})[1]",

@@ -188,7 +188,7 @@ def literal(value: Value, type: Type, dialect: Dialect) -> str:
             return cast.format(f"'{shown}'")
         case "numeric", Decimal() if type.general:
             struct = sortable.stored(value)
-            return f"tg_text_to_general('{value:f}')" if struct["x"] else f"tg_general({struct['u']}, {struct['s']})"
+            return f"tg_text_to_general('{value:f}')" if struct["x"] else dialect.general.format(struct["u"], struct["s"])
         case "numeric", Decimal():
             return cast.format(f"'{value:f}'")
         case "bytea", bytes():

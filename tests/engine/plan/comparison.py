@@ -11,8 +11,10 @@ from typing import Any
 import duckdb
 import psycopg
 
+from tailgate.lake import sortable
 from tailgate.lake.types import WEIGHT, Field, Type
 from tailgate.sql.bind import bind_query
+from tailgate.sql.numeric_types import EXACT, OF_GENERAL, WITH_GENERAL
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import install
 from tailgate.values.registry import read_text as parse
@@ -51,13 +53,13 @@ class Relation:
             row = chance.choice(sorted(self.rows, key=repr)) if deletes else self.row(chance)
             self.rows[row] += -1 if deletes else 1
             self.rows = +self.rows
-            values = tuple(unstored(v, t) for v, t in zip(self.values(row), self.columns.values(), strict=True))
+            values = tuple(plain(v, t) for v, t in zip(self.values(row), self.columns.values(), strict=True))
             changes.append((self.table, values, -1 if deletes else 1))
         self.tell()
         return changes
 
     def values(self, row: Texts) -> tuple[Any, ...]:
-        return tuple(stored(v, t) for v, t in zip(row, self.columns.values(), strict=True))
+        return tuple(held(v, t) for v, t in zip(row, self.columns.values(), strict=True))
 
     def tell(self) -> None:
         self.server.execute("TRUNCATE t")
@@ -70,11 +72,26 @@ class Relation:
             self.engine.execute(f"INSERT INTO r{ID} VALUES ({marks}, ?)", [*self.values(row), weight])
 
 
+def held(text: str | None, type: Type) -> Any:
+    """Returns a value as a parameter of DuckDB."""
+    value = stored(text, type)
+    return sortable.stored(value) if value is not None and type.general else value
+
+
+def plain(value: Any, type: Type) -> Any:
+    """Returns a value of DuckDB as a view has it; a general numeric is a tuple of its fields."""
+    return tuple(value.values()) if isinstance(value, dict) and type.general else unstored(value, type)
+
+
 def shown(value: Any, type: Type, loose: bool) -> Any:
     """Returns a value in a comparable form. With `loose`, equal values have the same form."""
     if value is not None and type.is_array:
         return tuple(shown(v, type.element, loose) for v in value)
-    value = normal(unstored(value, type))
+    value = plain(value, type)
+    if value is not None and type.general:
+        number = sortable.loaded(*value) if isinstance(value, tuple) else value
+        return normal(number) if loose and number.is_finite() else str(number)
+    value = normal(value)
     if loose and isinstance(value, tuple) and type.name == "interval":
         return value[0] * 2592000000000 + value[1] * 86400000000 + value[2]
     if loose and value is not None and type.name == "jsonb":
@@ -90,9 +107,12 @@ def compared(session: Any, folder: Path, relation: Relation, queries: Iterable[s
     world = World(0, tables=0)
     world.tables = (relation.table,)
     views = Views(session, folder, world, 1)
+    has_general = any(type.general for type in relation.columns.values())
+    views.numeric_rules = OF_GENERAL if has_general else EXACT
+    adhoc_rules = WITH_GENERAL if has_general else EXACT
     queries_by_name = {f"v{n}": (q.removeprefix("~ "), q.startswith("~")) for n, q in enumerate(queries)}
     for name, (text, _) in queries_by_name.items():
-        query = bind_query(text, views.catalog)
+        query = bind_query(text, views.catalog, numeric_rules=adhoc_rules)
         names = [f"x{i}" for i in range(len(query.columns))]
         assert views.add(name, f"SELECT * FROM ({text}) AS q({', '.join(names)})"), text
     views.build()
@@ -108,9 +128,10 @@ def compared(session: Any, folder: Path, relation: Relation, queries: Iterable[s
             names = [c.name for c in item.columns]
             query_as_text = f"SELECT {', '.join(f'{n}::text' for n in names)} FROM ({text}) AS q({', '.join(names)})"
             answer = relation.server.execute(query_as_text).fetchall()  # type: ignore[arg-type]
-            bare = [Type(t.name, is_array=t.is_array) for t in types]
+            bare = [Type(t.name, is_array=t.is_array, general=t.general) for t in types]
             expected = counted([None if v is None else parse(v, t) for v, t in zip(row, bare, strict=True)] for row in answer)
-            adhoc = counted(relation.engine.execute(render(bind_query(text, views.catalog).plan)).fetchall())
+            query = bind_query(text, views.catalog, numeric_rules=adhoc_rules)
+            adhoc = counted(relation.engine.execute(render(query.plan)).fetchall(), [c.type for c in query.columns])
             assert adhoc == expected, (text, adhoc - expected, expected - adhoc)
             assert not views.rows[item.errors], (text, views.rows[item.errors])
             view = counted(views.rows[item.id].elements())

@@ -78,7 +78,7 @@ POOLS: dict[str, list[str | None]] = {
 QUERIES = """
 SELECT k, sum(i), avg(i), count(i) FROM t GROUP BY k
 SELECT sum(i), avg(i) FILTER (WHERE k > 1) FROM t
-~ SELECT k, min(i), max(i), min(c), max(c) FROM t GROUP BY k
+~ SELECT k, min(i), max(i), max(DISTINCT i), min(c), max(c) FROM t GROUP BY k
 ~ SELECT j, count(*) FROM t GROUP BY j
 ~ SELECT js, i, count(*) FROM t GROUP BY js, i
 ~ SELECT DISTINCT i, j FROM t

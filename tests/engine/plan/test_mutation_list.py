@@ -16,7 +16,8 @@ def test_every_operator_and_accumulator_has_mutations() -> None:
     kinds = re.compile(r"class \w+ extends (Operator|Join|Partitioned|Accumulator|Accumulator\.Keeping|Counts) \{")
     operators = {f.stem for f in JAVA_SOURCES.rglob("*.java") if kinds.search(f.read_text())}
     # the results of these depend on the order of records: their own tests in Java evaluate one record after the other
-    assert operators - {"ArrivalJoin", "StreamOperator"} <= {m.file for m in ALL}
+    # the law has no general numerics: test_general_numerics.py compares their aggregates with PostgreSQL
+    assert operators - {"ArrivalJoin", "StreamOperator", "GeneralTotals"} <= {m.file for m in ALL}
 
 
 def test_rules_are_unique() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from itertools import product
 
 from tailgate.sql.plan import (
+    AggregateCall,
     ArrivalJoin,
     Call,
     Column,
@@ -31,7 +32,9 @@ from tailgate.sql.plan import (
     Values,
     Window,
 )
+from tailgate.sql.plan.grouping import ONE_OF
 from tailgate.sql.plan.rewriting import conjuncts
+from tailgate.sql.plan.sort_keys import sort_key
 
 Keys = frozenset[frozenset[int]]
 
@@ -63,8 +66,10 @@ def keys(relation: Relation) -> Keys:
                 if isinstance(e := _narrow(e), Column):
                     places.setdefault(e.index, []).append(new)
             return _minimal(frozenset(places[i][0] for i in k) for k in keys(input) if k <= places.keys())
-        case Reduce(keys=groups):
-            return frozenset([frozenset(range(len(groups)))])
+        case Reduce(keys=groups, aggregates=calls):
+            width = len(groups)
+            shown = {groups.index(k): width + n for n, call in enumerate(calls) if (k := _grouped(call)) in groups}
+            return frozenset([frozenset(range(width)), frozenset(shown.get(i, i) for i in range(width))])
         case Distinct(input):
             return keys(input) or frozenset([frozenset(range(len(input.columns)))])
         case SetOperation(left, right, kind, bags):
@@ -91,6 +96,11 @@ def keys(relation: Relation) -> Keys:
     return frozenset()
 
 
+def _grouped(call: AggregateCall) -> Scalar | None:
+    """Returns the sort key that a group of general numerics has if the call returns one of them (`sql.plan.grouping`)."""
+    return sort_key(call.arguments[0]) if call.function is ONE_OF and call.arguments[0].type.general else None
+
+
 def _equal(conditions: tuple[Scalar, ...], width: int) -> dict[int, int]:
     """Returns the columns of the left that equal a column of the right, with that column."""
     out = {}
@@ -107,7 +117,7 @@ def _narrow(scalar: Scalar) -> Scalar:
     """Returns the argument of a cast that only gives a numeric more digits, which keeps different values different."""
     match scalar:
         case Call(function, (argument,), type) if function.kind == "cast" and argument.type.name == type.name == "numeric":
-            if argument.type.general:
+            if argument.type.general or type.general:
                 return scalar
             (precision, scale), (digits, same) = argument.type.decimal, type.decimal
             return argument if scale == same and precision <= digits and not type.is_array else scalar

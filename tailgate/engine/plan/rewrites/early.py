@@ -121,6 +121,8 @@ def _has_parts(call: AggregateCall) -> bool:
 
 def _summed(type: Type) -> bool:
     """Returns whether a sum of as many values as there can be is exact."""
+    if type.general:
+        return False
     precision, scale = type.decimal if type.name == "numeric" else (0, 0)
     return type.name in WHOLE or (type.name == "numeric" and precision <= PRECISION_MAX and scale <= SCALE_MAX)
 

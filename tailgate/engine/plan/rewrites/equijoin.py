@@ -25,7 +25,7 @@ from tailgate.sql.binder.types.overloads import operator
 from tailgate.sql.plan import ArrivalJoin, Call, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar, WithinJoin
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
-from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
+from tailgate.sql.plan.sort_keys import EQUAL_KEYS, GENERAL_KEY, has_equal_forms, sort_key
 from tailgate.sql.plan.traversal import bottom_up, project, with_inputs
 
 TRUE = Literal(True, BOOL)
@@ -164,7 +164,8 @@ def _equal(equal: Scalar, left: Column, right: Column) -> Scalar:
     if isinstance(equal, Call) and same(left.type, equal.arguments[0].type):
         return replace(equal, arguments=(left, right))
     if isinstance(equal, Call):
-        return Call(operator("=", (left.type, right.type), None), (left, right), BOOL)
+        function = EQUAL_KEYS if left.type == GENERAL_KEY else operator("=", (left.type, right.type), None)
+        return Call(function, (left, right), BOOL)
     return Not(IsDistinct(left, right))
 
 
@@ -205,7 +206,7 @@ def _of_one_type(key: Key) -> Key | None:
 
 def _alike(a: Type, b: Type) -> bool:
     """Returns whether values of these types are equal if and only if their stored forms are equal."""
-    return a.spark == b.spark and not any(has_equal_forms(t) or t.name == "record" for t in (a, b))
+    return a == b == GENERAL_KEY or (a.spark == b.spark and not any(has_equal_forms(t) or t.name == "record" for t in (a, b)))
 
 
 def _common(a: Type, b: Type) -> Type | None:

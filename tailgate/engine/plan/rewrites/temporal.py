@@ -19,7 +19,7 @@ from tailgate.engine.plan.analysis.join_sides import MATCHED
 from tailgate.engine.plan.analysis.scalars import SWAPPED
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
 from tailgate.lake.types import INT8, INTERVAL, Type
-from tailgate.sql.binder.types.overloads import operator, result
+from tailgate.sql.binder.types.overloads import fixed, operator, result
 from tailgate.sql.functions.entry import Function, strict
 from tailgate.sql.plan import Call, Filter, Join, Literal, Relation, Scalar
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, shifted
@@ -125,6 +125,7 @@ def _unsupported(what: str, at: int | None) -> TailgateError:
 
 def _solve(clock: Scalar, sign: str, other: Scalar) -> Iterator[Bound]:
     """Yields the bounds for `clock sign other`, where only `clock` reads the clock."""
+    other = fixed(other)
     match clock:
         case Call(function, ()) if function.name in CLOCKS and function.name != "current_date":
             yield from _clock_bounds(sign, other, other.type.name)
@@ -184,6 +185,7 @@ def _elapsed(length: Scalar, at: int | None) -> Literal:
 
 def _operate(sign: str, left: Scalar, right: Scalar, at: int | None) -> Scalar:
     """Returns a call of the operator for these argument types."""
+    left, right = fixed(left), fixed(right)
     function = operator(sign, (left.type, right.type), at)
     return Call(function, (left, right), result(function, (left, right)), at)
 

@@ -45,6 +45,7 @@ def aggregate(call: AggregateCall, columns_in: OperatorInput) -> operators.Aggre
     if name not in (*MAINTAINED, *ANY_OF):
         raise FeatureNotSupported(f"aggregate {name} in a materialized view is not supported", position=call.position)
     fraction, arguments = 0.0, call.arguments
+    distinct = call.distinct and name not in ("min", "max")
     if name in WITHIN_GROUP:
         fraction, arguments = _fraction(call), tuple(k.expression for k in call.order)
     if name in ANY_OF:
@@ -59,7 +60,7 @@ def aggregate(call: AggregateCall, columns_in: OperatorInput) -> operators.Aggre
     columns = tuple(columns_in.column(filtered(call.filter, a)) for a in arguments)
     order = columns_in.sorted_by(tuple(SortKey(filtered(call.filter, k.expression), k.descending, k.nulls_first) for k in call.order))
     filter = columns_in.column(call.filter) if call.filter is not None and name in ANY_NULL else -1
-    return operators.AggregateCall(name, columns, call.type, call.distinct, filter, order, fraction, call.limit or 0)
+    return operators.AggregateCall(name, columns, call.type, distinct, filter, order, fraction, call.limit or 0)
 
 
 def extreme(name: str, scalar: Scalar) -> tuple[str, tuple[Scalar, ...]]:

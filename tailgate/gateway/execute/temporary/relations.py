@@ -27,7 +27,7 @@ from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query, bind_view
 from tailgate.sql.definitions import rename_references, stored_view
 from tailgate.sql.new_items import with_article
-from tailgate.sql.numeric_types import EXACT
+from tailgate.sql.numeric_types import OF_GENERAL
 from tailgate.sql.tables import indexes
 from tailgate.sql.view_replacement import check_columns
 
@@ -139,7 +139,7 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
         raise e.FeatureNotSupported("a temporary view over an object that is not committed is not supported", hint="COMMIT first.")
     stored, text = stored_view(statement, text)
     item = View(id, name, query.columns, depends=query.depends, sql=text, query=stored.query.text, owner=session.access.role.id)
-    item = replace(item, schema=TEMPORARY_ID, numeric_rules=EXACT)
+    item = replace(item, schema=TEMPORARY_ID, numeric_rules=OF_GENERAL)
     if old is not None:
         item = replace(item, id=old.id)
         check_columns(old.columns, item.columns)

@@ -26,6 +26,7 @@ from tailgate.sql.functions.aggregates import HYPOTHETICAL, VARIANCES, WITHIN_GR
 from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.functions.general import templates as general_templates
 from tailgate.sql.grammar.names import position
+from tailgate.sql.numeric_types import is_maintained
 from tailgate.sql.plan import AggregateCall, Call, Case, Literal, Not, Scalar, SortKey
 from tailgate.sql.plan.may_fail import fallible
 from tailgate.sql.plan.rows import TO_JSON, fields, is_row, of_row, unless_null
@@ -36,7 +37,8 @@ FALSE = Literal(False, BOOL)
 OF_ARRAY = {"json": "array_to_json", "jsonb": "jsonb_build_array"}  # of an array of JSON values
 
 # aggregates that find equal values in different stored forms
-COMPARING = frozenset(("count", "min", "max", "sum", "avg", *VARIANCES))
+ORDERING = frozenset(("count", "min", "max"))  # in views, too
+COMPARING = ORDERING | {"sum", "avg", *VARIANCES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,8 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
         operands = _as_json(inner, name, nodes, operands)
     aggregate = function(name, tuple(s.type for s in operands), at)
     casts = tuple(inner.known(a) for a in arguments(aggregate, operands, inner.parameters))
-    if name == "mode" or (parts.distinct and name not in COMPARING):
+    compared = ORDERING if is_maintained() else COMPARING
+    if name == "mode" or (parts.distinct and name not in compared) or (name == "array_agg" and is_maintained()):
         casts = tuple(map(fixed, casts))
     aggregate, casts, type = specialized(aggregate, casts)
     order = [SortKey(inner.typed(n.this), bool(n.args.get("desc")), bool(n.args.get("nulls_first"))) for n in parts.order or []]

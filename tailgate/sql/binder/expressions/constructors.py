@@ -16,9 +16,11 @@ from tailgate.sql.binder.domains import in_domain
 from tailgate.sql.binder.enums import cast_type
 from tailgate.sql.binder.types.coercion import bare_type, cast
 from tailgate.sql.binder.types.literals import literal
+from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.type_resolution import restricts
+from tailgate.sql.numeric_types import is_maintained
 from tailgate.sql.plan import (
     Call,
     Case,
@@ -71,7 +73,8 @@ def bind_array(binder: ExpressionBinder, node: exp.Array) -> Scalar:
         raise empty_array(position(node))
     if any(isinstance(n, exp.Array) for n in nodes):
         raise FeatureNotSupported("arrays of more than one dimension are not supported", position=position(node))
-    elements, type = binder.unify(nodes, [binder.bind(n) for n in nodes], "ARRAY")
+    scalars = [binder.bind(n) for n in nodes]
+    elements, type = binder.unify(nodes, list(map(fixed, scalars)) if is_maintained() else scalars, "ARRAY")
     if type.is_array:
         raise FeatureNotSupported("arrays of more than one dimension are not supported", position=position(node))
     if all(isinstance(m, Literal) for m in elements):

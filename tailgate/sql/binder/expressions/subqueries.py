@@ -14,8 +14,10 @@ from tailgate.lake.types import BOOL
 from tailgate.sql.binder.context import Closure, ExpressionBinder
 from tailgate.sql.binder.expressions.columns import bind_fields
 from tailgate.sql.binder.expressions.row_comparison import compare_rows
+from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.grammar.names import position
-from tailgate.sql.plan import Column, Not, Relation, Scalar
+from tailgate.sql.numeric_types import is_maintained
+from tailgate.sql.plan import Column, Not, Project, Relation, Scalar
 from tailgate.sql.plan.subqueries import Subquery, as_scalar
 
 
@@ -38,7 +40,12 @@ def bind_array(binder: ExpressionBinder, node: exp.Subquery, at: int | None) -> 
     closure, relation = _bound(binder, node.this)
     if len(relation.columns) != 1:
         raise SyntaxError_("subquery must return only one column", position=at)
-    type = relation.columns[0].type
+    column = relation.columns[0]
+    if is_maintained() and column.type.general:
+        element = fixed(Column(0, column.type))
+        column = replace(column, type=element.type)
+        relation = Project(relation, (element,), (column,))
+    type = column.type
     array_type = type if type.is_array else type.array()
     return as_scalar(Subquery("array", relation, closure.depth, closure.arguments(relation), array_type, position=at))
 

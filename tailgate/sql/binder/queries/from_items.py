@@ -32,7 +32,7 @@ from tailgate.sql.binder.queries.views import plan_of_view
 from tailgate.sql.binder.queries.within import bind_within
 from tailgate.sql.binder.scope import Named, Scope, Source, Table
 from tailgate.sql.grammar.names import place, position
-from tailgate.sql.numeric_types import may_be_general
+from tailgate.sql.numeric_types import keeps_general
 from tailgate.sql.plan import And, ArrivalJoin, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
 from tailgate.sql.plan.correlation import has_subqueries
 from tailgate.sql.plan.rewriting import columns_of
@@ -144,7 +144,7 @@ def _relation(node: exp.Table, level: Level) -> Source:
     names, queries = level.names, level.queries
     at, name, schema = position(node), node.name, node.text("db")
     if schema == "" and name in names.ctes:
-        plan, columns = names.ctes[name]
+        plan, columns = _with_kept_types(*names.ctes[name])
         return _aliased(plan, columns, node.args.get("alias"), name)
     if node.text("catalog"):
         shown = f"{node.text('catalog')}.{schema}.{name}"
@@ -159,10 +159,16 @@ def _relation(node: exp.Table, level: Level) -> Source:
         present = tuple(Column(i, column.type) for i, column in enumerate(columns) if not column.is_dropped)
         columns = tuple(column for column in columns if not column.is_dropped)
         plan = Project(plan, present, columns)
-    if not may_be_general() and any(column.type.general for column in columns):
-        plan = with_fixed_columns(plan)
-        columns = plan.columns
+    plan, columns = _with_kept_types(plan, columns)
     return _aliased(plan, columns, node.args.get("alias"), name, item.id, hidden_positions(item))
+
+
+def _with_kept_types(plan: Relation, columns: tuple[Field, ...]) -> tuple[Relation, tuple[Field, ...]]:
+    """Returns a relation with the names of its columns, with general numerics only where the rules allow them."""
+    if keeps_general() or not any(column.type.general for column in columns):
+        return plan, columns
+    plan = with_fixed_columns(plan)
+    return plan, tuple(Field(name.name, f.type, f.nullable) for name, f in zip(columns, plan.columns, strict=True))
 
 
 def _aliased(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type
-from tailgate.sql.numeric_types import may_be_general, of_literal
+from tailgate.sql.numeric_types import keeps_general, of_literal
 from tailgate.sql.plan import Literal
 from tailgate.values.codec.codec import Value
 from tailgate.values.numbers import numerics
@@ -28,7 +28,7 @@ def literal(text: str, type: Type, position: int | None = None, *, fields: str =
 
 
 def _numeric(text: str, type: Type, position: int | None) -> Literal:
-    number = numerics.general(text) if may_be_general() else numerics.exact(text)
+    number = numerics.general(text) if keeps_general() else numerics.exact(text)
     type = type if type.general else of_literal(number)
     return Literal(number if type.general else numerics.scaled(number, *type.decimal), type, position)
 

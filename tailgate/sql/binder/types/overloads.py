@@ -16,7 +16,7 @@ from tailgate.sql import numeric_types
 from tailgate.sql.binder.types import postgres_names
 from tailgate.sql.binder.types.coercion import PREFERRED, bare_type, catalogue_name, coerce, common_numeric, from_name, implicit
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.binder.types.polymorphism import concrete
+from tailgate.sql.binder.types.polymorphism import ConcreteResult, concrete
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.functions.entry import Function
@@ -117,6 +117,8 @@ def _preferred(name: str, type: Type) -> bool:
 
 def arguments(function: Function, operands: list[Scalar], parameters: Parameters) -> tuple[Scalar, ...]:
     """Casts the arguments to the argument types of the chosen function."""
+    if numeric_types.is_maintained() and _has_arrays(function):
+        operands = list(map(fixed, operands))
     casts = []
     for name, scalar in zip(_expanded(function, len(operands)), operands, strict=True):
         if name == "any":
@@ -130,6 +132,12 @@ def arguments(function: Function, operands: list[Scalar], parameters: Parameters
     if function.unified:
         casts = _same_numerics(casts)
     return tuple(casts)
+
+
+def _has_arrays(function: Function) -> bool:
+    """Returns whether a polymorphic function takes or returns arrays."""
+    result = function.result
+    return function.unified and (any(a.endswith("[]") for a in function.arguments) or (isinstance(result, ConcreteResult) and result.array))
 
 
 def _same_numerics(scalars: list[Scalar]) -> list[Scalar]:
@@ -218,12 +226,13 @@ def _with_general(function: Function, operands: tuple[Scalar, ...], type: Type) 
     if is_fixed and operands and (row := general_templates.of_fixed(function, operands[0].type)) is not None:
         return row, operands, GENERAL
     names = _expanded(function, len(operands))
-    if (row := general_templates.general(function)) is not None:
+    if (row := general_templates.general(function)) is not None and (row.spark or not numeric_types.is_maintained()):
         casts = tuple(_to_general(s) if name == "numeric" else s for name, s in zip(names, operands, strict=True))
         return row, casts, GENERAL if type.name == "numeric" else type
     if all(name not in ("numeric", "numeric[]") for name in names) or function.unified:
         return function, operands, type
-    return function, tuple(map(fixed, operands)), type if not type.general else NUMERIC
+    casts = tuple(map(fixed, operands))
+    return function, casts, NUMERIC if numeric_types.may_be_general() and type.general else result(function, casts)
 
 
 def numeric_as(scalar: Scalar, target: Type) -> Scalar:

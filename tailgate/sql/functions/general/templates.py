@@ -1,4 +1,4 @@
-"""DuckDB's templates for general arguments and results, in place of those of the catalogue's rows.
+"""Templates for general arguments and results, in place of those of the catalogue's rows.
 
 The arguments of type numeric are general. A row without a template here has the same one for both forms.
 """
@@ -75,16 +75,44 @@ TO: dict[str, str] = {
     **{t: f"tg_{t}_to_general({{0}})" for t in ("float4", "float8")},
     "jsonb": "tg_jsonb_general({0})",
 }
+# Spark's casts to general numerics that differ from DuckDB's
+SPARK_TO = dict.fromkeys(("int2", "int4", "int8"), "tg_integer_to_general(CAST({0} AS BIGINT))")
+
+
+def _java(name: str) -> str:
+    """Returns the name of a function of the class GeneralNumerics, for values of every size."""
+    return name.removesuffix("_any")
+
+
+MAINTAINED = "maintained"  # the template of an aggregate, which is not used
+# Spark's templates; views compute the other functions with fixed numerics
+SPARK: dict[tuple[str, str, tuple[str, ...]], str] = {
+    **{("operator", sign, (N, N)): f"tg_general_{_java(name)}({{0}}, {{1}})" for sign, name in _BINARY.items()},
+    **{("function", name, (N, N)): f"tg_general_{_java(call)}({{0}}, {{1}})" for name, call in _FUNCTIONS.items()},
+    **{("function", name, (N,)): f"tg_general_{_java(call)}({{0}})" for name, call in _UNARY.items()},
+    **{("function", name, (N,)): f"tg_general_{name}({{0}}, 0)" for name in ("round", "trunc")},
+    **{("function", name, (N, "int4")): f"tg_general_{name}({{0}}, {{1}})" for name in ("round", "trunc")},
+    **{("operator", sign, (N, N)): f"(tg_general_compare({{0}}, {{1}}) {sign} 0)" for sign in SIGNS},
+    ("prefix", "-", (N,)): "tg_general_negate({0})",
+    ("prefix", "+", (N,)): "{0}",
+    ("prefix", "@", (N,)): "tg_general_abs({0})",
+    ("operator", "||", ("text", N)): "concat({0}, tg_general_to_text({1}))",
+    ("operator", "||", (N, "text")): "concat(tg_general_to_text({0}), {1})",
+    ("function", "width_bucket", (N, N, N, "int4")): "tg_width_bucket_general({0}, {1}, {2}, {3})",
+    ("function", "to_jsonb", (N,)): "tg_general_to_json({0})",
+    ("function", "to_json", (N,)): "tg_general_to_json({0})",
+    **{("aggregate", name, (N,)): MAINTAINED for name in ("min", "max", "sum", "avg", *VARIANCES)},
+}
 
 
 def general(function: Function) -> Function | None:
-    """Returns a row with the template for general arguments, or None if there is none."""
-    template = TEMPLATES.get((function.kind, function.name, function.arguments))
-    return None if template is None else _with(function, template)
+    """Returns a row with the templates for general arguments, or None if there is none."""
+    signature = function.kind, function.name, function.arguments
+    return _with(function, TEMPLATES[signature], SPARK.get(signature, "")) if signature in TEMPLATES else None
 
 
-def _with(function: Function, template: str) -> Function:
-    return replace(function, duckdb=template, spark="", exact=("", ""), takes_general=True)
+def _with(function: Function, template: str, spark: str = "") -> Function:
+    return replace(function, duckdb=template, spark=spark, exact=("", ""), takes_general=True)
 
 
 def of_fixed(function: Function, argument: Type) -> Function | None:
@@ -119,10 +147,10 @@ def to_fixed(type: Type) -> str:
 
 def cast(source: Type, target: Type) -> Function | None:
     """Returns the cast from or to a general numeric, or None if there is none. Other modifiers of the target are ignored."""
-    spark = ""
     if source.general:
         template = to_fixed(target) if target.name == N else FROM.get(target.name)
-        spark = "tg_general_to_fixed({{0}}, {}, {})".format(*target.decimal) if target.name == N else ""
+        spark = "tg_general_to_fixed({{0}}, {}, {})".format(*target.decimal) if target.name == N else f"tg_general_to_{target.name}({{0}})"
     else:
         template = from_fixed(source) if source.name == N else TO.get(source.name)
+        spark = "tg_fixed_to_general({0})" if source.name == N else SPARK_TO.get(source.name, template or "")
     return None if template is None else Function("cast", (source.name,), target.name, spark, template, "cast", takes_general=True)

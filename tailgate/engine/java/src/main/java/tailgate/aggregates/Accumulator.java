@@ -57,10 +57,17 @@ public abstract class Accumulator {
     if (OrderedAccumulator.is(call)) return new OrderedAccumulator(call, row, appendOnly);
     return switch (call.function) {
       case "count" -> Counts.of(call);
-      case "sum", "avg" -> Sums.of(call, row);
+      case "sum", "avg" -> {
+        GeneralTotals general = GeneralTotals.ofGeneral(call, row);
+        yield general == null ? Sums.of(call, row) : general;
+      }
       case "bool_and", "bool_or", "every" -> new Bits.Truth(call, row);
       case "bit_and", "bit_or", "bit_xor" -> new Bits.Whole(call, row);
       case "min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset" -> ExtremeAccumulator.of(call, row, appendOnly);
+      case "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev" -> {
+        GeneralTotals general = GeneralTotals.ofGeneral(call, row);
+        yield general == null ? Moments.of(call, row) : general;
+      }
       default -> Moments.of(call, row);
     };
   }

@@ -50,6 +50,7 @@ import tailgate.functions.ksqldb.KsqldbTexts;
 import tailgate.functions.ksqldb.KsqldbTimes;
 import tailgate.functions.ksqldb.KsqldbUrls;
 import tailgate.functions.numeric.FloatFunctions;
+import tailgate.functions.numeric.General;
 import tailgate.functions.numeric.GeneralNumerics;
 import tailgate.functions.numeric.NumberFormats;
 import tailgate.functions.numeric.NumberInput;
@@ -97,6 +98,7 @@ public final class Functions {
       DateParsing.class,
       FloatFunctions.class,
       Formatting.class,
+      GeneralNumerics.class,
       IntervalFunctions.class,
       JsonTexts.class,
       JsonbConstruction.class,
@@ -181,6 +183,7 @@ public final class Functions {
     functions.put("tg_jsonb_float4", call(c, "toFloat4", DataTypes.FloatType, TEXT));
     functions.put("tg_jsonb_float8", call(c, "toFloat8", DataTypes.DoubleType, TEXT));
     functions.put("tg_jsonb_numeric", toNumeric(c));
+    functions.put("tg_jsonb_general", call(c, "toGeneral", General.TYPE, TEXT));
     functions.put("tg_jsonb_bool", call(c, "toBool", BOOL, TEXT));
     functions.put("tg_jsonb_text", call(c, "toText", TEXT, TEXT));
   }
@@ -193,7 +196,6 @@ public final class Functions {
     functions.put("tg_text_to_float4", call(n, "toFloat4", DataTypes.FloatType, TEXT));
     functions.put("tg_text_to_float8", call(n, "toFloat8", DataTypes.DoubleType, TEXT));
     functions.put("tg_text_to_numeric", toNumeric(n));
-    functions.put("tg_general_to_fixed", Functions::toFixed);
     functions.put("tg_text_to_bool", call(n, "toBool", BOOL, TEXT));
     Class<?> t = TimeInput.class;
     functions.put("tg_text_to_date", call(t, "toDate", DataTypes.DateType, TEXT));
@@ -248,8 +250,9 @@ public final class Functions {
     List<Expression> converted = new ArrayList<>();
     for (int i = 0; i < types.length; i++) {
       Expression argument = arguments.get(i);
-      boolean accepted = accepts(types[i], argument.dataType());
-      converted.add(accepted ? argument : cast(argument, TYPES.getOrDefault(types[i], NUMERIC)));
+      boolean accepted = accepts(m, types[i], argument.dataType());
+      DataType type = sqlType(m, types[i]);
+      converted.add(accepted ? argument : cast(argument, type == null ? NUMERIC : type));
     }
     return invoke(m.getDeclaringClass(), m.getName(), resultType(m, arguments), converted);
   }
@@ -257,20 +260,26 @@ public final class Functions {
   private static DataType resultType(Method m, List<Expression> arguments) {
     Returns returns = m.getAnnotation(Returns.class);
     if (returns != null) return DataType.fromDDL(returns.value());
-    if (m.getReturnType() != Decimal.class) return TYPES.get(m.getReturnType());
+    if (m.getReturnType() != Decimal.class) return sqlType(m, m.getReturnType());
     int n = arguments.size();
     return DataTypes.createDecimalType(constant(arguments.get(n - 2)), constant(arguments.get(n - 1)));
   }
 
-  /** Returns whether generated code can pass a value of a SQL type as a Java type. */
-  private static boolean accepts(Class<?> javaType, DataType type) {
+  /** Returns the SQL type of a Java type of a method, or null. The rows of GeneralNumerics are numbers, others intervals. */
+  private static DataType sqlType(Method m, Class<?> javaType) {
+    boolean isGeneral = javaType == InternalRow.class && m.getDeclaringClass() == GeneralNumerics.class;
+    return isGeneral ? General.TYPE : TYPES.get(javaType);
+  }
+
+  /** Returns whether generated code can pass a value of a SQL type as a Java type of a method. */
+  private static boolean accepts(Method m, Class<?> javaType, DataType type) {
     if (javaType == int.class) return type == INT || type == DataTypes.DateType;
     if (javaType == long.class) {
       return type == BIGINT || type == DataTypes.TimestampType || type == DataTypes.TimestampNTZType;
     }
     if (javaType == Decimal.class) return type instanceof DecimalType;
     if (javaType == ArrayData.class) return type instanceof ArrayType a && a.elementType() instanceof StringType;
-    return DataType.equalsIgnoreNullability(type, TYPES.get(javaType));
+    return DataType.equalsIgnoreNullability(type, sqlType(m, javaType));
   }
 
   /** Returns a builder of calls of a method with the given result type and parameter types. */
@@ -318,12 +327,6 @@ public final class Functions {
       List<Expression> all = List.of(arguments.get(0), literal(precision), literal(scale));
       return call(owner, "toNumeric", DataTypes.createDecimalType(precision, scale), TEXT, INT, INT).build(all);
     };
-  }
-
-  /** Returns the cast of a general numeric to a precision and a scale. */
-  private static Expression toFixed(List<Expression> arguments) {
-    DataType type = DataTypes.createDecimalType(constant(arguments.get(1)), constant(arguments.get(2)));
-    return call(GeneralNumerics.class, "toFixed", type, GeneralNumerics.TYPE, INT, INT).build(arguments);
   }
 
   /**

@@ -5,11 +5,13 @@ import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
+import tailgate.functions.numeric.GeneralNumerics;
 import tailgate.functions.numeric.NumberInput;
 import tailgate.functions.numeric.Numbers;
 
@@ -176,6 +178,11 @@ public final class JsonbAccess {
 
   public static Decimal toNumeric(UTF8String json, int precision, int scale) {
     return (Decimal) Numbers.of(number(json, "numeric"), DataTypes.createDecimalType(precision, scale));
+  }
+
+  public static InternalRow toGeneral(UTF8String json) {
+    number(json, "numeric");
+    return GeneralNumerics.textToGeneral(json);
   }
 
   public static UTF8String toText(UTF8String json) { return json; }

@@ -26,6 +26,10 @@ public final class NumberInput {
   // Digits and exponents beyond this scale never fit 38 digits, and expanding them takes long.
   private static final int SCALE_MAX = 20_000;
 
+  // Longer numbers do not fit, and reading their digits takes seconds.
+  private static final int GENERAL_LENGTH_MAX = General.DIGITS_MAX + General.SCALE_MAX + 100;
+  private static final int EXPONENT_MAX = 999_999;
+
   private NumberInput() {}
 
   public static short toInt2(UTF8String text) {
@@ -108,6 +112,27 @@ public final class NumberInput {
       return (Decimal) Numbers.of(value, DataTypes.createDecimalType(precision, scale));
     } catch (NumberFormatException | ArithmeticException e) {
       throw new SqlError("22003", "value overflows numeric format");
+    }
+  }
+
+  /** Returns a number with the display scale of its text, NaN or an infinity. */
+  static General toGeneral(UTF8String text) {
+    String s = TextInput.trimmed(text);
+    if (!NUMBER.matcher(s).matches()) {
+      return switch (s.toLowerCase(Locale.ROOT)) {
+        case "nan" -> General.NAN;
+        case "inf", "+inf", "infinity", "+infinity" -> General.INFINITY;
+        case "-inf", "-infinity" -> General.MINUS_INFINITY;
+        default -> throw TextInput.invalid("numeric", text);
+      };
+    }
+    if (s.length() > GENERAL_LENGTH_MAX) throw General.overflow();
+    try {
+      BigDecimal value = new BigDecimal(s);
+      if (value.scale() > General.SCALE_MAX || value.scale() < -EXPONENT_MAX) throw General.overflow();
+      return General.of(General.of(value).value().setScale(Math.max(value.scale(), 0)));
+    } catch (NumberFormatException | ArithmeticException e) {
+      throw General.overflow();
     }
   }
 

@@ -203,9 +203,9 @@ public final class NumericFunctions {
 
   // ---- width_bucket -----------------------------------------------------------------------------
 
-  private static SqlError invalidBucket(String message) { return new SqlError("2201G", message); }
+  static SqlError invalidBucket(String message) { return new SqlError("2201G", message); }
 
-  private static void checkBuckets(int count, boolean equalBounds) {
+  static void checkBuckets(int count, boolean equalBounds) {
     if (count <= 0) throw invalidBucket("count must be greater than zero");
     if (equalBounds) throw invalidBucket("lower bound cannot equal upper bound");
   }
@@ -241,7 +241,7 @@ public final class NumericFunctions {
   }
 
   /** Returns the number of the bucket above the last one. */
-  private static int overflowBucket(int count) {
+  static int overflowBucket(int count) {
     if (count == Integer.MAX_VALUE) throw new SqlError("22003", "integer out of range");
     return count + 1;
   }
