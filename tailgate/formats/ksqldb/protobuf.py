@@ -148,7 +148,7 @@ def _value(type: Type, nullable: str) -> Encode:
         case ["struct", *fields]:
             members = [(name, _field(number, inner, nullable)) for number, (name, inner) in enumerate(fields, 1)]
             return lambda value: b"".join(encode(value[name]) for name, encode in members)
-        case ["array" | "map", _]:  # an array of arrays or maps is an array of messages with one field
+        case ["map", _]:  # an array of maps is an array of messages with one field
             return _field(1, type, nullable)
         case ["decimal", precision, scale]:
             digits = _numbers(0, precision, scale)

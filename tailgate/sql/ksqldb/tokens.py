@@ -15,7 +15,7 @@ from tailgate.sql.ksqldb.names import catalog_name
 from tailgate.sql.lexer.tokens import Kind, Token
 
 BLANK = re.compile(r"(?:[ \t\n\r\f\v]|\\[ \t]*(?=\r?\n)|--[^\n\r]*|/\*.*?\*/)+", re.DOTALL)
-WORD = re.compile(r"[A-Za-z_@\x80-\U0010ffff][A-Za-z0-9_@\x80-\U0010ffff]*")
+WORD = re.compile(r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_@\x80-\U0010ffff]*")
 DECIMAL = re.compile(r"(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+")
 INTEGER = re.compile(r"[0-9]+")
 STRING = re.compile(r"'((?:[^']|'')*)'")

@@ -58,6 +58,7 @@ def declared_source(
         statement = with_key(statement, topic_of(statement).topic, schemas.value_names(statement), catalog)
         schemas = TopicSchemas(topic_of(statement), registry, endpoints, catalog)
     complete, topic = schemas.completed(statement)
+    sources.check_item(complete, topic)
     keys, values = sources.message_key(complete), sources.value_columns(complete)
     endpoint = sources.Endpoint(
         endpoints.brokers(),
@@ -108,7 +109,7 @@ def derived_view(
     hidden = (*translation.message_key, *WINDOW_BOUNDS)
     values = [column for column in translation.columns if column[0] not in hidden]
     check_columns(topic.value.name, values, statement.position)
-    sources.check_wrapping(topic, len(values), statement.position)
+    sources.check_wrapping(statement, len(values))
     if (
         not statement.wraps
         and len(values) == 1

@@ -45,6 +45,28 @@ def ksqldb_nested_text(value: str, type: str) -> str:
     return _text(load(value), type_of(type))
 
 
+@udf("jsonb", "text", to="text")
+def ksqldb_typed_json(value: str, type: str) -> str:
+    """Returns a value as JSON without blanks: the fields of structures are in the order of the type, and a DOUBLE is as in Java."""
+    parsed = load(value)
+    return "null" if parsed is None else _json(parsed, type_of(type))
+
+
+def _json(value: Json, type: Any) -> str:
+    if value is None:
+        return "null"
+    match type:
+        case ["array", element] if isinstance(value, list):
+            return "[" + ",".join(_json(item, element) for item in value) + "]"
+        case ["map", inner] if isinstance(value, dict):
+            return "{" + ",".join(f"{dump(key)}:{_json(value[key], inner)}" for key in sorted(value, key=member_order)) + "}"
+        case ["struct", *fields] if isinstance(value, dict):
+            return "{" + ",".join(f"{dump(name)}:{_json(value.get(name), of_field)}" for name, of_field in fields) + "}"
+        case "double" if isinstance(value, Decimal):
+            return ksqldb_double_text(float(value))
+    return dump(value)
+
+
 def _cast(value: Json, source: Any, target: Any) -> Json:
     if value is None or source == target:
         return value

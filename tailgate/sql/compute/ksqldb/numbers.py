@@ -43,8 +43,8 @@ def ksqldb_round(value: float, places: int) -> float:
 
 @udf("int8", "int8", "int8", to="jsonb")
 def ksqldb_generate_series(start: int, end: int, step: int) -> str | None:
-    """Returns the numbers from start to end as an array; an empty one if the step has the wrong direction or is 0."""
-    if step == 0:
+    """Returns the numbers from start to end as an array; NULL if the step has the wrong direction or is 0."""
+    if step == 0 or (end - start) * step < 0:
         return None
     if (end - start) // step >= SERIES_MAX:
         raise ProgramLimitExceeded(f"an array may have at most {SERIES_MAX} elements")

@@ -16,8 +16,9 @@ from tailgate.sql.ksqldb.names import ksqldb_name
 FORMATS = ("KAFKA", "JSON", "JSON_SR", "AVRO", "PROTOBUF", "PROTOBUF_NOSR", "DELIMITED", "NONE")
 WITH_SCHEMA = ("AVRO", "JSON_SR", "PROTOBUF")  # formats whose messages contain the id of a schema in the registry
 DELIMITER = ","
+OF_PROTOBUF = ("PROTOBUF", "PROTOBUF_NOSR")
 UNWRAPPING = ("JSON", "JSON_SR", "AVRO")  # formats in which a single value column may stand alone
-WRAPPING = (*UNWRAPPING, "PROTOBUF", "PROTOBUF_NOSR")  # formats in which it may be in an object or a record
+WRAPPING = (*UNWRAPPING, *OF_PROTOBUF)  # formats in which it may be in an object or a record
 NAMED = ("AVRO", "PROTOBUF")  # formats whose schemas have a name
 AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OF_KAFKA = ("int", "bigint", "double", "varchar", "bytes")
@@ -66,6 +67,10 @@ def check_columns(format: str, columns: Sequence[tuple[str, TypeName]], position
                 "Map keys, including types that contain maps, are not supported as they may lead to unexpected behavior due to inconsistent"
                 f" serialization. Key column name: `{ksqldb_name(name)}`. Column type: {types.in_schema(type)}.",
                 position=position,
+            )
+        if format in OF_PROTOBUF and any(inner.name == "array" and inner.arguments[0].name == "array" for inner in _types_in(type)):
+            raise InvalidTableDefinition(
+                f"Schema is not compatible with Protobuf: an array cannot contain arrays, column: `{ksqldb_name(name)}`", position=position
             )
         if (format == "KAFKA" and type.name not in OF_KAFKA) or (format == "DELIMITED" and type.name in types.STRUCTURES):
             raise InvalidTableDefinition(

@@ -57,15 +57,15 @@ class Endpoint:
     value_message: str = ""
 
 
-def check_wrapping(topic: TopicProperties, columns: int, position: int) -> None:
-    """Raises 22023 for a value of several columns that is not wrapped."""
-    if not topic.value.wrapped and columns > 1:
-        raise InvalidParameterValue("'WRAP_SINGLE_VALUE' is only valid for single-field value schemas", position=position)
+def check_wrapping(statement: s.CreateItem | s.CreateAs, columns: int) -> None:
+    """Raises 22023 for the property WRAP_SINGLE_VALUE of a value of several columns."""
+    if "WRAP_SINGLE_VALUE" in dict(statement.properties) and columns > 1:
+        raise InvalidParameterValue("'WRAP_SINGLE_VALUE' is only valid for single-field value schemas", position=statement.position)
 
 
-def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpoint) -> str:
-    """Returns the text of CREATE SOURCE for a declared stream or table. Raises 42P16 or 22023."""
-    keys, headers, values = message_key(statement), _headers(statement), value_columns(statement)
+def check_item(statement: s.CreateItem, topic: TopicProperties) -> None:
+    """Raises 42P16, 42701 or 22023 for columns of a declared stream or table that do not exist or that a format cannot hold."""
+    keys, values = message_key(statement), value_columns(statement)
     for n, column in enumerate(statement.columns):
         if column.name in PSEUDO_COLUMNS or column.name in WINDOW_BOUNDS:
             raise InvalidTableDefinition(
@@ -79,9 +79,14 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpo
         raise InvalidTableDefinition("The statement does not define any columns.", position=statement.position)
     check_columns(topic.key.name, [(c.name, c.type) for c in keys], keys[0].position if keys else statement.position, is_key=True)
     check_columns(topic.value.name, [(c.name, c.type) for c in values], values[0].position)
-    check_wrapping(topic, len(values), statement.position)
+    check_wrapping(statement, len(values))
     if topic.window is not None and not keys:
         raise InvalidTableDefinition("Windowed sources require a key column.", position=statement.position)
+
+
+def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpoint) -> str:
+    """Returns the text of CREATE SOURCE for a declared stream or table. Raises 42P16 for a column of headers of another type."""
+    keys, headers, values = message_key(statement), _headers(statement), value_columns(statement)
     value_format = clause(topic.value, [c.name for c in values], registry=endpoint.registry, schema=endpoint.value_message)
     columns = ", ".join(f"{quoted(c.name)} {types.postgresql(c.type)}" for c in statement.columns)
     form = f"VALUE FORMAT {value_format}" if keys else f"FORMAT {value_format}"

@@ -40,7 +40,10 @@ def _entries(arguments: Sequence[TypeName]) -> TypeName:
 _SORT = "The elements in order, NULL last: ASC or DESC."
 _JOIN = "The elements as one text, with a delimiter between them."
 _TEXTS = """ksqldb_cast({0}, {type0}, '["array", "varchar"]')"""  # the elements as CAST writes them
-_DESCENDING = "(upper({1}) IN ('DESC', 'DESCENDING'))"
+_DESCENDING = "(CASE WHEN upper({1}) IN ('DESC', 'DESCENDING') THEN true WHEN upper({1}) IN ('ASC', 'ASCENDING') THEN false END)"
+_LENGTH = "jsonb_array_length({0})"
+_FIRST, _LAST = "coalesce({1}, 1)", f"coalesce({{2}}, {_LENGTH})"
+_SLICE = f"CASE WHEN {_FIRST} >= 1 AND {_FIRST} <= {_LAST} + 1 AND {_LAST} <= {_LENGTH} THEN ksqldb_slice({{0}}, {_FIRST}, {_LAST}) END"
 
 ROWS = (
     _of_two("array_concat", "coalesce({0} || {1}, {0}, {1})", "The elements of both arrays."),
@@ -64,9 +67,10 @@ ROWS = (
     Function("map_keys", (MAP,), _keys, "ksqldb_map_keys({0})", "The keys of a map."),
     Function("map_values", (MAP,), _values, "ksqldb_map_values({0})", "The values of a map."),
     Function("map_union", (MAP, "same"), "same", "coalesce({0} || {1}, {0}, {1})", "The entries of both maps; those of the second count."),
-    Function("slice", (ARRAY, t.INT, t.INT), "same", "ksqldb_slice({0}, {1}, {2})", "The elements between two positions, both included."),
+    Function("slice", (ARRAY, t.INT, t.INT), "same", _SLICE,
+             "The elements between two positions, both included; NULL is the first or the last one.", may_fail=True),
     Function("elt", (t.INT, t.VARCHAR), t.VARCHAR, "(CASE WHEN {0} > 0 THEN (ARRAY[{+}])[{0}] END)",
              "The nth of the other arguments, or NULL.", variadic=True),
-    Function("field", (t.VARCHAR, t.VARCHAR), t.INT, "coalesce(array_position(ARRAY[{+}], {0}), 0)",
+    Function("field", (t.VARCHAR, t.VARCHAR), t.INT, "CASE WHEN {0} IS NULL THEN 0 ELSE coalesce(array_position(ARRAY[{+}], {0}), 0) END",
              "The position of the first argument among the others, or 0.", variadic=True),
 )  # fmt: skip

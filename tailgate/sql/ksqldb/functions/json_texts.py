@@ -49,6 +49,6 @@ ROWS = (
         (t.DATE, "ksqldb_json_text(coalesce(to_jsonb({0}), CAST('null' AS jsonb)))"),
         (t.TIME, "ksqldb_json_text(coalesce(to_jsonb({0}), CAST('null' AS jsonb)))"),
         (t.TIMESTAMP, "ksqldb_json_text(coalesce(to_jsonb({0}), CAST('null' AS jsonb)))"),
-        ("any", "ksqldb_json_text({j0})"),
+        ("any", "ksqldb_typed_json({j0}, {type0})"),
     )),
 )  # fmt: skip

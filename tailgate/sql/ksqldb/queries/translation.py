@@ -139,7 +139,7 @@ class Translator:
     `aggregates`: whether aggregates are allowed in SELECT and HAVING. Other clauses have neither aggregates nor table functions.
     `no_tables`: why SELECT has no table functions, if it has none. `per_record`: whether the clause is evaluated once for each record, so
     that it may contain functions whose value differs each time. `limits`: as of SelectQuery. `order`: the texts of the order of the
-    records of a group, by default that of their positions.
+    records of a group, by default that of their positions. `keys`: the values of the expressions of GROUP BY.
     """
 
     def __init__(
@@ -152,6 +152,7 @@ class Translator:
         per_record: bool = False,
         limits: Mapping[str, int] = MappingProxyType({}),
         order: Sequence[str] = (),
+        keys: Mapping[e.Expression, Typed] = MappingProxyType({}),
     ) -> None:
         self.scope = scope
         self._aggregates = aggregates
@@ -160,6 +161,7 @@ class Translator:
         self._per_record = per_record
         self._limits = limits
         self._order = order or scope.position
+        self._keys = keys
         self._in_table = False
         self._in_aggregate = False
         self._parameters: Mapping[str, Typed] = {}  # of lambdas, with their values
@@ -167,6 +169,8 @@ class Translator:
 
     def expression(self, expression: e.Expression) -> Typed:
         """Returns a typed expression. Raises 42703, 42804, 42883, or 0A000 for one that is not supported."""
+        if self._is_key(expression):
+            return self._keys[expression]
         match expression:
             case e.Constant(value):
                 return constant(value, expression.position)
@@ -201,6 +205,8 @@ class Translator:
         """Returns a condition of WHERE, HAVING, CASE or FILTER, where NULL counts as false. Raises 42804 for another type than BOOLEAN."""
         at = expression.position
         match expression:
+            case _ if self._is_key(expression):
+                pass
             case e.Operation("and" | "or" as sign, operands):
                 return comparisons.logical(sign, [self.condition(operand) for operand in operands], at)
             case e.Operation("not", operands):
@@ -221,6 +227,9 @@ class Translator:
         if typed.type not in (types.BOOLEAN, types.UNKNOWN):
             raise DatatypeMismatch(f"a condition should evaluate to BOOLEAN but is {types.shown(typed.type)} instead", position=at)
         return typed
+
+    def _is_key(self, expression: e.Expression) -> bool:
+        return bool(self._keys) and expression in self._keys
 
     def _negated(self, condition: Typed, negated: bool) -> Typed:
         return comparisons.condition(f"NOT {comparisons.settled(condition).text}", (condition,)) if negated else condition
@@ -255,7 +264,7 @@ class Translator:
         Raises 0A000 for a value that contains another whose type is not supported.
         """
         typed = self.expression(expression)
-        if typed.type.name == "decimal" and typed.type.numbers and not isinstance(expression, e.ColumnReference):
+        if typed.type.name == "decimal" and typed.type.numbers and not isinstance(expression, e.ColumnReference) and not self._is_key(expression):
             # PostgreSQL's max, CASE and literals of numeric have no precision and scale
             typed = replace(typed, text=f"CAST({typed.text} AS {types.postgresql(typed.type)})")
         if typed.type.arguments and not types.is_complete(typed.type):

@@ -52,6 +52,32 @@ public final class KsqldbCasts {
     return UTF8String.fromString(text(JsonbTree.read(value), KsqldbConversion.typeOf(type)));
   }
 
+  /** Returns a value as JSON without blanks: the fields of structures are in the order of the type, and a DOUBLE is as in Java. */
+  public static UTF8String ksqldbTypedJson(UTF8String value, UTF8String type) {
+    Object parsed = JsonbTree.read(value);
+    return UTF8String.fromString(parsed == JsonbTree.NULL ? "null" : json(parsed, KsqldbConversion.typeOf(type)));
+  }
+
+  private static String json(Object value, Object type) {
+    if (value == null || value == JsonbTree.NULL) return "null";
+    if (type instanceof List<?> parts && value instanceof List<?> list && parts.get(0).equals("array")) {
+      return list.stream().map(item -> json(item, parts.get(1))).collect(Collectors.joining(",", "[", "]"));
+    }
+    if (type instanceof List<?> parts && value instanceof Map<?, ?> map) {
+      List<String> members = new ArrayList<>();
+      if (parts.get(0).equals("map")) map.forEach((key, item) -> members.add(JsonbTree.text(key) + ":" + json(item, parts.get(1))));
+      else {
+        for (Object part : parts.subList(1, parts.size())) {
+          List<?> field = (List<?>) part;
+          members.add(JsonbTree.text(field.get(0)) + ":" + json(map.get(field.get(0)), field.get(1)));
+        }
+      }
+      return "{" + String.join(",", members) + "}";
+    }
+    if (type.equals("double") && value instanceof JsonNumber n) return Double.toString(n.value().doubleValue());
+    return JsonbTree.text(value).toString();
+  }
+
   private static Object cast(Object value, Object source, Object target) {
     if (value == JsonbTree.NULL || source.equals(target)) return value;
     String from = kind(source), to = kind(target);

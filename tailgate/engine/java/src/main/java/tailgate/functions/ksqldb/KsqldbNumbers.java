@@ -28,9 +28,9 @@ public final class KsqldbNumbers {
     return shifted.setScale(0, RoundingMode.FLOOR).movePointLeft(places).doubleValue();
   }
 
-  /** Returns the numbers from start to end as an array; an empty one if the step has the wrong direction. */
+  /** Returns the numbers from start to end as an array; null if the step has the wrong direction or is 0. */
   public static UTF8String ksqldbGenerateSeries(long start, long end, long step) {
-    if (step == 0) return null;
+    if (step == 0 || (step > 0 ? start > end : start < end)) return null;
     StringBuilder out = new StringBuilder("[");
     int size = 0;
     for (long n = start; step > 0 ? n <= end : n >= end; n += step) {
