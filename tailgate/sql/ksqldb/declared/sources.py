@@ -66,6 +66,7 @@ def check_wrapping(statement: s.CreateItem | s.CreateAs, columns: int) -> None:
 def check_item(statement: s.CreateItem, topic: TopicProperties) -> None:
     """Raises 42P16, 42701 or 22023 for columns of a declared stream or table that do not exist or that a format cannot hold."""
     keys, values = message_key(statement), value_columns(statement)
+    _check_headers(statement)
     for n, column in enumerate(statement.columns):
         if column.name in PSEUDO_COLUMNS or column.name in WINDOW_BOUNDS:
             raise InvalidTableDefinition(
@@ -85,7 +86,7 @@ def check_item(statement: s.CreateItem, topic: TopicProperties) -> None:
 
 
 def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpoint) -> str:
-    """Returns the text of CREATE SOURCE for a declared stream or table. Raises 42P16 for a column of headers of another type."""
+    """Returns the text of CREATE SOURCE for a declared stream or table that `check_item` accepts."""
     keys, headers, values = message_key(statement), _headers(statement), value_columns(statement)
     value_format = clause(topic.value, [c.name for c in values], registry=endpoint.registry, schema=endpoint.value_message)
     columns = ", ".join(f"{quoted(c.name)} {types.postgresql(c.type)}" for c in statement.columns)
@@ -106,8 +107,12 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpo
 
 
 def _headers(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
-    """Returns the columns of headers. Raises 42P16 for one with another type than its own, and for two of all headers."""
-    headers = tuple(c for c in statement.columns if c.role in ("header", "headers"))
+    return tuple(c for c in statement.columns if c.role in ("header", "headers"))
+
+
+def _check_headers(statement: s.CreateItem) -> None:
+    """Raises 42P16 for a column of headers with another type than its own, and for two of all headers."""
+    headers = _headers(statement)
     for column in headers:
         expected = types.BYTES if column.role == "header" else HEADERS
         if column.type != expected:
@@ -126,7 +131,6 @@ def _headers(statement: s.CreateItem) -> tuple[s.ColumnElement, ...]:
             else "Schema may contain either HEADERS or HEADER('key') columns, not both.",
             position=headers[1].position,
         )
-    return headers
 
 
 def _header(column: s.ColumnElement) -> str:

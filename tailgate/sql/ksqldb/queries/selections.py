@@ -91,7 +91,8 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
     keys = [_key(key, Translator(scope, clause="GROUP BY")) for key in query.group_by]
     no_tables = "Table functions cannot be used with aggregations."
     order = scope.position[1:] if _is_by_message_key(source, keys) else ()
-    by_key = {key: typed for key, typed in zip(query.group_by, keys, strict=True) if not isinstance(key, e.Constant)}
+    pairs = zip(query.group_by, keys, strict=True)
+    by_key: dict[e.Expression, Typed] = {key: typed for key, typed in pairs if not isinstance(key, e.Constant)}
     translator = Translator(scope, no_tables=no_tables, limits=dict(query.limits), order=order, keys=by_key)
     items = items_of(query, translator)
     if not is_push:
