@@ -114,7 +114,7 @@ def settings(item: Sink, opened: Opened = without_secrets) -> Settings:
 def _serde(format: SinkFormat) -> Serde | None:
     if format.type != "ksqldb":
         return None
-    return Serde(format.name, format.delimiter, format.wrapped, format.schema_name, format.nullable)
+    return Serde(format.name, format.delimiter, format.wrapped, format.schema_name, format.nullable, format.schema)
 
 
 def brokers(text: str) -> str:

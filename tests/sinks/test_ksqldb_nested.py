@@ -15,6 +15,7 @@ from tailgate.embedded.kinds import KINDS
 from tailgate.formats.ksqldb.serde import Serde, encoded, schema
 from tailgate.formats.ksqldb.values import Column
 from tailgate.formats.registry import JsonSchema
+from tailgate.lake.errors import TailgateError
 
 STRUCT = [
     "struct",
@@ -95,6 +96,63 @@ def test_avro() -> None:
 
 
 AT = fastavro.schemaless_reader(io.BytesIO(b"\xd0\x0f"), {"type": "long", "logicalType": "timestamp-millis"})
+
+
+def test_values_fit_a_schema_of_the_registry() -> None:
+    """Fields have other names of types, another form of maps, and more fields than there are columns."""
+    inner = {"type": "record", "name": "Inner", "fields": [{"name": "Z", "type": "long"}, {"name": "D", "type": ["float", "null"]}]}
+    fields = [
+        {"name": "first", "type": "string", "default": "x"},
+        {"name": "TAGS", "type": {"type": "array", "items": ["null", "string"]}},
+        {"name": "M", "type": {"type": "map", "values": "double"}},
+        {"name": "S", "type": ["null", inner]},
+        {"name": "T", "type": ["null", "Inner"], "default": None},
+        {"name": "E", "type": ["null", {"type": "array", "items": {"type": "record", "name": "MapEntry", "fields": ENTRY}}]},
+        {"name": "AT", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
+        {"name": "P", "type": {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 1}},
+    ]
+    text = json.dumps({"type": "record", "name": "R", "namespace": "a", "fields": fields})
+    struct = ["struct", ["Z", "int"], ["D", "double"]]
+    columns = (
+        *COLUMNS[:2],
+        Column("S", struct),
+        Column("T", struct),
+        Column("E", ["map", "int"]),
+        Column("AT", "timestamp"),
+        Column("P", ["decimal", 4, 1]),
+    )
+    serde = Serde("AVRO", schema=text)
+    row = (*TEXTS[:2], '{"D": 2, "Z": 5}', '{"Z": 1}', '{"k": 3}', 1_000_000, Decimal("1.5"))
+    value = bytes_of(serde, columns, *row, id=7)
+    assert value is not None and value[:5] == b"\0\0\0\0\7"
+    assert schema(serde, columns) == json.loads(text)
+    assert fastavro.schemaless_reader(io.BytesIO(value[5:]), fastavro.parse_schema(json.loads(text))) == {
+        "first": "x",
+        "TAGS": ["a", None],
+        "M": {"x": 1.0},
+        "S": {"Z": 5, "D": 2.0},
+        "T": {"Z": 1, "D": None},
+        "E": [{"key": "k", "value": 3}],
+        "AT": AT,
+        "P": Decimal("1.5"),
+    }
+    with pytest.raises(TailgateError, match="does not fit the schema of the registry") as error:
+        bytes_of(serde, columns[:1], None)
+    assert error.value.sqlstate == "22P02"
+    alone = Serde("AVRO", wrapped=False, schema='["null", "string"]')
+    assert bytes_of(alone, (Column("K", "varchar"),), "a") == b"\2\2a"
+    assert bytes_of(alone, (Column("K", "varchar"),), None) is None
+
+
+ENTRY = [{"name": "key", "type": "string"}, {"name": "value", "type": ["null", "int"]}]
+
+
+def test_maps_have_the_form_of_the_json_schema() -> None:
+    entries, of_json = schema(Serde("JSON_SR"), COLUMNS[1:2]), {"type": "object", "properties": {"M": {"type": "object"}}}
+    assert isinstance(entries, JsonSchema)
+    assert bytes_of(Serde("JSON_SR", schema=json.dumps(entries.content)), COLUMNS[1:2], TEXTS[1]) == b'{"M":[{"key":"x","value":1.0}]}'
+    assert bytes_of(Serde("JSON_SR", schema=json.dumps(of_json)), COLUMNS[1:2], TEXTS[1]) == b'{"M":{"x":1.0}}'
+    assert schema(Serde("JSON_SR", schema=json.dumps(of_json)), COLUMNS[1:2]) == JsonSchema(of_json)
 
 
 def test_avro_of_one_column() -> None:

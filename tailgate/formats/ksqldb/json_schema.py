@@ -5,12 +5,15 @@ Source: ksqlDB 0.29, documentation, "Serialization formats", "JSON"; Confluent S
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from tailgate.formats.ksqldb.values import Column, Type
 
 NULL = {"type": "null"}
+CACHE_MAX = 64  # schemas
 DATA = "org.apache.kafka.connect.data"
 
 SCALARS: dict[str, dict[str, Any]] = {
@@ -58,3 +61,15 @@ def _type(type: Type) -> dict[str, Any]:
         case ["struct", *fields]:
             return _object([(n, t) for n, t in fields])
     return SCALARS[type]
+
+
+@lru_cache(maxsize=CACHE_MAX)
+def has_entries(text: str) -> bool:
+    """Returns whether maps are arrays of entries in a schema; otherwise they are objects."""
+    return _has_entries(json.loads(text))
+
+
+def _has_entries(schema: Any) -> bool:
+    if isinstance(schema, dict):
+        return (schema.get("type"), schema.get("connect.type")) == ("array", "map") or any(map(_has_entries, schema.values()))
+    return isinstance(schema, list) and any(map(_has_entries, schema))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from tailgate.formats.ksqldb import avro, delimited, json_schema, jsons, kafka, protobuf
+from tailgate.formats.ksqldb import avro, avro_schemas, delimited, json_schema, jsons, kafka, protobuf
 from tailgate.formats.ksqldb.values import Column, values
 from tailgate.formats.registry import JsonSchema, Schema
 from tailgate.formats.wire import FIRST_MESSAGE, header
@@ -24,6 +25,7 @@ class Serde:
     - `delimiter`: of DELIMITED. `wrapped`: whether a single column is in an object or a record.
     - `schema_name`: the full name of the record of AVRO and the message of PROTOBUF, empty for ksqlDB's.
     - `nullable`: how PROTOBUF represents NULL: OPTIONAL, WRAPPER or empty.
+    - `schema`: the text of a schema of the registry with which AVRO and JSON_SR write, empty for ksqlDB's.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Serde:
     wrapped: bool = True
     schema_name: str = ""
     nullable: str = ""
+    schema: str = ""
 
     @property
     def alone(self) -> bool:
@@ -41,6 +44,9 @@ class Serde:
 def schema(serde: Serde, columns: Sequence[Column]) -> Schema | None:
     """Returns the schema of a key or a value in a registry, None for a format without one. `columns`: those of the message."""
     alone = serde.alone and len(columns) == 1
+    if serde.schema:
+        content: dict[str, Any] | list[Any] | str = json.loads(serde.schema)
+        return JsonSchema(content) if serde.name == "JSON_SR" and isinstance(content, dict) else content
     match serde.name:
         case "AVRO":
             of_avro: dict[str, Any] | list[Any] = avro.schema(columns, serde.schema_name or avro.NAME, wrapped=not alone)
@@ -64,7 +70,8 @@ def encoded(
 
 
 def _encoded(serde: Serde, columns: Sequence[Column], rows: Sequence[list[Any]], length: int) -> list[bytes | None]:
-    alone, entries = serde.alone and len(columns) == 1, serde.name == "JSON_SR"
+    alone = serde.alone and len(columns) == 1
+    entries = serde.name == "JSON_SR" and (not serde.schema or json_schema.has_entries(serde.schema))
     match serde.name:
         case "KAFKA":
             return kafka.encoded(columns[0], rows[0])
@@ -74,6 +81,8 @@ def _encoded(serde: Serde, columns: Sequence[Column], rows: Sequence[list[Any]],
             return jsons.encoded(columns, rows, length, entries=entries)
         case "DELIMITED":
             return delimited.encoded(columns, rows, length, serde.delimiter)
+        case "AVRO" if serde.schema:
+            return avro_schemas.encoded(serde.schema, columns, rows, length, wrapped=not alone)
         case "AVRO":
             return avro.encoded(columns, rows, length, wrapped=not alone)
         case "PROTOBUF" | "PROTOBUF_NOSR":

@@ -263,6 +263,7 @@ class KsqldbItem(Record):
     - `key_delimiter`, `value_delimiter`: of the format DELIMITED. `wrapped`: whether a value with one column is a record.
     - `key_schema_name`, `value_schema_name`: the full names of the record or message in a schema, empty for the default.
     - `key_nullable`, `value_nullable`: how PROTOBUF represents NULL: OPTIONAL, WRAPPER or empty.
+    - `key_schema`, `value_schema`: the text of the registry's schema with which a query writes, empty for that of the columns.
     - `window`, `window_size`: the form of the window in the key, and its size in ms, as in `Ksqldb`.
     - `message_key`: the names of the columns in the message's key.
     - `unnamed_key`: whether queries select the key as ROWKEY only, and the value has all other columns (KSQL 4 and 5).
@@ -286,6 +287,8 @@ class KsqldbItem(Record):
     value_schema_name: str = ""
     key_nullable: str = ""
     value_nullable: str = ""
+    key_schema: str = ""
+    value_schema: str = ""
     window: Literal["", "time", "session"] = ""
     window_size: int = 0
     message_key: tuple[str, ...] = ()
@@ -305,7 +308,7 @@ class SinkFormat(Record):
     - `registry`, `access`: the URL of the registry of its schemas, and the settings for access.
     - `name`, `delimiter`, `wrapped`: of ksqlDB's formats, as in `Ksqldb`.
     - `schema_name`: the full name of the record or message in the schema of ksqlDB's formats; empty for the default.
-    - `nullable`: how PROTOBUF of ksqlDB represents NULL.
+    - `nullable`: how PROTOBUF of ksqlDB represents NULL. `schema`: as `key_schema` of KsqldbItem.
     """
 
     type: Literal["avro", "json", "text", "protobuf", "ksqldb"]
@@ -316,6 +319,7 @@ class SinkFormat(Record):
     wrapped: bool = True
     schema_name: str = ""
     nullable: str = ""
+    schema: str = ""
 
 
 EndpointMethod: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]  # GET reads, the others write

@@ -58,10 +58,10 @@ def no_expression(text: str) -> object:
     raise AssertionError("no expression is evaluated")
 
 
-def derived(text: str, catalog: Catalog) -> tuple[MaterializedView, Sink, Catalog]:
+def derived(text: str, catalog: Catalog, registry: object = None) -> tuple[MaterializedView, Sink, Catalog]:
     """Returns the view and the sink of a derived table, and the catalog with them."""
     statement = creation(text).statement
-    view = derived_view(statement, text, catalog, "latest", ENDPOINTS)  # type: ignore[arg-type]
+    view = derived_view(statement, text, catalog, "latest", registry or Schemas(), ENDPOINTS)  # type: ignore[arg-type]
     catalog = catalog.apply(Change(put=(view, errors_item(view))))
     sink = derived_sink(statement, view, catalog, 3, ENDPOINTS)  # type: ignore[arg-type]
     return view, sink, catalog.apply(Change(put=(sink,)))
@@ -124,7 +124,7 @@ def test_a_single_value_is_wrapped_by_default_as_the_session_says(text: str, wra
     catalog = declared(READINGS)
     for properties, expected in (("", wrapped), (" WITH (value_format = 'delimited')", True)):
         statement = creation(f"CREATE STREAM o{properties} AS {text} EMIT CHANGES").statement
-        view = derived_view(replace(statement, wraps=False), text, catalog, "latest", ENDPOINTS)  # type: ignore[arg-type]
+        view = derived_view(replace(statement, wraps=False), text, catalog, "latest", Schemas(), ENDPOINTS)  # type: ignore[arg-type]
         assert view.ksqldb is not None
         assert view.ksqldb.wrapped is expected
 

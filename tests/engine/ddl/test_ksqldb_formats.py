@@ -79,6 +79,15 @@ message Order {
   message ConnectDefault2Entry { string key = 1; bool value = 2; }
 }
 """
+PHYSICAL = {
+    "type": "record",
+    "name": "Physical",
+    "fields": [
+        {"name": "b", "type": ["null", "int"]},
+        {"name": "c", "type": "string"},
+        {"name": "d", "type": "long", "default": 7},
+    ],
+}
 REGISTERED = {
     "avro-value": RegisteredSchema("AVRO", (json.dumps(ORDER),)),
     "avro-key": RegisteredSchema("AVRO", ('"long"',)),
@@ -87,6 +96,7 @@ REGISTERED = {
     "proto-key": RegisteredSchema("PROTOBUF", ('syntax = "proto3"; message K { int32 a = 1; string b = 2; }',)),
     7: RegisteredSchema("AVRO", (json.dumps(MIXED),)),
     8: RegisteredSchema("AVRO", ('["null", "string"]',)),
+    10: RegisteredSchema("AVRO", (json.dumps(PHYSICAL),)),
 }
 
 
@@ -215,10 +225,52 @@ def test_wrong_declarations(text: str, sqlstate: str, message: str) -> None:
     assert error.value.sqlstate == sqlstate
 
 
-def test_the_schema_of_a_derived_item_has_no_id() -> None:
-    catalog = declared("CREATE STREAM s (k INT KEY, a INT) WITH (kafka_topic = 's', value_format = 'json')")
-    with pytest.raises(TailgateError, match="property VALUE_SCHEMA_ID of a derived stream is not supported"):
-        derived("CREATE STREAM d WITH (value_format = 'avro', value_schema_id = 7) AS SELECT * FROM s EMIT CHANGES", catalog)
+ROWS = "CREATE STREAM s (k INT KEY, a INT, t VARCHAR) WITH (kafka_topic = 's', value_format = 'json')"
+
+
+def test_a_query_writes_with_the_schema_of_an_id() -> None:
+    """The schema of an item over its topic has the same text."""
+    text = "CREATE STREAM d WITH (value_format = 'avro', value_schema_id = 10) AS SELECT k, a AS `b`, t AS `c` FROM s EMIT CHANGES"
+    view, sink, catalog = derived(text, declared(ROWS), Registry())
+    assert decode_item(encode_item(view)) == view and decode_item(encode_item(sink)) == sink
+    assert sink.value_format.schema == json.dumps(PHYSICAL)
+    item, _ = source("CREATE STREAM e WITH (kafka_topic = 'D', value_format = 'avro')", catalog)
+    assert shown(item) == {"b": "INT", "c": "VARCHAR", "d": "BIGINT"}
+    _, above, _ = derived("CREATE STREAM f AS SELECT * FROM d EMIT CHANGES", catalog, Registry())
+    assert above.value_format.schema == ""
+    keyed = "CREATE STREAM g WITH (key_format = 'avro', key_schema_id = 8) AS SELECT t, k, a FROM s PARTITION BY t EMIT CHANGES"
+    _, sink, _ = derived(keyed, declared(ROWS), Registry())
+    assert sink.key_format is not None and sink.key_format.schema == '["null", "string"]'
+
+
+@pytest.mark.parametrize(
+    ("properties", "select", "sqlstate", "message"),
+    [
+        (
+            "value_format = 'avro', value_schema_id = 10",
+            "k, t AS `c`, a AS `b`",
+            "42P16",
+            "value columns are changed, missing or reordered",
+        ),
+        ("value_format = 'avro', value_schema_id = 10", "k, a AS `b`, a AS `c`", "42P16", r"\[`b` INTEGER, `c` INTEGER\]. Schema"),
+        (
+            "value_format = 'avro', value_schema_id = 10",
+            "k, a AS `b`, t AS `x`",
+            "42P16",
+            r"registry is \[`b` INTEGER, `c` STRING, `d` BIGINT",
+        ),
+        ("value_format = 'avro', value_schema_id = 10", "k, a AS `b`", "42P16", "field c of the schema in the registry has no default"),
+        ("value_format = 'avro', value_schema_id = 9", "k, a", "42704", "Schema for message values"),
+        ("value_format = 'json_sr', value_schema_id = 7", "k, a", "22023", "Value schema is AVRO"),
+        ("value_format = 'json', value_schema_id = 7", "k, a", "22023", "doesn't support registering"),
+        ("value_format = 'protobuf', value_schema_id = 7", "k, a", "0A000", "VALUE_SCHEMA_ID of a derived stream in PROTOBUF"),
+        ("key_format = 'avro', key_schema_id = 8", "k, a", "42P16", r"\[`k` INTEGER\]. Schema from schema registry is \[`k` STRING\]"),
+    ],
+)
+def test_wrong_schemas_of_queries(properties: str, select: str, sqlstate: str, message: str) -> None:
+    with pytest.raises(TailgateError, match=message.replace("`k`", "`K`")) as error:
+        derived(f"CREATE STREAM d WITH ({properties}) AS SELECT {select} FROM s EMIT CHANGES", declared(ROWS), Registry())
+    assert error.value.sqlstate == sqlstate
 
 
 def test_messages_register_their_schemas() -> None:
@@ -243,6 +295,9 @@ def test_messages_register_their_schemas() -> None:
     assert message("INSERT INTO my_rows VALUES (1, 2, 3)", catalog) == (b"\0\0\0\0\2\2\2\2\4", b"\0\0\0\0\2\0\x08\3")
     assert isinstance(registered["t-key"], dict)
     assert registered["t-key"]["name"] == "MyRowsKey"
+    _, catalog = source("CREATE STREAM my_rows WITH (kafka_topic = 'i', format = 'avro', key_schema_id = 8, value_schema_id = 10)")
+    assert message("INSERT INTO my_rows (rowkey, `c`) VALUES ('k', 'x')", catalog) == (b"\0\0\0\0\3\2\2k", b"\0\0\0\0\4\0\2x\x0e")
+    assert (registered["i-key"], registered["i-value"]) == (["null", "string"], PHYSICAL)
     _, catalog = source("CREATE TABLE w (k INT PRIMARY KEY, a INT) WITH (value_format = 'json', window_type = 'session')")
     with pytest.raises(TailgateError, match="Cannot insert values into windowed"):
         message("INSERT INTO w VALUES (1, 2)", catalog)

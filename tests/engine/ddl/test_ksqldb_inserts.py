@@ -18,7 +18,7 @@ from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.ksqldb.statements import CreateAs
 from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertStream, parse
-from tests.engine.ddl.test_ksqldb import ENDPOINTS, READINGS, declared, derived
+from tests.engine.ddl.test_ksqldb import ENDPOINTS, READINGS, Schemas, declared, derived
 
 ALL_READINGS = "CREATE STREAM others (sensor VARCHAR KEY, reading INT) WITH (kafka_topic = 'o', value_format = 'json')"
 INSERT = "INSERT INTO others SELECT sensor, reading FROM readings WHERE reading > 1 EMIT CHANGES"
@@ -91,7 +91,7 @@ def test_a_derived_stream_reads_the_views_of_the_queries() -> None:
     create = parse("CREATE OR REPLACE STREAM high AS SELECT sensor, reading FROM readings WHERE reading > 1", "ksqldb")
     assert isinstance(create, CreateKsqldbItem) and isinstance(create.statement, CreateAs)
     with pytest.raises(TailgateError, match='into which "insertquery_2" inserts'):
-        upgraded_view(create.statement, "", catalog[stream.id], catalog, ENDPOINTS)
+        upgraded_view(create.statement, "", catalog[stream.id], catalog, Schemas(), ENDPOINTS)
     unready = replace(catalog.expect(MaterializedView, catalog.relation("n").id), ready=False)
     with pytest.raises(TailgateError, match="still being filled"):
         stopped((query_view("A", catalog),), catalog.apply(Change(put=(unready,))), ends=True)

@@ -33,7 +33,7 @@ def result(text: str, catalog: Catalog) -> tuple[str, Catalog]:
             items = declared_source(statement, text, catalog, Schemas(), ENDPOINTS)  # type: ignore[arg-type]  # a registry for tests
             return "declared", catalog.apply(Change(put=items))
         assert isinstance(statement, CreateAs)
-        view = derived_view(statement, text, catalog, "latest", ENDPOINTS)
+        view = derived_view(statement, text, catalog, "latest", Schemas(), ENDPOINTS)
     except TailgateError as error:
         return f"{error.sqlstate} {error.position} {error.message}", catalog
     assert view.ksqldb is not None

@@ -33,7 +33,7 @@ def replaced(text: str, catalog: Catalog) -> Catalog:
         put = upgraded(statement, text, old, catalog, Schemas(), ENDPOINTS)  # type: ignore[arg-type]
     else:
         assert isinstance(statement, CreateAs)
-        put = upgraded_view(statement, text, old, catalog, ENDPOINTS)
+        put = upgraded_view(statement, text, old, catalog, Schemas(), ENDPOINTS)
     return catalog.apply(Change(put=put))
 
 

@@ -87,6 +87,7 @@ def derived_view(
     text: str,
     catalog: Catalog,
     reset: Literal["earliest", "latest"],
+    registry: SchemaLookup,
     endpoints: Endpoints,
     first: Sequence[str] = (),
 ) -> MaterializedView:
@@ -117,6 +118,7 @@ def derived_view(
         and "WRAP_SINGLE_VALUE" not in dict(statement.properties)
     ):
         topic = replace(topic, value=replace(topic.value, wrapped=False))
+    topic = TopicSchemas(topic, registry, endpoints, catalog).written(tuple(keys), tuple(values), statement.position)
     number = catalog.next_query
     ksqldb = KsqldbItem(
         type=statement.type,
@@ -239,6 +241,8 @@ def _formats(topic: TopicProperties) -> dict[str, Any]:
         "value_schema_name": topic.value.schema_name,
         "key_nullable": topic.key.nullable,
         "value_nullable": topic.value.nullable,
+        "key_schema": topic.key.schema,
+        "value_schema": topic.value.schema,
         **window,
     }
 
@@ -251,6 +255,7 @@ def _sink_format(format: ItemFormat, endpoints: Endpoints) -> SinkFormat:
         wrapped=format.wrapped,
         schema_name=format.schema_name,
         nullable=format.nullable,
+        schema=format.schema,
         registry=endpoints.schemas() if format.name in WITH_SCHEMA else None,
     )
 

@@ -8,22 +8,26 @@ from typing import Literal
 
 from tailgate.engine.ddl.kafka.registry import RegisteredSchema, SchemaLookup
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
+from tailgate.engine.ddl.ksqldb.inference import naming
+from tailgate.engine.ddl.ksqldb.inference.avro import required
 from tailgate.engine.ddl.ksqldb.inference.columns import inferred, with_names
+from tailgate.engine.ddl.ksqldb.inference.naming import Columns
 from tailgate.engine.ddl.ksqldb.own_topics import written_schema
 from tailgate.engine.ddl.ksqldb.serdes import Part
+from tailgate.engine.plan.sources import avro
 from tailgate.engine.plan.sources import protobuf as messages
 from tailgate.formats.ksqldb import protobuf
 from tailgate.formats.ksqldb.values import Column
 from tailgate.formats.protobuf.text import parsed
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.errors import InvalidParameterValue, UndefinedObject
+from tailgate.lake.errors import InvalidParameterValue, InvalidTableDefinition, UndefinedObject
 from tailgate.sql.ksqldb.declared import sources
 from tailgate.sql.ksqldb.declared.formats import UNWRAPPING, WITH_SCHEMA, ItemFormat
 from tailgate.sql.ksqldb.declared.properties import TopicProperties
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.statements import ColumnElement, CreateItem
-from tailgate.sql.ksqldb.types import described
+from tailgate.sql.ksqldb.types import UNKNOWN, described, in_schema
 
 KINDS = {"AVRO": "AVRO", "JSON_SR": "JSON", "PROTOBUF": "PROTOBUF"}  # the kind of schema of each format
 ALONE: dict[Part, str] = {"key": "rowkey", "value": "rowval"}  # the column of a schema that is not a record
@@ -50,7 +54,54 @@ class TopicSchemas:
         added = (*of_key, *(column for column in of_value if column.name not in {*names, *(c.name for c in of_key)}))
         if any(column.name == ALONE["value"] for column in of_value) and len(of_value) == 1:
             topic = replace(topic, value=replace(topic.value, wrapped=False))
+        topic = replace(
+            topic,
+            key=self._with_text("key", topic.key, topic.key_schema_id, statement.position),
+            value=self._with_text("value", topic.value, topic.value_schema_id, statement.position),
+        )
         return replace(statement, columns=(*statement.columns, *added)), topic
+
+    def _with_text(self, part: Part, format: ItemFormat, id: int | None, position: int) -> ItemFormat:
+        """Returns a format with the schema of an id, with which INSERT writes in AVRO and JSON_SR."""
+        if id is None or format.name not in UNWRAPPING:
+            return format
+        return replace(format, schema=_text(self._schema(part, format, id, position)))
+
+    def written(self, keys: Columns, values: Columns, position: int) -> TopicProperties:
+        """Returns the properties of a derived item with the schemas that have the ids of its properties.
+
+        Raises 42704 if the registry does not have one, 22023 for one of another format, and 42P16 if its fields are not the columns.
+        """
+        topic = self._topic
+        of_key = self._written("key", sources.key_format(topic.key, len(keys)), keys, topic.key_schema_id, position)
+        of_value = self._written("value", topic.value, values, topic.value_schema_id, position)
+        return replace(topic, key=replace(topic.key, schema=of_key), value=replace(topic.value, schema=of_value))
+
+    def _written(self, part: Part, format: ItemFormat, columns: Columns, id: int | None, position: int) -> str:
+        """Returns the text of the schema with an id, empty without one."""
+        if id is None:
+            return ""
+        schema = self._schema(part, format, id, position)
+        content = with_names(schema, format.schema_name)
+        if format.wrapped or len(columns) != 1:
+            fields = content if isinstance(content, tuple) else ((ALONE[part], content),)
+            rest = iter(fields)
+            fits = all(column in rest for column in columns)  # in the order of the schema
+        else:
+            fields = ((columns[0][0], naming.struct(content) or UNKNOWN if isinstance(content, tuple) else content),)
+            fits = fields == tuple(columns)
+        if not fits:
+            raise InvalidTableDefinition(
+                f"The following {part} columns are changed, missing or reordered: [{_listed(columns)}]."
+                f" Schema from schema registry is [{_listed(fields)}]",
+                position=position,
+            )
+        names = {ksqldb_name(name) for name, _ in columns}
+        missing = [name for name in required(schema.texts) if name not in names] if schema.kind == "AVRO" and format.wrapped else []
+        if missing:
+            message = f"field {missing[0]} of the schema in the registry has no default, and the {part} has no column {missing[0]}"
+            raise InvalidTableDefinition(message, position=position)
+        return _text(schema)
 
     def value_names(self, statement: CreateItem) -> set[str]:
         """Returns the names of the columns of the value: those that are declared, otherwise those of its schema."""
@@ -117,3 +168,12 @@ class TopicSchemas:
         of_columns = [Column(ksqldb_name(c.name), described(c.type)) for c in columns]
         file = parsed(protobuf.schema(of_columns, format.schema_name or protobuf.NAME, format.nullable))
         return messages.spec((file,), format.schema_name or protobuf.NAME, [0] if format.name == "PROTOBUF" else None)
+
+
+def _listed(columns: Columns) -> str:
+    return ", ".join(f"`{ksqldb_name(name)}` {in_schema(type)}" for name, type in columns)
+
+
+def _text(schema: RegisteredSchema) -> str:
+    """Returns one text of a schema and those that it references."""
+    return schema.texts[-1] if len(schema.texts) == 1 else avro.written(avro.parse(*schema.texts))

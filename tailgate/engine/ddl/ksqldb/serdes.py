@@ -27,8 +27,15 @@ AVRO_NAMESPACE = "io.confluent.ksql.avro_schemas"
 def formats_of(ksqldb: KsqldbItem) -> tuple[ItemFormat, ItemFormat]:
     """Returns the formats of the key and the value of an item."""
     return (
-        ItemFormat(ksqldb.key_format, ksqldb.key_delimiter, True, ksqldb.key_schema_name, ksqldb.key_nullable),
-        ItemFormat(ksqldb.value_format, ksqldb.value_delimiter, ksqldb.wrapped, ksqldb.value_schema_name, ksqldb.value_nullable),
+        ItemFormat(ksqldb.key_format, ksqldb.key_delimiter, True, ksqldb.key_schema_name, ksqldb.key_nullable, ksqldb.key_schema),
+        ItemFormat(
+            ksqldb.value_format,
+            ksqldb.value_delimiter,
+            ksqldb.wrapped,
+            ksqldb.value_schema_name,
+            ksqldb.value_nullable,
+            ksqldb.value_schema,
+        ),
     )
 
 
@@ -48,7 +55,7 @@ def serde_of(part: Part, item: Item, ksqldb: KsqldbItem) -> Serde:
     key, value = formats_of(ksqldb)
     columns = sum(name not in WINDOW_BOUNDS for name in ksqldb.message_key)
     format = with_key_name(key_format(key, columns), item.name) if part == "key" else value
-    return Serde(format.name, format.delimiter, format.wrapped, format.schema_name, format.nullable)
+    return Serde(format.name, format.delimiter, format.wrapped, format.schema_name, format.nullable, format.schema)
 
 
 def named(item: Item, names: Sequence[str]) -> list[Column]:

@@ -59,7 +59,7 @@ class KsqldbItems:
             with self._topic(statement.statement):
                 return on_channel(self._engine, source, None, catalog), letters
         query = statement.statement.query
-        view, errors = with_errors(ddl.derived_view(statement.statement, text, catalog, statement.reset, self._endpoints))
+        view, errors = with_errors(ddl.derived_view(statement.statement, text, catalog, statement.reset, self._schemas, self._endpoints))
         ddl.check_partitions(query, catalog, self._partitions)
         after = catalog.apply(Change(put=(view, errors)))
         partitions = self._partitions(catalog.relation(Name(query.source.name))) or 1
@@ -68,7 +68,7 @@ class KsqldbItems:
     def upgraded(self, statement: CreateKsqldbItem, text: str, catalog: Catalog, old: Item) -> tuple[Item, ...]:
         """Returns the items that CREATE OR REPLACE of an item that exists changes."""
         if isinstance(statement.statement, CreateAs):
-            return ddl.upgraded_view(statement.statement, text, old, catalog, self._endpoints)
+            return ddl.upgraded_view(statement.statement, text, old, catalog, self._schemas, self._endpoints)
         with self._topic(statement.statement):
             return ddl.upgraded(statement.statement, text, old, catalog, self._schemas, self._endpoints)
 

@@ -31,6 +31,7 @@ class ItemFormat:
     - `delimiter`: of DELIMITED. `wrapped`: whether a single column is in a record.
     - `schema_name`: the full name of the record or message in the schema, empty for the default.
     - `nullable`: how PROTOBUF represents NULL: OPTIONAL, WRAPPER or empty.
+    - `schema`: the text of a schema of the registry with which a query writes, empty for that of the columns.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ItemFormat:
     wrapped: bool = True
     schema_name: str = ""
     nullable: str = ""
+    schema: str = ""
 
 
 @dataclass(frozen=True, slots=True)

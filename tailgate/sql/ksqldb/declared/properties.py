@@ -72,17 +72,19 @@ def topic_properties(
     name = properties.get("KAFKA_TOPIC", topic)
     if not isinstance(name, str) or not name:
         raise InvalidParameterValue('Missing required property "KAFKA_TOPIC" which has no default value.', position=position)
+    key = _format(properties, "KEY", formats[0] if formats else ItemFormat("KAFKA"), position)
+    value = _format(properties, "VALUE", formats[1] if formats else None, position)
     return TopicProperties(
         name,
-        _format(properties, "KEY", formats[0] if formats else ItemFormat("KAFKA"), position),
-        _format(properties, "VALUE", formats[1] if formats else None, position),
+        key,
+        value,
         _number(properties, "PARTITIONS", position),
         _number(properties, "REPLICAS", position),
         _number(properties, "RETENTION_MS", position),
         _timestamp(properties, statement),
         _timestamp_format(properties, position),
-        _schema_id(properties, "KEY", statement),
-        _schema_id(properties, "VALUE", statement),
+        _schema_id(properties, "KEY", key.name, statement),
+        _schema_id(properties, "VALUE", value.name, statement),
         _window(properties, statement),
     )
 
@@ -173,13 +175,16 @@ def _window(properties: dict[str, s.PropertyValue], statement: s.CreateItem | s.
     return Window("time", size)
 
 
-def _schema_id(properties: dict[str, s.PropertyValue], part: Literal["KEY", "VALUE"], statement: s.CreateItem | s.CreateAs) -> int | None:
-    """Returns the id of a schema in the registry, or None. Raises 22023 for a format without schemas, 0A000 for a derived item."""
+def _schema_id(
+    properties: dict[str, s.PropertyValue], part: Literal["KEY", "VALUE"], format: str, statement: s.CreateItem | s.CreateAs
+) -> int | None:
+    """Returns the id of a schema in the registry, or None. Raises 22023 for a format without schemas, 0A000 for derived PROTOBUF."""
     name, position = f"{part}_SCHEMA_ID", statement.position
-    format = str(properties.get(f"{part}_FORMAT", properties.get("FORMAT", "KAFKA"))).upper()
-    if name in properties and isinstance(statement, s.CreateAs):
+    if name in properties and format == "PROTOBUF" and isinstance(statement, s.CreateAs):
         hint = f"Use {part}_SCHEMA_FULL_NAME: the schema is made of the columns of the query."
-        raise FeatureNotSupported(f"property {name} of a derived {statement.type} is not supported", hint=hint, position=position)
+        raise FeatureNotSupported(
+            f"property {name} of a derived {statement.type} in PROTOBUF is not supported", hint=hint, position=position
+        )
     if name in properties and format not in WITH_SCHEMA:
         raise InvalidParameterValue(
             f"{name} is provided but format {format} doesn't support registering in Schema Registry", position=position

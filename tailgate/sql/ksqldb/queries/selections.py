@@ -247,8 +247,8 @@ def _partition_key(query: e.SelectQuery, translator: Translator) -> tuple[KeyCol
     """Returns the key of PARTITION BY; none for NULL."""
     if query.partition_by == (e.Constant(None),):
         return ()
-    values = [_key(key, translator) for key in query.partition_by]
-    return tuple(KeyColumn(value, frozenset([value.text]), "") for value in values)
+    values = [(_key(key, translator), translator.value(key)) for key in query.partition_by]  # a constant is selected without its cast
+    return tuple(KeyColumn(value, frozenset([value.text, selected.text]), "") for value, selected in values)
 
 
 def _check_partition_by(query: e.SelectQuery, source: FromClause) -> None:

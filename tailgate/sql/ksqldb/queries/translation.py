@@ -264,7 +264,12 @@ class Translator:
         Raises 0A000 for a value that contains another whose type is not supported.
         """
         typed = self.expression(expression)
-        if typed.type.name == "decimal" and typed.type.numbers and not isinstance(expression, e.ColumnReference) and not self._is_key(expression):
+        if (
+            typed.type.name == "decimal"
+            and typed.type.numbers
+            and not isinstance(expression, e.ColumnReference)
+            and not self._is_key(expression)
+        ):
             # PostgreSQL's max, CASE and literals of numeric have no precision and scale
             typed = replace(typed, text=f"CAST({typed.text} AS {types.postgresql(typed.type)})")
         if typed.type.arguments and not types.is_complete(typed.type):

@@ -39,6 +39,17 @@ def inferred(texts: tuple[str, ...], name: str) -> Columns | TypeName:
     return type
 
 
+def required(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the names of the fields of a record that are neither nullable nor have a default."""
+    schema = avro.present(avro.parse(*texts))[0]
+    fields = schema["fields"] if schema["type"] == "record" else ()
+    return tuple(f["name"] for f in fields if "default" not in f and not any(b["type"] == "null" for b in _all(f["type"])))
+
+
+def _all(schema: Schema) -> list[Schema]:
+    return schema if isinstance(schema, list) else [schema]
+
+
 def _type(schema: Schema) -> TypeName | None:
     """Returns the type of a schema, None if ksqlDB has none for it."""
     branches = avro.branches(schema)

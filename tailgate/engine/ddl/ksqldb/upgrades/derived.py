@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tailgate.engine.ddl.kafka.known_columns import check_no_backfill, readers_with_width, with_recorded_width
+from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
 from tailgate.engine.ddl.ksqldb.items import derived_view
 from tailgate.engine.ddl.ksqldb.upgrades.checks import check_same_topic, check_schema, check_type
@@ -29,7 +30,9 @@ from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.statements import CreateAs
 
 
-def upgraded_view(statement: CreateAs, text: str, old: Item, catalog: Catalog, endpoints: Endpoints) -> tuple[Item, ...]:
+def upgraded_view(
+    statement: CreateAs, text: str, old: Item, catalog: Catalog, registry: SchemaLookup, endpoints: Endpoints
+) -> tuple[Item, ...]:
     """Returns the items that CREATE OR REPLACE … AS changes: the view, its sink and the items that read it.
 
     `text`: the statement as typed. Raises 42P07, 42809, 42P16, 55000 or 0A000 if the query cannot be replaced by the statement's.
@@ -46,12 +49,12 @@ def upgraded_view(statement: CreateAs, text: str, old: Item, catalog: Catalog, e
             position=statement.position,
         )
     without = catalog.apply(Change(drop=(view.id, *(item.id for item in companions))))
-    new = derived_view(statement, text, without, ksqldb.reset, endpoints)
+    new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints)
     check_same_topic(view, ksqldb, ksqldb_of(new))
     added = check_schema(view, new, statement.position)
     names = [column.name for column in view.columns]
     if ksqldb.type == "stream" and [column.name for column in new.columns[: len(names)]] != names:
-        new = derived_view(statement, text, without, ksqldb.reset, endpoints, names)
+        new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, names)
     assert new.ksqldb is not None
     changed = replace(
         view,

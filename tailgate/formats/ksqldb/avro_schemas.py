@@ -1,0 +1,96 @@
+"""The format AVRO with a schema of the registry, whose types may have other forms than those of ksqlDB's schema.
+
+    MAP                     map, or array of records with key and value
+    BIGINT, DOUBLE          also int, float
+    NULL                    null, or the default of a field that is not nullable
+    fields without columns  their default, or null
+
+Source: ksqlDB 0.29, documentation, "Schema inference with ID"; Apache Avro 1.11, "Specification".
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import fastavro
+
+from tailgate.formats.ksqldb.values import Column, Type, Values
+from tailgate.lake.errors import InvalidTextRepresentation
+
+CACHE_MAX = 64  # schemas
+Convert: TypeAlias = Callable[[Any], Any]
+Names: TypeAlias = Mapping[str, Any]  # the schemas that have a name
+
+
+@lru_cache(maxsize=CACHE_MAX)
+def _parsed(text: str) -> tuple[Any, dict[str, Any]]:
+    """Returns a schema, and the schemas in it by their full names."""
+    names: dict[str, Any] = {}
+    return fastavro.parse_schema(json.loads(text), named_schemas=names), names
+
+
+def encoded(text: str, columns: Sequence[Column], values: Sequence[Values], length: int, *, wrapped: bool = True) -> list[bytes | None]:
+    """Returns the record of each row, or the value of the only column if it is not `wrapped`; a NULL of that has no bytes.
+
+    Raises 22P02 for a value that the schema does not allow.
+    """
+    schema, names = _parsed(text)
+    if not wrapped:
+        convert = _converted(schema, columns[0].type, names)
+        return [None if value is None else _written(schema, convert(value)) for value in values[0]]
+    types = {field["name"]: field["type"] for field in _present(schema, names)["fields"]}
+    members = [(c.name, _converted(types[c.name], c.type, names), _is_nullable(types[c.name])) for c in columns]
+    rows = zip(*values, strict=True) if values else ((),) * length
+
+    def record(row: Sequence[Any]) -> dict[str, Any]:
+        pairs = zip(members, row, strict=True)
+        return {name: convert(value) for (name, convert, is_nullable), value in pairs if is_nullable or value is not None}
+
+    return [_written(schema, record(row)) for row in rows]
+
+
+def _is_nullable(schema: Any) -> bool:
+    return isinstance(schema, list) and "null" in schema
+
+
+def _written(schema: Any, value: Any) -> bytes:
+    out = io.BytesIO()
+    try:
+        fastavro.schemaless_writer(out, schema, value)
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
+        raise InvalidTextRepresentation(f"a row does not fit the schema of the registry: {error}") from None
+    return out.getvalue()
+
+
+def _present(schema: Any, names: Names) -> Any:
+    """Returns a schema without null, as an object."""
+    if isinstance(schema, list):
+        schema = next((branch for branch in schema if branch != "null"), "null")
+    if isinstance(schema, str):
+        schema = names.get(schema, {"type": schema})
+    return schema
+
+
+def _converted(schema: Any, type: Type, names: Names) -> Convert:
+    """Returns a function from the value of a type to the value that a schema has."""
+    present = _present(schema, names)
+    match type:
+        case ["array", inner]:
+            of_item = _converted(present["items"], inner, names)
+            return lambda value: None if value is None else [of_item(item) for item in value]
+        case ["map", inner] if present["type"] == "map":
+            of_value = _converted(present["values"], inner, names)
+            return lambda value: None if value is None else {key: of_value(item) for key, item in value.items()}
+        case ["map", inner]:
+            fields = {field["name"]: field["type"] for field in _present(present["items"], names)["fields"]}
+            of_entry = _converted(fields["value"], inner, names)
+            return lambda value: None if value is None else [{"key": key, "value": of_entry(item)} for key, item in value.items()]
+        case ["struct", *members]:
+            types = {field["name"]: field["type"] for field in present["fields"]}
+            converts = [(name, _converted(types[name], inner, names)) for name, inner in members]
+            return lambda value: None if value is None else {name: convert(value[name]) for name, convert in converts}
+    return lambda value: value
