@@ -308,8 +308,8 @@ class Connection(asyncio.Protocol):
         except asyncio.CancelledError:
             self.close()
         except Exception as error:  # noqa: BLE001  # counted and logged
+            self.close()  # first, because the client would wait forever if reporting the error failed, too
             self._gateway.internal_errors.reported(error, self.session.execution.activity.query.decode(errors="replace"))
-            self.close()
         finally:
             self._task = None
         self._pump()

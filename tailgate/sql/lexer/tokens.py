@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from tailgate.lake.errors import SyntaxError_, TailgateError
+from tailgate.sql.lexer import escapes
+from tailgate.sql.lexer.escapes import near
 
 Kind = Literal["word", "quoted", "string", "bits", "integer", "decimal", "parameter", "operator", "end", "error"]
 
@@ -54,8 +56,6 @@ DOLLAR = re.compile(r"\$(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)
 OPERATOR = re.compile(r"[~!@#^&|`?+\-*/%<>=]+")
 PUNCTUATION = re.compile(r"::|:=|\.\.|[,()\[\].;:]")
 COMMENT = re.compile(r"/\*|\*/")
-ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.S)
-ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 BEYOND = set("~!@#^&|`?%")  # an operator with one of these characters may end in + or -
 
 
@@ -68,14 +68,9 @@ def tokens(text: str) -> tuple[Token, ...]:
             result.append(token)
             at = token.end
     except TailgateError as error:
-        place = error.position or 0
-        return (*result, Token("error", text[place:], "", place, error))
+        start = blank.end() if (blank := BLANK.match(text, at)) else at
+        return (*result, Token("error", text[start:], "", start, error))
     return (*result, Token("end", "", "", len(text)))
-
-
-def near(message: str, text: str, position: int) -> TailgateError:
-    """Returns the syntax error `message at or near "text"`."""
-    return SyntaxError_(f'{message} at or near "{text}"', position=position)
 
 
 def _next(text: str, at: int) -> Token | None:
@@ -176,14 +171,14 @@ def _quoted(text: str, start: int, quote: int) -> Token:
     if not value:
         raise near("zero-length delimited identifier", text[start : end + 1], start)
     if quote > start:
-        value = _unicode(value, quote + 1)
+        return _unicode(text, start, end + 1, "quoted", value)
     return Token("quoted", text[start : end + 1], _cut(value), start)
 
 
 def _string(text: str, start: int, quote: int) -> Token:
     """Returns the token of '…', E'…', N'…', B'…', X'…' or U&'…', with continuations on later lines."""
     prefix = text[start:quote].lower()
-    parts: list[str] = []
+    parts: list[tuple[str, int]] = []
     at = quote + 1
     while True:
         begin = at
@@ -199,47 +194,35 @@ def _string(text: str, start: int, quote: int) -> Token:
                 at += 2
             else:
                 break
-        parts.append(text[begin:at])
+        parts.append((text[begin:at], begin))
         at += 1
         if (match := CONTINUED.match(text, at)) is None:
             break
         at = match.end()
-    value = "".join(parts).replace("''", "'") if prefix != "e" else _unescape("".join(parts), start)
+    if prefix == "e":
+        return Token("string", text[start:at], escapes.backslashes(parts), start)
+    value = "".join(part for part, _ in parts).replace("''", "'")
     if prefix == "u&":
-        value = _unicode(value, quote + 1)
+        return _unicode(text, start, at, "string", value)
     if prefix in ("b", "x"):
         return Token("bits", text[start:at], prefix + value, start)
     return Token("string", text[start:at], value, start)
 
 
-def _unescape(raw: str, position: int) -> str:
-    """Replaces the backslash escapes of E'…'."""
-
-    def one(match: re.Match[str]) -> str:
-        octal, hexadecimal, short, long, other = match.groups()
-        if other is not None:
-            return ESCAPED.get(other, other)
-        if short is not None or long is not None:
-            return chr(int(short or long, 16))
-        return chr(int(octal, 8) & 0xFF) if octal is not None else chr(int(hexadecimal, 16))
-
-    return ESCAPE.sub(one, raw.replace("''", "'"))
-
-
-def _unicode(raw: str, position: int) -> str:
-    """Replaces \\XXXX and \\+XXXXXX. `position` is the offset of the inner text, for errors."""
-
-    def one(match: re.Match[str]) -> str:
-        short, long, other = match.groups()
-        if other == "\\":
-            return "\\"
-        if other is not None:
-            raise SyntaxError_(
-                "invalid Unicode escape", hint="Unicode escapes must be \\XXXX or \\+XXXXXX.", position=position + match.start()
-            )
-        return chr(int(short or long, 16))
-
-    return re.sub(r"\\(?:([0-9A-Fa-f]{4})|\+([0-9A-Fa-f]{6})|(.|$))", one, raw, flags=re.S)
+def _unicode(text: str, start: int, end: int, kind: Kind, raw: str) -> Token:
+    """Returns the token of U&'…' or U&"…", with the UESCAPE that may follow."""
+    escape = "\\"
+    after = _skip(text, end)
+    if (match := WORD.match(text, after)) is not None and _fold(match[0]) == "uescape":
+        token = _next(text, match.end())
+        if token is None:
+            raise SyntaxError_("UESCAPE must be followed by a simple string literal at end of input", position=len(text))
+        if token.kind != "string" or token.text[0] in "uUnN":
+            raise near("UESCAPE must be followed by a simple string literal", token.text, token.position)
+        escape = escapes.escape_character(token.text, token.value, token.position)
+        end = token.end
+    value = escapes.unicode(raw, escape, start + 3)
+    return Token(kind, text[start:end], _cut(value) if kind == "quoted" else value, start)
 
 
 class Cursor:
