@@ -36,6 +36,14 @@ FORMS = (
     ),
     "SELECT pg_encoding_to_char(8), pg_encoding_to_char(35), pg_char_to_encoding('LATIN1'), pg_encoding_to_char(99)",
     "SELECT 'abs(integer)'::regprocedure::oid, 'abs(bigint)'::regprocedure::oid::regprocedure::text",
+    "SELECT has_table_privilege(1, 'select'), has_column_privilege(9999, 99::int2, 'select'), has_table_privilege(1259, 'select')",
+    "SELECT pg_get_viewdef(1::oid, 0), pg_get_viewdef(1, true)",
+)
+# Forms that DuckDB does not plan after the rewrite.
+UNSUPPORTED = (
+    "SELECT FROM pg_database",
+    "SELECT relname FROM pg_class WHERE relname ~ ANY (ARRAY['pg', 'x'])",
+    "SELECT enumlabel FROM pg_enum ORDER BY enumlabel::planets",
 )
 
 
@@ -43,6 +51,12 @@ FORMS = (
 def test_as_postgresql_answers(live: Live, postgres: str, query: str) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as ours, psycopg.connect(postgres, autocommit=True) as theirs:
         assert answer(ours, query) == answer(theirs, query)
+
+
+@pytest.mark.parametrize("query", UNSUPPORTED)
+def test_a_form_that_is_not_supported_is_refused(live: Live, query: str) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as ours, pytest.raises(psycopg.errors.FeatureNotSupported, match="system catalog"):
+        ours.execute(query.encode())
 
 
 def test_any_of_a_parameter(live: Live, postgres: str) -> None:

@@ -44,6 +44,7 @@ CASTS = {
     "pg_node_tree": "VARCHAR",
     "aclitem": "VARCHAR",
 }
+PARAMETERS = {"text": "VARCHAR", "oid": "BIGINT", "int": "BIGINT", "bool": "BOOLEAN"}  # DuckDB's types of our functions' parameters
 
 
 def rewrite(tree: exp.Expr, functions: Mapping[tuple[str, int], Sequence[Any]], catalog: Catalog) -> exp.Expr:
@@ -273,11 +274,9 @@ class _Rules:
         """Returns a call of a function in `functions`, with casts of its arguments and result."""
         types = self._functions[name, len(arguments)][0]
         cast = [
-            exp.Cast(this=a, to=exp.DataType.build("VARCHAR", dialect="duckdb")) if t == "text" and not isinstance(a, exp.Literal) else a
+            a if t not in PARAMETERS or (t == "text" and is_text(a)) else exp.Cast(this=a, to=exp.DataType.build(PARAMETERS[t], dialect="duckdb"))
             for a, t in zip(arguments, types, strict=True)
         ]
-        if name == "pg_size_pretty":  # the type of a sum is wider than BIGINT
-            cast = [exp.Cast(this=cast[0], to=exp.DataType.build("BIGINT", dialect="duckdb"))]
         result: exp.Expr = call(f"pg_{name}_{len(arguments)}", *cast)
         if name in OIDS:
             return exp.Cast(this=result, to=exp.DataType.build("UINTEGER", dialect="duckdb"))

@@ -161,6 +161,8 @@ class SystemCatalog:
             return errors.AmbiguousColumn(text.split("Error: ", 1)[-1].split("\n")[0].lower())
         if isinstance(error, duckdb.ConversionException):
             return errors.InvalidTextRepresentation(text.split("Error: ", 1)[-1].split("\n")[0])
+        if isinstance(error, UNSUPPORTED):
+            return errors.FeatureNotSupported(f"not supported in a query of the system catalog: {text.split('Error: ', 1)[-1].splitlines()[0]}")
         return error
 
     def _shown(self, table: pa.Table, description: Described) -> pa.Table:
@@ -184,6 +186,8 @@ class SystemCatalog:
 
 
 REGISTERED = {"regclass": "regclass_out", "regtype": "regtype_out", "regproc": "regproc_out", "regnamespace": "regnamespace_out"}
+# DuckDB's errors when it parses or binds a query: a form that `rewrite` does not know.
+UNSUPPORTED = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException)
 
 
 def _description(result: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:

@@ -64,8 +64,8 @@ class Privileges:
             return catalog.all_roles()[int(role)]
         return catalog.all_roles()[0] if role == "public" else catalog.role(role)
 
-    def has_table_privilege(self, role: str | None, relation: str, privileges: str) -> bool:
-        """Tells whether a role has one of the privileges.
+    def has_table_privilege(self, role: str | None, relation: str, privileges: str) -> bool | None:
+        """Tells whether a role has one of the privileges. Returns None for an oid that no relation has.
 
         All roles may read system relations, except those in SECRET.
         """
@@ -74,7 +74,9 @@ class Privileges:
         grantee = self._role(role)
         if oid in self.facts.catalog.items:
             return any(self.facts.catalog.may(grantee, privilege, oid) for privilege in words)
-        secret = self.facts.classes.get(oid, ("",))[0] in SECRET
+        if oid not in self.facts.classes:
+            return None
+        secret = self.facts.classes[oid][0] in SECRET
         return grantee.superuser or ("SELECT" in words and not secret)
 
     def has_schema_privilege(self, role: str | None, schema: str, privileges: str) -> bool:
