@@ -238,3 +238,8 @@ SELECT count(DISTINCT id), count(DISTINCT lot), bool_and(lot BETWEEN 0 AND 1) FR
 UPDATE tickets SET lot = random() * n;
 SELECT count(*) FROM (SELECT n FROM tickets ORDER BY random() LIMIT 2) q;
 DROP TABLE tickets;
+
+-- the start of the transaction, next to the elements of arrays
+SELECT now() > ALL (ARRAY['2020-01-01']::timestamptz[]), array_remove(ARRAY['2020-01-01']::timestamptz[], now());
+SELECT array_position(ARRAY['2020-01-01']::timestamptz[], now()), width_bucket(now(), ARRAY['2020-01-01', '2021-01-01']::timestamptz[]);
+SELECT array_replace(ARRAY['2020-01-01']::timestamptz[], now(), now() + '1 day'), cardinality(array_fill(now(), ARRAY[2]));

@@ -274,7 +274,9 @@ class _Rules:
         """Returns a call of a function in `functions`, with casts of its arguments and result."""
         types = self._functions[name, len(arguments)][0]
         cast = [
-            a if t not in PARAMETERS or (t == "text" and is_text(a)) else exp.Cast(this=a, to=exp.DataType.build(PARAMETERS[t], dialect="duckdb"))
+            a
+            if t not in PARAMETERS or (t == "text" and is_text(a))
+            else exp.Cast(this=a, to=exp.DataType.build(PARAMETERS[t], dialect="duckdb"))
             for a, t in zip(arguments, types, strict=True)
         ]
         result: exp.Expr = call(f"pg_{name}_{len(arguments)}", *cast)

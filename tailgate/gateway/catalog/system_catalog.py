@@ -162,7 +162,9 @@ class SystemCatalog:
         if isinstance(error, duckdb.ConversionException):
             return errors.InvalidTextRepresentation(text.split("Error: ", 1)[-1].split("\n")[0])
         if isinstance(error, UNSUPPORTED):
-            return errors.FeatureNotSupported(f"not supported in a query of the system catalog: {text.split('Error: ', 1)[-1].splitlines()[0]}")
+            return errors.FeatureNotSupported(
+                f"not supported in a query of the system catalog: {text.split('Error: ', 1)[-1].splitlines()[0]}"
+            )
         return error
 
     def _shown(self, table: pa.Table, description: Described) -> pa.Table:

@@ -70,8 +70,9 @@ def _behind(cursor: Rules, node: exp.Expr, at: int) -> exp.Expr:
 
 def window(cursor: Rules, function: exp.Expr | None) -> exp.Window:
     """Parses ( [name] [PARTITION BY …] [ORDER BY …] [frame] )."""
-    cursor.expect("(")
+    opening = cursor.expect("(")
     node = exp.Window(this=function or exp.Null())
+    node.meta["definition"] = opening.position
     if cursor.token.kind in ("word", "quoted") and not any(cursor.at_word(w) for w in ("partition", "order", "rows", "range", "groups")):
         node.set("alias", name(cursor))
     if cursor.accept_word("partition"):
@@ -81,14 +82,17 @@ def window(cursor: Rules, function: exp.Expr | None) -> exp.Window:
         node.set("order", exp.Order(expressions=order_by(cursor)))
     if kind := cursor.any_word("rows", "range", "groups"):
         between = cursor.accept_word("between")
+        places = [cursor.position]
         start = _bound(cursor)
         end = None
         if between:
             cursor.expect_word("and")
+            places.append(cursor.position)
             end = _bound(cursor)
         node.set(
             "spec", exp.WindowSpec(kind=kind.upper(), start=start[0], start_side=start[1], end=end and end[0], end_side=end and end[1])
         )
+        node.args["spec"].meta.update(definition=opening.position, bounds=tuple(places))
         if cursor.accept_word("exclude"):
             node.args["spec"].meta["exclude"] = _excluded(cursor)
     cursor.expect(")")

@@ -138,10 +138,10 @@ def _bound(bound: Bound, frame: Frame, node: Window, spell: Spell) -> str:
     if bound.offset is None:
         return bound.kind.upper()
     text = spell(bound.offset)
+    which = "starting" if bound is frame.start else "ending"
+    none = f"error('[22004] frame {which} offset must not be null')"
     if frame.mode != "range":
-        which = "starting" if bound is frame.start else "ending"
         negative = f"error('[22013] frame {which} offset must not be negative')"
-        none = f"error('[22004] frame {which} offset must not be null')"
         return f"(CASE WHEN {text} < 0 THEN {negative} WHEN {text} IS NULL THEN {none} ELSE {text} END) {bound.kind.upper()}"
     match bound.offset.type.name:
         case "interval":
@@ -150,4 +150,8 @@ def _bound(bound: Bound, frame: Frame, node: Window, spell: Spell) -> str:
             text = f"CAST({text} AS HUGEINT)"
         case "numeric":
             text = f"CAST({text} AS DECIMAL(38,{node.order[0].expression.type.decimal[1]}))"
-    return f"{text} {bound.kind.upper()}"
+    is_negative = f"{text} < {'INTERVAL 0 DAY' if bound.offset.type.name == 'interval' else '0'}"
+    if bound.offset.type.name in ("float4", "float8"):
+        is_negative += f" OR isnan({text})"
+    negative = "error('[22013] invalid preceding or following size in window function')"
+    return f"(CASE WHEN {is_negative} THEN {negative} WHEN {text} IS NULL THEN {none} ELSE {text} END) {bound.kind.upper()}"

@@ -122,7 +122,7 @@ class _Renderer:
         catching = replace(dialect, template=lambda f: dialect.catchable(dialect.template(f)))
         renderer = replace(self, dialect=catching) if call.function.name == "try" else self
         arguments = list(map(renderer.render, call.arguments))
-        texts, lets, size = share_arguments(arguments, uses(template, len(arguments), dialect.macros), self.variables)
+        texts, lets, size = share_arguments(template, arguments, uses(template, len(arguments), dialect.macros), self.variables)
         types = [a.type for a in call.arguments]
         pattern = Patterns(call, texts, dialect)
         text = fill_template(template, texts, types, call.type, dialect.type(call.type), {"now": self.now}, pattern)

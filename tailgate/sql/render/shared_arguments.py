@@ -25,6 +25,7 @@ COPIED_MAX = 200
 SQL_MAX = 512 * 1024
 
 SUBQUERY = "(SELECT "
+LAMBDA = "lambda "
 HOLE = re.compile(r"\{(\d+|\*|\+|nulls|nonnulls|like\d+|fits\d+)\}")
 FITS = 5  # how often at most a test with LIKE uses an argument (`tg_like_any`)
 CALL = re.compile(r"\b(tg_\w+)\(")
@@ -109,8 +110,13 @@ def own_size(template: str, macros: Macros) -> int:
     return macros.size(template)
 
 
-def share_arguments(arguments: list[SqlText], times: tuple[int, ...], variables: Iterable[str]) -> tuple[list[str], Mapping[str, str], int]:
-    """Decides which arguments become variables: none if one has a subquery, which DuckDB refuses inside of lambdas.
+def share_arguments(
+    template: str, arguments: list[SqlText], times: tuple[int, ...], variables: Iterable[str]
+) -> tuple[list[str], Mapping[str, str], int]:
+    """Decides which arguments become variables.
+
+    DuckDB refuses subqueries inside of lambdas. If one argument has a subquery, none becomes a variable, except that
+    those with a subquery become the fields of one variable if the template is itself a lambda.
 
     Returns the texts that fill the template, the variables with their SQL, and the total size.
     """
@@ -119,6 +125,11 @@ def share_arguments(arguments: list[SqlText], times: tuple[int, ...], variables:
     size = 0
     names = iter(variables)
     has_subquery = any(SUBQUERY in argument.text for argument in arguments)
+    if has_subquery and LAMBDA in template:
+        variable = next(names)
+        fields = {i: argument.text for i, argument in enumerate(arguments) if SUBQUERY in argument.text}
+        lets[variable] = "{" + ", ".join(f"'a{i}': {text}" for i, text in fields.items()) + "}"
+        arguments = [SqlText(f"{variable}.a{i}", a.size) if i in fields else a for i, a in enumerate(arguments)]
     for argument, often in zip(arguments, times, strict=True):
         if often > 1 and argument.size > COPIED_MAX and not has_subquery:
             name = next(names)

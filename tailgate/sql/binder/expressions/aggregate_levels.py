@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.lake.errors import GroupingError
+from tailgate.lake.errors import FeatureNotSupported, GroupingError
 from tailgate.sql.binder.context import Closure, ExpressionBinder
 from tailgate.sql.binder.grouping import has_aggregates, placeholder
 from tailgate.sql.plan import AggregateCall, Scalar
-from tailgate.sql.plan.correlation import arguments_of
+from tailgate.sql.plan.correlation import arguments_of, arguments_read
 from tailgate.sql.plan.rewriting import columns_of, rebuild
-from tailgate.sql.plan.subqueries import argument
+from tailgate.sql.plan.subqueries import argument, subquery
 from tailgate.sql.plan.traversal import read_by
 
 
@@ -63,6 +63,9 @@ def _outside(call: AggregateCall, closure: Closure) -> AggregateCall:
         reference = argument(scalar)
         if reference is not None and reference.depth == closure.depth:
             return closure.captured[reference.number]
+        if (inner := subquery(scalar)) is not None and any(a.depth == closure.depth for a in arguments_read(inner.relation)):
+            message = "an aggregate of an outer query with a subquery that reads this query's columns is not supported"
+            raise FeatureNotSupported(message, position=call.position)
         return rebuild(scalar, new)
 
     order = tuple(replace(k, expression=new(k.expression)) for k in call.order)

@@ -121,6 +121,8 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
     if parts.where is not None:
         condition = replace(binder, clause="FILTER", aggregates=False).boolean(parts.where, "FILTER")
     direct = casts[: len(nodes)]
+    if parts.distinct:
+        order = _of_arguments(order, parts.order or [], [inner.known(o) for o in operands], direct)
     if parts.within is not None:
         order = [
             SortKey(s, bool(n.args.get("desc")), bool(n.args.get("nulls_first")))
@@ -165,8 +167,20 @@ def _check_kind(parts: Parts) -> None:
         raise FeatureNotSupported("DISTINCT and ORDER BY inside of an ordered-set aggregate are not supported", position=at)
 
 
+def _of_arguments(order: list[SortKey], nodes: list[exp.Expr], operands: list[Scalar], casts: tuple[Scalar, ...]) -> list[SortKey]:
+    """Returns the keys of ORDER BY of an aggregate with DISTINCT as arguments, which have implicit casts. Raises 42P10."""
+    keys = []
+    for key, node in zip(order, nodes, strict=True):
+        if key.expression not in operands:
+            raise InvalidColumnReference(
+                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list", position=leftmost(node.this)
+            )
+        keys.append(replace(key, expression=casts[operands.index(key.expression)]))
+    return keys
+
+
 def _check(parts: Parts, name: str, arguments: tuple[Scalar, ...], order: list[SortKey]) -> None:
-    """Raises 42P10 or 0A000 if DISTINCT and ORDER BY do not suit an aggregate and its arguments."""
+    """Raises 0A000 if DISTINCT and ORDER BY do not suit an aggregate and its arguments."""
     at = parts.at
     if name == "mode":
         check_one_form(order[0].expression.type, name, at)
@@ -175,11 +189,6 @@ def _check(parts: Parts, name: str, arguments: tuple[Scalar, ...], order: list[S
     for argument in arguments:
         if name not in (*JSON_TYPES, "count", "min", "max"):
             check_one_form(argument.type, "DISTINCT", at)
-    for key, node in zip(order, parts.order or [], strict=True):
-        if key.expression not in arguments:
-            raise InvalidColumnReference(
-                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list", position=leftmost(node.this)
-            )
     if order and name.endswith("object_agg"):
         raise FeatureNotSupported(f"{name} with DISTINCT and ORDER BY is not supported", position=at)
 

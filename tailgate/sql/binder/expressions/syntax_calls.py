@@ -160,5 +160,5 @@ def escaped(binder: ExpressionBinder, like: exp.Expr, escape: exp.Expr | None) -
             raise
     else:
         name = "similar_to_escape" if similar else "like_escape"
-        regex = binder.call(catalogue.calls(name)[-1], [binder.known(g) for g in operands], position(like))
+        regex = binder.call(function(name, tuple(g.type for g in operands), position(like)), operands, position(like))
     return binder.bind(like.this), regex

@@ -10,7 +10,7 @@ transformWindowDefinitions().
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
@@ -43,6 +43,13 @@ from tailgate.sql.plan.sort_keys import sort_key
 
 Named = Mapping[str, exp.Window]
 Mode = Literal["rows", "range", "groups"]
+BoundKind = Literal["unbounded preceding", "preceding", "current row", "following", "unbounded following"]
+# Types of RANGE's offset by the type of the sort key; None: the type of the key.
+OFFSETS: dict[str, Type | None] = {
+    **dict.fromkeys(("date", "timestamp", "timestamptz"), INTERVAL),
+    **dict.fromkeys(("int2", "int4", "int8"), INT8),
+    **dict.fromkeys(("float4", "float8", "numeric"), None),
+}
 
 
 def wrong(message: str, at: int | None) -> TailgateError:
@@ -69,7 +76,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Scalar:
     if spec is not None and any(isinstance(spec.args.get(side), exp.Expr) for side in ("start", "end")):  # DuckDB adds the offset
         order = tuple(replace(k, expression=fixed(k.expression)) for k in order)
     refuse((*bound_call.arguments, *partition, *(k.expression for k in order)), "window function")
-    frame = _frame(inner, spec, order, position(node))
+    frame = _frame(inner, spec, order)
     call = WindowCall(bound_call.function, bound_call.arguments, bound_call.type, frame, filter, at)
     return cast(Scalar, Windowed(call, partition, order))
 
@@ -119,6 +126,7 @@ def _window(binder: ExpressionBinder, node: exp.Window) -> tuple[tuple[Scalar, .
     alone = alias is not None and not any(node.args.get(k) for k in ("partition_by", "order", "spec")) and not node.meta.get("parentheses")
     if alias is not None:
         name, at = alias.name, position(alias) if position(alias) is not None else position(node)
+        at = node.meta.get("definition", at)
         base = binder.windows.get(name)
         if base is None:
             raise UndefinedObject(f'window "{name}" does not exist', position=at)
@@ -145,71 +153,73 @@ def _window(binder: ExpressionBinder, node: exp.Window) -> tuple[tuple[Scalar, .
     return partition, order, spec
 
 
-def _frame(binder: ExpressionBinder, spec: exp.WindowSpec | None, order: tuple[SortKey, ...], at: int | None) -> Frame:
+def _frame(binder: ExpressionBinder, spec: exp.WindowSpec | None, order: tuple[SortKey, ...]) -> Frame:
     if spec is None:
         return Frame()
     mode = cast(Mode, spec.args["kind"].lower())
-    start = _bound(binder, spec.args["start"], spec.args.get("start_side"), mode, order, at)
-    if spec.args.get("end") is None:
-        end = Bound("current row")
-    else:
-        end = _bound(binder, spec.args["end"], spec.args.get("end_side"), mode, order, at)
-    _check_frame(start, end, mode, order, at)
+    kinds = [_kind(spec.args[side], spec.args.get(f"{side}_side")) for side in ("start", "end") if spec.args.get(side) is not None]
+    _check_kinds(kinds, spec.meta["bounds"])
+    if mode == "groups" and not order:
+        raise wrong("GROUPS mode requires an ORDER BY clause", spec.meta["definition"])
+    start = _bound(binder, spec.args["start"], kinds[0], mode, order, spec.meta["definition"])
+    end = Bound("current row")
+    if len(kinds) > 1:
+        end = _bound(binder, spec.args["end"], kinds[1], mode, order, spec.meta["definition"])
     return Frame(mode, start, end, spec.meta.get("exclude", "no others"))
 
 
-ORDER_OF_BOUNDS = ("unbounded preceding", "preceding", "current row", "following", "unbounded following")
+def _kind(bound: exp.Expr | str, side: str | None) -> BoundKind:
+    if bound == "CURRENT ROW":
+        return "current row"
+    preceding = (side or "").lower() == "preceding"
+    if bound == "UNBOUNDED":
+        return "unbounded preceding" if preceding else "unbounded following"
+    return "preceding" if preceding else "following"
 
 
-def _check_frame(start: Bound, end: Bound, mode: Mode, order: tuple[SortKey, ...], at: int | None) -> None:
-    if start.kind == "unbounded following":
-        raise wrong("frame start cannot be UNBOUNDED FOLLOWING", at)
-    if end.kind == "unbounded preceding":
-        raise wrong("frame end cannot be UNBOUNDED PRECEDING", at)
-    if ORDER_OF_BOUNDS.index(start.kind) > ORDER_OF_BOUNDS.index(end.kind):
-        if end.kind == "preceding":
-            shown = "current row" if start.kind == "current row" else "following row"
-            raise wrong(f"frame starting from {shown} cannot have preceding rows", at)
-        raise wrong("frame starting from following row cannot end with current row", at)
-    if mode == "groups" and not order:
-        raise wrong("GROUPS mode requires an ORDER BY clause", at)
+def _check_kinds(kinds: list[BoundKind], places: Sequence[int]) -> None:
+    """Raises 42P20 if the end of a frame is before its start. `places` are the offsets of the bounds in the text."""
+    start, end = kinds[0], kinds[1] if len(kinds) > 1 else "current row"
+    if start == "unbounded following":
+        raise wrong("frame start cannot be UNBOUNDED FOLLOWING", places[0])
+    if end == "unbounded preceding":
+        raise wrong("frame end cannot be UNBOUNDED PRECEDING", places[-1])
+    if start == "current row" and end == "preceding":
+        raise wrong("frame starting from current row cannot have preceding rows", places[-1])
+    if start == "following" and len(kinds) == 1:
+        raise wrong("frame starting from following row cannot end with current row", places[0])
+    if start == "following" and end in ("preceding", "current row"):
+        raise wrong("frame starting from following row cannot have preceding rows", places[-1])
 
 
 def _bound(
-    binder: ExpressionBinder, start: exp.Expr | str, side: str | None, mode: Mode, order: tuple[SortKey, ...], at: int | None
+    binder: ExpressionBinder, node: exp.Expr | str, kind: BoundKind, mode: Mode, order: tuple[SortKey, ...], at: int | None
 ) -> Bound:
-    if start == "CURRENT ROW":
-        return Bound("current row")
-    word = (side or "").lower()
-    if start == "UNBOUNDED":
-        return Bound("unbounded preceding" if word == "preceding" else "unbounded following")
-    kind: Literal["preceding", "following"] = "preceding" if word == "preceding" else "following"
-    assert isinstance(start, exp.Expr)
-    scalar = binder.within(mode.upper()).bind(start)
-    column = start.find(exp.Column)
+    if not isinstance(node, exp.Expr):
+        return Bound(kind)
+    scalar = binder.within(mode.upper()).bind(node)
+    column = node.find(exp.Column)
     if column is not None:
         raise InvalidColumnReference(f"argument of {mode.upper()} must not contain variables", position=position(column))
-    target = INT8
-    if mode == "range":
-        if len(order) != 1:
-            raise wrong("RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column", at)
-        key = order[0].expression.type
-        match key.name:
-            case "date" | "timestamp" | "timestamptz":
-                target = INTERVAL
-            case "int2" | "int4" | "int8":
-                target = INT8
-            case "float4" | "float8" | "numeric":
-                target = key
-            case _:
-                raise FeatureNotSupported(
-                    f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {bare_type(key)}", position=at
-                )
-    offset = coerce(scalar, target, binder.parameters, "assignment")
+    if mode != "range":
+        offset = coerce(scalar, INT8, binder.parameters, "assignment")
+        if offset is None:
+            raise DatatypeMismatch(
+                f"argument of {mode.upper()} must be type bigint, not type {bare_type(scalar.type)}", position=leftmost(node)
+            )
+        return Bound(kind, offset)
+    if len(order) != 1:
+        raise wrong("RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column", at)
+    key = order[0].expression.type
+    unsupported = f"RANGE with offset PRECEDING/FOLLOWING is not supported for column type {bare_type(key)}"
+    if key.name not in OFFSETS:
+        raise FeatureNotSupported(unsupported, position=leftmost(node))
+    offset = coerce(scalar, OFFSETS[key.name] or key, binder.parameters, "implicit")
     if offset is None:
-        raise DatatypeMismatch(
-            f"argument of {mode.upper()} must be type {bare_type(target)}, not type {bare_type(scalar.type)}",
-            position=leftmost(start),
+        raise FeatureNotSupported(
+            f"{unsupported} and offset type {bare_type(scalar.type)}",
+            hint="Cast the offset value to an appropriate type.",
+            position=leftmost(node),
         )
     return Bound(kind, offset)
 

@@ -17,7 +17,7 @@ from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.types.coercion import bare_type
 from tailgate.sql.grammar.names import position
 from tailgate.sql.numeric_types import without_general
-from tailgate.sql.plan import Distinct, Project, Recursive, Reduce, Relation, UnionAll, WorkingTable
+from tailgate.sql.plan import Distinct, Join, Project, Recursive, Reduce, Relation, UnionAll, WorkingTable
 from tailgate.sql.plan.correlation import nodes
 from tailgate.sql.plan.sort_keys import has_equal_forms
 
@@ -44,6 +44,8 @@ def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recurs
     for clause, word in (("order", "ORDER BY"), ("limit", "LIMIT"), ("offset", "OFFSET")):
         if tree.args.get(clause):
             raise FeatureNotSupported(f"{word} in a recursive query is not implemented", position=leftmost(tree.args[clause]))
+    if tree.args.get("locks"):
+        raise FeatureNotSupported("FOR UPDATE/SHARE in a recursive query is not implemented")
     second = tree.args["expression"]
     references = _references(second, name)
     if len(references) > 1:
@@ -79,13 +81,24 @@ def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recurs
 
 
 def _check_step(step: Relation, name: str, reference: exp.Expr) -> None:
-    """Raises 42P19 if the step refers to the query within a subquery, or aggregates its rows."""
+    """Raises 42P19 if the step refers to the query within a subquery or an outer join, or aggregates its rows."""
     at = position(reference)
-    if not any(isinstance(node, WorkingTable) for node in nodes(step)):
+    if not _is_recursive(step):
         raise InvalidRecursion(f'recursive reference to query "{name}" must not appear within a subquery', position=at)
     for node in nodes(step):
-        if isinstance(node, Reduce) and any(isinstance(below, WorkingTable) for below in nodes(node)):
+        if isinstance(node, Join) and any(map(_is_recursive, _nullable(node))):
+            raise InvalidRecursion(f'recursive reference to query "{name}" must not appear within an outer join', position=at)
+        if isinstance(node, Reduce) and _is_recursive(node):
             raise InvalidRecursion("aggregate functions are not allowed in a recursive query's recursive term", position=at)
+
+
+def _is_recursive(relation: Relation) -> bool:
+    return any(isinstance(node, WorkingTable) for node in nodes(relation))
+
+
+def _nullable(join: Join) -> tuple[Relation, ...]:
+    """Returns the sides of a join whose columns are NULL in rows without a match."""
+    return {"left": (join.right,), "right": (join.left,), "full": (join.left, join.right)}.get(join.kind, ())
 
 
 def _references(tree: exp.Expr, name: str) -> list[exp.Expr]:
