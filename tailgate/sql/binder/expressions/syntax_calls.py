@@ -18,7 +18,7 @@ from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.types.coercion import bare_type, catalogue_name, coerce
 from tailgate.sql.binder.types.overloads import function, operator
 from tailgate.sql.compute.text.strings import like_escape, similar_to
-from tailgate.sql.functions import arrays, catalogue
+from tailgate.sql.functions import arrays
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import And, Call, GreatestLeast, Literal, Or, Scalar
 
