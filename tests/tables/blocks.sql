@@ -257,3 +257,17 @@ DROP TABLE drafts;
 SELECT a.id FROM accounts a, (SELECT id FROM rich) r ORDER BY a.id FOR UPDATE OF a;
 SELECT a.id FROM accounts a JOIN rich r USING (id) FOR UPDATE OF r FOR SHARE;
 DROP TABLE accounts CASCADE;
+
+-- read-only transactions of single statements
+SET default_transaction_read_only = on;
+CREATE TABLE written (a int);
+CREATE VIEW written AS SELECT 1;
+CREATE TEMP TABLE scratch (a int);
+DROP TABLE scratch;
+SET default_transaction_read_only = off;
+CREATE TABLE written (a int);
+SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY;
+DROP TABLE written;
+ALTER TABLE written ADD COLUMN b int;
+SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE;
+DROP TABLE written;

@@ -37,6 +37,7 @@ Result = TypeVar("Result")
 
 CHANGING = running_at(Place.CATALOG)
 KSQLDB = (s.FollowKsqldb, s.CreateKsqldbItem, s.AlterKsqldbItem, s.CreateKsqldbType, s.DropKsqldbType, s.InsertMessage, s.InsertStream)
+OPTIONS = frozenset("GLOBAL LOCAL OR RECURSIVE REPLACE TEMP TEMPORARY UNIQUE UNLOGGED".split())  # words before the kind of an object
 ATTEMPTS_MAX = 5  # executions of a statement, if its names change between the check and the execution
 SUBSCRIPTIONS_EACH = 100  # subscriptions per role, except superusers
 MIRROR_TIMEOUT_S = 5.0  # a statement's entry is normally in this gateway's mirrors within milliseconds
@@ -50,6 +51,7 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     Raises 25001 there for statements that have other effects than on the catalog.
     """
     check_alone(session, statement)
+    _check_writable(session, bound)
     if session.transaction.in_block:
         if (tag := await temporary_relations.answer(session, bound)) is not None:
             return tag
@@ -89,8 +91,7 @@ async def define(session: Session, bound: Bound, text: str) -> StatementResult:
 
     `text`: the statement for the engine, with the names of `bound`.
     """
-    if session.settings["transaction_read_only"] == "on":
-        raise e.ReadOnlySqlTransaction(f"cannot execute {verb(bound.text)} in a read-only transaction")
+    _check_writable(session, bound)
     await committing.settle(session)
     await caught_up(session)
     transaction = session.transaction
@@ -102,6 +103,12 @@ async def define(session: Session, bound: Bound, text: str) -> StatementResult:
     for notice in result.notices:
         session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
     return result
+
+
+def _check_writable(session: Session, bound: Bound) -> None:
+    """Raises 25006 in a read-only transaction, also of a single statement."""
+    if session.settings["transaction_read_only"] == "on":
+        raise e.ReadOnlySqlTransaction(f"cannot execute {verb(bound.text)} in a read-only transaction")
 
 
 def check_outside_block(session: Session, words: str) -> None:
@@ -125,8 +132,8 @@ def check_alone(session: Session, statement: s.Statement) -> None:
 
 def verb(text: str) -> str:
     """Returns the words that name a statement in messages."""
-    words = text.split(None, 3)[:3]
-    return " ".join(words[: 3 if words[1].lower() == "materialized" else 2]).upper()
+    words = [word for word in text.upper().split(None, 7) if word not in OPTIONS][:3]
+    return " ".join(words[: 3 if "MATERIALIZED" in words else 2])
 
 
 def _check_subscriptions(session: Session) -> None:
