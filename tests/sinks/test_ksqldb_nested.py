@@ -110,6 +110,7 @@ def test_values_fit_a_schema_of_the_registry() -> None:
         {"name": "E", "type": ["null", {"type": "array", "items": {"type": "record", "name": "MapEntry", "fields": ENTRY}}]},
         {"name": "AT", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
         {"name": "P", "type": {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 1}},
+        {"name": "U", "type": ["null", "string", "a.Inner", "long"]},
     ]
     text = json.dumps({"type": "record", "name": "R", "namespace": "a", "fields": fields})
     struct = ["struct", ["Z", "int"], ["D", "double"]]
@@ -120,9 +121,10 @@ def test_values_fit_a_schema_of_the_registry() -> None:
         Column("E", ["map", "int"]),
         Column("AT", "timestamp"),
         Column("P", ["decimal", 4, 1]),
+        Column("U", ["struct", ["string", "varchar"], ["Inner", struct], ["long", "bigint"]]),
     )
     serde = Serde("AVRO", schema=text)
-    row = (*TEXTS[:2], '{"D": 2, "Z": 5}', '{"Z": 1}', '{"k": 3}', 1_000_000, Decimal("1.5"))
+    row = (*TEXTS[:2], '{"D": 2, "Z": 5}', '{"Z": 1}', '{"k": 3}', 1_000_000, Decimal("1.5"), '{"Inner": {"Z": 7}}')
     value = bytes_of(serde, columns, *row, id=7)
     assert value is not None and value[:5] == b"\0\0\0\0\7"
     assert schema(serde, columns) == json.loads(text)
@@ -135,6 +137,7 @@ def test_values_fit_a_schema_of_the_registry() -> None:
         "E": [{"key": "k", "value": 3}],
         "AT": AT,
         "P": Decimal("1.5"),
+        "U": {"Z": 7, "D": None},
     }
     with pytest.raises(TailgateError, match="does not fit the schema of the registry") as error:
         bytes_of(serde, columns[:1], None)

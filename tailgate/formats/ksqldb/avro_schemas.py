@@ -1,5 +1,6 @@
 """The format AVRO with a schema of the registry, whose types may have other forms than those of ksqlDB's schema.
 
+    STRUCT                  record, or a union whose types the fields name
     MAP                     map, or array of records with key and value
     BIGINT, DOUBLE          also int, float
     NULL                    null, or the default of a field that is not nullable
@@ -66,10 +67,19 @@ def _written(schema: Any, value: Any) -> bytes:
     return out.getvalue()
 
 
+def _branches(schema: Any) -> list[Any]:
+    return [branch for branch in schema if branch != "null"] if isinstance(schema, list) else [schema]
+
+
+def _type_name(schema: Any) -> str:
+    """Returns the name of a type without its namespace."""
+    return str(schema if isinstance(schema, str) else schema.get("name", schema["type"])).rpartition(".")[2]
+
+
 def _present(schema: Any, names: Names) -> Any:
     """Returns a schema without null, as an object."""
     if isinstance(schema, list):
-        schema = next((branch for branch in schema if branch != "null"), "null")
+        schema = next(iter(_branches(schema)), "null")
     if isinstance(schema, str):
         schema = names.get(schema, {"type": schema})
     return schema
@@ -89,6 +99,10 @@ def _converted(schema: Any, type: Type, names: Names) -> Convert:
             fields = {field["name"]: field["type"] for field in _present(present["items"], names)["fields"]}
             of_entry = _converted(fields["value"], inner, names)
             return lambda value: None if value is None else [{"key": key, "value": of_entry(item)} for key, item in value.items()]
+        case ["struct", *members] if len(branches := _branches(schema)) > 1:
+            by_type = {_type_name(branch): branch for branch in branches}
+            of_types = {name: _converted(by_type[name], inner, names) for name, inner in members}
+            return lambda value: next((of_types[n](v) for n, v in (value or {}).items() if v is not None), None)
         case ["struct", *members]:
             types = {field["name"]: field["type"] for field in present["fields"]}
             converts = [(name, _converted(types[name], inner, names)) for name, inner in members]

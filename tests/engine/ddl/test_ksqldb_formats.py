@@ -136,6 +136,7 @@ def test_columns_of_an_avro_schema() -> None:
         "exact": "BIGINT",
         "lines": "ARRAY<STRUCT<PRICE DECIMAL(6, 2)>>",
         "tags": "MAP<VARCHAR, VARCHAR>",
+        "either": "STRUCT<STRING VARCHAR, LONG BIGINT>",
     }
     assert "KEY FORMAT KSQLDB AVRO (rowkey) UNWRAPPED USING CONFLUENT SCHEMA REGISTRY 'http://registry:8081'" in item.sql
     spec = json.loads(source_layout(item).decoder.value.schema)

@@ -1,4 +1,7 @@
-"""Types of Avro schemas. Times with microseconds have no type in Kafka Connect, so they are numbers."""
+"""Types of Avro schemas. Times with microseconds have no type in Kafka Connect, so they are numbers.
+
+A union of several types besides null is a structure with a field for each type, as in Kafka Connect.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def _type(schema: Schema) -> TypeName | None:
     """Returns the type of a schema, None if ksqlDB has none for it."""
     branches = avro.branches(schema)
     if len(branches) != 1:
-        return None
+        return naming.struct((branch.get("name", branch["type"]), _type(branch)) for branch in branches)
     inner = branches[0]
     kind = inner["type"]
     match kind:

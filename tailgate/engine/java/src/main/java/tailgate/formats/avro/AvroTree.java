@@ -22,7 +22,7 @@ import tailgate.functions.text.Utf8;
 /**
  * Reads messages in Confluent's wire format as trees, by the schema with which they were written: records
  * and maps are Map, arrays List, texts and symbols UTF8String, bytes byte[], numbers Integer, Long, Float,
- * Double or BigDecimal.
+ * Double or BigDecimal. A union of several types besides null is a Map of the value by the name of its type.
  *
  * <p>Dates and times are their numbers. A reader is used by one thread.
  */
@@ -83,7 +83,7 @@ public final class AvroTree implements Serializable {
       case ENUM -> UTF8String.fromString(s.getEnumSymbols().get(in.index(s.getEnumSymbols().size())));
       case BYTES -> number(s, bytes(in, in.length()));
       case FIXED -> number(s, bytes(in, s.getFixedSize()));
-      case UNION -> read(s.getTypes().get(in.index(s.getTypes().size())), in);
+      case UNION -> union(s.getTypes(), in);
       case ARRAY -> {
         List<Object> list = new ArrayList<>();
         in.items(() -> list.add(read(s.getElementType(), in)));
@@ -100,6 +100,13 @@ public final class AvroTree implements Serializable {
         yield record;
       }
     };
+  }
+
+  private static Object union(List<Schema> branches, AvroInput in) {
+    Schema branch = branches.get(in.index(branches.size()));
+    Object value = read(branch, in);
+    long types = branches.stream().filter(b -> b.getType() != Schema.Type.NULL).count();
+    return value == null || types == 1 ? value : Map.of(branch.getName(), value);
   }
 
   private static UTF8String text(AvroInput in) {

@@ -56,6 +56,24 @@ class KsqldbSchemaFormatsTest {
   }
 
   @Test
+  void aUnionOfSeveralTypesIsAStructure() throws Exception {
+    String union = """
+        {"type": "record", "name": "R", "fields": [{"name": "S", "type":
+          ["null", "string", {"type": "record", "name": "Point", "namespace": "a", "fields": [{"name": "x", "type": "int"}]}, "long"]}]}""";
+    String columns = """
+        [{"name": "S", "type": "jsonb", "spark": "string",
+          "nested": "[\\"struct\\", [\\"STRING\\", \\"varchar\\"], [\\"POINT\\", [\\"struct\\", [\\"X\\", \\"int\\"]]], [\\"LONG\\", \\"bigint\\"]]"}]""";
+    try (StubRegistry registry = new StubRegistry()) {
+      registry.put(1, union);
+      Format f = Formats.ksqldb(spec("AVRO", columns, ""), registry.url(), "");
+      assertEquals("[{\"LONG\": null, \"POINT\": null, \"STRING\": \"a\"}]", decode(f, "00 00000001 02 02 61"));
+      assertEquals("[{\"LONG\": null, \"POINT\": {\"X\": 3}, \"STRING\": null}]", decode(f, "00 00000001 04 06"));
+      assertEquals("[{\"LONG\": 3, \"POINT\": null, \"STRING\": null}]", decode(f, "00 00000001 06 06"));
+      assertEquals("[null]", decode(f, "00 00000001 00"));
+    }
+  }
+
+  @Test
   void jsonFollowsTheIdOfItsSchema() {
     Format f = Formats.ksqldb(spec("JSON_SR", COLUMNS, ""), "", "");
     byte[] json = "12345{\"id\": 5, \"M\": [{\"key\": \"a\", \"value\": 1}]}".getBytes(StandardCharsets.UTF_8);
