@@ -61,8 +61,8 @@ class KsqldbSchemaFormatsTest {
         {"type": "record", "name": "R", "fields": [{"name": "S", "type":
           ["null", "string", {"type": "record", "name": "Point", "namespace": "a", "fields": [{"name": "x", "type": "int"}]}, "long"]}]}""";
     String columns = """
-        [{"name": "S", "type": "jsonb", "spark": "string",
-          "nested": "[\\"struct\\", [\\"STRING\\", \\"varchar\\"], [\\"POINT\\", [\\"struct\\", [\\"X\\", \\"int\\"]]], [\\"LONG\\", \\"bigint\\"]]"}]""";
+        [{"name": "S", "type": "jsonb", "spark": "string", "nested": "[\\"struct\\", [\\"STRING\\", \\"varchar\\"],\
+         [\\"POINT\\", [\\"struct\\", [\\"X\\", \\"int\\"]]], [\\"LONG\\", \\"bigint\\"]]"}]""";
     try (StubRegistry registry = new StubRegistry()) {
       registry.put(1, union);
       Format f = Formats.ksqldb(spec("AVRO", columns, ""), registry.url(), "");
