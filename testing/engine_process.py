@@ -19,6 +19,7 @@ from tailgate.embedded.children import Child
 from tailgate.lake.errors import TailgateError, of
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import reading
+from tailgate.lake.store import locations
 from tailgate.lake.types import WEIGHT
 from tailgate.sql.name_resolution import resolve
 
@@ -27,11 +28,12 @@ ANSWER_S = 120.0
 
 
 class EngineProcess:
-    """A `tailgate engine` process over a folder, which can be killed and restarted."""
+    """A `tailgate engine` process over a lake, which can be killed and restarted. `work_dir`: the working folder of a lake in a bucket."""
 
-    def __init__(self, data: Path, *arguments: str) -> None:
+    def __init__(self, data: Path | str, *arguments: str, work_dir: Path | None = None) -> None:
         self.data = data
-        self._arguments = arguments
+        self._arguments = arguments if work_dir is None else (*arguments, "--work-dir", str(work_dir))
+        self._log = (Path(data) if work_dir is None else work_dir).parent / "engine.log"
         self.child: Child | None = None
         self.lives = 0
 
@@ -42,13 +44,13 @@ class EngineProcess:
         """
         self.lives += 1
         command = [sys.executable, "-m", "tailgate", "engine", "--data", str(self.data), *self._arguments]
-        self.child = Child("engine", command, log=self.data.parent / "engine.log", environment={"TAILGATE_CRASH": crash})
+        self.child = Child("engine", command, log=self._log, environment={"TAILGATE_CRASH": crash})
         if not crash:
             self.child.wait_ready(self._answers, READY)
 
     def _answers(self) -> bool:
         try:
-            announcement = json.loads((self.data / "engine.json").read_text())
+            announcement = self._announcement()
             return bool(announcement["process"]["pid"] == self.pid) and "ticks" in self.get("/status")
         except (OSError, ValueError):
             return False
@@ -60,7 +62,10 @@ class EngineProcess:
 
     @property
     def jvm(self) -> int:
-        return int(json.loads((self.data / "engine.json").read_text())["jvm"]["pid"])
+        return int(self._announcement()["jvm"]["pid"])
+
+    def _announcement(self) -> dict[str, Any]:
+        return dict(json.loads(bytes(locations.opened(self.data).get("engine.json"))))
 
     def kill(self, *, python: bool = True, jvm: bool = False) -> None:
         """Sends SIGKILL to the driver or the JVM, and returns when the driver has ended."""
@@ -110,7 +115,7 @@ class EngineProcess:
 
         Skips answers 102 Processing, which Python's HTTP client cannot.
         """
-        announcement = json.loads((self.data / "engine.json").read_text())
+        announcement = self._announcement()
         host, port = announcement["address"].split(":")
         words = [f"{'GET' if body is None else 'POST'} {path} HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {announcement['token']}"]
         words += ["Connection: close", f"Content-Length: {len(body or b'')}", "", ""]

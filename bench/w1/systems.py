@@ -12,6 +12,7 @@ import psycopg
 from bench.w1.orders import CUSTOMERS, ORDERS, QUERY, VIEW
 from bench.w1.readers import Output
 from tailgate.embedded.children import Child, free_port
+from testing.s3 import BUCKET, S3
 
 READY = timedelta(seconds=120)
 SOURCES = (
@@ -65,17 +66,21 @@ class System(ABC):
 
 
 class Tailgate(System):
-    """An engine and a gateway. `reader` says how the view is read."""
+    """An engine and a gateway. `reader` says how the view is read.
+
+    `bucket`: the lake is in a bucket whose requests have these delays in ms, of a PUT and of a GET.
+    """
 
     name = "Tailgate"
     settings = "as shipped"
     guarantee = "exactly once, up to the SQL reader; each answer is the view at one time"
     sql = True
 
-    def __init__(self, folder: Path, brokers: str, reader: str = "tail") -> None:
+    def __init__(self, folder: Path, brokers: str, reader: str = "tail", bucket: tuple[float, float] | None = None) -> None:
         super().__init__(folder, brokers)
         self.port = free_port()
-        self._reader = reader
+        self._reader, self._bucket = reader, bucket
+        self._s3: S3 | None = None
 
     @property
     def version(self) -> str:
@@ -92,12 +97,21 @@ class Tailgate(System):
         return Output("tail" if self._reader == "tail" else "select", self.dsn)
 
     def start(self) -> None:
-        data = str(self.folder / "lake")
+        lake, environment = ["--data", str(self.folder / "lake")], dict[str, str]()
+        if self._bucket is not None:
+            self._s3 = S3(self.folder)
+            self._s3.set(put_ms=self._bucket[0], get_ms=self._bucket[1])
+            lake, environment = ["--data", f"s3://{BUCKET}/lake", "--work-dir", str(self.folder / "work")], self._s3.environment
         for name, arguments in (("engine", ()), ("gateway", ("--listen", f"127.0.0.1:{self.port}"))):
-            command = [sys.executable, "-m", "tailgate", name, "--data", data, *arguments]
-            child = Child(name, command, log=self.folder / f"{name}.log", announces="ready ")
+            command = [sys.executable, "-m", "tailgate", name, *lake, *arguments]
+            child = Child(name, command, log=self.folder / f"{name}.log", environment=environment, announces="ready ")
             self.children.append(child)
             child.wait_ready(child.announced, READY)
         with psycopg.connect(self.dsn, autocommit=True) as db:
             for statement in STATEMENTS:
                 db.execute(statement.format(kafka=self.brokers))
+
+    def stop(self) -> None:
+        super().stop()
+        if self._s3 is not None:
+            self._s3.stop()

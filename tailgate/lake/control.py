@@ -8,8 +8,8 @@
     POST /block                           BlockCommit      ──► StatementResult or {"conflict": c}
     POST /push                            StatementRequest ──► StatementResult; its view exists until the connection ends
     POST /sequence                        SequenceRequest  ──► SequenceValues
-    GET  /entries                                          ──► a stream: the number of each new entry, a line each; the newest one
-                                                               every HEARTBEAT_S
+    GET  /entries                                          ──► a stream: each new entry as "n length\\n" and its bytes, or length 0 without
+                                                               them; every HEARTBEAT_S the newest number with length 0
     GET  /recent?relations=i,…&timeout=s                   ──► {"n", "time"} of an entry with all that Kafka held at the request
     GET  /freshness?after=n&version=v                      ──► the ages of records that ticks have read, or not read; if their version
                                                                is v, as soon as they change, or after FRESHNESS_HOLD_S

@@ -1,9 +1,11 @@
-"""Wakes the thread that follows the log when there is a new entry.
+"""Wakes the thread that follows the log when there is a new entry, and receives the entries that the engine sends.
 
-    engine: entry n is durable ──"n\\n" on the stream of GET /entries──► wait() returns ──► the thread reads the log
+    engine: entry n is durable ──"n length\\n" and its bytes, on the stream of GET /entries──► Log.receive ──► wait() returns
+                                                                                     ──► the thread reads entry n from memory
 
-A line is a hint: the thread reads the log itself, so a lost one delays an entry by a second. Without an engine, the log is polled
-every 20 to 50 ms. An engine that sends no heartbeat counts as gone. In a bucket, where each look is a request, looks are less frequent.
+While an engine sends entries, the log is not looked at, except every few seconds: a replaced engine may not have noticed it yet. Without
+an engine, the log is polled every 20 to 50 ms. An engine that sends no heartbeat counts as gone. In a bucket, where each look is a request,
+looks are less frequent.
 """
 
 from __future__ import annotations
@@ -15,17 +17,19 @@ import time
 
 from tailgate.lake import control
 from tailgate.lake.folder import Lake
+from tailgate.lake.log.recent import SENT_BYTES_MAX
 from tailgate.lake.writer.engines import announced
 
 POLL = 0.02  # seconds between polls of the log without an engine; the average delay is half of it
 POLL_IDLE = 0.05  # the same after IDLE_AFTER without a new entry: 0.3 % of a core
 IDLE_AFTER = 2.0  # seconds
-POLL_WOKEN = 1.0  # seconds between polls while an engine answers, in case a line is lost
-LOOKS_WOKEN = 20  # the same, at least so many times `Store.look_s`: 10 s in a bucket
+POLL_WOKEN = 1.0  # seconds between polls while an engine answers
+LOOKS_WOKEN = 60  # the same, at least so many times `Store.look_s`: 30 s in a bucket
 SILENCE = 3 * control.HEARTBEAT_S  # seconds without a line until an engine counts as gone
 RETRY = 0.5  # seconds between attempts to reach an engine
 CONNECT_TIMEOUT = 0.1  # seconds; the engine listens on this machine
-LINE_BYTES_MAX = 1 << 16  # of the answer's head, and of lines that are read at once
+HEAD_BYTES_MAX = 1 << 16  # of the answer's head, and of a line
+READ_BYTES = 1 << 18  # at once
 
 
 class Wake:
@@ -64,10 +68,12 @@ class Wake:
                 continue
             if not self._is_alive(stream, bool(readable)):
                 self._disconnect()
-                return  # the newest lines may be lost
+                return  # the newest entries may be lost
             if stream.newest > self._n:
-                self._lake.log.durable(stream.newest)
                 return
+        if self.answering:
+            with contextlib.suppress(OSError):
+                self._lake.log.look()
 
     def seen(self, n: int) -> None:
         """Says that entries up to `n` need no wake-up."""
@@ -105,13 +111,17 @@ class Wake:
         """Reads from the stream, if there is something. Returns whether the engine still sends lines."""
         if is_readable:
             try:
-                stream.read()
+                entries = stream.read()
             except (OSError, ValueError):
                 return False
+            for n, content in entries:
+                self._lake.log.receive(n, content)
+            self._lake.log.looks = stream.newest == 0
         return time.monotonic() - stream.heard < SILENCE
 
     def _disconnect(self) -> None:
         if self._stream is not None:
+            self._lake.log.looks = True
             self._stream.close()
             self._stream = None
 
@@ -138,14 +148,17 @@ class _Stream:
             self.socket.close()
             raise
         self.socket.setblocking(False)
-        self._rest = b""
+        self._rest = bytearray()
         self.answered = False
         self.newest = 0
         self.heard = time.monotonic()
 
-    def read(self) -> None:
-        """Reads the data that has arrived. Raises OSError if the stream ends, ValueError if it is not one."""
-        data = self.socket.recv(LINE_BYTES_MAX)
+    def read(self) -> list[tuple[int, bytes | None]]:
+        """Returns the entries that have arrived, each with its bytes, if the engine sends them.
+
+        Raises OSError if the stream ends, ValueError if it is not one.
+        """
+        data = self.socket.recv(READ_BYTES)
         if not data:
             raise ConnectionError("the engine has ended the stream")
         self.heard = time.monotonic()
@@ -153,15 +166,32 @@ class _Stream:
         if not self.answered:
             head, end, rest = self._rest.partition(b"\r\n\r\n")
             if not end:
-                if len(self._rest) > LINE_BYTES_MAX:
+                if len(self._rest) > HEAD_BYTES_MAX:
                     raise ValueError("the engine does not answer with HTTP")
-                return
+                return []
             if head.split(b" ", 2)[1:2] != [b"200"]:
                 raise ValueError("the engine refuses the stream")
             self.answered, self._rest = True, rest
-        *lines, self._rest = self._rest.split(b"\n")
-        if lines:
-            self.newest = max(self.newest, *map(int, lines))
+        entries = []
+        while (entry := self._next()) is not None:
+            entries.append(entry)
+            self.newest = max(self.newest, entry[0])
+        return entries
+
+    def _next(self) -> tuple[int, bytes | None] | None:
+        """Removes the first entry from the data and returns it, or None if it is not complete. An earlier engine sends numbers only."""
+        end = self._rest.find(b"\n", 0, HEAD_BYTES_MAX)
+        if end < 0:
+            return None
+        number, _, length = self._rest[:end].partition(b" ")
+        size = int(length or b"0")
+        if size > SENT_BYTES_MAX:
+            raise ValueError("the engine sends an entry that is too large")
+        if len(self._rest) < end + 1 + size:
+            return None
+        content = bytes(self._rest[end + 1 : end + 1 + size]) if size else None
+        del self._rest[: end + 1 + size]
+        return int(number), content
 
     def close(self) -> None:
         self.socket.close()

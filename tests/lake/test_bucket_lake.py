@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Barrier, Timer
 
 import pytest
+from deltalake.exceptions import DeltaError
 
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.entry_stream import EntryStream
@@ -16,6 +17,7 @@ from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.wake import Wake
+from tailgate.lake.writer.engines import ANNOUNCEMENT
 from tailgate.lake.writer.inbox import Inbox, Record, records
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
@@ -66,12 +68,16 @@ def test_a_reader_that_the_engine_wakes_makes_no_requests(lake: Lake, s3: S3) ->
 
 
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)
-def test_a_renewal_of_a_lease_is_two_requests(lake: Lake, s3: S3) -> None:
+def test_a_renewal_of_a_lease_is_one_request_after_the_first(lake: Lake, s3: S3) -> None:
     writer = open_epoch(lake)
     writer.announce(address="127.0.0.1:1", token="")
-    s3.requests()
+    for expected in ({"GET": 1, "PUT": 1}, {"PUT": 1}, {"PUT": 1}):
+        s3.requests()
+        writer.renew_lease()
+        assert s3.requests() == expected
+    lake.store.discard([ANNOUNCEMENT])
     writer.renew_lease()
-    assert s3.requests() == {"GET": 1, "PUT": 1}
+    assert lake.store.exists(ANNOUNCEMENT)
 
 
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)
@@ -172,7 +178,8 @@ def test_two_engines_and_two_sweeps_at_once(times: int, lake: Lake, monkeypatch:
                 numbers.append(writer.append([(BAG.id, row)]).n)
                 acknowledged.update(counted(row))
                 if tick % 2:
-                    follower.round()
+                    with contextlib.suppress(DeltaError):  # the other engine's commit was faster; an engine repeats the round
+                        follower.round()
                     sweep(writer)
 
     for time in range(times):

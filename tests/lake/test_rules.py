@@ -168,12 +168,12 @@ def test_the_announcement_has_one_writer_at_a_time(lake: Lake, monkeypatch: pyte
     def slow(self: Announcement, lake: Lake) -> None:
         written.append(self.epoch)
         if len(written) < 3:
-            writer.keep_announced()
+            writer.renew_lease()
         write(self, lake)
 
     monkeypatch.setattr(Announcement, "write", slow)
     writer.announce(address="127.0.0.1:1", token="t")
     assert len(written) == 1
-    writer.keep_announced()
+    writer.renew_lease()
     assert len(written) == 1, "nothing has changed the announcement"
     writer.close()

@@ -62,7 +62,7 @@ def check_w2(lake: Lake) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", fsynced)
         patch.setattr(os, "link", linked)
-        patch.setattr(lake.log, "announce", lambda header: steps.append("told") or header)
+        patch.setattr(lake.log, "announce", lambda header, content: steps.append("told") or header)
         write(writer)
     assert steps == ["content", "name", "folder", "told"]
 

@@ -9,6 +9,9 @@ Readers see an entry only when it is durable (W2). In a folder, the writer creat
 the folder later, so a reader that finds a new name syncs the folder itself. Entries are always complete,
 because only complete objects get a name. An entry is searched in log/ and then in segments/: it is
 copied to a segment before it is removed from log/.
+
+The process that appends entries knows them, and so does a process that receives them from the engine (`lake.wake`). While
+this lasts, `newest` does not look at the store (`looks`), and the newest entries are read from memory.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import pyarrow as pa
 
 from tailgate.lake.errors import Gone
 from tailgate.lake.log.entry import GONE, HEAD_BYTES, LOG, START_AGAIN, Entry, Header, decode_header, first_line
+from tailgate.lake.log.recent import RecentEntries
 from tailgate.lake.log.segments import Segments
 from tailgate.lake.store import Store
 
@@ -42,15 +46,29 @@ class Log:
         self._newest: Header | None = None
         self._durable = 0  # the newest entry whose name is known to be durable
         self._headers: dict[int, Header] = {}
-        self._listeners: list[Callable[[int], None]] = []
+        self._listeners: list[Callable[[int, bytes | None], None]] = []
+        self._recent = RecentEntries()
+        self.looks = True  # whether `newest` looks at the store; not where entries are announced, or `look` is called at times
 
     # ---- the newest and the oldest entry -----------------------------------------------------------------------------------
 
     def newest(self) -> Header | None:
-        """Returns the header of the newest durable entry, None before the first."""
+        """Returns the header of the newest durable entry, None before the first. The newest known one if `looks` is false."""
+        announced = self._newest
+        if not self.looks and announced is not None and announced.n >= self._durable:
+            return announced
+        return self.look()
+
+    def look(self) -> Header | None:
+        """Returns the header of the newest durable entry as `newest` does, and looks at the store in any case."""
         announced = self._newest
         later = self._later(announced)
         return announced if later is None else self.announce(later)
+
+    def stored(self) -> Header | None:
+        """Returns the header of the newest durable entry in the store, without announcing it: the writer announces its entries itself."""
+        announced = self._newest
+        return self._later(announced) or announced
 
     def listed(self) -> Header | None:
         """Returns the header of the newest entry of a list of all entries, None before the first.
@@ -68,24 +86,31 @@ class Log:
         """Returns the newest entry that this process has seen, without a look at the store."""
         return self._newest
 
-    def announce(self, header: Header) -> Header:
-        """Announces a complete and durable entry to waiting readers, and returns the newest one. Called by the writer's process."""
+    def announce(self, header: Header, content: bytes | None = None) -> Header:
+        """Announces a complete and durable entry to waiting readers, and returns the newest one.
+
+        `content`: the bytes of the entry, if they are known and not too many.
+        """
+        if not self.looks and content is not None:
+            self._recent.put(header.n, content)
         with self._came:
             if self._newest is None or self._newest.n < header.n:
                 self._newest = header
             self._came.notify_all()
             newest = self._newest
         for listener in self._listeners:
-            listener(newest.n)
+            listener(newest.n, content if newest is header else None)
         return newest
 
-    def on_announce(self, listener: Callable[[int], None]) -> None:
-        """Calls `listener` with the number of each entry that this process announces."""
+    def on_announce(self, listener: Callable[[int, bytes | None], None]) -> None:
+        """Calls `listener` with the number of each entry that this process announces, and its bytes or None."""
         self._listeners.append(listener)
 
-    def durable(self, n: int) -> None:
-        """Records that the engine has announced entry `n`, so that readers need not make it durable."""
+    def receive(self, n: int, content: bytes | None) -> None:
+        """Records that the engine has announced entry `n`, so that readers need not make it durable. `content`: its bytes or None."""
         self._durable = max(self._durable, n)
+        if content is not None and (self._newest is None or self._newest.n < n):
+            self.announce(decode_header(first_line(content)), content)
 
     def notify(self) -> None:
         """Wakes every `wait` so that it looks for a new entry at once."""
@@ -142,6 +167,8 @@ class Log:
 
     def read(self, n: int) -> Entry:
         """Returns entry n. Raises `Gone` if it was removed or does not exist yet."""
+        if (recent := self._recent.get(n)) is not None:
+            return self._from_buffer(recent)
         for _ in range(2):  # the second attempt finds an entry that moved into a segment during the first
             with contextlib.suppress(FileNotFoundError):
                 return self._from_object(n)
@@ -152,6 +179,8 @@ class Log:
 
     def header(self, n: int) -> Header:
         """Returns the header of entry n. Raises `Gone` as `read` does."""
+        if (recent := self._recent.get(n)) is not None:
+            return decode_header(first_line(recent))
         try:
             return decode_header(self._line(n))
         except FileNotFoundError:

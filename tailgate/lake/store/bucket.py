@@ -64,6 +64,7 @@ class BucketStore:
         self._options = options or {}
         self._client = self._connected(RETRIES_MAX)
         self._freed: set[str] = set()  # names that are known to be freed
+        self._renewed: dict[str, tuple[bytes, str]] = {}  # leases: content and version, which most stores compute from the content
 
     @staticmethod
     def open(location: str, options: Mapping[str, Any] | None = None) -> BucketStore:
@@ -263,12 +264,17 @@ class BucketStore:
         return False
 
     def renew(self, name: str, holds: Callable[[bytes], bool]) -> bool:
-        with suppress(FileNotFoundError):
-            content, version = self.get_version(name)
-            if holds(content):
-                self.replace(name, content, version)
-                return True
-        return False
+        content, version = self._renewed.pop(name, (b"", ""))
+        if not version or not holds(content) or not self.replace(name, content, version):
+            try:
+                content, version = self.get_version(name)
+            except FileNotFoundError:
+                return False
+            if not holds(content):
+                return False
+            self.replace(name, content, version)
+        self._renewed[name] = content, version
+        return True
 
     def renewed(self, name: str) -> Hashable:
         metadata = self._metadata(name)

@@ -91,9 +91,9 @@ def _announcement(data: Document) -> Announcement:
     return Announcement(data["epoch"], data["address"], data["token"], data["host"], process, jvm, data.get("lease", False))
 
 
-def renew(lake: Lake, announcement: Announcement) -> None:
-    """Renews the lease of the engine of this announcement, unless another one is announced."""
-    documents.renew(lake.store, ANNOUNCEMENT, lambda document: _announcement(document) == announcement)
+def renew(lake: Lake, announcement: Announcement) -> bool:
+    """Renews the lease of the engine of this announcement. Returns False if another one is announced, or none."""
+    return documents.renew(lake.store, ANNOUNCEMENT, lambda document: _announcement(document) == announcement)
 
 
 def ask(engine: Announcement, path: str, timeout_s: float) -> control.Answer:

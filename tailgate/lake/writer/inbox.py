@@ -202,7 +202,7 @@ class Inbox:
 
     def _check_epoch(self) -> None:
         """Raises `Replaced` if another epoch has begun, which may have taken over the newest entry."""
-        newest = self._lake.log.newest()
+        newest = self._lake.log.stored()
         if newest is not None and newest.epoch != self.epoch:
             self._failure = Replaced("another engine writes the log of this lake")
             raise self._failure

@@ -30,6 +30,7 @@ from tailgate.lake.host import crash
 from tailgate.lake.log.ages import Ages
 from tailgate.lake.log.entry import ALIGNMENT, FORMATS, KINDS, LOG, Header, Section, encode_header, rows, stream
 from tailgate.lake.log.log import carried, name
+from tailgate.lake.log.recent import SENT_BYTES_MAX
 from tailgate.lake.store import FencedWriter, Lock, Revoked
 from tailgate.lake.writer.engines import Announcement, announced, forget, locked, renew, wait_until_gone
 
@@ -71,7 +72,7 @@ def _begin(lake: Lake, lock: Lock) -> Writer:
         newest = carried(lake.log.listed())
         header = replace(newest, n=newest.n + 1, time=max(now(), newest.time + 1), epoch=newest.epoch + 1, kind="epoch")
         try:
-            if _create(header, [], store):
+            if _create(header, [encode_header(header)], store):
                 break
         except Revoked:
             store.renew()
@@ -130,8 +131,10 @@ class Writer:
             fields = {"age": self._ages.next(), "epoch": self.epoch, "kind": kind, "catalog": catalog, "catalog_version": version, **fields}
             fields["format"] = FORMATS[-1] if catalog is not None and _has_general(catalog) else newest.format
             header = replace(newest, n=n, time=time, relations=sections, **fields)
+            parts = [encode_header(header), *parts]
             self._link(header, parts)
-            self.newest = self.lake.log.announce(header)
+            size = sum(memoryview(part).nbytes for part in parts)
+            self.newest = self.lake.log.announce(header, b"".join(parts) if size <= SENT_BYTES_MAX else None)
             self._ages.appended(header.age)
             self._compare_clock(time)
             if catalog is not None:
@@ -167,7 +170,7 @@ class Writer:
 
     def check(self) -> None:
         """Raises `Replaced` if another engine has written to the log."""
-        newest = self.lake.log.newest()
+        newest = self.lake.log.stored()
         if newest is None or newest.epoch != self.epoch:
             raise Replaced(REPLACED)
 
@@ -211,17 +214,12 @@ class Writer:
         """Announces where gateways find the engine's control, and the processes that later engines wait for."""
         announcement = Announcement.mine(self.epoch, address, token, jvm)
         announcement.write(self.lake)
-        self._announcement = announcement  # from now on `keep_announced` writes the file; it has one writer at a time
-
-    def keep_announced(self) -> None:
-        """Repeats the announcement if a replaced engine has removed or overwritten it."""
-        if self._announcement is not None and announced(self.lake) != self._announcement:
-            self._announcement.write(self.lake)
+        self._announcement = announcement  # from now on `renew_lease` writes the file; it has one writer at a time
 
     def renew_lease(self) -> None:
-        """Renews the lease of the announced engine."""
-        if self._announcement is not None:
-            renew(self.lake, self._announcement)
+        """Renews the lease of the announced engine. Repeats the announcement if a replaced engine has removed or overwritten it."""
+        if self._announcement is not None and not renew(self.lake, self._announcement):
+            self._announcement.write(self.lake)
 
     def close(self) -> None:
         """Ends the epoch at a tick boundary, so that the next engine need not wait."""
@@ -239,9 +237,9 @@ def _create(header: Header, parts: Sequence[bytes | memoryview], store: FencedWr
     """Creates the entry's object, complete and durable (W1, W2). Returns False if the name is taken."""
 
     def content() -> Iterator[bytes | memoryview]:
-        yield encode_header(header)
+        yield parts[0]
         crash.point("entry.half")
-        yield from parts
+        yield from parts[1:]
         crash.point("entry.link")
 
     return store.create(name(header.n), content(), visible=lambda: crash.point("entry.linked"))

@@ -35,7 +35,9 @@ from tailgate.lake.tables.weights import formed, total
 
 THREADS = 2  # delta-rs releases Python's lock, and a commit mostly waits for the disk
 BOOT = "boot"  # the file's name
-UNCHANGED_MS = 60_000  # interval of checkpoints while no relation changes, so that entries can be removed
+# A checkpoint is written after so much time and so many entries without changes of relations, so that entries can be removed, and a
+# reader that starts at the checkpoint reads few of them. An idle engine appends an entry every 10 s.
+UNCHANGED_MS, UNCHANGED_ENTRIES = 60_000, 60
 
 
 @dataclass(slots=True)
@@ -78,7 +80,7 @@ class Follower:
         newest = self.lake.log.newest()
         if newest is None or newest.n == self._n:
             return self._n
-        self._check(newest)
+        self._check(self.lake.log.stored())
         try:
             try:
                 return self._round(newest)
@@ -87,7 +89,7 @@ class Follower:
                 return self._round(newest)
         except BaseException:
             self._checkpoints, self._n = None, 0  # the next round reads the state of the tables again
-            self._check(self.lake.log.newest())
+            self._check(self.lake.log.stored())
             raise
 
     def _check(self, newest: Header | None) -> None:
@@ -124,7 +126,7 @@ class Follower:
         for id in behind:
             if id not in self.inconsistent:
                 self._tables[id].position = newest.n
-        if changed or last is None or newest.age - last.age >= UNCHANGED_MS or set(last.versions) != set(stored_relations):
+        if changed or last is None or is_due(last.age, last.n, newest) or set(last.versions) != set(stored_relations):
             self._sync(stored_relations)
             crash.point("round.checkpoint")
             self._note(newest, stored_relations)
@@ -218,6 +220,11 @@ class Follower:
         remaining = checkpoints.thinned([*self._checkpoints, checkpoint], newest.age, since_wanted(self.lake))
         checkpoints.write(self.lake, self._list, remaining, self.epoch)
         self._checkpoints = remaining
+
+
+def is_due(age: int, n: int, newest: Header) -> bool:
+    """Returns whether a checkpoint is due, although no relation has changed since the one at entry `n` of this age."""
+    return newest.age - age >= UNCHANGED_MS and newest.n - n >= UNCHANGED_ENTRIES
 
 
 class Superseded(Exception):

@@ -86,17 +86,22 @@ class Observation:
 
 
 class Observer:
-    """Observes a lake and its processes. Shares of holds are read once in HELD_S seconds, because they list the log."""
+    """Observes a lake and its processes. Shares of holds are read once in HELD_S seconds, because they list the log.
+
+    Each observation looks at the log once.
+    """
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
+        lake.log.looks = False
+        self._had_gateways = False
         self._held: dict[str, float] = {}
         self._held_at = -HELD_S
 
     def observe(self, step: int) -> Observation:
         """Returns the present state. `step`: the newest step of the history of freshness lag that is recorded."""
         lake = self._lake
-        newest = lake.log.newest()
+        newest = lake.log.look()
         catalog = lake.catalog() if newest is not None else Catalog()
         disk = shutil.disk_usage(lake.local.location(""))
         return Observation(
@@ -105,13 +110,19 @@ class Observer:
             n=0 if newest is None else newest.n,
             entry_time=0 if newest is None else newest.time,
             engine=_engine(lake),
-            gateways=_gateways(lake, step),
+            gateways=self._gateways(step),
             sinks_ended=sinks_process.ended_unexpectedly(lake),
             readers=tuple(self._readers(catalog)),
             disk_free=disk.free / disk.total,
             memory_used=_memory_used(),
             catalog=catalog,
         )
+
+    def _gateways(self, step: int) -> tuple[Gateway, ...] | None:
+        self._had_gateways = self._had_gateways or bool(self._lake.store.names(peers.FOLDER))
+        if not self._had_gateways:
+            return None
+        return tuple(Gateway(peer.pid, ask_gateway(peer, {"do": "freshness", "after": step})) for peer in peers.announced(self._lake))
 
     def _readers(self, catalog: Catalog) -> Iterator[Reader]:
         """Yields the sinks and subscriptions with a hold. Those whose item was dropped are left out."""
@@ -140,12 +151,6 @@ def _engine(lake: Lake) -> Engine:
         here = announcement.host == socket.gethostname()
         return Engine("not answering" if not here or announcement.process.lives() else "ended unexpectedly", announcement.epoch)
     return Engine("running", announcement.epoch, answer)
-
-
-def _gateways(lake: Lake, step: int) -> tuple[Gateway, ...] | None:
-    if not lake.store.names(peers.FOLDER):
-        return None
-    return tuple(Gateway(peer.pid, ask_gateway(peer, {"do": "freshness", "after": step})) for peer in peers.announced(lake))
 
 
 def ask_gateway(peer: peers.Peer, request: Mapping[str, Any], timeout_s: float = ANSWER_S) -> dict[str, Any] | None:

@@ -43,16 +43,18 @@ LIFE_S = (0.5, 6.0)  # time until an engine is killed
 
 
 class Shop:
-    """An engine and a gateway over random tables and views. `write` runs in a separate thread."""
+    """An engine and a gateway over random tables and views. `write` runs in a separate thread. `bucket`: the location of the lake."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, bucket: str | None) -> None:
         self.random = random.Random(seed)
         self.world = Wide(seed)
-        self.engine = EngineProcess(folder / "lake")
+        work_dir = None if bucket is None else folder / "work"
+        self.engine = EngineProcess(bucket or folder / "lake", work_dir=work_dir)
         self.engine.start()
-        self.lake = Lake(folder / "lake")
+        self.lake = Lake(self.engine.data, work_dir)
         self.port = free_port()
-        command = [sys.executable, "-m", "tailgate", "gateway", "--data", str(folder / "lake"), "--listen", f"127.0.0.1:{self.port}"]
+        command = [sys.executable, "-m", "tailgate", "gateway", "--data", str(self.engine.data), "--listen", f"127.0.0.1:{self.port}"]
+        command += [] if work_dir is None else ["--work-dir", str(work_dir)]
         self.gateway = Child("gateway", command, log=folder / "gateway.log")
         until(lambda: self.connect().close() is None)
         self.written = 0
@@ -157,9 +159,14 @@ def literal(value: Value, column: Field) -> Value:
     return value
 
 
-@pytest.fixture
-def shop(tmp_path: Path, seed: int) -> Iterator[Shop]:
-    shop = Shop(tmp_path, seed)
+@pytest.fixture(params=["folder", "bucket"])
+def shop(request: pytest.FixtureRequest, tmp_path: Path, seed: int) -> Iterator[Shop]:
+    """Yields a shop of a lake in a folder, and of one in a bucket, where one in 50 requests fails."""
+    location = None
+    if request.param == "bucket":
+        location = request.getfixturevalue("bucket").location("")
+        request.getfixturevalue("s3").set(failures=50, seed=seed)
+    shop = Shop(tmp_path, seed, location)
     yield shop
     shop.end()
 

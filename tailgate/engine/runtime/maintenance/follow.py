@@ -12,7 +12,7 @@ from tailgate.engine.runtime.maintenance.isolation import Isolation
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.errors import Replaced
 from tailgate.lake.writer import maintenance, retention
-from tailgate.lake.writer.rounds import Follower
+from tailgate.lake.writer.rounds import Follower, is_due
 
 log = logging.getLogger("tailgate.tables")
 
@@ -30,7 +30,8 @@ IDLE_S = 60.0  # limit of a wait for an entry
 class Follow(threading.Thread):
     """A thread that updates the Delta tables until the engine stops.
 
-    A failed round is repeated. If another engine has taken over, this engine ends.
+    Entries without changes cause no round and no sweep, so an idle engine makes few requests to the store. A failed round is repeated.
+    If another engine has taken over, this engine ends.
     """
 
     def __init__(self, engine: Engine, isolation: Isolation) -> None:
@@ -39,22 +40,25 @@ class Follow(threading.Thread):
         self._follower = Follower(engine.lake, engine.writer.epoch)
         self._tables = threading.Lock()  # held while tables are read and written
         self.written = 0  # the entry that the tables contain
+        self._round_at = (0, 0)  # age and number of the newest entry at the last round
+        self._has_obsolete = False  # whether a round has run since the last sweep
 
     def run(self) -> None:
         next_sweep = time.monotonic()
         while not self._engine.stopping:
             header = self._engine.wait_newer(self.written, IDLE_S)
             began = time.monotonic()
-            if header.n > self.written:
+            if self._engine.changed <= self.written and not is_due(*self._round_at, header):
+                self.written = header.n  # the tables need no change
+            else:
                 with self._tables:
-                    self.written = self._round() or self.written
+                    self._round()
                     self._attempt("stopping views whose rows cannot be correct", self._stop_inconsistent)
                     self._attempt("maintaining a table", lambda: maintenance.tend(self._engine.lake, self._engine.writer.epoch))
             took = time.monotonic() - began
-            if time.monotonic() >= next_sweep and retention.due(self._engine.lake):
+            if self._has_obsolete and time.monotonic() >= next_sweep and retention.due(self._engine.lake):
                 next_sweep = time.monotonic() + SWEEP_RETRY_S
-                self._attempt("removing obsolete files", lambda: retention.sweep(self._engine.writer))
-            self._attempt("announcing the engine", self._engine.writer.keep_announced)
+                self._attempt("removing obsolete files", self._sweep)
             time.sleep(min(max(ROUND_S, SHARE * took), ROUND_MAX_S))
 
     def last_round(self) -> None:
@@ -64,7 +68,15 @@ class Follow(threading.Thread):
 
     def _round(self) -> int | None:
         """Brings the tables up to the newest entry. Returns its number, or None after a failure."""
-        return self._attempt("applying the log to the tables", self._follower.round)
+        header = self._engine.newest
+        n = self._attempt("applying the log to the tables", self._follower.round)
+        if n is not None:
+            self.written, self._round_at, self._has_obsolete = n, (header.age, header.n), True
+        return n
+
+    def _sweep(self) -> None:
+        retention.sweep(self._engine.writer)
+        self._has_obsolete = False
 
     def _stop_inconsistent(self) -> None:
         """Stops the views whose rows cannot be correct according to their tables."""

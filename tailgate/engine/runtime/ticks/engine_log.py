@@ -40,6 +40,8 @@ class EngineLog:
         self.boundary = threading.RLock()
         self.committed = threading.Condition()
         self.newest: Header = writer.newest
+        self.changed = self.newest.n  # the newest entry that changes relations or the catalog
+        lake.log.looks = False  # this process appends the entries
         self.catalog: Catalog = lake.catalog()
         self.failing = Failing(lake, self.catalog)
         self.ages = Ages()
@@ -66,6 +68,8 @@ class EngineLog:
             self.failing.add(changes)
             with self.committed:
                 self.newest = header
+                if header.relations or header.catalog is not None:
+                    self.changed = header.n
                 self.committed.notify_all()
         return header
 

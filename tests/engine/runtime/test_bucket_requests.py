@@ -1,0 +1,96 @@
+"""Counts the requests of all processes of a lake in a bucket, by process and by kind: while nothing changes, and for a tick."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tailgate.embedded.children import Child, free_port
+from tailgate.lake.folder import Lake
+from tailgate.lake.store import documents
+from tailgate.lake.store.bucket import BucketStore
+from tailgate.lake.writer import sweep_state
+from testing.s3 import S3
+
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+
+READY = timedelta(seconds=120)
+WAIT_S = 120.0
+IDLE_TICKS = 2  # an idle engine appends an entry every ten seconds
+PER_SECOND_MAX = 2.0  # of all processes together
+
+
+class Processes:
+    """An engine, a gateway, the sinks and the watch of a lake in a bucket."""
+
+    def __init__(self, lake: str, s3: S3, folder: Path, running: ExitStack) -> None:
+        self.s3, self._lake, self._folder, self._running = s3, lake, folder, running
+        port = free_port()
+        self._start("engine")
+        self._start("gateway", "--listen", f"127.0.0.1:{port}")
+        self._start("sinks")
+        self._start("watch")
+        self.connection = running.enter_context(psycopg.connect(f"host=127.0.0.1 port={port} user=a dbname=b", autocommit=True))
+
+    def _start(self, name: str, *arguments: str) -> None:
+        command = [sys.executable, "-m", "tailgate", name, "--data", self._lake, "--work-dir", str(self._folder / "work"), *arguments]
+        log = self._folder / f"{name}.log"
+        child = Child(name, command, log=log, environment=self.s3.environment_of(name), announces="ready ")
+        self._running.callback(child.stop)
+        child.wait_ready(child.announced, READY)
+
+    def requests(self) -> Counter[tuple[str, str, str]]:
+        """Returns the requests since the last call by process, method and kind of name. Those of the test itself are left out."""
+        prefix = self._lake.removeprefix("s3://bucket/")
+        return Counter(
+            (request.process, request.method, re.sub(r"\d+", "N", request.name.removeprefix(f"{prefix}/")))
+            for request in self.s3.request_log()
+            if request.process in ("engine", "gateway", "sinks", "watch")
+        )
+
+
+@pytest.fixture
+def processes(s3: S3, bucket: BucketStore, tmp_path: Path) -> Iterator[Processes]:
+    with ExitStack() as running:
+        yield Processes(bucket.location(""), s3, tmp_path, running)
+
+
+def test_few_requests(processes: Processes, bucket: BucketStore) -> None:
+    lake = Lake(bucket.location(""))
+
+    def newest() -> int:
+        header = lake.log.newest()
+        return 0 if header is None else header.n
+
+    c = processes.connection
+    c.execute("CREATE TABLE t (k int PRIMARY KEY, n int)")
+    c.execute("CREATE MATERIALIZED VIEW v AS SELECT n, count(*) FROM t GROUP BY n")
+    c.execute("INSERT INTO t VALUES (1, 1)")
+    assert c.execute("SELECT * FROM v").fetchall() == [(1, 1)]
+    while not (documents.read(lake.store, sweep_state.NAME) or {}).get("age"):  # the first sweep, after a minute
+        assert lake.log.wait(newest(), WAIT_S) is not None
+    assert lake.log.wait(newest(), WAIT_S) is not None
+
+    processes.requests()
+    began, begin = time.monotonic(), newest()
+    assert lake.log.wait(begin + IDLE_TICKS - 1, WAIT_S) is not None
+    requests, seconds = processes.requests(), time.monotonic() - began
+    assert sum(requests.values()) <= PER_SECOND_MAX * seconds, requests
+    assert requests[("engine", "PUT", "log/N")] in (IDLE_TICKS, IDLE_TICKS + 1)
+    assert not [kind for kind in requests if "tables/" in kind[2]], "an idle tick has no round"
+
+    c.execute("INSERT INTO t VALUES (2, 1)")
+    assert c.execute("SELECT * FROM v").fetchall() == [(1, 2)]
+    requests = processes.requests()
+    assert requests[("engine", "PUT", "inbox/N/N")] == requests[("engine", "PUT", "log/N")] == 1
+    readers = [kind for kind in requests if kind[0] in ("gateway", "sinks") and kind[2].startswith("log/")]
+    assert not readers, "the engine sends the entry"
