@@ -261,7 +261,7 @@ class Worker(threading.Thread):
 
     def _check_history(self, progress: Progress) -> None:
         """Raises 55000 if the log does not have the entry that the sink has reached: the lake was restored from an older backup."""
-        newest = self._lake.log.newest()
+        newest = self._lake.log.look()
         with contextlib.suppress(Gone):  # the reader of the entries reports that they are gone
             if newest is None or progress.n > newest.n or self._lake.log.header(progress.n).time != progress.time:
                 raise ObjectNotInPrerequisiteState(

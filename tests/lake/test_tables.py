@@ -385,3 +385,21 @@ def test_renamed_and_dropped_columns_keep_their_place_in_the_table(lake: Lake) -
         follower.round()
         assert snapshot(lake, again) == counted(changes(again, [([3, "z", None], 1), ([2, None, "new"], 1)]))
     writer.close()
+
+
+def test_tables_ahead_of_the_newest_entry_that_a_reader_has_received(lake: Lake) -> None:
+    """Its rows are those of that entry."""
+    pair = item(16384, (Field("a", INT8), Field("b", TEXT)), None)
+    writer = open_epoch(lake)
+    follower = Follower(lake, writer.epoch)
+    add(writer, pair)
+    first = changes(pair, [([1, "first"], 1)])
+    writer.append([(pair.id, first)])
+    follower.round()
+    reader = Lake(lake.location)
+    reader.log.look()
+    reader.log.looks = False
+    writer.append([(pair.id, changes(pair, [([2, "second"], 1)]))])
+    follower.round()
+    assert snapshot(reader, pair) == counted(first)
+    assert sum(snapshot(lake, pair).values()) == 2

@@ -214,7 +214,7 @@ def settings_of(session: Session, statement: s.Statement | None = None) -> dict[
 
 async def caught_up(session: Session) -> None:
     """Waits until the mirrors contain the newest log entry, which another gateway may have caused."""
-    newest = session.gateway.lake.log.newest()
+    newest = session.gateway.lake.log.look()
     if newest is not None:
         await session.serving.progress.wait(newest.time - 1, MIRROR_TIMEOUT_S)
 

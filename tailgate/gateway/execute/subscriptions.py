@@ -171,7 +171,7 @@ async def acknowledge(session: Session, bound: Bound, statement: s.Acknowledge, 
         raise e.FeatureNotSupported("ACKNOWLEDGE behind a savepoint is not supported", hint="Acknowledge at the end of the transaction.")
     upto = await _time(session, bound, statement, values)
     lake = session.gateway.lake
-    newest = lake.log.newest()
+    newest = lake.log.look()
     if newest is None or upto > newest.time:
         raise e.InvalidParameterValue(
             f"time {upto} has not come yet", detail=f"The newest is {newest.time if newest else 0}.", hint="Acknowledge what FETCH gave."

@@ -127,7 +127,7 @@ def base(lake: Lake, at: int | None) -> tuple[Header, Checkpoint | None]:
     newest = lake.log.newest()
     if newest is None:
         raise Gone("the log is empty")
-    checkpoint = checkpoints.newest(lake, at)
+    checkpoint = checkpoints.newest(lake, newest.time if at is None else at)  # the tables may be ahead of an entry that was newest
     upto = newest if at is None else lake.log.find(at)
     oldest = since(lake)
     if upto is None or upto.time < oldest or (at is not None and at < oldest):
