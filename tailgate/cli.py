@@ -48,7 +48,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 after SIGTERM or Ctrl-C, 1 after a reported error, 2 for invalid arguments."""
     from tailgate.lake.errors import TailgateError
-    from tailgate.operations import logs
+    from tailgate.operations import logs, otlp
     from tailgate.operations.settings import configuration, ksqldb_variables, process
 
     words = sys.argv[1:] if arguments is None else arguments
@@ -64,6 +64,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command in process.PROCESSES:
         options.settings = process_settings(options, words, os.environ)
     try:
+        if getattr(options, "otlp", None) is not None:
+            otlp.start(options.otlp, options.command)
         return int(options.run(options))
     except KeyboardInterrupt:
         return 0
@@ -318,6 +320,7 @@ def _parallelism(command: argparse.ArgumentParser) -> None:
 
 def _metrics(command: argparse.ArgumentParser, help: str = "where Prometheus reads metrics, and health checks are answered") -> None:
     command.add_argument("--metrics", metavar="HOST:PORT", help=f"{help} (off; a port alone is one of loopback)")
+    command.add_argument("--otlp", metavar="URL", help="the OpenTelemetry collector that gets metrics and traces of ticks (off)")
     command.add_argument("--log", choices=("text", "json"), default="text", help="the form of the log on standard error (text)")
 
 
@@ -391,6 +394,7 @@ def _up(options: argparse.Namespace) -> int:
         stand_by=options.stand_by,
         metrics=_metrics_address(options),
         log=passed.log,
+        otlp=options.otlp,
         watch=watching.arguments(passed),
         work_dir=options.work_dir,
     )

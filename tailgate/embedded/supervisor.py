@@ -77,6 +77,7 @@ class Plan:
     engine: tuple[str, ...] = ()  # more arguments for the engine
     stand_by: bool = False  # whether a second engine and a second sinks process stand by
     metrics: Address | None = None  # of the supervisor; engine, sinks, each gateway, the watch, second engine and sinks have the next ports
+    otlp: str | None = None  # the collector of all processes
     watch: tuple[str, ...] = ()  # more arguments for the watch
     log: str | None = None  # the form of the logs of engine, sinks and gateways, unless they have it from elsewhere
     work_dir: Path | None = None
@@ -93,9 +94,10 @@ class Plan:
         return ("--data", str(self.data), *work_dir)
 
     def operations(self, number: int) -> tuple[str, ...]:
-        """Returns the options for the log and the metrics of a child."""
+        """Returns the options for the log, the metrics and the traces of a child."""
         metrics = () if self.metrics is None else ("--metrics", str(self.metrics.plus(number)))
-        return metrics if self.log is None else (*metrics, "--log", self.log)
+        exported = () if self.otlp is None else ("--otlp", self.otlp)
+        return (*metrics, *exported) if self.log is None else (*metrics, *exported, "--log", self.log)
 
 
 @dataclass

@@ -65,6 +65,9 @@ ENGINE = (
     Metric("tailgate_engine_round_entries_behind", "gauge", "entries", "Log entries that the Delta tables do not contain yet."),
     Metric("tailgate_engine_inbox_waiting", "gauge", "writes", "Durable writes that no tick has read yet."),
     Metric("tailgate_engine_reader_entries_held", "gauge", "entries", "Log entries that a sink or subscription holds.", ("reader",)),
+    Metric("tailgate_engine_read_ahead_records", "gauge", "records", "Records of Kafka that are fetched and not in a committed tick."),
+    Metric("tailgate_engine_read_ahead_bytes", "gauge", "bytes", "Memory of these records, but for sources with a transaction topic."),
+    Metric("tailgate_engine_rocksdb_bytes", "gauge", "bytes", "Memory of RocksDB in the JVM: block cache, write buffers and indexes."),
     Metric("tailgate_engine_log_bytes", "gauge", "bytes", "Size of the log."),
     OMITTED,
 )  # fmt: skip

@@ -23,6 +23,7 @@ from prometheus_client.exposition import choose_encoder
 from tailgate.lake.errors import InvalidParameterValue, ObjectInUse
 from tailgate.lake.host import ports
 from tailgate.lake.host.server_thread import ServerThread
+from tailgate.operations import otlp
 from tailgate.operations.definitions import Metric
 from tailgate.operations.health import Health
 from tailgate.operations.metrics import Metrics
@@ -60,11 +61,18 @@ def address(text: str) -> Address:
 
 
 def opened(at: Address | None, definitions: Sequence[Metric]) -> Endpoint | None:
-    """Starts the endpoint of a process and announces its URL in the log. Returns None without an address."""
-    if at is None:
+    """Starts the endpoint of a process, announces its URL in the log, and exports its metrics with --otlp.
+
+    Returns None if they are neither served nor exported.
+    """
+    exporter = otlp.active()
+    if at is None and exporter is None:
         return None
-    endpoint = Endpoint(at, Metrics(definitions), Health())
-    print(f"metrics {endpoint.start()}", file=sys.stderr, flush=True)
+    endpoint = Endpoint(at or Address("", 0), Metrics(definitions), Health())
+    if exporter is not None:
+        exporter.export(endpoint.metrics)
+    if at is not None:
+        print(f"metrics {endpoint.start()}", file=sys.stderr, flush=True)
     return endpoint
 
 

@@ -37,7 +37,10 @@ from tailgate.engine.runtime.spark import session as spark
 from tailgate.engine.runtime.spark.cluster import Cluster
 from tailgate.engine.runtime.spark.jvm import Jvm
 from tailgate.engine.runtime.ticks import repeated_writes
+from tailgate.engine.runtime.ticks.ages import TickAge
 from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.engine.runtime.ticks.tick_figures import intervals
+from tailgate.engine.runtime.ticks.tick_result import Ticked
 from tailgate.engine.runtime.ticks.writes import Writes
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
@@ -45,6 +48,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.readers import holds, reading
 from tailgate.lake.store.stand_by import Lease, StandBy
 from tailgate.lake.writer.log_writer import Writer, open_epoch
+from tailgate.operations import otlp
 from tailgate.operations.definitions import ENGINE
 from tailgate.operations.endpoint import Address, opened
 from tailgate.operations.settings.process import ProcessSettings
@@ -139,6 +143,7 @@ def run(options: Options, jvm: Jvm) -> int:
     follow = Follow(engine, isolation)
     follow.start()
     _start_threads(options, engine, installation, statements)
+    _trace_ticks(engine)
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
     lease = Lease(lake.store, writer.renew_lease)
@@ -167,6 +172,23 @@ def _start_threads(options: Options, engine: Engine, installation: Installation,
         processing_log = ProcessingLog(engine, options.endpoints.brokers(), statements.execute_own)
         engine.runner.on_failures = processing_log.note
         processing_log.start()
+
+
+def _trace_ticks(engine: Engine) -> None:
+    """Sends a trace of each tick to the collector of --otlp."""
+    exporter = otlp.active()
+    if exporter is None:
+        return
+    from tailgate.operations.otlp.traces import TickTraces
+
+    traces = TickTraces(exporter, engine.lake.id)
+
+    def trace(tick: TickAge, result: Ticked) -> None:
+        steps = intervals(tick, result)
+        rows = sum(rows for rows, _ in result.sizes.values())
+        traces.tick(tick.n, steps[0][1], steps[-1][2], steps, {"entry": tick.n, "changed_rows": rows})
+
+    engine.runner.trace = trace
 
 
 def _settings(options: Options, lake: Lake) -> Callable[[], None]:

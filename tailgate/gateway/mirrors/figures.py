@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
@@ -27,18 +27,21 @@ class Figures:
         self.delays = Histogram()
         self.rows, self.bytes = Counter(), Counter()
         self.at_end = time.monotonic()
+        self.trace: Callable[[int, int, int], None] | None = None  # entry, begin and end in ns of each tick, with --otlp
 
     def applied(self, relation: int, changes: pa.Table) -> None:
         """Counts changes of a relation."""
         self.rows.add(str(relation), by=changes.num_rows)
         self.bytes.add(str(relation), by=changes.nbytes)
 
-    def shown(self, headers: Iterable[Header]) -> None:
-        """Observes the delay of entries that the mirrors show from now on."""
+    def shown(self, headers: Iterable[Header], began_ns: int) -> None:
+        """Observes the delay of entries that the mirrors show from now on. `began_ns`: when they began to read them."""
         now = time.time()
         for header in headers:
             self.delays.observe(max(0.0, now - header.time / 1000))
             self.entries.append((header.n, round(now * 1000)))
+            if self.trace is not None and header.kind == "tick":
+                self.trace(header.n, began_ns, round(now * 1e9))
 
     def reached_end(self) -> None:
         """Records that the mirrors show all entries."""

@@ -251,6 +251,7 @@ class Mirrors:
     def _step(self) -> bool:
         """Applies new log entries, up to a limit; returns whether there were any."""
         batch: list[CachedEntry] = []
+        began_ns = clocks.time_ns()
         for entry in self._lake.log.after(self.state.n):
             batch.append(self._entries.add(entry))
             if len(batch) == ENTRIES_AT_ONCE:
@@ -260,7 +261,7 @@ class Mirrors:
         with self._lock:
             state = self._move(batch)
             self.state = state
-        self.figures.shown(cached.header for cached in batch)
+        self.figures.shown((cached.header for cached in batch), began_ns)
         self._wake.seen(state.n)
         self._advanced(state)
         return True

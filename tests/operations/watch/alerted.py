@@ -20,6 +20,14 @@ RAISED_S = 12.0  # 10 s, and the time for a busy machine
 REPAIRED_S = 120.0  # an engine starts again
 
 
+def send(kafka: Kafka, topic: str, *values: object) -> None:
+    """Writes records: texts as they are, other values as JSON."""
+    producer = Producer({"bootstrap.servers": kafka.address})
+    for value in values:
+        producer.produce(topic, value if isinstance(value, str) else json.dumps(value))
+    producer.flush()
+
+
 class Alerted(System):
     """A `tailgate up` whose alerts go to a webhook."""
 
@@ -51,10 +59,7 @@ class Alerted(System):
         )
 
     def send(self, topic: str, *values: object) -> None:
-        producer = Producer({"bootstrap.servers": self.kafka.address})
-        for value in values:
-            producer.produce(topic, value if isinstance(value, str) else json.dumps(value))
-        producer.flush()
+        send(self.kafka, topic, *values)
 
     def problems(self) -> list[str]:
         """Returns the problems that `tailgate status` names, in its order."""

@@ -47,6 +47,7 @@ class Samples:
     operators: dict[int, OperatorStatistics] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
     log_bytes: int | None = None
+    memory: dict[str, int] = field(default_factory=dict)  # of the JVM (`tailgate.circuit.TickLoop.held`)
 
     def take(self, engine: Engine) -> None:
         """Reads the values again."""
@@ -54,6 +55,8 @@ class Samples:
         newest = engine.newest.n
         self.held = {hold.reader: max(0, newest - hold.n) for hold in holds(engine.lake) if hold.stopped is None}
         self.log_bytes = engine.lake.log.size()
+        loop = engine.runner.loop
+        self.memory = {} if loop is None else loop.held()
 
 
 class Sampler(threading.Thread):
@@ -92,6 +95,8 @@ def connect(metrics: Metrics, installation: Installation, follow: Follow, jvm_pi
     metrics.read_one(P + "round_entries_behind", lambda: max(0, engine.newest.n - follow.written))
     metrics.read_one(P + "inbox_waiting", lambda: max(0, engine.inbox.newest - engine.newest.inbox))
     metrics.read(P + "reader_entries_held", lambda: labeled(sampler.samples.held))
+    for name in ("read_ahead_records", "read_ahead_bytes", "rocksdb_bytes"):
+        metrics.read_one(P + name, partial(_memory, sampler, name))
     metrics.read_one(P + "log_bytes", lambda: sampler.samples.log_bytes)
     for name, value in OPERATOR_VALUES.items():
         metrics.read(P + name, _operators(engine, sampler, value))
@@ -163,6 +168,10 @@ def _late_rows(engine: Engine) -> Series:
     counts = engine.runner.counters
     values: dict[Labels, float] = {(str(o.node), type(o).__name__): counts.get(o.node, {}).get("late_rows", 0) for o in ordered}
     return values
+
+
+def _memory(sampler: Sampler, name: str) -> int | None:
+    return sampler.samples.memory.get(name)
 
 
 def unready(engine: Engine) -> str | None:

@@ -62,16 +62,21 @@ class Ages:
         with self._lock:
             self._change()
 
-    def committed(self, n: int, times: tuple[int, int], inbox: int, oldest: Oldest) -> None:
-        """Records a tick that is durable now. `times`: when it began and was computed. `inbox`: the last write that it has read."""
+    def committed(self, n: int, times: tuple[int, int], inbox: int, oldest: Oldest) -> TickAge:
+        """Records a tick that is durable now, and returns it.
+
+        `times`: when it began and was computed. `inbox`: the last write that it has read.
+        """
         began, computed = times
         with self._lock:
             writes: dict[str, tuple[int, int]] = {}
             while self._writes and self._writes[0][0] <= inbox:
                 _, channel, at = self._writes.popleft()
                 writes.setdefault(channel, (at, at))
-            self._ticks.append(TickAge(n, began, computed, now_ms(), {**oldest, **writes}))
+            tick = TickAge(n, began, computed, now_ms(), {**oldest, **writes})
+            self._ticks.append(tick)
             self._change()
+            return tick
 
     def changed(self, version: int, timeout_s: float) -> int:
         """Returns the version, as soon as it is not this one, or after a timeout."""

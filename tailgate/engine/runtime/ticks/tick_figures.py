@@ -4,8 +4,25 @@ from __future__ import annotations
 
 import time
 
+from tailgate.engine.runtime.ticks.ages import TickAge
 from tailgate.engine.runtime.ticks.tick_result import Ticked
 from tailgate.operations.metrics import Counter, Histogram
+
+MS = 1_000_000  # nanoseconds
+
+
+def intervals(tick: TickAge, result: Ticked) -> list[tuple[str, int, int]]:
+    """Returns the steps of a tick with begin and end, in nanoseconds since the epoch. The first is from the arrival of its oldest record.
+
+    The steps in the JVM follow one another from the beginning of the tick.
+    """
+    arrivals = [arrival for _, arrival in tick.oldest.values()]
+    steps = [("read", min([*arrivals, tick.began]) * MS, tick.began * MS)]
+    at = tick.began * MS
+    for step, nanoseconds in result.took:
+        steps.append((step, at, at + nanoseconds))
+        at += nanoseconds
+    return [*steps, ("entry", tick.computed * MS, tick.committed * MS)]
 
 
 class TickFigures:

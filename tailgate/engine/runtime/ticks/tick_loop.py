@@ -106,6 +106,10 @@ class TickLoop:
         """Returns the ages of the records that no tick has read, as `tailgate.circuit.TickLoop` describes. Any thread may call it."""
         return str(self._java.pending())
 
+    def held(self) -> dict[str, int]:
+        """Returns what the JVM holds in memory, as `tailgate.circuit.TickLoop` describes. Any thread may call it."""
+        return dict(json.loads(self._java.held()))
+
     def wake(self) -> None:
         """Ends the wait for a reason. Any thread may call it."""
         with contextlib.suppress(Py4JError, OSError):  # the JVM is gone, and the wait with it

@@ -44,6 +44,7 @@ class Ticked:
     nodes whose state has been removed. `due`: time in ms at which a tick is needed next. `sums`: by
     operator and partition, the sum of its input, or None if unknown. `lineage`: versions of the
     state since the last uploaded snapshot. `sizes`: rows and bytes of the changes, by relation. `released`: see Header.
+    `took`: the steps of the tick in the JVM with their nanoseconds: decode, level 0, …, state.
     """
 
     changes: tuple[tuple[int, memoryview | Path], ...]
@@ -56,6 +57,7 @@ class Ticked:
     sizes: Mapping[int, tuple[int, int]]
     released: Mapping[str, int]
     failures: tuple[Failure, ...]
+    took: tuple[tuple[str, int], ...]
 
 
 def ticked(message: bytes | bytearray) -> Ticked:
@@ -70,4 +72,5 @@ def ticked(message: bytes | bytearray) -> Ticked:
         at += size
     sums = {(node, partition): (one, other) if is_known else None for node, partition, is_known, one, other in head["sums"]}
     figures = head["due"], sums, head["lineage"], sizes, head["released"], tuple(Failure(*failure) for failure in head["failures"])
-    return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), *figures)
+    took = tuple((step, nanoseconds) for step, nanoseconds in head["took"])
+    return Ticked(tuple(changes), head["state"], head["counters"], tuple(head["forgotten"]), *figures, took)

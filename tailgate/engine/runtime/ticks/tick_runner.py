@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from tailgate.engine.plan.views.sharing import Sum
 from tailgate.engine.runtime.kafka.readers import merged
-from tailgate.engine.runtime.ticks.ages import now_ms
+from tailgate.engine.runtime.ticks.ages import TickAge, now_ms
 from tailgate.engine.runtime.ticks.engine_log import EngineLog
 from tailgate.engine.runtime.ticks.failures import caused, disk_full, state_lost
 from tailgate.engine.runtime.ticks.inputs import RETRY_S, Inputs
@@ -73,6 +73,7 @@ class TickRunner:
         self.counters: dict[int, dict[str, int]] = {}
         self.ticks = 0
         self.figures = TickFigures()
+        self.trace: Callable[[TickAge, Ticked], None] | None = None  # of each committed tick, with --otlp
         self.loop: TickLoop | None = None  # while `run` runs
         # of the newest ticks, in ms, from the start to the durable entry
         self.durations: deque[float] = deque(maxlen=DURATIONS)
@@ -136,7 +137,9 @@ class TickRunner:
                         pending.commit(engine_log.newest)
                     self.pending = None
                 self.figures.committed(start, computed, result)
-                engine_log.ages.committed(engine_log.newest.n, (began, computed_ms), ends.inbox, ends.oldest)
+                age = engine_log.ages.committed(engine_log.newest.n, (began, computed_ms), ends.inbox, ends.oldest)
+                if self.trace is not None:
+                    self.trace(age, result)
                 self._failures, self._suspect = 0, (0, 0)
                 crash.point("tick.end")
             except Exception as e:  # noqa: BLE001  # `run` looks for the source to blame

@@ -26,11 +26,12 @@ import tailgate.state.StateIds;
  *   RELEASED       the operator `to` has retracted the groups of windows that end at or before n ms
  *   REMAINS        the forgotten node `to` still has state
  *   DUE            a tick is needed at time n
+ *   TOOK           a step took n nanoseconds: the level `to`, DECODING of the records, or COMMITTING the state
  *   STATISTICS     work and state size of the operator `to` in partition n, as {@link Statistics} defines them</pre>
  */
 public record Sent(int kind, int to, byte[] bytes, long n, long order) implements Serializable {
   static final int STATE = -2, COUNT = -3, COUNTS = 4, REMAINS = -4, DUE = -5, FILE = -6, STATISTICS = -7, LATE = -8, RELEASED = -9;
-  static final int FAILURE = -10;
+  static final int FAILURE = -10, TOOK = -11, DECODING = -1, COMMITTING = Integer.MAX_VALUE;
   /** The parts of a record, instead of a port. */
   static final int VALUE = -2, KEY = -3;
 

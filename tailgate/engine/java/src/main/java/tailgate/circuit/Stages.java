@@ -196,7 +196,7 @@ final class Stages {
     List<Sent> relations = new ArrayList<>(), statistics = new ArrayList<>();
     List<StateIds.Committed> committed = new ArrayList<>();
     Map<String, Long> counters = new TreeMap<>();
-    Map<Integer, Long> released = new TreeMap<>();
+    Map<Integer, Long> released = new TreeMap<>(), took = new TreeMap<>();
     List<TickResult.Failure> failures = new ArrayList<>();
     long due = Long.MAX_VALUE;
     int lineage = 0;
@@ -213,6 +213,7 @@ final class Stages {
         case Sent.FAILURE -> failures.add(s.failure());
         case Sent.LATE -> counters.merge(s.to() + ".late_rows", s.n(), Long::sum);
         case Sent.RELEASED -> circuit.relationsBelow(s.to(), relation -> released.merge(relation, s.n(), Math::max));
+        case Sent.TOOK -> took.merge(s.to(), s.n(), Math::max);
         case Sent.DUE -> due = Math.min(due, s.n());
         case Sent.COUNT -> {
           counters.merge(s.to() + ".records", s.n(), Long::sum);
@@ -227,7 +228,7 @@ final class Stages {
     Statistics.of(statePath).add(circuit, statistics);
     relations.sort(Comparator.comparingInt(Sent::to));
     int[] removed = forgotten.stream().mapToInt(i -> i).toArray();
-    return new TickResult(relations, ids.after(committed).toString(), counters, removed, due, statistics, released, failures);
+    return new TickResult(relations, ids.after(committed).toString(), counters, removed, due, statistics, released, failures, took);
   }
 
   static <T> ClassTag<T> tag(Class<T> type) { return scala.reflect.ClassTag$.MODULE$.apply(type); }

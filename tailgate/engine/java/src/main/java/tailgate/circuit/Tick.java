@@ -54,6 +54,7 @@ public final class Tick {
   private static final int FAILURES_MAX = 100;  // messages of a partition's tick; rows of further ones are not counted
   private final List<Exception> caught = Try.caught();  // by expressions that continue with NULL
   private final Map<Failure, Long> failures = new LinkedHashMap<>();
+  private final TreeMap<Integer, Long> took = new TreeMap<>();  // nanoseconds by step, see Sent.TOOK
 
   /** Rows that failed in an edge, or records in the key or the value, with the same message. */
   private record Failure(int to, int port, String message) {}
@@ -81,11 +82,15 @@ public final class Tick {
   /** Runs the whole circuit in the only partition. */
   public static List<Sent> all(Circuit circuit, State state, long time, String results, Iterator<InternalRow> batch) {
     Tick tick = new Tick(circuit, state, time, 0, 1, false);
-    batch.forEachRemaining(tick::record);
-    for (Operator o : circuit.order) tick.run(o);
+    tick.records(batch);
+    for (Operator o : circuit.order) {
+      long began = System.nanoTime();
+      tick.run(o);
+      tick.took(o.level, began);
+    }
     tick.finish(0);
     tick.count();
-    tick.noteFailures();
+    tick.note();
     tick.arrow(results);
     return tick.notes;
   }
@@ -93,9 +98,9 @@ public final class Tick {
   /** Converts Kafka's rows to changes for the first operators. */
   public static List<InternalRow> sources(Circuit circuit, long time, int partitions, Iterator<InternalRow> batch) {
     Tick tick = new Tick(circuit, null, time, 0, partitions, true);
-    batch.forEachRemaining(tick::record);
+    tick.records(batch);
     tick.count();
-    tick.noteFailures();
+    tick.note();
     for (Sent note : tick.notes) tick.onward.add(note.row());
     return tick.onward;
   }
@@ -111,9 +116,11 @@ public final class Tick {
         tick.arrive(to, Sent.kind(c), Rows.row(Sent.bytes(c), to.ports()[Sent.kind(c)].length()), Sent.n(c), Sent.order(c));
       else tick.onward.add(c.copy());
     }
+    long began = System.nanoTime();
     for (Operator o : circuit.order) if (o.level == level) tick.run(o);
+    tick.took(level, began);
     tick.finish(level);
-    tick.noteFailures();
+    tick.note();
     for (Sent note : tick.notes) tick.onward.add(note.row());
     return tick.onward;
   }
@@ -281,7 +288,16 @@ public final class Tick {
     caught.clear();
   }
 
-  private void noteFailures() {
+  private void records(Iterator<InternalRow> batch) {
+    long began = System.nanoTime();
+    batch.forEachRemaining(this::record);
+    took(Sent.DECODING, began);
+  }
+
+  private void took(int step, long began) { took.merge(step, System.nanoTime() - began, Long::sum); }
+
+  private void note() {
+    took.forEach((step, nanos) -> notes.add(new Sent(Sent.TOOK, step, State.NONE, nanos)));
     failures.forEach((f, rows) -> notes.add(new Sent(Sent.FAILURE, f.to(), f.message().getBytes(StandardCharsets.UTF_8), rows, f.port())));
   }
 
@@ -351,7 +367,9 @@ public final class Tick {
     report(store);
     for (int node : circuit.forgotten) if (state.forget(node, FORGET_MAX)) notes.add(new Sent(Sent.REMAINS, node, State.NONE, 0));
     if (due != Long.MAX_VALUE) notes.add(new Sent(Sent.DUE, 0, State.NONE, due));
+    long began = System.nanoTime();
     byte[] version = state.commit(time).getBytes(StandardCharsets.US_ASCII);
+    took(Sent.COMMITTING, began);
     notes.add(new Sent(Sent.STATE, store, version, partition, state.lineage()));
   }
 

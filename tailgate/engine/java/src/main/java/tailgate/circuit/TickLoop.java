@@ -24,6 +24,7 @@ import org.apache.spark.util.UninterruptibleThread;
 import tailgate.sources.InboxSource;
 import tailgate.sources.KafkaReader;
 import tailgate.sources.RecordAges;
+import tailgate.state.Snapshots;
 
 /**
  * The JVM's part of the tick loop: the inputs, and the ticks. With one partition and a local master
@@ -181,6 +182,16 @@ public final class TickLoop implements AutoCloseable {
       reader.oldest(null).forEach((topic, record) -> of.put(topic, record.time()));
     }
     return JSON.writeValueAsString(all);
+  }
+
+  /**
+   * Returns what this process holds in memory, as JSON: `{"read_ahead_records": …,
+   * "read_ahead_bytes": …, "rocksdb_bytes": …}`. Any thread may call it.
+   */
+  public String held() throws IOException {
+    int records = readers.stream().mapToInt(reader -> reader.stream instanceof RecordAges ages ? ages.waiting() : 0).sum();
+    return JSON.writeValueAsString(JSON.createObjectNode().put("read_ahead_records", records)
+        .put("read_ahead_bytes", KafkaReader.queuedBytes()).put("rocksdb_bytes", Snapshots.memory()));
   }
 
   /** Returns and forgets the exception of the reader that failed, or of the last tick (""). */

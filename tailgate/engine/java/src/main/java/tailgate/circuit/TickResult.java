@@ -24,6 +24,7 @@ public final class TickResult {
   private final List<Sent> statistics;
   private final Map<Integer, Long> released;
   private final List<Failure> failures;
+  private final Map<Integer, Long> took;
 
   /**
    * Rows that failed with the same message: in the edge to a node or relation, which continues with NULL, or records of
@@ -32,7 +33,7 @@ public final class TickResult {
   public record Failure(int to, int port, String message, long rows) {}
 
   TickResult(List<Sent> relations, String stateIds, Map<String, Long> counters, int[] forgotten, long due, List<Sent> statistics,
-      Map<Integer, Long> released, List<Failure> failures) {
+      Map<Integer, Long> released, List<Failure> failures, Map<Integer, Long> took) {
     this.relations = relations;
     this.stateIds = stateIds;
     this.counters = counters;
@@ -41,6 +42,7 @@ public final class TickResult {
     this.statistics = statistics;
     this.released = released;
     this.failures = failures;
+    this.took = took;
   }
 
   /**
@@ -117,7 +119,9 @@ public final class TickResult {
    *
    * <pre>   {"relations": [[id, rows, bytes of its stream, null or the file], …], "state": …, "counters": {…},
    * "forgotten": […], "due": …, "sums": […], "lineage": n, "released": {…},
-   * "failures": [[node or relation, port, message, rows], …]}</pre>
+   * "failures": [[node or relation, port, message, rows], …], "took": [[step, nanoseconds], …]}</pre>
+   *
+   * <p>A step is "decode", "level n" or "state"; of several partitions, the longest counts.
    */
   byte[] message() {
     ObjectNode head = JSON.createObjectNode();
@@ -133,6 +137,9 @@ public final class TickResult {
     released.forEach((relation, time) -> until.put(Integer.toString(relation), time));
     ArrayNode failed = head.putArray("failures");
     for (Failure f : failures) failed.addArray().add(f.to()).add(f.port()).add(f.message()).add(f.rows());
+    ArrayNode steps = head.putArray("took");
+    took.forEach((step, nanos) ->
+        steps.addArray().add(step == Sent.DECODING ? "decode" : step == Sent.COMMITTING ? "state" : "level " + step).add(nanos));
     ArrayNode gone = head.putArray("forgotten");
     for (int node : forgotten) gone.add(node);
     ArrayNode sums = head.putArray("sums");

@@ -134,6 +134,8 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     thread.setDaemon(true);
   }
 
+  @Override public synchronized int waiting() { return queue.size(); }
+
   /** Returns the size of the queues of all feeds. */
   public static long queuedBytes() { return QUEUES_BYTES.get(); }
 

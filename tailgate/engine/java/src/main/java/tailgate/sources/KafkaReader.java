@@ -38,6 +38,9 @@ public final class KafkaReader {
     this.clients = Map.copyOf(clients);
   }
 
+  /** Returns the memory of the records that all readers have fetched ahead, in bytes. */
+  public static long queuedBytes() { return KafkaFeed.queuedBytes(); }
+
   /** Limits the reader to so many records per second. */
   public void limit(long rate) { this.rate = rate; }
 

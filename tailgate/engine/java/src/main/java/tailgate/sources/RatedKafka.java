@@ -30,6 +30,7 @@ final class RatedKafka extends WrappedKafka implements RecordAges {
     this.inbox = inbox;
   }
 
+  @Override public int waiting() { return ((KafkaFeed) stream).waiting(); }
   @Override public Map<String, Oldest> oldest(Offset end) { return ((KafkaFeed) stream).oldest(end); }
 
   @Override public Offset latestOffset(Offset start, ReadLimit limit) {

@@ -15,4 +15,7 @@ public interface RecordAges {
    * @param end the end of a tick, which limits the records; null for no limit
    */
   Map<String, Oldest> oldest(Offset end);
+
+  /** Returns the number of records that are fetched and that no committed tick has read. Safe from any thread. */
+  int waiting();
 }

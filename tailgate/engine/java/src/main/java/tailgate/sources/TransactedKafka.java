@@ -60,6 +60,7 @@ public final class TransactedKafka extends WrappedKafka implements RecordAges {
     return Arrays.stream(stream.planInputPartitions(start, end)).filter(p -> !((KafkaBatchInputPartition) p).offsetRange().topicPartition().topic().equals(topic)).toArray(InputPartition[]::new);
   }
 
+  @Override public int waiting() { return scan == null ? 0 : scan.waiting(); }
   @Override public Map<String, Oldest> oldest(Offset end) { return scan == null ? Map.of() : scan.oldest(end != null); }
 
   @Override public void commit(Offset end) {

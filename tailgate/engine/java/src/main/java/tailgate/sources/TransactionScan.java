@@ -102,6 +102,9 @@ final class TransactionScan implements AutoCloseable {
   /** Returns the oldest records ({@link RecordAges#oldest}) that no committed tick has read, or only the admitted ones. */
   synchronized Map<String, RecordAges.Oldest> oldest(boolean admitted) { return admitted ? transactions.admitted() : transactions.oldest(); }
 
+  /** Returns the number of records that are read and not admitted. */
+  synchronized int waiting() { return transactions.waiting(); }
+
   /** Records that a tick with all admitted records is durable. */
   synchronized void committed() { transactions.committed(); }
 

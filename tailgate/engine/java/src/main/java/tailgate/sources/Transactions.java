@@ -242,6 +242,9 @@ final class Transactions {
     return oldest;
   }
 
+  /** Returns the number of records that have been read and not admitted. */
+  int waiting() { return (int) partitions.values().stream().flatMap(p -> p.runs.stream()).mapToLong(run -> run.rows).sum(); }
+
   /** Records that a tick with all admitted records is durable. */
   void committed() { admitted.clear(); }
 

@@ -93,6 +93,24 @@ public final class Snapshots {
     }
   }
 
+  /**
+   * Returns the memory of RocksDB in this process, in bytes: block cache, write buffers and indexes.
+   * All stores share the cache, which the write buffers are charged to, so the largest value counts.
+   */
+  public static long memory() {
+    synchronized (STORES) {
+      return STORES.keySet().stream().mapToLong(Snapshots::memory).max().orElse(0);
+    }
+  }
+
+  private static long memory(RocksDB db) {
+    try {
+      return db.getMemoryUsage();
+    } catch (RuntimeException e) {
+      return 0;  // it is being closed
+    }
+  }
+
   /** Returns the maximum number of these versions. */
   public static int limit() { return LIMIT; }
 }
