@@ -20,12 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake.folder import Lake
+from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.operations.watch.checks import CLOCK_AHEAD_MAX_MS
 from testing.engine_process import until
 from tests.docs.pages import DOCS
 from tests.operations.watch.alerted import RAISED_S, REPAIRED_S, Alerted
@@ -151,11 +153,39 @@ class Staged(Alerted):
         yield
         self.run("DROP SOURCE deleted")
 
-    def source(self, name: str) -> None:
+    @contextlib.contextmanager
+    def recreated_topic(self) -> Iterator[None]:
+        self.source("recreated")
+        admin = AdminClient({"bootstrap.servers": self.kafka.address})
+        admin.delete_topics(["recreated"])["recreated"].result(20)
+        until(lambda: "recreated" not in admin.list_topics(timeout=10).topics, 20)
+        self.send("recreated", {"id": 2, "n": 2})
+        yield
+        self.run("DROP SOURCE recreated")
+
+    @contextlib.contextmanager
+    def removed_records(self) -> Iterator[None]:
+        self.source("removed")
+        self.run("PAUSE SOURCE removed")
+        self.send("removed", {"id": 2, "n": 2}, {"id": 3, "n": 3})
+        admin = AdminClient({"bootstrap.servers": self.kafka.address})
+        for future in admin.delete_records([TopicPartition("removed", 0, 3)]).values():
+            future.result(20)
+        self.run("RESUME SOURCE removed")
+        yield
+        self.run("ALTER SOURCE removed RESUME AT EARLIEST", "DROP SOURCE removed")
+
+    @contextlib.contextmanager
+    def dead_letters(self) -> Iterator[None]:
+        self.send("lenient", "no JSON")
+        yield
+        self.run("DROP SOURCE lenient")
+
+    def source(self, name: str, on_error: str = "FAIL") -> None:
         self.send(name, {"id": 1, "n": 1})
         columns = "(id bigint, n bigint)"
         kafka = f"KAFKA BROKER '{self.kafka.address}' TOPIC '{name}'"
-        self.run(f"CREATE MATERIALIZED SOURCE {name} {columns} FROM {kafka} FORMAT JSON ON ERROR FAIL")
+        self.run(f"CREATE MATERIALIZED SOURCE {name} {columns} FROM {kafka} FORMAT JSON ON ERROR {on_error}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +204,7 @@ FAILURES = (
     Failure("the engine is killed", lambda s: s.killed("tailgate engine"), ENGINE, "", "the engine has ended unexpectedly"),
     Failure("the engine is stopped", lambda s: s.stopped("tailgate engine"), ENGINE, "", "the engine does not answer"),
     Failure("the engine's JVM is killed", lambda s: s.killed("PythonGatewayServer"), ENGINE, "", "the engine "),
+    Failure("the engine's JVM is stopped", lambda s: s.stopped("PythonGatewayServer"), ENGINE, "", "the engine "),
     Failure("the gateway is killed", lambda s: s.killed("tailgate gateway"), GATEWAY, "", "no gateway runs on this machine"),
     Failure("the gateway is stopped", lambda s: s.stopped("tailgate gateway"), GATEWAY, "", "the gateway with process id"),
     Failure("`tailgate sinks` is killed", lambda s: s.killed("tailgate sinks"), "sinks_unavailable", "", "tailgate sinks has ended"),
@@ -183,6 +214,11 @@ FAILURES = (
     Failure("the schema registry is killed", Staged.killed_registry, "source_stalled", "typed", "source typed is stalled"),
     Failure("the schema registry is stopped", Staged.stopped_registry, "source_stalled", "typed", "source typed is stalled"),
     Failure("a topic is deleted", Staged.deleted_topic, "source_stalled", "deleted", "source deleted is "),
+    Failure("a topic is deleted and created again", Staged.recreated_topic, "source_stalled", "recreated", "source recreated is "),
+    Failure(
+        "a topic has removed records before a source read them", Staged.removed_records, "source_stalled", "removed", "source removed is "
+    ),
+    Failure("a record cannot be read", Staged.dead_letters, "dead_letters", "lenient", "source lenient has new dead letters"),
     Failure("a record cannot be read, with ON ERROR FAIL", Staged.poison_record, "source_stalled", "poisoned", "source poisoned is "),
     Failure("a view divides by zero", Staged.division_by_zero, "view_failing", "quotients", "view quotients is failing"),
 )
@@ -196,6 +232,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staged]:
     try:
         system.wait_ready()
         system.source("watched")
+        system.source("lenient", on_error="DEAD LETTER")  # `tailgate watch` sees it before it has a dead letter
         system.registry.start()
         system.send_typed(system.register())
         avro = f"FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY '{system.registry.url}'"
@@ -223,6 +260,27 @@ def test_the_alert_and_the_status_name_the_cause(failure: Failure, staged: Stage
     until(lambda: staged.receiver.events(failure.alert, key)[-1] == "resolved", REPAIRED_S)
 
 
+class Watched:
+    """A lake without an engine, a real `tailgate watch`, and its webhook."""
+
+    def __init__(self, data: Path) -> None:
+        self.lake = Lake.create(data)
+        self.receiver = Receiver()
+        command = [sys.executable, "-m", "tailgate", "watch", "--data", str(data), "--webhook", self.receiver.url]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        until(lambda: self.receiver.events("engine_unavailable"), 60)
+
+    def first_problem(self) -> str:
+        command = [sys.executable, "-m", "tailgate", "status", "--data", str(self.lake.path)]
+        status = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        return next(line for line in status.stdout.splitlines() if line.startswith("PROBLEM")).removeprefix("PROBLEM:").strip()
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(30)
+        self.receiver.stop()
+
+
 def test_a_full_disk(tmp_path: Path) -> None:
     """A file system in memory without space. No process needs to run but `tailgate watch`."""
     folder = tmp_path / "disk"
@@ -231,28 +289,34 @@ def test_a_full_disk(tmp_path: Path) -> None:
     if mounted.returncode:
         pytest.skip("needs the privilege to mount a file system")
     try:
-        lake = Lake.create(folder / "data")
-        command = [sys.executable, "-m", "tailgate"]
-        receiver = Receiver()
-        watch = subprocess.Popen([*command, "watch", "--data", str(lake.path), "--webhook", receiver.url], stdout=subprocess.DEVNULL)
+        watched = Watched(folder / "data")
         try:
-            until(lambda: receiver.events("engine_unavailable"), 60)
             (folder / "ballast").write_bytes(b"x" * (59 << 20))
-            until(lambda: receiver.events("disk_full") == ["fired"], RAISED_S)
-            status = subprocess.run([*command, "status", "--data", str(lake.path)], capture_output=True, text=True, check=False, timeout=60)
-            first = next(line for line in status.stdout.splitlines() if line.startswith("PROBLEM"))
-            assert re.fullmatch(r"PROBLEM:  only \d% of the disk is free", first), status.stdout
+            until(lambda: watched.receiver.events("disk_full") == ["fired"], RAISED_S)
+            assert re.fullmatch(r"only \d% of the disk is free", watched.first_problem())
             (folder / "ballast").unlink()
-            until(lambda: receiver.events("disk_full") == ["fired", "resolved"], RAISED_S)
+            until(lambda: watched.receiver.events("disk_full") == ["fired", "resolved"], RAISED_S)
         finally:
-            watch.terminate()
-            watch.wait(30)
-            receiver.stop()
+            watched.stop()
     finally:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+def test_a_clock_that_is_set_back(tmp_path: Path) -> None:
+    """The newest entry of the log is ahead of the clock, as after a correction of the clock, until the clock has followed."""
+    watched = Watched(tmp_path / "data")
+    try:
+        writer = open_epoch(watched.lake, take_over=True)
+        writer.append(time=time.time_ns() // 1_000_000 + CLOCK_AHEAD_MAX_MS + 12_000)
+        until(lambda: watched.receiver.events("clock_ahead") == ["fired"], RAISED_S)
+        assert watched.first_problem() == "the log is ahead of the clock of this machine"
+        until(lambda: watched.receiver.events("clock_ahead") == ["fired", "resolved"], 3 * RAISED_S)
+        writer.close()
+    finally:
+        watched.stop()
+
+
 def test_the_page_lists_the_failures() -> None:
     rows = re.findall(r"^\| (.+?) \| `(\w+)` \|", PAGE.read_text(), re.MULTILINE)
-    staged = {(failure.what, failure.alert) for failure in FAILURES} | {("the disk is full", "disk_full")}
-    assert staged <= set(rows)
+    others = {("the disk is full", "disk_full"), ("the clock is set back by more than a minute", "clock_ahead")}
+    assert set(rows) == {(failure.what, failure.alert) for failure in FAILURES} | others
