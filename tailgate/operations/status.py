@@ -2,7 +2,7 @@
 
     the folder ──► disk, newest entry ──┐
     engine.json ──► GET /status         ├─► report ──► one screen or JSON; exit code 0 if nothing is broken
-    gateways/*.json ──► processes       │
+    gateways ──► freshness lags         │
     watch/ ──► alerts that are active   ┘
 
 Problems are in the order of causes: a full disk stops the engine, and an engine that does not run stops sources. The report contains no
@@ -26,6 +26,7 @@ from tailgate.operations.watch import missed
 from tailgate.operations.watch.alerts import PAGE, alerts
 from tailgate.operations.watch.checks import CHECKS, CLOCK_AHEAD_MAX_MS, DISK_FREE_MIN, ENGINE_STATES, READ
 from tailgate.operations.watch.notifications import Notifications
+from tailgate.operations.watch.observation import ask_gateway
 
 ANSWER_S = 5.0  # the engine waits up to three seconds for a broker
 WATCHED_MS = 15_000  # alerts of a `tailgate watch` that has observed nothing for longer say nothing about the present
@@ -63,8 +64,9 @@ def report(lake: Lake) -> Report:
     fields["gateways"] = [
         {"pid": peer.pid, "listens": [f"{host}:{port}" for host, port in sorted(peer.listens)]} for peer in peers.announced(lake)
     ]
+    lags = _lags(lake)
     for what in SICK:
-        fields[what] = {name: _without_errors(item) for name, item in answer.get(what, {}).items()}
+        fields[what] = {name: _without_errors(item) | lags.get(name, {}) for name, item in answer.get(what, {}).items()}
     fields["sinks_ended"] = sinks_process.ended_unexpectedly(lake)
     fields |= {"ticks": answer.get("ticks"), "tick_ms": answer.get("tick_ms"), "alerts": _active(lake)}
     problems = list(_problems(fields))
@@ -100,7 +102,8 @@ def text(fields: Report) -> Iterator[str]:
         for name, item in fields[what].items():
             lag = f", {item['lag']} records behind" if item.get("lag") else ""
             percent = f", {item['percent']} % of the backfill" if item.get("percent") is not None else ""
-            yield f"{kind:<9} {name}: {item['status']}{lag}{percent}"
+            freshness = f", freshness lag {_seconds(item['freshness_lag_ms'])}" if "freshness_lag_ms" in item else ""
+            yield f"{kind:<9} {name}: {item['status']}{lag}{freshness}{percent}"
     for alert in fields["alerts"]:
         if alert["severity"] != PAGE:
             yield f"WARNING:  {alert['summary']}"
@@ -110,6 +113,21 @@ def text(fields: Report) -> Iterator[str]:
         yield f"HINT:     {problem['hint']}"
     if not fields["problems"]:
         yield "no problems"
+
+
+def _seconds(ms: float | None) -> str:
+    return "unknown" if ms is None else f"{ms / 1000:.1f} s"
+
+
+def _lags(lake: Lake) -> dict[str, dict[str, float | None]]:
+    """Returns the freshness lag of each relation, the largest that a gateway of this machine shows; unknown if one does not know it."""
+    answers = [ask_gateway(peer, {"do": "lags"}) for peer in peers.announced(lake)]
+    by_gateway = [answer["lags"] for answer in answers if answer is not None and "lags" in answer]
+    lags: dict[str, dict[str, float | None]] = {}
+    for name in {name for of_gateway in by_gateway for name in of_gateway}:
+        values = [of_gateway[name] for of_gateway in by_gateway if name in of_gateway]
+        lags[name] = {"freshness_lag_ms": None if None in values else round(max(values))}
+    return lags
 
 
 def _engine(lake: Lake) -> tuple[dict[str, Any], control.Answer]:

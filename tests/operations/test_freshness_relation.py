@@ -13,11 +13,12 @@ import pytest
 
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.ticks.ages import Ages
-from tailgate.lake import control
+from tailgate.lake import control, peers
 from tailgate.lake.system_relations import COLUMNS
 from tailgate.lake.writer.engines import Announcement
 from tailgate.operations.sketch import STEP_S
 from tailgate.operations.watch.history import SETTLE_S, Recorder
+from tailgate.operations.watch.observation import ask_gateway
 from testing.engine_process import until
 from tests.docs.pages import DOCS
 from tests.wire.live import Live
@@ -106,6 +107,11 @@ def test_lag_is_unknown_without_an_engine(live: Live) -> None:
     assert rows(live, "SELECT schema, name, kind, lag_ms, unknown FROM tailgate.freshness") == [
         ("public", "v", "materialized view", None, "the engine does not answer")
     ]
+
+
+def test_other_processes_get_the_lags_by_name(live: Live, engine: Engine) -> None:
+    (peer,) = peers.announced(live.model.lake)  # of a gateway that may not know the lag yet
+    until(lambda: ask_gateway(peer, {"do": "lags"}) == {"lags": {"v": 0}}, 10)
 
 
 def test_the_history(live: Live) -> None:

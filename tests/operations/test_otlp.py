@@ -91,7 +91,7 @@ def test_a_tick_is_a_trace(tmp_path: Path, kafka: Kafka, collector: Collector) -
                     assert span is root or span.parent_span_id == root.span_id
                     assert span.start_time_unix_nano >= root.start_time_unix_nano
         for process in ("engine", "gateway", "sinks", "watch", "up"):
-            until(lambda process=process: collector.metrics(f"tailgate-{process}"), LONGEST_S)
+            until(lambda process=process: "process_cpu_seconds_total" in collector.metrics(f"tailgate-{process}"), LONGEST_S)
         assert "tailgate_engine_rocksdb_bytes" in collector.metrics("tailgate-engine")
     finally:
         system.stop()

@@ -80,6 +80,19 @@ def test_a_healthy_lake_has_no_problems(status: Status, capsys: pytest.CaptureFi
         assert line in text.splitlines()
 
 
+def test_the_freshness_lag_is_the_largest_of_the_gateways(
+    status: Status, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status.start()
+    peers.announce(status.lake, "other", 2, "token", [("127.0.0.1", 6876)])
+    lags = {1: {"orders": 120.4, "totals": None}, 2: {"orders": 900.0, "totals": 5.0}}
+    monkeypatch.setattr("tailgate.operations.status.ask_gateway", lambda peer, request: {"lags": lags[peer.port]})
+    _, fields, text = status.run(capsys)
+    assert fields["sources"]["orders"] == {"status": "running", "lag": 7, "freshness_lag_ms": 900}
+    assert "source    orders: running, 7 records behind, freshness lag 0.9 s" in text.splitlines()
+    assert "view      totals: filling, freshness lag unknown, 50.0 % of the backfill" in text.splitlines()
+
+
 def test_a_lake_without_processes(status: Status, capsys: pytest.CaptureFixture[str]) -> None:
     code, fields, _ = status.run(capsys)
     assert code == 1

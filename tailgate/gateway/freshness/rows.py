@@ -23,6 +23,12 @@ def rows(lags: Lags, catalog: Catalog, may_see: Callable[[Item], bool]) -> list[
     return [_row(lags, catalog, item, now) for item in relations(catalog) if may_see(item)]
 
 
+def present(lags: Lags, catalog: Catalog) -> dict[str, float | None]:
+    """Returns the present lag of each relation in milliseconds, by name; None if it is unknown."""
+    now = time.time_ns() // 1_000_000
+    return {str(catalog.stored.name_of(item)): lags.lag(catalog, item, now).ms for item in relations(catalog)}
+
+
 def history(recorded: pa.Table, catalog: Catalog, may_see: Callable[[Item], bool]) -> pa.Table:
     """Returns the rows of tailgate.freshness_history: those of relations that exist and that the role may read."""
     items = [item for item in relations(catalog) if may_see(item)]

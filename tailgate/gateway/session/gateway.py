@@ -70,7 +70,7 @@ class Gateway:
         self.sessions = Sessions(lambda: serving.progress.catalog)
         self.statistics = StatementStatistics(self.budget)
         self.latencies = Latencies()
-        self.peers = Peers(lake, self.sessions, self.internal_errors, self.statement_rows, self._steps, self.background)
+        self.peers = Peers(lake, self.sessions, self.internal_errors, self.statement_rows, self._steps, self._lags, self.background)
         self.answers = Answers(serving, self.background)
         self.texts = StatementCache(serving.workers, self.budget)
         self.bound: Cache[tuple[bytes, tuple[int, ...], Hashable], Bound] = Cache(self.budget, BOUND_BYTES)
@@ -81,6 +81,9 @@ class Gateway:
         """Handles a cancel request. Forwards it to the other gateways on the port if no session here has the id."""
         if not self.sessions.cancel(process, secret):
             self.peers.cancel(process, secret)
+
+    def _lags(self) -> dict[str, float | None]:
+        return freshness.present(self.serving.freshness.lags, self.serving.progress.catalog)
 
     def _steps(self, after: int) -> list[object]:
         """Returns the steps of freshness lag and latency that have ended, later than `after`."""

@@ -4,6 +4,7 @@
     tailgate.statements                   ──► {"do": "statements"} to each ──► rows
     pg_cancel_backend, pg_terminate_…     ──► {"do": "signal"}           ──► whether it has the session, or an error
     tailgate watch                        ──► {"do": "freshness"}        ──► steps of the history of freshness lag
+    tailgate status                       ──► {"do": "lags"}             ──► the present freshness lags by relation
     tailgate watch                        ──► {"do": "alert", "id": n}   ──► rows of an alert's query
     CancelRequest for a session of another gateway on the same port ──► {"do": "cancel"}
 
@@ -40,6 +41,7 @@ MOMENTS = ("backend_start", "xact_start", "query_start", "state_change")
 StatementRows = Callable[[Requester], list[dict[str, Any]]]  # the rows of tailgate.statements that a role may see
 AlertRows = Callable[[int], Awaitable[dict[str, Any]]]  # evaluates the query of an alert
 FreshnessSteps = Callable[[int], Sequence[object]]  # of the history, later than a step
+PresentLags = Callable[[], dict[str, float | None]]
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -48,7 +50,7 @@ class Peers:
     """The client and the server for requests between gateways.
 
     `own`: the sessions of this gateway. `statements`: returns its rows of tailgate.statements that a role may see. `freshness`: returns
-    the steps of the history of freshness lag.
+    the steps of the history of freshness lag. `lags`: returns the present freshness lag of each relation.
     """
 
     def __init__(
@@ -58,9 +60,10 @@ class Peers:
         internal_errors: InternalErrors,
         statements: StatementRows,
         freshness: FreshnessSteps,
+        lags: PresentLags,
         background: Background,
     ) -> None:
-        self._freshness = freshness
+        self._freshness, self._lags = freshness, lags
         self._lake, self._own, self._internal_errors, self._background = lake, own, internal_errors, background
         self._statements = statements
         self._token = secrets.token_urlsafe(24)
@@ -185,6 +188,8 @@ class Peers:
                 return {"there": exists}
             case "freshness":
                 return {"rows": self._freshness(int(request.get("after", 0)))}
+            case "lags":
+                return {"lags": self._lags()}
             case "internal errors":
                 return {"rows": self._internal_errors.rows()}
             case "statements":

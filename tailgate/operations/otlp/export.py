@@ -9,6 +9,7 @@ OpenTelemetry's variables for headers, timeouts and certificates (OTEL_EXPORTER_
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -23,6 +24,8 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from tailgate.lake.errors import InvalidParameterValue
 from tailgate.operations.metrics import Metrics
 from tailgate.operations.otlp.metrics_data import metrics_data
+
+log = logging.getLogger("tailgate.operations")
 
 INTERVAL_S = 15.0  # between two exports of metrics, as Prometheus scrapes by default
 SPANS_MAX = 4_096  # that wait for the collector: ten seconds of ticks at full speed; further ones are dropped
@@ -49,7 +52,10 @@ class Exporter:
     def _run(self, metrics: Metrics) -> None:
         waiting = threading.Event()
         while not waiting.wait(self._interval_s):
-            self._metrics.export(metrics_data(metrics.collect(), self.resource))
+            try:
+                self._metrics.export(metrics_data(metrics.registry.collect(), self.resource))
+            except Exception:
+                log.exception("metrics cannot be exported; trying again")
 
 
 def checked(url: str) -> str:
