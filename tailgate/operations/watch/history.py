@@ -12,13 +12,13 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailgate.lake.catalog import Catalog, Item, MaterializedView, Source, Table, View
+from tailgate.lake.catalog import Catalog, Endpoint, Item, MaterializedView, Source, Table, View
 from tailgate.lake.folder import Lake
 from tailgate.lake.store import Store
 from tailgate.operations.sketch import STEP_S, Sketch
@@ -45,13 +45,18 @@ SCHEMA = pa.schema(
     ]
 )
 
-Step: TypeAlias = dict[int, Sketch]  # by relation: the lags in one step
+Step: TypeAlias = dict[int, Sketch]  # by relation or endpoint: the lags or latencies in one step
 Reported: TypeAlias = Sequence[Any]  # a gateway's row: relation, step, unknown, maximum, counts by bucket
 
 
 def relations(catalog: Catalog) -> list[Item]:
     """Returns the relations that have a freshness lag."""
     return [item for item in catalog.visible if isinstance(item, Source | Table | View | MaterializedView)]
+
+
+def endpoints(catalog: Catalog) -> set[int]:
+    """Returns the ids of the endpoints, whose latency is recorded."""
+    return {item.id for item in catalog.each(Endpoint)}
 
 
 class Recorder:
@@ -64,10 +69,13 @@ class Recorder:
         self._pending: dict[int, Step] = {}
         self._close_hours(int(now_s) // STEP_S // HOUR_STEPS)
 
-    def reported(self, rows: Iterable[Reported], relations: Iterable[int], now_s: float) -> list[tuple[int, Step]]:
+    def reported(
+        self, rows: Iterable[Reported], relations: Iterable[int], now_s: float, endpoints: Collection[int] = ()
+    ) -> list[tuple[int, Step]]:
         """Takes what gateways have reported since the last call. Returns the steps that are now recorded, with all `relations`.
 
-        The latency of endpoints, which gateways report in the same form, is returned with them but not written.
+        The latency of `endpoints`, which gateways report in the same form, is recorded for objectives. Readers of the history do not
+        see it. An endpoint without requests in a step has none.
         Raises OSError if the steps cannot be written; they are then recorded later.
         """
         merged: dict[int, Step] = {}
@@ -84,10 +92,11 @@ class Recorder:
             if step not in self._pending and step < self._started:
                 continue
             sketches = self._pending.pop(step, {})
-            by_relation = {id: sketches.get(id) or Sketch(missing=STEP_S) for id in existing}
-            self._append(step, by_relation)
+            of = {id: sketches.get(id) or Sketch(missing=STEP_S) for id in existing}
+            of |= {id: sketch for id, sketch in sketches.items() if id in endpoints}
+            self._append(step, of)
             self.newest = step
-            recorded.append((step, sketches | by_relation))
+            recorded.append((step, of))
         self._pending = {step: of for step, of in self._pending.items() if step > self.newest}
         return recorded
 
@@ -96,12 +105,12 @@ class Recorder:
         hours = self._store.numbers(NAME)
         return [(step, of) for step, of in _lines(self._store, hours[-1]) if step > since] if hours else []
 
-    def _append(self, step: int, by_relation: Mapping[int, Sketch]) -> None:
+    def _append(self, step: int, of: Step) -> None:
         hour = step // HOUR_STEPS
         before = _content(self._store, hour)
         if not before:
             self._close_hours(hour)
-        rows = [[id, sketch.missing, sketch.max, sketch.counts] for id, sketch in by_relation.items()]
+        rows = [[id, sketch.missing, sketch.max, sketch.counts] for id, sketch in of.items()]
         line = json.dumps({"step": step, "rows": rows}, separators=(",", ":")).encode()
         self._store.put(f"{NAME}/{hour}", before + b"\n" + line)
 

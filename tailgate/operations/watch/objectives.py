@@ -6,7 +6,7 @@
     watch/objectives    {"<id>": {"state", "since", …, "marks": "ggb…", "month": "2026-11", "good": n, "bad": n}}, every step
 
 A step is good if every figure over the window is within its limit. An unknown lag violates every objective; an endpoint without requests
-violates none. The latency before a start of `tailgate watch` is not known. Steps in
+violates none. Steps in
 which `tailgate watch` did not run are neither.
 """
 

@@ -65,11 +65,13 @@ def test_the_lags_of_several_gateways_are_one_distribution(lake: Lake) -> None:
     assert rows(lake) == [row(STEP, 10, 500, 500, samples=4, unknown=2)]
 
 
-def test_the_latency_of_endpoints_is_not_written(lake: Lake) -> None:
-    recording = recorder(lake)
-    ((step, of),) = recording.reported([reported(STEP, 10), reported(STEP, 3, 4, relation=9)], [7], end(STEP))
+def test_the_latency_of_endpoints_survives_a_restart(lake: Lake) -> None:
+    """Endpoint 9 exists, endpoint 10 was dropped."""
+    latencies = [reported(STEP, 3, 4, relation=9), reported(STEP, 5, relation=10)]
+    ((step, of),) = recorder(lake).reported([reported(STEP, 10), *latencies], [7], end(STEP), {9, 11})
     assert (step, of.keys(), of[9].max) == (STEP, {7, 9}, 4)
-    assert rows(lake) == [row(STEP, 10, 10, 10, samples=1)]
+    ((step, again),) = recorder(lake, STEP + 1).recent(0)
+    assert (step, again.keys(), again[9].max, again[9].counts) == (STEP, {7, 9}, 4, of[9].counts)
 
 
 def test_a_relation_without_a_report_is_unknown(lake: Lake) -> None:
