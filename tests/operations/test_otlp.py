@@ -61,7 +61,7 @@ def test_a_url_that_is_none_is_refused() -> None:
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_a_tick_is_a_trace(tmp_path: Path, kafka: Kafka, collector: Collector) -> None:
-    """From the record of Kafka to the mirror of the gateway."""
+    """The trace has spans of the engine and of the gateway."""
     system = System(tmp_path, kafka, "--otlp", collector.url)
     try:
         system.wait_ready()
