@@ -48,7 +48,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit code: 0 after SIGTERM or Ctrl-C, 1 after a reported error, 2 for invalid arguments."""
     from tailgate.lake.errors import TailgateError
-    from tailgate.operations import logs, otlp
+    from tailgate.operations import logs
+    from tailgate.operations.otlp import active as otlp
     from tailgate.operations.settings import configuration, ksqldb_variables, process
 
     words = sys.argv[1:] if arguments is None else arguments

@@ -26,9 +26,9 @@ from tailgate.gateway.settings.settings import checked_defaults
 from tailgate.gateway.workers import cpu_limit, pool
 from tailgate.gateway.workers.searches import Searches
 from tailgate.lake.folder import Lake
-from tailgate.operations import otlp
 from tailgate.operations.definitions import GATEWAY
 from tailgate.operations.endpoint import Address, opened
+from tailgate.operations.otlp import active as otlp
 from tailgate.operations.settings.process import ProcessSettings
 from tailgate.sql.compute.regexp import search
 
@@ -84,7 +84,7 @@ async def _serve(options: Options) -> None:
     cpu_limit.enable()
     asyncio.get_running_loop().set_default_executor(started(BLOCKING, "tailgate-blocking"))
     serving = Serving(lake, memory)
-    if (exporter := otlp.active()) is not None:
+    if (exporter := otlp.exporter()) is not None:
         from tailgate.operations.otlp.traces import TickTraces
 
         serving.mirrors.figures.trace = TickTraces(exporter, lake.id).mirror

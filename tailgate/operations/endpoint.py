@@ -23,10 +23,10 @@ from prometheus_client.exposition import choose_encoder
 from tailgate.lake.errors import InvalidParameterValue, ObjectInUse
 from tailgate.lake.host import ports
 from tailgate.lake.host.server_thread import ServerThread
-from tailgate.operations import otlp
 from tailgate.operations.definitions import Metric
 from tailgate.operations.health import Health
 from tailgate.operations.metrics import Metrics
+from tailgate.operations.otlp import active as otlp
 
 REQUESTS_MAX = 8  # at once; further ones get 503, so that a scraper cannot take the threads of a process
 IDLE_S = 15.0  # of a connection that sends nothing; Prometheus keeps connections between scrapes and opens new ones
@@ -65,7 +65,7 @@ def opened(at: Address | None, definitions: Sequence[Metric]) -> Endpoint | None
 
     Returns None if they are neither served nor exported.
     """
-    exporter = otlp.active()
+    exporter = otlp.exporter()
     if at is None and exporter is None:
         return None
     endpoint = Endpoint(at or Address("", 0), Metrics(definitions), Health())

@@ -9,9 +9,9 @@ import pytest
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.lake.errors import InvalidParameterValue
-from tailgate.operations import otlp
 from tailgate.operations.definitions import GATEWAY
 from tailgate.operations.metrics import Counter, Histogram, Metrics
+from tailgate.operations.otlp import active as otlp
 from tailgate.operations.otlp.export import Exporter, checked
 from testing.engine_process import until
 from tests.operations.collector import Collector
@@ -52,7 +52,7 @@ def test_metrics_have_the_names_and_values_of_prometheus(collector: Collector) -
 
 
 def test_a_url_that_is_none_is_refused() -> None:
-    assert otlp.active() is None
+    assert otlp.exporter() is None
     for url in ("127.0.0.1:4318", "grpc://127.0.0.1:4317", "http://"):
         with pytest.raises(InvalidParameterValue):
             checked(url)

@@ -48,9 +48,9 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.readers import holds, reading
 from tailgate.lake.store.stand_by import Lease, StandBy
 from tailgate.lake.writer.log_writer import Writer, open_epoch
-from tailgate.operations import otlp
 from tailgate.operations.definitions import ENGINE
 from tailgate.operations.endpoint import Address, opened
+from tailgate.operations.otlp import active as otlp
 from tailgate.operations.settings.process import ProcessSettings
 
 log = logging.getLogger("tailgate.engine")
@@ -143,7 +143,6 @@ def run(options: Options, jvm: Jvm) -> int:
     follow = Follow(engine, isolation)
     follow.start()
     _start_threads(options, engine, installation, statements)
-    _trace_ticks(engine)
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
     lease = Lease(lake.store, writer.renew_lease)
@@ -166,8 +165,9 @@ def run(options: Options, jvm: Jvm) -> int:
 
 
 def _start_threads(options: Options, engine: Engine, installation: Installation, statements: Statements) -> None:
-    """Starts the expiry of dead letters, and ksqlDB's processing log."""
+    """Starts the expiry of dead letters, the traces of ticks, and ksqlDB's processing log."""
     Expiring(engine, installation.letters).start()
+    _trace_ticks(engine)
     if options.processing_log:
         processing_log = ProcessingLog(engine, options.endpoints.brokers(), statements.execute_own)
         engine.runner.on_failures = processing_log.note
@@ -176,7 +176,7 @@ def _start_threads(options: Options, engine: Engine, installation: Installation,
 
 def _trace_ticks(engine: Engine) -> None:
     """Sends a trace of each tick to the collector of --otlp."""
-    exporter = otlp.active()
+    exporter = otlp.exporter()
     if exporter is None:
         return
     from tailgate.operations.otlp.traces import TickTraces

@@ -107,7 +107,7 @@ class TickLoop:
         return str(self._java.pending())
 
     def held(self) -> dict[str, int]:
-        """Returns what the JVM holds in memory, as `tailgate.circuit.TickLoop` describes. Any thread may call it."""
+        """Returns sizes of the memory of the JVM, as `tailgate.circuit.TickLoop` describes. Any thread may call it."""
         return dict(json.loads(self._java.held()))
 
     def wake(self) -> None:
