@@ -243,3 +243,16 @@ DROP TABLE tickets;
 SELECT now() > ALL (ARRAY['2020-01-01']::timestamptz[]), array_remove(ARRAY['2020-01-01']::timestamptz[], now());
 SELECT array_position(ARRAY['2020-01-01']::timestamptz[], now()), width_bucket(now(), ARRAY['2020-01-01', '2021-01-01']::timestamptz[]);
 SELECT array_replace(ARRAY['2020-01-01']::timestamptz[], now(), now() + '1 day'), cardinality(array_fill(now(), ARRAY[2]));
+
+-- settings of PostgreSQL's planner, which clients set, have no effect
+SET enable_hashagg = off;
+SHOW enable_hashagg;
+SET enable_hashagg = 3;
+SET max_parallel_workers_per_gather = 0;
+SHOW max_parallel_workers_per_gather;
+SET max_parallel_workers_per_gather = 1025;
+SET constraint_exclusion = on;
+SHOW constraint_exclusion;
+SHOW default_statistics_target;
+SHOW maintenance_work_mem;
+SHOW enable_sort;

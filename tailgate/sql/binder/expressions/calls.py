@@ -190,6 +190,8 @@ def _built(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int |
     if len(operands) % 2:
         hint = f"The arguments of {name}() must consist of alternating keys and values."
         raise InvalidParameterValue("argument list must have even number of elements", hint=hint)
+    if any(key.type.is_array or key.type.fields or key.type in (JSON, JSONB) for key in operands[::2]):
+        raise InvalidParameterValue("key value must be scalar, not array, composite, or json")
     keys = [_as_text(binder, g, n) for g, n in zip(operands[::2], nodes[::2], strict=True)]
     values = [as_json(binder, g, type, at) for g in operands[1::2]]
     return Call(row, (listed(keys, TEXT), listed(values, type)), type, at)
