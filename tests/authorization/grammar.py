@@ -354,7 +354,7 @@ class Grammar(Expressions):
             (1, lambda: f"{gives[0]} SELECT ON ALL TABLES IN SCHEMA {self.of('own', 'lo', 'public')} {gives[1]} {to}"),
             (1, lambda: f"{gives[0]} {self.of('USAGE', 'CREATE')} ON SCHEMA {self.of('lo', 'he', 'own', 'public')} {gives[1]} {to}"),
             (1, lambda: f"{gives[0]} USAGE ON SECRET {self.name()} {gives[1]} {to}"),
-            (1, lambda: f"{gives[0]} USAGE ON CONNECTION {self.name()} {gives[1]} {to}"),
+            (1, lambda: f"{gives[0]} USAGE ON {self.of('CONNECTION', 'TYPE')} {self.name()} {gives[1]} {to}"),
             (1, lambda: f"{gives[0]} {self.of('boss', 'staff', 'tailgate', 'low')} {gives[1]} {self.of('low', 'helper')}"),
             (0.5, lambda: f"CREATE ROLE {self.of('x', 'y')} SUPERUSER LOGIN"),
             (0.5, lambda: f"ALTER ROLE {self.of('low', 'boss', 'helper')} {self.of('SUPERUSER', 'NOLOGIN', chr(76) + 'OGIN')}"),

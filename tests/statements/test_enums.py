@@ -116,6 +116,20 @@ def test_drop(types: psycopg.Connection) -> None:
     )
 
 
+def test_drop_with_columns(types: psycopg.Connection) -> None:
+    types.execute(SCHEMA)
+    types.execute("CREATE MATERIALIZED VIEW moods AS SELECT id, m FROM person")
+    types.execute("CREATE MATERIALIZED VIEW happy AS SELECT id FROM moods WHERE m = 'happy'")
+    types.execute("CREATE MATERIALIZED VIEW named AS SELECT name, count(*) AS n FROM person GROUP BY name")
+    types.execute("DROP TYPE mood CASCADE")
+    views = "SELECT matviewname FROM pg_matviews WHERE matviewname IN ('moods', 'happy', 'named')"
+    assert types.execute(views).fetchall() == [("named",)]
+    types.execute("INSERT INTO person VALUES (5, 'ok'), (6, 'new')")
+    types.execute("DELETE FROM person WHERE name = 'x'")
+    assert rows(types, "SELECT * FROM named") == [("new", 1), ("ok", 2), ("sad", 1), ("y", 1)]
+    assert rows(types, "SELECT * FROM person") == [(1, "ok"), (2, "sad"), (4, "y"), (5, "ok"), (6, "new")]
+
+
 def test_new_name(types: psycopg.Connection) -> None:
     types.execute(SCHEMA)
     types.execute("CREATE MATERIALIZED VIEW v AS SELECT id, m FROM person WHERE m > 'sad'::mood")

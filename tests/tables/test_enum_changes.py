@@ -69,6 +69,42 @@ def test_drop_of_the_type_of_a_primary_key(sql: psycopg.Connection) -> None:
     sql.execute("DROP TYPE s.mood CASCADE")
 
 
+def test_drop_of_the_type_of_a_table_that_a_function_reads(sql: psycopg.Connection) -> None:
+    sql.execute("CREATE TABLE t (m s.mood, n int)")
+    sql.execute("CREATE FUNCTION f() RETURNS bigint LANGUAGE SQL AS 'SELECT count(*) FROM t'")
+    with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="cannot drop column m of table t") as error:
+        sql.execute("DROP TYPE s.mood CASCADE")
+    assert error.value.diag.message_detail == "function f() depends on column m of table t"
+    assert sql.execute("SELECT f(), 'ok'::s.mood").fetchall() == [(0, "ok")]
+
+
+def test_privileges(sql: psycopg.Connection) -> None:
+    """The access lists and errors are PostgreSQL's. Every role may use all types."""
+    acl = "SELECT array_to_string(typacl, ',') FROM pg_type WHERE typname IN ('mood', 'cents') ORDER BY typname DESC"
+    sql.execute("CREATE ROLE ann")
+    sql.execute("CREATE DOMAIN cents AS int")
+    assert sql.execute(acl).fetchall() == [(None,), (None,)]
+    sql.execute("GRANT USAGE ON TYPE s.mood TO ann")
+    sql.execute("GRANT ALL PRIVILEGES ON DOMAIN cents TO PUBLIC, ann")
+    granted = "=U/tailgate,tailgate=U/tailgate,ann=U/tailgate"
+    assert sql.execute(acl).fetchall() == [(granted,), (granted,)]
+    with pytest.raises(psycopg.errors.DependentObjectsStillExist) as error:
+        sql.execute("DROP ROLE ann")
+    assert error.value.diag.message_detail == "privileges for type s.mood\nprivileges for type cents"
+    sql.execute("REVOKE USAGE ON TYPE s.mood, cents FROM ann CASCADE")
+    sql.execute("DROP ROLE ann")
+    for statement, sqlstate, message in (
+        ("GRANT SELECT ON TYPE cents TO tailgate", "0LP01", "invalid privilege type SELECT for type"),
+        ("GRANT CREATE ON DOMAIN cents TO tailgate", "0LP01", "invalid privilege type CREATE for domain"),
+        ("GRANT USAGE ON DOMAIN s.mood TO tailgate", "42809", '"mood" is not a domain'),
+        ("GRANT USAGE ON DOMAIN nosuch TO tailgate", "42704", 'type "nosuch" does not exist'),
+        ("REVOKE USAGE ON TYPE cents FROM PUBLIC", "0A000", "REVOKE USAGE ON TYPE … FROM PUBLIC is not supported"),
+    ):
+        with pytest.raises(psycopg.Error) as refused:
+            sql.execute(statement)
+        assert (refused.value.sqlstate, refused.value.diag.message_primary) == (sqlstate, message)
+
+
 @pytest.mark.parametrize(
     ("statement", "what"),
     [

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from tailgate.lake.catalog import Catalog, Change, Companion, Domain, Enum, Index, Item, Sink, Table, ksqldb_of
+from tailgate.lake.catalog import (
+    Catalog,
+    Change,
+    Companion,
+    Domain,
+    Enum,
+    Index,
+    Item,
+    MaterializedView,
+    Sink,
+    Table,
+    View,
+    ksqldb_of,
+)
 from tailgate.lake.catalog.dropping import (
     Dropped,
     described,
@@ -65,7 +78,7 @@ def removal(objects: dict[int, Item | Schema], catalog: Catalog, notices: list[N
     `notices` has the notices so far. Raises 2BP01 if other objects depend on these, unless `cascade`
     is true.
     """
-    removed = dropping(catalog, tuple(objects.values()), cascade=cascade, readers=lambda table, place: readers_of(table, place, catalog))
+    removed = dropping(catalog, tuple(objects.values()), cascade=cascade, readers=lambda table, place: _views_of(table, place, catalog))
     change, cascades = _without_columns(removed, catalog)
     cascades += [f"drop cascades to {described(catalog, i)}" for i in removed.followers]
     cascades += [
@@ -92,6 +105,11 @@ def removal(objects: dict[int, Item | Schema], catalog: Catalog, notices: list[N
         put[table.id] = without_references(without_defaults(changed, removed.ids), removed.ids)
     drop = dict.fromkeys((*(item.id for item in removed.items), *change.drop))
     return Change(put=tuple(put.values()), drop=tuple(drop), drop_schemas=schemas), notices
+
+
+def _views_of(table: Table, place: int, catalog: Catalog) -> list[Item]:
+    """Returns the views that read a column. Other items may read it or not, and prevent that it is dropped with its type."""
+    return [item for item in readers_of(table, place, catalog) if isinstance(item, View | MaterializedView)]
 
 
 def _without_columns(removed: Dropped, catalog: Catalog) -> tuple[Change, list[str]]:

@@ -193,7 +193,9 @@ def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
 
 def _objects(statement: Grant, catalog: Catalog) -> list[int]:
     """Returns the ids of the objects of a GRANT or REVOKE."""
-    if statement.kind in ("secret", "connection", "endpoint", "sequence"):
+    if statement.kind in ("type", "domain") and not statement.grants and any(name.name == "public" for name in statement.roles):
+        raise FeatureNotSupported("REVOKE USAGE ON TYPE … FROM PUBLIC is not supported", hint="Every role may use all types.")
+    if statement.kind in ("secret", "connection", "endpoint", "sequence", "type", "domain"):
         return [_reached(name, statement.kind, catalog).id for name in statement.objects]
     if statement.kind != "relation":
         schemas = [catalog.schema(name.name).id for name in statement.objects]

@@ -26,6 +26,7 @@ RELATION_PRIVILEGES = {"INSERT": "a", "SELECT": "r", "UPDATE": "w", "DELETE": "d
 SCHEMA_PRIVILEGES = {"USAGE": "U", "CREATE": "C"}
 SEQUENCE_PRIVILEGES = {"SELECT": "r", "UPDATE": "w", "USAGE": "U"}
 CONNECTION_PRIVILEGES = {"USAGE": "U"}  # also of secrets
+TYPE_PRIVILEGES = {"USAGE": "U"}  # which every role has
 ENDPOINT_PRIVILEGES = {"EXECUTE": "X"}
 
 

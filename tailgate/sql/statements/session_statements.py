@@ -208,7 +208,7 @@ class GrantRole:
 
 
 GrantKind: TypeAlias = Literal[
-    "relation", "relations of a schema", "sequence", "sequences of a schema", "schema", "secret", "connection", "endpoint"
+    "relation", "relations of a schema", "sequence", "sequences of a schema", "schema", "secret", "connection", "endpoint", "type", "domain"
 ]  # fmt: skip
 
 

@@ -26,7 +26,15 @@ from tailgate.gateway.catalog.relations.sequence_rows import shown_default
 from tailgate.gateway.catalog.relations.storage import COLLATION, storage_of
 from tailgate.lake.catalog import FIRST_ID, Catalog, Domain, Enum, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.indexes import indexes
-from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, SEQUENCE_PRIVILEGES
+from tailgate.lake.catalog.roles import (
+    OPERATOR_ID,
+    PUBLIC,
+    PUBLIC_ID,
+    RELATION_PRIVILEGES,
+    SCHEMA_PRIVILEGES,
+    SEQUENCE_PRIVILEGES,
+    TYPE_PRIVILEGES,
+)
 from tailgate.lake.catalog.schemas import BUILT_IN, TEMPORARY_ID, Schema
 
 TYPES, TYPES_ARRAY, RULES, DEPENDENCIES, DEFAULTS = (n << 28 for n in (4, 5, 8, 9, 10))
@@ -201,8 +209,8 @@ def _plain(relation: int, number: int, name: str) -> Row:
 
 
 def pg_type(catalog: Catalog) -> Iterator[Row]:
-    yield from enum_rows.types(catalog)
-    yield from domain_rows.types(catalog)
+    for of_type in (*enum_rows.types(catalog), *domain_rows.types(catalog)):
+        yield {**of_type, "typacl": access_list(catalog[of_type["oid"]], catalog) if of_type["oid"] in catalog.items else None}
     for item in relations(catalog):
         common = {
             "typnamespace": item.schema, "typowner": item.owner,
@@ -322,19 +330,24 @@ def roles(catalog: Catalog) -> list[Row]:
 
 
 def access_list(item: Item | Schema, catalog: Catalog) -> list[str] | None:
-    """Returns pg_class.relacl or pg_namespace.nspacl; NULL if no privileges were granted."""
+    """Returns pg_class.relacl, pg_namespace.nspacl or pg_type.typacl; NULL if no privileges were granted."""
     all_of_it, letters_by_privilege = ("arwdDxt", RELATION_PRIVILEGES)
     if isinstance(item, Schema | Sequence):
         all_of_it, letters_by_privilege = ("UC", SCHEMA_PRIVILEGES) if isinstance(item, Schema) else ("rwU", SEQUENCE_PRIVILEGES)
     granted = [(r, r.grants[item.id]) for r in catalog.all_roles().values() if r.grants.get(item.id)]
     if not granted:
         return None
+    if isinstance(item, Enum | Domain):
+        all_of_it, letters_by_privilege = "U", TYPE_PRIVILEGES
+        granted = [(PUBLIC, frozenset(("USAGE",))), *((role, words) for role, words in granted if role.id != PUBLIC_ID)]
     owner = _grantee(catalog.all_roles()[item.owner].name) if item.owner in catalog.all_roles() else str(item.owner)
     others = [
         (_grantee(r.name) if r.id else "", "".join(letter for word, letter in letters_by_privilege.items() if word in words))
         for r, words in granted
     ]
-    return [f"{owner}={all_of_it}/{owner}", *(f"{name}={letters}/{owner}" for name, letters in others)]
+    owners = f"{owner}={all_of_it}/{owner}"
+    listed = [f"{name}={letters}/{owner}" for name, letters in others]
+    return [listed[0], owners, *listed[1:]] if isinstance(item, Enum | Domain) else [owners, *listed]
 
 
 def _grantee(name: str) -> str:

@@ -15,6 +15,7 @@ from tailgate.lake.catalog.roles import (
     RELATION_PRIVILEGES,
     SCHEMA_PRIVILEGES,
     SEQUENCE_PRIVILEGES,
+    TYPE_PRIVILEGES,
 )
 from tailgate.lake.errors import FeatureNotSupported, InvalidGrantOperation, SyntaxError_
 from tailgate.sql.grammar.names import name
@@ -34,12 +35,14 @@ PRIVILEGES_OF = {
     "secret": CONNECTION_PRIVILEGES,
     "connection": CONNECTION_PRIVILEGES,
     "endpoint": ENDPOINT_PRIVILEGES,
+    "type": TYPE_PRIVILEGES,
+    "domain": TYPE_PRIVILEGES,
     "sequence": SEQUENCE_PRIVILEGES,
     "sequences of a schema": SEQUENCE_PRIVILEGES,
 }
 OTHER_PRIVILEGES = ("truncate", "references", "trigger", "connect", "temporary", "temp", "set", "alter")
 OTHER_OBJECTS = (
-    "database", "domain", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace", "type"
+    "database", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace"
 )  # fmt: skip
 
 
@@ -184,6 +187,10 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
         kind = "connection"
     elif cursor.accept_word("endpoint"):
         kind = "endpoint"
+    elif cursor.accept_word("type"):
+        kind = "type"
+    elif cursor.accept_word("domain"):
+        kind = "domain"
     elif cursor.accept_word("sequence"):
         kind = "sequence"
     else:
