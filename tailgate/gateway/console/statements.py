@@ -27,7 +27,10 @@ from tailgate.gateway.console import limits
 from tailgate.lake.types import BY_OID
 from tailgate.sql.lexer.literal_masking import mask_literals
 
-READING = re.compile(r"\s*(select|with|values|table|show|explain|describe|tail|subscribe)\b", re.IGNORECASE)
+READING = re.compile(
+    r"\s*(select|values|table|show|describe|tail|subscribe|(with|explain)\b(?!.*\b(insert|update|delete|merge|execute)\b))\b",
+    re.IGNORECASE | re.DOTALL,
+)
 FOLLOWING = re.compile(r"\s*(tail|subscribe)\b", re.IGNORECASE)
 log = logging.getLogger("tailgate.console")
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tailgate.gateway.asgi import limits as shared
-from tailgate.gateway.console import files, limits
+from tailgate.gateway.console import files, limits, statements
 from testing.engine_process import until
 from tests.authorization.world import World
 from tests.gateway.console.conftest import Web, parsed
@@ -158,3 +158,20 @@ def test_dependencies_are_a_relation(web: Web) -> None:
 def test_running_statements_are_limited(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "STATEMENTS_MAX", 0)
     assert web.request("POST", "/statement", {"sql": "SELECT 1"}, Tailgate_Console="1")[0] == 429
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("SELECT 1", True),
+        ("WITH a AS (SELECT 1) SELECT * FROM a", True),
+        ("EXPLAIN SELECT 1", True),
+        ("WITH a AS (SELECT 1)\nINSERT INTO t SELECT 1", False),
+        ("EXPLAIN ANALYZE\nDELETE FROM t", False),
+        ("EXPLAIN ANALYZE EXECUTE p", False),
+        ("UPDATE t SET a = 1", False),
+    ],
+)
+def test_statements_that_are_logged(text: str, reads: bool) -> None:
+    """The log has each statement that may change something, with the role."""
+    assert bool(statements.READING.match(text)) == reads
