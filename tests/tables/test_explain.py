@@ -141,6 +141,14 @@ def test_writes(sql: psycopg.Connection[Any]) -> None:
     assert sql.execute("SELECT count(*) FROM stock").fetchone() == (3005,)
 
 
+def test_labels(sql: psycopg.Connection[Any]) -> None:
+    sql.execute("CREATE TYPE mood AS ENUM ('sad', 'it''s ok')")
+    sql.execute("CREATE TABLE guests (m mood, ms mood[])")
+    shown = lines(sql, "EXPLAIN INSERT INTO guests VALUES ('it''s ok', '{sad}')")
+    assert shown == ["Insert: guests", "└─ Values: ('it''s ok'::mood, array['sad'::mood])"]
+    assert lines(sql, "EXPLAIN SELECT FROM guests WHERE m = 'sad'")[1] == "└─ Filter: m = 'sad'::mood"
+
+
 def test_writes_in_blocks(sql: psycopg.Connection[Any]) -> None:
     sql.execute("CREATE TABLE notes (id int PRIMARY KEY)")
     with sql.transaction(force_rollback=True):

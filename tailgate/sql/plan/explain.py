@@ -301,10 +301,13 @@ def _literal(literal: Literal) -> str:
         return "NULL"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if type.enum is not None and isinstance(value, int):
+        value = dict(type.labels).get(value, str(value))
     if isinstance(value, int) and type.name != "time":
         return str(value)
-    if type.name == "text" and isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, str):
+        quoted = "'" + value.replace("'", "''") + "'"
+        return quoted if type.name == "text" else f"{quoted}::{type}"
     if isinstance(value, bytes):
         return f"'\\x{value.hex()}'::bytea"
     if isinstance(value, datetime):
