@@ -24,9 +24,9 @@ ELEMENTS = ("int4", "text", "int8", "date", "numeric", "float8", "bool", "jsonb"
 COMPATIBLE = ("int4", "text", "date", "float8")
 ANYTHING = ("int4", "text", "bool", "date", "int8", "interval", "uuid", "jsonb", "timestamp", "int4[]", "text[]")
 
-OURS = frozenset("try pg_typeof any_value max_by min_by latest_by_offset earliest_by_offset mz_now mz_logical_timestamp".split()) | {
-    row.name for row in ksqldb.ROWS
-}
+OURS = frozenset(
+    "try pg_typeof any_value max_by min_by latest_by_offset earliest_by_offset mz_now mz_logical_timestamp digest hmac".split()
+) | {row.name for row in ksqldb.ROWS}
 # Functions of a numeric's scale, which may differ: see docs/sql/differences.md.
 SCALES = frozenset("scale min_scale trim_scale".split())
 # Rows with a syntax that is not a call: constructors, subscripts, slices.
