@@ -16,7 +16,7 @@ from tests.engine.runtime.test_topics import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
-OLD = "    RowMap<List<UnsafeRow>> events = new RowMap<>();"
+OLD = "    RowMap<List<Change>> events = new RowMap<>();"
 NEW = f"""    for (Change c : input.get(0))
       if (new String(c.row().getBytes(), java.nio.charset.StandardCharsets.ISO_8859_1).contains("poison"))
         throw new IllegalStateException("a defect");
