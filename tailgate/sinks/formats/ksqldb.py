@@ -25,7 +25,7 @@ from tailgate.lake.catalog import Item
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, ROW_NUMBER, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.scopes import column_types, value_positions
 from tailgate.sql.ksqldb.types import UNKNOWN, described
 
@@ -89,8 +89,10 @@ class KsqldbValue:
         return ["".join(f"{text[n]}," for text in (*texts, *(() if times is None else (times,)))).encode() for n in range(length)]
 
     def _positions(self, columns: Sequence[Field], arrays: Sequence[pa.Array]) -> list[bytes]:
-        values_of = {column.name: array.to_pylist() for column, array in zip(columns, arrays, strict=True) if column.name in PSEUDO_COLUMNS}
-        return [POSITION.pack(p, o) for p, o in zip(values_of["rowpartition"], values_of["rowoffset"], strict=True)]
+        values_of = {column.name: array.to_pylist() for column, array in zip(columns, arrays, strict=True) if column.name in HIDDEN_COLUMNS}
+        offsets = values_of["rowoffset"]
+        numbers = values_of.get(ROW_NUMBER) or [""] * len(offsets)
+        return [POSITION.pack(p, o) + n.encode() for p, o, n in zip(values_of["rowpartition"], offsets, numbers, strict=True)]
 
     def key(self, row: bytes) -> bytes | None:
         raise FeatureNotSupported("a key in this format is not supported")

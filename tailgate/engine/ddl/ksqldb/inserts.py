@@ -33,9 +33,9 @@ from tailgate.lake.errors import (
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS
 from tailgate.sql.ksqldb.queries import Translation, derivation, from_clause
-from tailgate.sql.ksqldb.queries.scopes import column_types
+from tailgate.sql.ksqldb.queries.scopes import column_types, is_numbered
 from tailgate.sql.ksqldb.queries.timestamps import timed, timestamp_of
 from tailgate.sql.ksqldb.statements import InsertQuery
 
@@ -57,7 +57,8 @@ def inserting_view(
         raise WrongObjectType("INSERT INTO can only be used to insert the rows of a stream", position=statement.query.position)
     if statement.query.limit is not None:
         raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=statement.query.position)
-    translation = _with_decimals(derivation(statement.query, source), target)
+    numbered = None if isinstance(target, Source) else is_numbered(target)
+    translation = _with_decimals(derivation(statement.query, source, numbered=numbered), target)
     _check_columns(statement, translation, target, properties)
     translation = timed(translation, timestamp_of(properties), statement.position)
     number = catalog.next_query
@@ -127,7 +128,9 @@ def _with_decimals(translation: Translation, target: Source | MaterializedView) 
         return translation
     columns = tuple((name, wanted.get(name, type)) for name, type in translation.columns)
     items = [f"try(CAST({quoted(n)} AS {types.postgresql(wanted[n])})) AS {quoted(n)}" if n in wanted else quoted(n) for n, _ in columns]
-    return replace(translation, text=f"SELECT {', '.join((*items, *PSEUDO_COLUMNS))} FROM ({translation.text}) AS rows", columns=columns)
+    return replace(
+        translation, text=f"SELECT {', '.join((*items, *translation.hidden))} FROM ({translation.text}) AS rows", columns=columns
+    )
 
 
 def _becomes_decimal(type: TypeName, target: TypeName) -> bool:
@@ -136,7 +139,7 @@ def _becomes_decimal(type: TypeName, target: TypeName) -> bool:
 
 def _check_columns(statement: InsertQuery, translation: Translation, target: Source | MaterializedView, properties: KsqldbItem) -> None:
     """Raises 42804 unless the query has the columns of the stream: those of the key, and then the others in order."""
-    columns = [(name, type) for name, type in column_types(target).items() if name not in PSEUDO_COLUMNS]
+    columns = [(name, type) for name, type in column_types(target).items() if name not in HIDDEN_COLUMNS]
     expected = _split(columns, properties.message_key)
     actual = _split(list(translation.columns), translation.message_key)
     if actual != expected:

@@ -90,10 +90,13 @@ def derived_view(
     registry: SchemaLookup,
     endpoints: Endpoints,
     first: Sequence[str] = (),
+    *,
+    numbered: bool | None = None,
 ) -> MaterializedView:
     """Returns the view of CREATE {STREAM | TABLE} … AS; `text` is the statement as typed.
 
-    `first`: the names of the columns that come first, in their order; of a stream that is replaced, all that it has.
+    `first`: the names of the columns that come first, in their order; of a stream that is replaced, all that it has. `numbered`: as of
+    `derivation`.
     """
     endpoints.brokers()
     source = source_item(statement.query.source, catalog)
@@ -102,7 +105,7 @@ def derived_view(
     topic = topic_properties(statement, topic=ksqldb_name(statement.name), formats=formats)
     if {topic.key.name, topic.value.name} & set(WITH_SCHEMA):
         endpoints.schemas()
-    translation = _translation(statement, catalog)
+    translation = _translation(statement, catalog, numbered)
     timestamp = TimestampColumn(topic.timestamp, topic.timestamp_format)
     translation = timed(translation, timestamp, statement.position, is_stream=statement.type == "stream")
     keys = [(name, type) for name, type in translation.columns if name in translation.message_key and name not in WINDOW_BOUNDS]
@@ -149,7 +152,7 @@ def view_of(name: str, translation: Translation, catalog: Catalog, first: Sequen
     return view
 
 
-def _translation(statement: CreateAs, catalog: Catalog) -> Translation:
+def _translation(statement: CreateAs, catalog: Catalog, numbered: bool | None) -> Translation:
     """Returns the query of CREATE {STREAM | TABLE} … AS in PostgreSQL's dialect. Raises 42809 for a query of the other type."""
     query = statement.query
     source = from_clause(query, catalog)
@@ -160,7 +163,7 @@ def _translation(statement: CreateAs, catalog: Catalog) -> Translation:
             f" Please use CREATE {result.upper()} AS SELECT statement instead.",
             position=query.position,
         )
-    translation = aggregation(query, source) if query.group_by else derivation(query, source)
+    translation = aggregation(query, source) if query.group_by else derivation(query, source, numbered=numbered)
     if query.limit is not None:
         raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=query.position)
     return translation

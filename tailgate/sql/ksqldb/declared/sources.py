@@ -15,7 +15,7 @@ from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns, clau
 from tailgate.sql.ksqldb.declared.properties import TopicProperties
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, WINDOW_BOUNDS
 
 HEADERS = TypeName("array", arguments=(TypeName("struct", arguments=(types.VARCHAR, types.BYTES), fields=("key", "value")),))
 
@@ -68,7 +68,7 @@ def check_item(statement: s.CreateItem, topic: TopicProperties) -> None:
     keys, values = message_key(statement), value_columns(statement)
     _check_headers(statement)
     for n, column in enumerate(statement.columns):
-        if column.name in PSEUDO_COLUMNS or column.name in WINDOW_BOUNDS:
+        if column.name in HIDDEN_COLUMNS or column.name in WINDOW_BOUNDS:
             raise InvalidTableDefinition(
                 f"'{ksqldb_name(column.name)}' is a reserved column name. You cannot use it as a name for a column.",
                 position=column.position,

@@ -11,6 +11,7 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import ColumnReference, FunctionCall
 from tailgate.sql.ksqldb.functions.catalogue import ROWS, find
 from tailgate.sql.ksqldb.functions.entry import Function, wanted_type
+from tailgate.sql.ksqldb.functions.tables import COUNT_OF, ROWS_OF
 from tailgate.sql.ksqldb.functions.times import UNITS
 from tailgate.sql.ksqldb.functions.volatile import volatile_call
 from tailgate.sql.ksqldb.typed.values import Typed, coerced, element_json, literal, of_json, to_json
@@ -51,6 +52,12 @@ def call(name: str, arguments: Sequence[Typed], position: int, order: Sequence[s
     if result.name == "decimal" and not function.aggregate:
         text = f"CAST({text} AS {types.postgresql(result)})"
     return Typed(text, result, may_fail)
+
+
+def row_count(name: str, arguments: Sequence[Typed], position: int) -> str:
+    """Returns the text of the number of rows of a call of a table function."""
+    function = find(name, [a.type for a in arguments], position)
+    return _filled(function.template.replace(ROWS_OF, COUNT_OF), _coerced(function, arguments))
 
 
 def _check_constants(function: Function, arguments: Sequence[Typed], position: int) -> None:

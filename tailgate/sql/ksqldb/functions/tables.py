@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from tailgate.sql.ksqldb.functions.entry import ARRAY, ELEMENT, Function
 
+ROWS_OF, COUNT_OF = "jsonb_array_elements", "jsonb_array_length"  # the rows of an array, and their number
+
 ROWS = (
-    Function("explode", (ARRAY,), ELEMENT, "jsonb_array_elements({0})", "A row for each element of an array.", json=True),
-    Function("cube_explode", (ARRAY,), "same", "jsonb_array_elements(try(ksqldb_cube({0})))",
+    Function("explode", (ARRAY,), ELEMENT, f"{ROWS_OF}({{0}})", "A row for each element of an array.", json=True),
+    Function("cube_explode", (ARRAY,), "same", f"{ROWS_OF}(try(ksqldb_cube({{0}})))",
              "A row for each combination of the elements of an array and NULL."),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.names import quoted as ksqldb_quoted
-from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.translation import ROWKEY, Scope, Translator
 from tailgate.sql.ksqldb.typed.values import Typed
 
@@ -76,7 +76,7 @@ def check_names(items: Items, scope: Scope, others: tuple[str, ...] = ()) -> Non
         is_column = isinstance(item.expression, e.ColumnReference) and item.expression.column == name
         if is_column and name in WINDOW_BOUNDS and any(name in source.columns for source in scope.sources):
             continue
-        if name in (*PSEUDO_COLUMNS, *WINDOW_BOUNDS, *others):
+        if name in (*HIDDEN_COLUMNS, *WINDOW_BOUNDS, *others):
             raise ReservedName(f"Reserved column name in select: `{ksqldb_name(name)}`. Please alias the column.", position=item.position)
 
 

@@ -14,7 +14,7 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 from tailgate.sql.ksqldb.expressions import SourceName, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, ROW_NUMBER, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.translation import ROWKEY, Scope
 
 
@@ -52,7 +52,13 @@ def scope_of(item: Item, source: SourceName) -> Scope:
         has_rowtime=has_rowtime,
         unnamed_key=unnamed_key,
         is_declared=isinstance(item, Source),
+        is_numbered=is_numbered(item),
     )
+
+
+def is_numbered(item: Item) -> bool:
+    """Returns whether a stream has rows of table functions, which are numbered."""
+    return is_stream(item) and any(column.name == ROW_NUMBER for column in item.columns)
 
 
 def has_unnamed_key(item: Item) -> bool:
@@ -63,7 +69,7 @@ def has_unnamed_key(item: Item) -> bool:
 
 def hidden_columns(item: Item) -> frozenset[str]:
     """Returns the names of the columns that `*` and DESCRIBE leave out."""
-    return frozenset((*PSEUDO_COLUMNS, *((ROWKEY,) if has_unnamed_key(item) else ())))
+    return frozenset((*HIDDEN_COLUMNS, *((ROWKEY,) if has_unnamed_key(item) else ())))
 
 
 def _avro_types(item: Source) -> dict[str, TypeName]:
@@ -89,7 +95,7 @@ def column_types(item: Item) -> dict[str, TypeName]:
 def value_positions(columns: Sequence[Field], key: Sequence[int] | None) -> list[int]:
     """Returns the positions of the columns in the message's value. `key`: those of its key."""
     is_windowed = any(columns[i].name in WINDOW_BOUNDS for i in key or ())
-    hidden = set(PSEUDO_COLUMNS) | set(WINDOW_BOUNDS if is_windowed else ())
+    hidden = set(HIDDEN_COLUMNS) | set(WINDOW_BOUNDS if is_windowed else ())
     return [i for i, column in enumerate(columns) if i not in (key or ()) and column.name not in hidden]
 
 

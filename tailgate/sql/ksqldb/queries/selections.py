@@ -29,7 +29,7 @@ from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.grouping import check_grouping
 from tailgate.sql.ksqldb.queries.items import (
     Items,
@@ -51,12 +51,15 @@ from tailgate.sql.ksqldb.queries.translation import ROWKEY, Translator
 from tailgate.sql.ksqldb.queries.windows import check_window, windowed, with_session_keys
 from tailgate.sql.ksqldb.typed.values import Typed
 
+RECORD = len(PSEUDO_COLUMNS)  # the columns of a position before the number
+NUMBER_DIGITS = 8  # of a number of a row, in base 16; arrays have at most 2 GB
+
 
 @dataclass(frozen=True, slots=True)
 class Translation:
     """A query of PostgreSQL's dialect. `message_key`: the names of the columns in the message's key. `unnamed_key`: see KsqldbItem.
 
-    `hidden`: the names of the columns of a push query that follow `columns` and are not shown.
+    `hidden`: the names of the columns that follow `columns` and are not shown: the position of a stream's rows.
     """
 
     text: str
@@ -143,13 +146,14 @@ def pushed(query: e.SelectQuery, source: FromClause) -> Translation:
     `message_key`: of a table whose key is in the projection.
     """
     query = qualified(query, source.scope)
-    items = items_of(query, _of_rows(source))
+    translator = _of_rows(source)
+    items = items_of(query, translator)
     check_distinct(items)
     _check_partition_by(query, source)
     for key in query.partition_by:
         _key(key, Translator(source.scope, clause="PARTITION BY"))
-    position = source.scope.position if source.type == "stream" else ()
-    hidden = unused_names(PSEUDO_COLUMNS, items)[: len(position)]
+    position = _position(source, translator, None) if source.type == "stream" else ()
+    hidden = unused_names(HIDDEN_COLUMNS, items)[: len(position)]
     added = "".join(f", {text} AS {quoted(name)}" for name, text in zip(hidden, position, strict=True))
     rows = _projection(query, source, items, added)
     keys = () if source.type == "stream" else tuple(_name_of_key(key, items) for key in source.key)
@@ -178,14 +182,16 @@ def projection(query: e.SelectQuery, source: FromClause) -> Translation:
     return _projection(query, source, items)
 
 
-def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
+def derivation(query: e.SelectQuery, source: FromClause, *, numbered: bool | None = None) -> Translation:
     """Returns the translation of SELECT … FROM … [WHERE …] [PARTITION BY …] for a stream or table.
 
-    A row of a stream has the position of the record of a stream that it results from. Raises 42P10 if the projection lacks the key,
+    A row of a stream has the position of the row of a stream that it results from, followed by the number of the row among those of
+    table functions. `numbered`: whether there are numbers, by default if rows have them. Raises 42P10 if the projection lacks the key,
     and 42939 for a column with the name of a pseudo column.
     """
     query = qualified(query, source.scope)
-    items = items_of(query, _of_rows(source))
+    translator = _of_rows(source)
+    items = items_of(query, translator)
     check_names(items, source.scope)
     if any(key.name in WINDOW_BOUNDS for key in source.key):
         items += bounds_of_windows(items, _of_rows(source))
@@ -201,10 +207,24 @@ def derivation(query: e.SelectQuery, source: FromClause) -> Translation:
         key_names = _with_keys(query, source, items, keys)
         items = _in_order(query, source, items, key_names)
     check_distinct(items)
-    position = source.scope.position if is_stream else (source.scope.rowtime,) if source.scope.rowtime else ()
-    added = "".join(f", {text} AS {quoted(name)}" for name, text in zip(PSEUDO_COLUMNS, position, strict=False))
+    position = _position(source, translator, numbered) if is_stream else (source.scope.rowtime,) if source.scope.rowtime else ()
+    hidden = HIDDEN_COLUMNS[: len(position)]
+    added = "".join(f", {text} AS {quoted(name)}" for name, text in zip(hidden, position, strict=True))
     rows = _projection(query, source, items, added)
-    return Translation(rows.text, rows.columns, key_names, has_unnamed_key)
+    return Translation(rows.text, rows.columns, key_names, has_unnamed_key, hidden)
+
+
+def _position(source: FromClause, translator: Translator, numbered: bool | None) -> tuple[str, ...]:
+    """Returns the texts of the position of the rows of a stream. `numbered`: as of `derivation`."""
+    position, counts = source.scope.position, list(translator.row_counts)
+    record, number = position[:RECORD], "".join(position[RECORD:])
+    if counts:
+        most = f"greatest({', '.join(counts)})" if len(counts) > 1 else counts[0]
+        own = f"lpad(to_hex(generate_series(1, {most})), {NUMBER_DIGITS}, '0')"
+        number = f"({number} || {own})" if number else own
+    if numbered is None:
+        numbered = bool(number)
+    return (*record, number or "CAST('' AS text)") if numbered else record
 
 
 def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tuple[KeyColumn, ...]) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.properties import check_timestamp, timestamp_column
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.parser import parse
-from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS
 from tailgate.sql.ksqldb.queries.selections import Translation
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 from tailgate.sql.ksqldb.typed.values import literal, of_milliseconds
@@ -51,7 +50,7 @@ def timed(translation: Translation, timestamp: TimestampColumn, position: int, *
     else:
         moment = f"ksqldb_parse_timestamp({column}, {literal(timestamp.format)}, 'UTC')"
     columns = [quoted(name) for name, _ in translation.columns]
-    others = [name for name in PSEUDO_COLUMNS if name != "rowtime" and is_stream]
+    others = [name for name in translation.hidden if name != "rowtime" and is_stream]
     time = f"try({moment} AT TIME ZONE 'UTC') AS rowtime"
     times = f"SELECT {', '.join((*columns, time, *others))} FROM ({translation.text}) AS rows"
     listed = ", ".join((*columns, "rowtime", *others))

@@ -30,10 +30,10 @@ from tailgate.lake.errors import (
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.expressions import TypeName
-from tailgate.sql.ksqldb.functions.calls import call, with_unit
+from tailgate.sql.ksqldb.functions.calls import call, row_count, with_unit
 from tailgate.sql.ksqldb.functions.volatile import OF_PLACE
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.lambdas import invocation
 from tailgate.sql.ksqldb.typed import comparisons, nested
 from tailgate.sql.ksqldb.typed.arithmetic import arithmetic
@@ -57,7 +57,7 @@ class Scope:
     then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
     `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
     `of_join`: the texts of the pseudo columns of the rows of a join of streams. `is_flat`: the texts of the columns of a join
-    are single names, SOURCE.COLUMN. `is_declared`: whether it is a declared stream.
+    are single names, SOURCE.COLUMN. `is_declared`: whether it is a declared stream. `is_numbered`: whether its rows have a ROW_NUMBER.
     """
 
     columns: Mapping[str, TypeName]
@@ -71,6 +71,7 @@ class Scope:
     of_join: tuple[str, ...] = ()
     is_flat: bool = False
     is_declared: bool = False
+    is_numbered: bool = False
 
     @property
     def record(self) -> tuple[str, ...]:
@@ -80,9 +81,14 @@ class Scope:
 
     @property
     def position(self) -> tuple[str, ...]:
-        """Returns the texts of the pseudo columns of a row: those of the record of a stream that it results from, if any."""
+        """Returns the texts of the hidden columns of a row: those of the row of a stream that it results from, if any."""
         timed = next((source for source in self.sources if source.has_position), None)
-        return self.of_join or (() if timed is None else tuple(self.text(column, timed) for column in PSEUDO_COLUMNS))
+        return self.of_join or (() if timed is None else tuple(self.text(column, timed) for column in timed.hidden))
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Returns the names of the columns with the position of a row of a stream."""
+        return HIDDEN_COLUMNS if self.is_numbered else HIDDEN_COLUMNS[:-1]
 
     @property
     def rowtime(self) -> str:
@@ -164,6 +170,7 @@ class Translator:
         self._keys = keys
         self._in_table = False
         self._in_aggregate = False
+        self.row_counts: dict[str, None] = {}  # the texts of the numbers of rows that table functions have returned, in order
         self._parameters: Mapping[str, Typed] = {}  # of lambdas, with their values
         self._variables = count(1)
 
@@ -348,6 +355,8 @@ class Translator:
         self._in_aggregate, self._in_table = before
         if is_aggregate or is_table:
             arguments = [argument.or_null() for argument in arguments]
+        if is_table:
+            self.row_counts[row_count(function.name, arguments, function.position)] = None
         record: tuple[str, ...] = ()
         if self._per_record and not self._parameters and not self._in_table:
             record = self.scope.record if function.name in OF_PLACE else self.scope.position[1:] or self.scope.record

@@ -18,7 +18,7 @@ from typing import Literal
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, WrongObjectType
 from tailgate.sql.ksqldb import expressions as e
-from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.joins import FromClause
 from tailgate.sql.ksqldb.queries.translation import ROWKEY, WINDOWSTART, Scope
 from tailgate.sql.ksqldb.typed.values import Typed
@@ -78,15 +78,15 @@ def _window_end(window: e.WindowClause) -> str:
 def _flat(source: FromClause) -> tuple[str, Scope]:
     """Returns the rows of a join with one name for each column, and their scope."""
     scope = source.scope
-    flat = replace(scope, is_flat=True, of_join=tuple(PSEUDO_COLUMNS))
+    flat = replace(scope, is_flat=True, of_join=HIDDEN_COLUMNS[: len(scope.position)])
 
     def items() -> Iterator[str]:
         for one in scope.sources:
             hidden = () if one.unnamed_key is None else (one.unnamed_key[0],)
-            times = PSEUDO_COLUMNS if one.has_position else ("rowtime",) if one.has_rowtime else ()
+            times = one.hidden if one.has_position else ("rowtime",) if one.has_rowtime else ()
             columns = (*one.columns, *times, *hidden)
             yield from (f"{scope.text(column, one)} AS {flat.text(column, one)}" for column in dict.fromkeys(columns))
-        yield from (f"{text} AS {name}" for name, text in zip(PSEUDO_COLUMNS, scope.position, strict=True))
+        yield from (f"{text} AS {name}" for name, text in zip(flat.position, scope.position, strict=True))
         if scope.key is not None:
             yield f"{scope.key.text} AS {quoted(ROWKEY)}"
 

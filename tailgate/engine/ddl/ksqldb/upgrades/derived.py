@@ -27,6 +27,7 @@ from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink,
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.queries.scopes import is_numbered
 from tailgate.sql.ksqldb.statements import CreateAs
 
 
@@ -49,12 +50,13 @@ def upgraded_view(
             position=statement.position,
         )
     without = catalog.apply(Change(drop=(view.id, *(item.id for item in companions))))
-    new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints)
+    numbered = is_numbered(view)
+    new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, numbered=numbered)
     check_same_topic(view, ksqldb, ksqldb_of(new))
     added = check_schema(view, new, statement.position)
     names = [column.name for column in view.columns]
     if ksqldb.type == "stream" and [column.name for column in new.columns[: len(names)]] != names:
-        new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, names)
+        new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, names, numbered=numbered)
     assert new.ksqldb is not None
     changed = replace(
         view,
