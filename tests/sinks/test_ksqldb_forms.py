@@ -88,17 +88,20 @@ def test_a_session_has_both_bounds_in_its_key() -> None:
 STREAM = (Field("k", TEXT), Field("n", INT4), Field("rowtime", TIMESTAMPTZ), Field("rowpartition", INT4), Field("rowoffset", INT8))
 
 
-def stream_events(key: tuple[int, ...] | None, *rows: tuple[object, ...]) -> list[Event]:
-    value = KsqldbValue(Serde("JSON"), key, typed(STREAM), is_stream=True)
+NUMBERED = (*STREAM, Field("_rownumber", TEXT))
+
+
+def stream_events(key: tuple[int, ...] | None, *rows: tuple[object, ...], columns: tuple[Field, ...] = STREAM) -> list[Event]:
+    value = KsqldbValue(Serde("JSON"), key, typed(columns), is_stream=True)
     encoder = Encoder(
-        STREAM,
+        columns,
         "none",
         value,
         key=key,
-        key_form=KsqldbKey(Serde("KAFKA"), typed(STREAM)),
-        metadata=EventMetadata(timestamp=timestamp(STREAM)),
+        key_form=KsqldbKey(Serde("KAFKA"), typed(columns)),
+        metadata=EventMetadata(timestamp=timestamp(columns)),
     )
-    return encoder.events(changes(STREAM, *rows))
+    return encoder.events(changes(columns, *rows))
 
 
 def test_a_stream_is_written_in_the_order_of_positions() -> None:
@@ -113,6 +116,14 @@ def test_a_stream_is_written_in_the_order_of_positions() -> None:
         (b"a", b'{"N":1}'),
     ]
     assert [e.value for e in stream_events(None, *rows[:3])] == [b'{"K":"a","N":2}', b'{"K":"a","N":2}', b'{"K":"a","N":1}']
+
+
+def test_rows_of_one_record_are_written_in_the_order_of_their_numbers() -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    numbers = [(9, "00000001"), (5, "00000002"), (5, "00000003"), (7, "0000000a"), (1, "00000010")]
+    rows = [("a", n, at, 0, 5, number, 1) for n, number in reversed(numbers)]
+    events = stream_events((0,), *rows, ("a", 3, at, 0, 4, "00000002", 1), columns=NUMBERED)
+    assert [e.value for e in events] == [f'{{"N":{n}}}'.encode() for n in (3, 9, 5, 5, 7, 1)]
 
 
 def test_messages_of_a_table_have_its_rowtime() -> None:
