@@ -50,6 +50,8 @@ SELECT k, greatest(x, y, 1.50), least(x, d) FROM t
 SELECT x FROM t WHERE k = 1 UNION ALL SELECT d FROM t WHERE k = 2
 ~ SELECT x FROM t WHERE k = 1 EXCEPT SELECT y FROM t WHERE k = 2
 ~ SELECT x FROM t WHERE k = 1 INTERSECT SELECT d FROM t
+~ SELECT x FROM t WHERE k < 3 EXCEPT ALL SELECT y FROM t WHERE k = 1
+~ SELECT x, k FROM t INTERSECT ALL SELECT d, k FROM t
 SELECT a.k, a.x, b.x FROM t a JOIN t b ON a.x = b.x AND a.k < b.k
 SELECT a.k, a.x, b.d FROM t a LEFT JOIN t b ON a.x = b.d AND b.k = 1
 SELECT a.x, b.y FROM t a FULL JOIN t b ON a.x = b.y AND a.k = b.k

@@ -14,7 +14,6 @@ from tailgate.lake.types import UNKNOWN, Field
 from tailgate.sql.binder.context import mismatch
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.types.coercion import coerce, common, require_equality
-from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.plan import Column, Project, Relation, Scalar, SetOperation, UnionAll
 from tailgate.sql.plan.grouping import distinct as made_distinct
@@ -36,7 +35,6 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
     word, second = type(tree).__name__.upper(), tree.args["expression"]
     if len(left.columns) != len(right.columns):
         raise SyntaxError_(f"each {word} query must have the same number of columns", position=leftmost(nth(second, 0)))
-    is_bag = not tree.args.get("distinct") and not isinstance(tree, exp.Union)
     fields: list[Field] = []
     casts: list[tuple[Scalar, Scalar]] = []
     for i, (a, b) in enumerate(zip(left.columns, right.columns, strict=True)):
@@ -45,9 +43,6 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
         one, other = (coerce(s, chosen, parameters) for s in scalars)
         if one is None or other is None:
             raise mismatch(word, scalars[one is not None], chosen, leftmost(nth(second, i)))
-        if is_bag and chosen.general:  # DuckDB compares stored forms
-            one, other = fixed(one), fixed(other)
-            chosen = one.type
         casts.append((one, other))
         fields.append(Field(a.name, chosen, NULLABLE[word](a.nullable, b.nullable)))
     columns, distinct = tuple(fields), bool(tree.args.get("distinct"))
