@@ -1,9 +1,10 @@
-"""Measures numerics in ad-hoc queries, COPY and results: CPU time per row, one thread.
+"""Measures numerics in ad-hoc queries, COPY, results and edges of the circuit: CPU time per row, one thread.
 
-python bench/numeric.py [--rows 1000000]
+python -m bench.numeric [--rows 1000000]
 
 Prints each expression of declared numerics with the types of SELECT, and with those of views of earlier versions, in
-which each result has 38 digits; then of numerics without a declared precision, with the largest time that ADR 0020 allows.
+which each result has 38 digits; then of numerics without a declared precision, with the largest time that ADR 0020 allows;
+then expressions of views, which generated code computes from row to row.
 """
 
 from __future__ import annotations
@@ -11,16 +12,24 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
+from bench.operators import cpu_us
+from tailgate.engine.runtime.spark import session as spark
 from tailgate.lake.catalog import Catalog, Change, Source, Table
 from tailgate.lake.types import GENERAL, Field, Type
 from tailgate.sql.bind import bind_query
-from tailgate.sql.numeric_types import UNIFORM, WITH_GENERAL
+from tailgate.sql.numeric_types import OF_GENERAL, UNIFORM, WITH_GENERAL
+from tailgate.sql.plan import Project
+from tailgate.sql.render.dialects import SPARK
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import install
+from tailgate.sql.render.scalars import render_scalar
 from tailgate.values.registry import read_column, text_column
 
 PRICE = Type("numeric", (15, 2))
@@ -45,6 +54,8 @@ QUERIES = {
     "sum(a)": "SELECT sum(a) FROM items",
     "sums of TPC-H q1": "SELECT sum(a), sum(a * (1 - b)), sum(a * (1 - b) * (1 + b)), avg(a), avg(b) FROM items",
 }
+# expressions of views, with the largest times per row in ns of declared numerics and of others
+EDGES = {"a + b": (75, 75), "a * b": (75, 75), "a * (1 - b) * (1 + b)": (100, 120)}
 REPEATS = 3
 FORMS = ((8, "2"), (2, "2"), (8, "1 + i % 5"))  # digits and display scale of the columns without a declared precision
 
@@ -63,6 +74,44 @@ def best(action: Callable[[], object], rows: int) -> float:
         action()
         times.append(time.process_time() - began)
     return min(times) / rows * 1e9
+
+
+def edges(rows: int) -> None:
+    """Prints the CPU time of expressions in generated code, without that of reading the rows."""
+    with TemporaryDirectory() as scratch:
+        session = spark.start(Path(scratch), 1)
+        try:
+            amounts = ("CAST(1 + rand() * 100000 AS DECIMAL(15,2))", "CAST(0.01 + rand() * 0.1 AS DECIMAL(15,2))")
+            frames = {}
+            for item, form in ((ITEM, "{}"), (UNDECLARED, "tg_fixed_to_general({})")):
+                frame = session.range(rows).selectExpr(*(f"{form.format(amount)} AS c{i}" for i, amount in enumerate(amounts)))
+                frames[item.name] = frame.cache()
+                frame.count()
+            print(f"\n{'in the circuit':24}{'declared':>10}{'at most':>10}{'other':>10}{'at most':>10}")
+            for name, limits in EDGES.items():
+                found = (edge(session, frame, f"SELECT {name} FROM {table}", rows) for table, frame in frames.items())
+                print(f"{name:24}" + "".join(f"{value:10.1f}{limit:10}" for value, limit in zip(found, limits, strict=True)))
+        finally:
+            session.stop()
+
+
+def edge(session: Any, frame: Any, text: str, rows: int) -> float:
+    """Returns the CPU time per row of the expression of a query in ns."""
+    plan = bind_query(text, Catalog().apply(Change((ITEM, UNDECLARED))), view=True, numeric_rules=OF_GENERAL).plan
+    while isinstance(plan, Project) and isinstance(plan.input, Project):
+        plan = plan.input
+    assert isinstance(plan, Project)
+    sql = render_scalar(plan.expressions[0], SPARK)
+
+    def took(column: str) -> float:
+        times = []
+        for _ in range(REPEATS):
+            began = cpu_us(session)
+            frame.selectExpr(f"{column} AS x").write.format("noop").mode("overwrite").save()
+            times.append(cpu_us(session) - began)
+        return min(times) * 1000 / rows
+
+    return took(sql) - took("c0")
 
 
 def main() -> None:
@@ -88,6 +137,7 @@ def main() -> None:
     texts = pa.chunked_array([text_column(column.combine_chunks(), GENERAL).cast(pa.string())])
     print(f"{'text of results':20}{best(lambda: text_column(column.combine_chunks(), GENERAL), rows):12.1f}{120:12}")
     print(f"{'COPY from text':20}{best(lambda: read_column(texts, GENERAL), rows):12.1f}")
+    edges(rows)
 
 
 if __name__ == "__main__":
