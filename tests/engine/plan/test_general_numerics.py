@@ -64,7 +64,7 @@ SELECT k, x, lag(x) OVER (ORDER BY x, x::text, y, y::text, d, k) FROM t
 SELECT k, first_value(y) OVER (PARTITION BY k ORDER BY x, x::text, y, y::text) FROM t
 SELECT k, x / nullif(d, 0), round(x, 3), trunc(y), x % 7, div(y, 3), - x, abs(x - y) FROM t WHERE abs(x) < 1e100 AND abs(y) < 1e100
 SELECT k, power(abs(d), 2 + x * 0), sqrt(abs(x)), ln(abs(y) + 0.5), exp(x * 0), log(2, d * d + 30 + x * 0) FROM t WHERE abs(x) < 1e9
-SELECT k, x::int8, y::float8, x::numeric(12, 3) FROM t WHERE abs(x) < 1e6 AND abs(y) < 1e100
+SELECT k, x::int8, y::float8, x::numeric(12, 3) FROM t WHERE abs(x) < 1e6 AND abs(y) BETWEEN 1e-99 AND 1e99
 SELECT k, coalesce(k::numeric, x), width_bucket(x, 0, 10, 5) FROM t WHERE x <> 'NaN'
 ~ SELECT k, max(x) OVER (PARTITION BY k), min(y) OVER () FROM t
 SELECT k FROM t WHERE x NOT IN (SELECT y FROM t WHERE y IS NOT NULL AND k = 1)
@@ -73,7 +73,7 @@ SELECT count(DISTINCT (x, k)) FROM t
 SELECT k, x = ANY(ARRAY[1, 1.5, d]), CASE x WHEN 1 THEN 'a' WHEN y THEN 'b' END FROM t
 SELECT a.k, (SELECT sum(b.x) FROM t b WHERE b.d = a.d) FROM t a
 SELECT k, sum(x) OVER (ORDER BY k, x, x::text, y, y::text, d ROWS 2 PRECEDING), ntile(2) OVER (ORDER BY x, x::text, y, y::text, d) FROM t
-SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY y) FROM t WHERE abs(y) < 1e9 GROUP BY k
+SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY y) FROM t WHERE abs(y) BETWEEN 1e-99 AND 1e9 GROUP BY k
 ~ SELECT k, percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM t GROUP BY k
 ~ SELECT DISTINCT ON (k) k, x FROM t ORDER BY k, x DESC NULLS LAST
 SELECT k, x::text, x || 'a', concat(x, y), to_jsonb(x), json_build_object('x', y) FROM t

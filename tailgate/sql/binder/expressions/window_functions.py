@@ -73,7 +73,8 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Scalar:
     inner = replace(binder, within_window=True)
     bound_call, filter = _call(inner, parts)
     partition, order, spec = _window(inner, node)
-    if spec is not None and any(isinstance(spec.args.get(side), exp.Expr) for side in ("start", "end")):  # DuckDB adds the offset
+    is_range = spec is not None and spec.args["kind"].lower() == "range"
+    if is_range and any(isinstance(spec.args.get(side), exp.Expr) for side in ("start", "end")):  # the offset is added to the key
         order = tuple(replace(k, expression=fixed(k.expression)) for k in order)
     refuse((*bound_call.arguments, *partition, *(k.expression for k in order)), "window function")
     frame = _frame(inner, spec, order)
