@@ -73,8 +73,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Scalar:
     inner = replace(binder, within_window=True)
     bound_call, filter = _call(inner, parts)
     partition, order, spec = _window(inner, node)
-    is_range = spec is not None and spec.args["kind"].lower() == "range"
-    if is_range and any(isinstance(spec.args.get(side), exp.Expr) for side in ("start", "end")):  # the offset is added to the key
+    if spec is not None and spec.args["kind"].lower() == "range" and _has_offset(spec):  # which is added to the key
         order = tuple(replace(k, expression=fixed(k.expression)) for k in order)
     refuse((*bound_call.arguments, *partition, *(k.expression for k in order)), "window function")
     frame = _frame(inner, spec, order)
@@ -113,6 +112,10 @@ def _call(binder: ExpressionBinder, parts: Parts) -> tuple[BoundFunction, Scalar
     row = function(name, tuple(s.type for s in operands), at)
     casts = tuple(binder.known(a) for a in arguments(row, operands, binder.parameters))
     return BoundFunction(row, casts, result(row, casts)), None
+
+
+def _has_offset(spec: exp.WindowSpec) -> bool:
+    return any(isinstance(spec.args.get(side), exp.Expr) for side in ("start", "end"))
 
 
 def _window(binder: ExpressionBinder, node: exp.Window) -> tuple[tuple[Scalar, ...], tuple[SortKey, ...], exp.WindowSpec | None]:
