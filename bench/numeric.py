@@ -89,8 +89,8 @@ def edges(rows: int) -> None:
                 frame.count()
             print(f"\n{'in the circuit':24}{'declared':>10}{'at most':>10}{'other':>10}{'at most':>10}")
             for name, limits in EDGES.items():
-                found = (edge(session, frame, f"SELECT {name} FROM {table}", rows) for table, frame in frames.items())
-                print(f"{name:24}" + "".join(f"{value:10.1f}{limit:10}" for value, limit in zip(found, limits, strict=True)))
+                costs = (edge(session, frame, f"SELECT {name} FROM {table}", rows) for table, frame in frames.items())
+                print(f"{name:24}" + "".join(f"{value:10.1f}{limit:10}" for value, limit in zip(costs, limits, strict=True)))
         finally:
             session.stop()
 
