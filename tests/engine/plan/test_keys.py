@@ -6,7 +6,11 @@ import random
 
 from tailgate.engine.plan.analysis.keys import key, keys
 from tailgate.engine.plan.rewrites.passes import rewrite
+from tailgate.lake.catalog import Catalog, Change, Table
+from tailgate.lake.types import GENERAL, INT4, Field
 from tailgate.sql import plan
+from tailgate.sql.bind import bind_query
+from tailgate.sql.numeric_types import OF_GENERAL
 from testing.reference.evaluation import evaluate
 from tests.engine.plan.catalogs import EVENTS, USERS, counted, joined
 from tests.engine.plan.random_plans import Plans
@@ -42,3 +46,16 @@ def test_keys_of_common_queries() -> None:
     assert key(counted(events)) is None  # a relation with one row needs no key
     assert key(joined(events, users)) is None
     assert key(joined(users, users)) == (0,)
+
+
+def test_groups_of_general_numerics_are_a_key() -> None:
+    """They are grouped by sort keys, and a view shows one of the values of each group."""
+    columns = (Field("x", GENERAL), Field("k", INT4))
+    catalog = Catalog().apply(Change((Table(Catalog().next_id, "n", columns, stored=True),)))
+    for text, expected in (
+        ("SELECT count(*), x FROM n GROUP BY x", (1,)),
+        ("SELECT k, x, sum(x) FROM n GROUP BY x, k", (0, 1)),
+        ("SELECT k, count(*) FROM n GROUP BY x, k", None),
+        ("SELECT DISTINCT x FROM n", (0,)),
+    ):
+        assert key(bind_query(text, catalog, view=True, numeric_rules=OF_GENERAL).plan) == expected, text
