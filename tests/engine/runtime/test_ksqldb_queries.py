@@ -181,6 +181,18 @@ def test_lambdas_and_nested_keys(world: World) -> None:
     assert results == [*(("[[2], [3]]", 2, cube) for cube in cubes), ("[[null]]", 0, "[null]")]
 
 
+def test_a_table_keyed_by_an_array(world: World) -> None:
+    """The same key with other white space is the same row."""
+    world.engine.execute(
+        "CREATE TABLE by_array (k ARRAY<INT> PRIMARY KEY, n INT) WITH (kafka_topic = 'by_array', partitions = 1, format = 'json')"
+    )
+    world.engine.execute("CREATE TABLE twice AS SELECT k, n * 2 AS n FROM by_array EMIT CHANGES")
+    for key, value in ((b"[1,2]", b'{"N": 1}'), (b"[3]", b'{"N": 5}'), (b"[1, 2]", b'{"N": 3}'), (b"[3]", None)):
+        world.produce("by_array", key, value)
+    until(lambda: world.rows("twice") == [("[1, 2]", 6)])
+    assert world.rows("by_array") == [("[1, 2]", 3)]
+
+
 def test_an_expression_that_fails_is_null(world: World) -> None:
     world.stream("f")
     world.engine.execute("CREATE TABLE shares AS SELECT k, sum(100 / (n - 1)) AS n FROM f GROUP BY k EMIT CHANGES")
