@@ -217,8 +217,8 @@ class Life:
         self.check_inbox(self.inbox)
         self.inbox_entries = {n: c for n, c in self.inbox_entries.items() if n > self.consumed}
         for number in range(self.consumed + 1, self.inbox.newest + 1):  # includes writes that were not acknowledged
-            (record,) = self.inbox.read(number - 1, number)
-            self.inbox_entries.setdefault(number, bytes(record.value or b""))
+            for record in self.inbox.read(number - 1, number):  # none if the write has failed
+                self.inbox_entries.setdefault(number, bytes(record.value or b""))
         self.check(self.lake)
         for name in ("tick", "round", "write", "consume", "statement", "tick", "round", "sweep", "tick", "round", "sweep"):
             self.step(name)
