@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
@@ -27,10 +27,19 @@ def holds(condition: plan.Scalar, row: Row) -> bool:
     return value(condition, row) is True
 
 
+MOMENTS: dict[str, Callable[[int], Value]] = {
+    "date": lambda days: date(1970, 1, 1) + timedelta(days=days),
+    "timestamp": lambda micros: datetime(1970, 1, 1) + timedelta(microseconds=micros),
+    "timestamptz": lambda micros: datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=micros),
+}
+
+
 def value(scalar: plan.Scalar, row: Row) -> Value:
     match scalar:
         case plan.Column(index=index):
             return row[index]
+        case plan.Literal(value=int() as number, type=type) if type.name in MOMENTS:
+            return MOMENTS[type.name](number)
         case plan.Literal(value=literal, type=type):
             return normal(fit(literal, type) if isinstance(literal, int | Decimal) and not isinstance(literal, bool) else literal)
         case plan.Call():

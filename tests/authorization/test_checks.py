@@ -116,7 +116,8 @@ def arguments(patch: Patch) -> None:
 
     async def row(session: Any, text: Any) -> list[Any]:
         plan = shared(session.serving.binder.prepare(text, (), session.naming.seen))
-        return [column[0].as_py() for column in (await session.serving.queries.run(plan)).columns]
+        columns = (await session.serving.queries.run(plan)).columns
+        return [(column[0].as_py(), field.type) for column, field in zip(columns, plan.plan.columns, strict=True)]
 
     patch.setattr(time_expressions, "arguments", row)
 

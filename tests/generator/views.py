@@ -17,7 +17,6 @@ from typing import Any
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Field, Type
 from tailgate.sql.bind import bind_query
-from tailgate.values.registry import read_text as parse
 from testing.random_queries import Table
 from testing.views import Straight
 from tests.engine.plan.comparison import shown
@@ -29,7 +28,7 @@ from tests.generator.signatures import Signature
 from tests.generator.trees import Node, shrunk
 from tests.generator.values import quoted
 from tests.generator.world import Row
-from tests.sql.oracle import stored, unstored
+from tests.sql.oracle import parsed, stored, unstored
 
 ATTEMPTS = 4
 BATCH = 24  # views of one circuit
@@ -285,7 +284,7 @@ class Maintenance:
         bare = [Type(t.name, is_array=t.is_array) for t in types]
         try:
             expected = Counter(
-                tuple(shown(None if v is None else parse(v.decode(), b), t, False) for v, b, t in zip(row, bare, types, strict=True))
+                tuple(shown(None if v is None else parsed(v.decode(), b), t, False) for v, b, t in zip(row, bare, types, strict=True))
                 for row in theirs.results[-1].rows
             )
         except TailgateError:

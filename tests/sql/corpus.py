@@ -30,8 +30,7 @@ from tailgate.sql.bind import bind_query
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
-from tailgate.values.registry import read_text as parse
-from tests.sql.oracle import normal, unstored
+from tests.sql.oracle import normal, parsed, unstored
 
 FOLDER = Path(__file__).parent
 FIXTURE = FOLDER.parent / "fixtures" / "functions.jsonl"
@@ -94,7 +93,7 @@ def of_value(expression: Expression, value: Any, type: Type) -> str:
     if name != expression.type and not (type.name == "bpchar" and expression.type == "character"):
         return f"type {name}, not {expression.type}"
     try:
-        expected = None if expression.value is None else parse(expression.value, replace(type, modifiers=(), declared=True))
+        expected = None if expression.value is None else parsed(expression.value, replace(type, modifiers=(), declared=True))
     except TailgateError as error:
         return f"value {value!r}; PostgreSQL's has no stored form: {error.message}"
     result = unstored(value, type)

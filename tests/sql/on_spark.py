@@ -17,6 +17,7 @@ import psycopg
 import pyarrow as pa
 
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
+from tailgate.lake.tables.moments import numbers
 from tailgate.lake.types import Type
 from tailgate.sql import plan
 from tailgate.sql.functions.catalogue import ROWS
@@ -31,11 +32,12 @@ from tests.sql.oracle import (
     agree,
     bound,
     case_of,
+    dated,
     expressions,
     normal,
+    number,
     on_postgres,
     pgcrypto,
-    stored,
     unstored,
 )
 
@@ -48,7 +50,7 @@ def create_arguments(spark: Any, case: Case) -> None:
     """Creates the view `arguments` with columns c0 (the row's number), c1, …"""
     columns = [pa.array(range(len(case.rows)), pa.int32())]
     for n, type in enumerate(case.types):
-        columns.append(pa.array([stored(row[n], type) for row in case.rows], type.arrow))
+        columns.append(pa.array([number(row[n], type) for row in case.rows], type.arrow))
     table = pa.table(columns, names=[f"c{i}" for i in range(len(columns))])
     spark.createDataFrame(table).createOrReplaceTempView("arguments")
 
@@ -84,7 +86,7 @@ def on_spark(spark: Any, case: Case, query: plan.Query, expected: list[Result]) 
 def _evaluate(spark: Any, text: str, type: Type) -> list[tuple[int, Any]]:
     table = spark.sql(text).toArrow()
     values = table["x"].cast(type.arrow) if type.name not in ("interval",) else table["x"]
-    return [(i, normal(unstored(v, type))) for i, v in zip(table["c0"].to_pylist(), values.to_pylist(), strict=True)]
+    return [(i, normal(dated(unstored(v, type), type))) for i, v in zip(table["c0"].to_pylist(), numbers(values).to_pylist(), strict=True)]
 
 
 def sqlstate_of(error: Exception) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +20,7 @@ import psycopg
 from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.sortable import EXACT
+from tailgate.lake.tables.moments import numbers
 from tailgate.lake.types import NUMERIC_PRECISION, NUMERIC_SCALE, Field, Type
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
@@ -29,6 +30,8 @@ from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.mathematics import LAST_DIGIT
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of
+from tailgate.sql.render.moments import duckdb_date, duckdb_timestamp
+from tailgate.values import raw
 from tailgate.values.registry import read_text as parse
 from tests.sql.arguments import declared, lists
 
@@ -220,7 +223,7 @@ def on_postgres(connection: psycopg.Connection[Any], case: Case, result: Type) -
 
 def _postgres_value(text: str | None, type: Type) -> Result:
     try:
-        return ("value", None if text is None else normal(parse(text, Type(type.name, is_array=type.is_array))))
+        return ("value", None if text is None else normal(parsed(text, Type(type.name, is_array=type.is_array))))
     except TailgateError:
         return ("unstorable", text)  # a value without a stored form, such as infinity or the year 10000
 
@@ -239,7 +242,7 @@ def on_duckdb(connection: duckdb.DuckDBPyConnection, case: Case, query: plan.Que
     types = ["INTEGER", *(t.duckdb for t in case.types)]
     connection.execute("DROP TABLE IF EXISTS r20000")
     connection.execute(f"CREATE TABLE r20000 ({', '.join(f'c{i} {t}' for i, t in enumerate(types))})")
-    rows = [(i, *(stored(v, t) for v, t in zip(row, case.types, strict=True))) for i, row in enumerate(case.rows)]
+    rows = [(i, *(_parameter(number(v, t), t) for v, t in zip(row, case.types, strict=True))) for i, row in enumerate(case.rows)]
     marks = ", ".join(f"CAST(? AS {t})" for t in types)
     if rows:
         connection.executemany(f"INSERT INTO r20000 VALUES ({marks})", rows)
@@ -253,8 +256,8 @@ def on_duckdb(connection: duckdb.DuckDBPyConnection, case: Case, query: plan.Que
     try:
         all_valid = f"FROM (SELECT * FROM r20000 WHERE c0 IN ({', '.join(map(str, valid))}) ORDER BY c0)"
         if valid:
-            for i, row in zip(valid, connection.execute(text.replace("FROM r20000", all_valid)).fetchall(), strict=True):
-                results[i] = ("value", normal(unstored(row[0], type)))
+            for i, row in zip(valid, _fetched(connection, text.replace("FROM r20000", all_valid), type), strict=True):
+                results[i] = ("value", normal(unstored(row, type)))
     except duckdb.Error:
         pass  # each row is evaluated below
     for i in range(len(case.rows)):
@@ -265,16 +268,57 @@ def on_duckdb(connection: duckdb.DuckDBPyConnection, case: Case, query: plan.Que
 
 def _evaluate(connection: duckdb.DuckDBPyConnection, text: str, type: Type) -> Result:
     try:
-        row = connection.execute(text).fetchone()
-        assert row is not None
-        return ("value", normal(unstored(row[0], type)))
+        return ("value", normal(unstored(_fetched(connection, text, type)[0], type)))
     except duckdb.Error as error:
         return ("error", error_of(error).sqlstate)
 
 
-def stored(text: str | None, type: Type) -> Any:
+def _fetched(connection: duckdb.DuckDBPyConnection, text: str, type: Type) -> list[Any]:
+    """Returns the values of a query of one column."""
+    result = connection.execute(text)
+    if type.name not in MOMENTS:
+        return [row[0] for row in result.fetchall()]
+    return [dated(v, type) for v in numbers(raw.stored(result.to_arrow_table().column(0), type)).to_pylist()]
+
+
+MOMENTS: dict[str, Callable[[int], str]] = {"date": duckdb_date, "timestamp": duckdb_timestamp, "timestamptz": duckdb_timestamp}
+
+
+def _parameter(value: Any, type: Type) -> Any:
     """Returns a value as a parameter of DuckDB."""
+    write = MOMENTS.get(type.name)
+    if write is None or value is None:
+        return value
+    return [_parameter(v, type.element) for v in value] if type.is_array else write(value)
+
+
+def number(text: str | None, type: Type) -> Any:
+    """Returns a value as Arrow takes it. Dates and timestamps are numbers."""
     return None if text is None else _stored(parse(text, type), type)
+
+
+def stored(text: str | None, type: Type) -> Any:
+    """Returns a value as Arrow and DuckDB take it. Dates and timestamps are Python's, if it has them."""
+    return dated(number(text, type), type)
+
+
+def parsed(text: str, type: Type) -> Any:
+    """Returns the value of a text. Dates and timestamps are Python's, if it has them."""
+    return dated(parse(text, type), type)
+
+
+def dated(value: Any, type: Type) -> Any:
+    """Returns the date or timestamp of a number, or the number if Python does not have it; other values as they are."""
+    if value is None or type.name not in MOMENTS:
+        return value
+    if type.is_array:
+        return [dated(v, type.element) for v in value]
+    try:
+        if type.name == "date":
+            return date(1970, 1, 1) + timedelta(days=value)
+        return datetime(1970, 1, 1, tzinfo=timezone.utc if type.name == "timestamptz" else None) + timedelta(microseconds=value)
+    except OverflowError:
+        return value
 
 
 def _stored(value: Any, type: Type) -> Any:

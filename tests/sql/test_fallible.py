@@ -14,7 +14,8 @@ SAFE = """
 day < date '1994-01-01' + interval '1 year'
 placed > timestamp '1998-12-01' - interval '90' day
 amount BETWEEN 0.06 - 0.01 AND 0.06 + 0.01
-extract(year FROM day) = 1995
+extract(month FROM day) = 3
+date_part('year', day) = 1995
 name LIKE '%a' AND name NOT LIKE 'b_'
 substring(name, 1, 2) = 'ab'
 id % 2 = 0
@@ -25,6 +26,8 @@ try(id / n) = 1
 
 FAILS = """
 day > date '9999-01-01' + interval '1 year'
+extract(year FROM day) = 1995
+day::timestamp > timestamp '2000-01-01'
 placed + interval '1 year' > timestamp '2000-01-01'
 amount * amount > 1
 name LIKE 'a\\'

@@ -18,9 +18,8 @@ from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of
-from tailgate.values.registry import read_text as parse
 from tests.sql.arguments import of_enum
-from tests.sql.oracle import NAMES, Case, case_of, normal, stored, unstored
+from tests.sql.oracle import NAMES, Case, case_of, normal, parsed, stored, unstored
 
 SETS = [r for r in ROWS if r.kind == "set" and r.duckdb and not of_enum(r)]
 ID = 20000
@@ -68,7 +67,7 @@ class Comparison:
         try:
             rows = defaultdict(list)
             for i, *row in self.server.execute(query).fetchall():  # type: ignore[arg-type]
-                rows[i].append([None if v is None else normal(parse(v, t)) for v, t in zip(row, types, strict=True)])
+                rows[i].append([None if v is None else normal(parsed(v, t)) for v, t in zip(row, types, strict=True)])
             return dict(rows)
         except psycopg.Error as error:
             return ("error", error.sqlstate or "")

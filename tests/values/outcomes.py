@@ -7,16 +7,18 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 
 from tailgate.lake.types import NUMERIC_SCALE, Type
 
+LAST_YEAR = 294_246  # of which there are all timestamps
 EXACT = Context(prec=100_000, rounding=ROUND_HALF_UP)
 
 
 def unsupported(type: Type, output: str) -> bool:
-    """Returns whether Tailgate does not have a value of PostgreSQL: years before 1 or beyond 9999, NaN, more digits."""
+    """Returns whether Tailgate does not have a value of PostgreSQL: timestamps after the year 294246, NaN, more digits."""
     if type.is_array:
         return output.startswith(("{{", "["))
     match type.name:
-        case "date" | "timestamp" | "timestamptz":
-            return output.endswith("BC") or "infinity" in output or re.match(r"\d{5}", output) is not None
+        case "timestamp" | "timestamptz":
+            year = re.match(r"\d{6}", output)
+            return year is not None and int(year[0]) > LAST_YEAR
         case "numeric":
             whole = output.lstrip("-").partition(".")[0]
             precision, scale = type.decimal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import date, timedelta
 from decimal import Decimal
 
 import psycopg
@@ -26,12 +26,12 @@ READ = [
     (t.TEXT, "größe", "größe"),
     (t.BYTEA, "\\x00ff", b"\0\xff"),
     (t.BYTEA, "a\\\\b\\001", b"a\\b\1"),
-    (t.DATE, "2020-02-29", date(2020, 2, 29)),
+    (t.DATE, "2020-02-29", 18321),
     (t.TIME, "23:59:59.5", 86_399_500_000),
-    (t.TIMESTAMP, "2020-01-01 12:34:56.789", datetime(2020, 1, 1, 12, 34, 56, 789000)),
-    (t.TIMESTAMP, "2020-01-01", datetime(2020, 1, 1)),
-    (t.TIMESTAMPTZ, "2020-01-01T12:00:00+05:30", datetime(2020, 1, 1, 6, 30, tzinfo=timezone.utc)),
-    (t.TIMESTAMPTZ, "2020-07-01 12:00:00 Europe/Berlin", datetime(2020, 7, 1, 10, tzinfo=timezone.utc)),
+    (t.TIMESTAMP, "2020-01-01 12:34:56.789", 1577882096789000),
+    (t.TIMESTAMP, "2020-01-01", 1577836800000000),
+    (t.TIMESTAMPTZ, "2020-01-01T12:00:00+05:30", 1577860200000000),
+    (t.TIMESTAMPTZ, "2020-07-01 12:00:00 Europe/Berlin", 1593597600000000),
     (t.INTERVAL, "1 year -2 mons +3 days 04:05:06.5", {"months": 10, "days": 3, "micros": 14_706_500_000}),
     (t.INTERVAL, "1.5 months", {"months": 1, "days": 15, "micros": 0}),
     (t.INTERVAL, "P1Y2DT3H", {"months": 12, "days": 2, "micros": 10_800_000_000}),
@@ -72,16 +72,16 @@ def test_binary_too_short() -> None:
 @pytest.mark.parametrize(
     ("date_order", "text", "expected"),
     [
-        ("MDY", "01/02/2003", date(2003, 1, 2)),
-        ("DMY", "01/02/2003", date(2003, 2, 1)),
-        ("YMD", "01/02/03", date(2001, 2, 3)),
-        ("DMY", "13-Feb-03", date(2003, 2, 13)),
-        ("YMD", "03-Feb-13", date(2003, 2, 13)),
-        ("DMY", "2003-02-01", date(2003, 2, 1)),
+        ("MDY", "01/02/2003", 12054),
+        ("DMY", "01/02/2003", 12084),
+        ("YMD", "01/02/03", 11356),
+        ("DMY", "13-Feb-03", 12096),
+        ("YMD", "03-Feb-13", 12096),
+        ("DMY", "2003-02-01", 12084),
     ],
 )
-def test_order_of_dates(postgres: str, date_order: str, text: str, expected: date) -> None:
+def test_order_of_dates(postgres: str, date_order: str, text: str, expected: int) -> None:
     assert read_text(text, t.DATE, Style(date_order=date_order)) == expected
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute(f"SET DateStyle = 'ISO, {date_order}'".encode())
-        assert connection.execute("SELECT %s::text::date", (text,)).fetchone() == (expected,)
+        assert connection.execute("SELECT %s::text::date", (text,)).fetchone() == (date(1970, 1, 1) + timedelta(days=expected),)

@@ -6,7 +6,6 @@ The gateway checks who may execute these statements.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.lake.catalog import Catalog, Change, Item, Sequence
@@ -122,8 +121,8 @@ def _with_token(statement: CreateToken, catalog: Catalog) -> Role:
     ends = dict(role.token_ends_ms)
     if statement.until is not None:
         until = read_text(statement.until, TIMESTAMPTZ)
-        assert isinstance(until, datetime)
-        ends[statement.name] = int(until.timestamp() * 1000)
+        assert isinstance(until, int)
+        ends[statement.name] = until // 1000
     return replace(role, tokens={**role.tokens, statement.name: statement.hash}, token_ends_ms=ends)
 
 

@@ -23,6 +23,7 @@ from tailgate.formats.events.avro import field_names
 from tailgate.formats.ksqldb.avro import unscaled
 from tailgate.formats.ksqldb.values import Column, Type, Values, kind
 from tailgate.formats.varint import varint
+from tailgate.lake.errors import FeatureNotSupported
 
 NAME = "ConnectDefault1"
 OPTIONAL, WRAPPER = "OPTIONAL", "WRAPPER"
@@ -142,6 +143,15 @@ def _repeated(number: int, type: Type, nullable: str) -> Encode:
 WIRE = {"boolean": VARINT, "int": VARINT, "bigint": VARINT, "double": FIXED64}  # of the scalars that are packed
 
 
+def _date(value: int) -> bytes:
+    """Encodes a date of the years 1 to 9999. Raises 0A000 for others."""
+    try:
+        date = EPOCH + timedelta(days=value)
+    except OverflowError:
+        raise FeatureNotSupported("dates beyond the years 1 to 9999 are not supported in Protobuf") from None
+    return _numbers(date.year, date.month, date.day)
+
+
 def _value(type: Type, nullable: str) -> Encode:
     """Returns a function that encodes a value without its tag and length."""
     match type:
@@ -154,7 +164,7 @@ def _value(type: Type, nullable: str) -> Encode:
             digits = _numbers(0, precision, scale)
             return lambda value: _tag(1, LENGTH) + _sized(unscaled(value, scale)) + digits
         case "date":
-            return lambda value: _numbers(*(EPOCH + timedelta(days=value)).timetuple()[:3])
+            return _date
         case "time":
             return lambda value: _numbers(*_time(value), value % 1000 * 1_000_000)
         case "timestamp":

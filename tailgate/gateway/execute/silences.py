@@ -24,7 +24,7 @@ async def run(session: Session, bound: Bound, statement: s.Silence, values: Sequ
         raise e.ActiveSqlTransaction("SILENCE cannot run inside a transaction block")
     name = _alert(session, statement)
     if isinstance(statement.until, str):
-        until = time_expressions.milliseconds(read_text(statement.until, TIMESTAMPTZ, session.settings.style))
+        until = time_expressions.milliseconds(read_text(statement.until, TIMESTAMPTZ, session.settings.style), TIMESTAMPTZ)
     else:
         until = await time_expressions.as_of(session, statement.until, None)
     await asyncio.to_thread(silences.silence, session.gateway.lake, name, until)

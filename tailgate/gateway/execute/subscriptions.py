@@ -192,8 +192,8 @@ async def _time(session: Session, bound: Bound, statement: s.Acknowledge, values
         return statement.up_to
     assert bound.prepared is not None
     plan = session.access.authorize(bound.prepared)
-    (value,) = await time_expressions.evaluated(session, plan, values)
-    upto = time_expressions.milliseconds(value)
+    ((value, type),) = await time_expressions.evaluated(session, plan, values)
+    upto = time_expressions.milliseconds(value, type)
     if upto < 0:
         raise e.DataException(time_expressions.NO_TIME)
     return upto

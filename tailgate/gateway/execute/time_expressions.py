@@ -6,11 +6,11 @@ Source: streaming-sql.md 1.1 to 1.3, for the messages.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import date, datetime, timezone
 from decimal import Decimal
 from math import isfinite
 from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
 from tailgate.gateway.serving.prepared import Prepared
@@ -27,16 +27,20 @@ from tailgate.lake.errors import (
     ReadOnlySqlTransaction,
     TailgateError,
 )
-from tailgate.lake.types import GENERAL_ARROW, Type
+from tailgate.lake.types import GENERAL_ARROW, INT8, Type
 from tailgate.sql.authorization import EXECUTE, Authorized
 from tailgate.sql.grammar.names import position
 from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
+from tailgate.values import raw
 from tailgate.values.codec.style import Style
 from tailgate.values.registry import read_text
 from tailgate.values.stored import stored
+from tailgate.values.times.calendar import date_to_timestamp, timestamp_to_date
 from tailgate.values.times.intervals import order_key, read_fields
 from tailgate.values.times.units import SECOND
 
+MOMENTS = frozenset({"date", "timestamp", "timestamptz"})
+DAY_MS = 86_400_000
 NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
 _GENERAL_FIELDS = {field.name for field in GENERAL_ARROW}
 TIMEOUT_MAX_S = 86_400.0  # as in Materialize: a day is allowed, 25 hours are not
@@ -55,20 +59,26 @@ def check_writable(session: Session) -> None:
         raise ReadOnlySqlTransaction("rows cannot be written while tailgate.as_of is set", hint="RESET tailgate.as_of.")
 
 
-async def arguments(session: Session, text: QueryText) -> list[Any]:
-    """Evaluates the arguments of EXECUTE. Raises 0A000 for a subquery. Functions in them may read the relations that the role may read."""
+async def arguments(session: Session, text: QueryText) -> list[tuple[Any, Type]]:
+    """Returns the values and types of the arguments of EXECUTE. Raises 0A000 for a subquery.
+
+    Functions in them may read the relations that the role may read.
+    """
     await _check_no_subquery(session, text, "EXECUTE parameter")
     plan = session.access.authorize(await session.serving.binder.prepared(text, (), session.naming.seen))
     return await evaluated(session, plan)
 
 
-async def evaluated(session: Session, plan: Authorized[Prepared], values: Sequence[object] = ()) -> list[Any]:
-    """Returns the values of a query of one row. Numerics are Decimals."""
-    columns = (await session.serving.queries.run(plan, values)).columns
-    return [_plain(column[0].as_py()) for column in columns]
+async def evaluated(session: Session, plan: Authorized[Prepared], values: Sequence[object] = ()) -> list[tuple[Any, Type]]:
+    """Returns the values of a query of one row, with their types. Numerics are Decimals; dates and timestamps are numbers."""
+    rows = await session.serving.queries.run(plan, values)
+    return [(_value(column, field.type), field.type) for column, field in zip(rows.columns, plan.plan.columns, strict=True)]
 
 
-def _plain(value: Any) -> Any:
+def _value(column: pa.ChunkedArray, type: Type) -> Any:
+    if type.name in MOMENTS:
+        return raw.values(raw.stored(column, type), type)[0]
+    value = column[0].as_py()
     return sortable.loaded(**value) if isinstance(value, dict) and value.keys() == _GENERAL_FIELDS else value
 
 
@@ -107,6 +117,7 @@ async def as_of(session: Session, expression: Time, relations: Collection[int] |
         return max(await as_of(session, expression.time, None, strict=strict), await serving.progress.readable_since(relations or ()))
     if isinstance(expression, int):
         value: Any = expression
+        type = INT8
     else:
         prepared = await constant(session, expression, "AS OF or UP TO")
         if strict and prepared.volatile:
@@ -116,12 +127,12 @@ async def as_of(session: Session, expression: Time, relations: Collection[int] |
             )
         try:
             plan = session.access.authorize(prepared)
-            (value,) = await evaluated(session, plan)
+            ((value, type),) = await evaluated(session, plan)
         except TailgateError as error:
             if strict and error.sqlstate.startswith("22"):
                 raise DataException(NO_TIME) from error
             raise
-    time = milliseconds(value)
+    time = milliseconds(value, type)
     if time < 0:
         if strict:
             raise DataException(NO_TIME)
@@ -138,19 +149,15 @@ async def check_readable(serving: Serving, time: int, relations: Collection[int]
         raise InvalidParameterValue(f"Timestamp ({time}) is not valid for all inputs: the oldest readable time is {oldest}")
 
 
-def milliseconds(value: Any) -> int:
+def milliseconds(value: Any, type: Type) -> int:
+    """Returns a value of a type as a time in milliseconds. Raises 22000."""
     match value:
         case bool() | None:
             pass
         case int():
-            return value
+            return value * DAY_MS if type.name == "date" else value // 1000 if type.name in MOMENTS else value
         case float() | Decimal() if isfinite(value) and value == int(value):
             return int(value)
-        case datetime():
-            at = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-            return int(at.timestamp() * 1000)
-        case date():
-            return int(datetime(value.year, value.month, value.day, tzinfo=timezone.utc).timestamp() * 1000)
         case str() if value.strip().lstrip("-").isdigit():
             return int(value)
     raise DataException(NO_TIME)
@@ -175,8 +182,12 @@ def timeout(text: str | float | None) -> float | None:
     return seconds
 
 
-def converted(value: Any, type: Type, style: Style) -> Any:
+def converted(value: Any, source: Type, type: Type, style: Style) -> Any:
     """Converts an argument of EXECUTE to the parameter's type. Parses text as a literal of this type."""
+    if isinstance(value, int) and source.name != type.name and {source.name, type.name} <= MOMENTS:
+        if type.name != "date":
+            return date_to_timestamp(value) if source.name == "date" else value
+        return timestamp_to_date(value)
     if type.general and isinstance(value, int | float | Decimal):
         value = f"{value:.15g}" if isinstance(value, float) else format(Decimal(value), "f")
     return stored(read_text(value, type, style), type) if isinstance(value, str) and type.name not in ("text", "varchar", "name") else value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 import pyarrow as pa
 
@@ -17,6 +16,7 @@ from tailgate.lake.passwords import new_token, token_hash
 from tailgate.lake.types import TEXT, TIMESTAMPTZ, Field
 from tailgate.sql import statements as s
 from tailgate.values.registry import read_text
+from tailgate.values.times.dates import write_timestamptz
 
 
 def bind(session: Session, bound: Bound, statement: s.CreateToken, oids: Sequence[int]) -> Bound:
@@ -30,9 +30,9 @@ async def create(session: Session, bound: Bound, statement: s.CreateToken, value
     token, text = new_token(), bound.text
     if statement.until is not None:  # in the time zone of the session
         until = read_text(statement.until, TIMESTAMPTZ, session.settings.style)
-        assert isinstance(until, datetime)
+        assert isinstance(until, int)
         begin, end = statement.until_at
-        text = f"{text[:begin]}'{until.isoformat()}'{text[end:]}"
+        text = f"{text[:begin]}'{write_timestamptz(until, 'UTC').decode()}'{text[end:]}"
     hashed = replace(bound, text=f"{text.rstrip().rstrip(';')} AS '{token_hash(token)}'")
     tag = await catalog_changes.run(session, hashed, statement, values)
     return Tagged(TableRows(bound.columns or (), pa.table([pa.array([token])], names=["c0"])), tag, counted=False)

@@ -44,6 +44,7 @@ from tailgate.gateway.session.statements.parsing import LongWrite, ParsedStateme
 from tailgate.gateway.session.statements.portals import Bound, Statement, check_result
 from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
+from tailgate.lake.types import Type
 from tailgate.sql import statements as s
 from tailgate.sql.binder.writes.copying import copied_query
 from tailgate.sql.new_items import known_type
@@ -183,7 +184,7 @@ async def _called(session: Session, statement: s.Execute) -> tuple[Bound, list[o
     """Returns the statement that EXECUTE names, bound in the current catalog, and the values of its parameters."""
     prepared = session.statements.find(statement.name)
     check_failed(session, prepared.bound.statement)
-    arguments: list[object] = []
+    arguments: list[tuple[object, Type]] = []
     if statement.arguments is not None:
         arguments = await time_expressions.arguments(session, statement.arguments)
     parameters = prepared.bound.parameters
@@ -193,8 +194,8 @@ async def _called(session: Session, statement: s.Execute) -> tuple[Bound, list[o
             detail=f"Expected {len(parameters)} parameters but got {len(arguments)}.",
         )
     style = session.settings.style
-    arguments = [time_expressions.converted(v, t, style) for v, t in zip(arguments, parameters, strict=True)]
-    return await rebound(session, prepared), arguments
+    converted = [time_expressions.converted(v, source, t, style) for (v, source), t in zip(arguments, parameters, strict=True)]
+    return await rebound(session, prepared), converted
 
 
 # --- the table -----------------------------------------------------------------------------------------------------------

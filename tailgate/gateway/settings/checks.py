@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
 
 from tailgate.gateway.settings.definitions import Setting
 from tailgate.lake.catalog.names import listed
@@ -147,8 +146,8 @@ def _time(setting: Setting, value: str) -> str:
         micros = read_text(text, TIMESTAMPTZ)
     except TailgateError as error:
         raise _wrong(setting, value, "Give a time in milliseconds, or a timestamp with its time zone.") from error
-    assert isinstance(micros, datetime)
-    return str(int(micros.timestamp() * 1000))
+    assert isinstance(micros, int)
+    return str(micros // 1000)
 
 
 def _on(setting: Setting, value: str) -> str:

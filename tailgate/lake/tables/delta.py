@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake import ColumnProperties, CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, WriterProperties
 from deltalake.exceptions import DeltaError
 from pyarrow import parquet
 from pyarrow.dataset import ParquetFileFormat
@@ -27,6 +27,7 @@ from pyarrow.dataset import ParquetFileFormat
 from tailgate.lake.errors import Replaced
 from tailgate.lake.host import disk
 from tailgate.lake.store import Store
+from tailgate.lake.tables.moments import contains_dates
 
 T = TypeVar("T")
 
@@ -85,6 +86,23 @@ def rows(store: Store, name: str, table: DeltaTable) -> pa.Table:
         return read(files[0]) if files else schema.empty_table()
     with ThreadPoolExecutor(min(len(files), READ_THREADS), thread_name_prefix="read") as threads:
         return pa.concat_tables(threads.map(read, files))
+
+
+def writer_properties(schema: pa.Schema) -> WriterProperties:
+    """Returns the properties of new files.
+
+    Dates have no statistics: delta-rs fails for those that chrono lacks, such as infinity. If lists or structs contain dates, no
+    column of the table has statistics, because delta-rs has no names for columns inside others.
+    """
+    none = ColumnProperties(statistics_enabled="NONE")
+    dates = [field for field in schema if contains_dates(field.type)]
+    nested = any(pa.types.is_nested(field.type) for field in dates)
+    return WriterProperties(
+        compression="ZSTD",
+        compression_level=1,
+        default_column_properties=none if nested else None,
+        column_properties={field.name: none for field in dates} if dates and not nested else None,
+    )
 
 
 def commit(epoch: int, application: str | None = None, n: int = 0) -> CommitProperties:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Schema, WriterProperties, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
 from deltalake.exceptions import DeltaError
 from deltalake.table import TableMerger
 
@@ -31,8 +31,6 @@ FEW_ROWS = 20_000  # up to these limits a table is rewritten as a whole, and the
 FEW_BYTES = 4 << 20  # 80 MB for twenty tables of the maximum size
 
 DIVISION = "Divide by zero"  # delta-rs' message for a division by zero
-
-_WRITER = WriterProperties(compression="ZSTD", compression_level=1)
 
 
 class Inconsistent(Exception):
@@ -103,7 +101,7 @@ def _overwrite(table: DeltaTable, stored: Stored, weighted: pa.Table, commit: Co
             pa.RecordBatchReader.from_batches(stored.table, batches),
             mode="overwrite",
             target_file_size=FILE_BYTES,
-            writer_properties=_WRITER,
+            writer_properties=delta.writer_properties(stored.table),
             commit_properties=commit,
             post_commithook_properties=NO_HOOKS,
         ),
@@ -157,7 +155,7 @@ def _merger(table: DeltaTable, stored: Stored, source: pa.Table, commit: CommitP
         same,
         source_alias="s",
         target_alias="t",
-        writer_properties=_WRITER,
+        writer_properties=delta.writer_properties(stored.table),
         commit_properties=commit,
         post_commithook_properties=NO_HOOKS,
     )

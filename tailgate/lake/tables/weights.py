@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailgate.lake.tables import moments
 from tailgate.lake.types import WEIGHT
 
 FOLD_ROWS = 200_000  # changes that are collected before they are summed: some 20 MB of narrow rows
@@ -61,7 +62,7 @@ def _flat(column: pa.Array) -> list[pa.Array]:
         children = column.flatten() if column.type.num_fields else []
         return [column.is_valid(), *(flat for child in children for flat in _flat(child))]
     if pa.types.is_nested(column.type):
-        return [pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.string())]
+        return [pa.array([None if value is None else repr(value) for value in moments.numbers(column).to_pylist()], pa.string())]
     return [column]
 
 

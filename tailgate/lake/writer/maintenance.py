@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from tailgate.lake.folder import Lake
@@ -141,8 +142,10 @@ def compact(table: DeltaTable, epoch: int) -> None:
     sizes = table.get_add_actions()["size_bytes"].to_pylist()
     if sum(size < SMALL_BYTES for size in sizes) >= SMALL_FILES:
         commit, hooks = delta.commit(epoch), delta.NO_HOOKS
-        optimize = table.optimize
+        optimize, properties = table.optimize, delta.writer_properties(pa.schema(table.schema().to_arrow()))
         delta.committing(
             table,
-            lambda: optimize.compact(target_size=FILE_BYTES, commit_properties=commit, post_commithook_properties=hooks),
+            lambda: optimize.compact(
+                target_size=FILE_BYTES, writer_properties=properties, commit_properties=commit, post_commithook_properties=hooks
+            ),
         )

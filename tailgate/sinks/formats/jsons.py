@@ -2,7 +2,7 @@
 
     numbers           as numbers; NaN and infinities as strings
     numeric           as a string, exact: "1.10", "NaN", "Infinity"
-    timestamp[tz]     a string of milliseconds since the epoch with three decimals: "1321009871123.450"
+    timestamp[tz]     a string of milliseconds since the epoch with three decimals: "1321009871123.450", or "infinity"
     date, time, uuid  a string; an interval in ISO 8601: "P1Y2M3DT4.5S"
     bytea             an array of numbers
     json, jsonb       unchanged
@@ -17,14 +17,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, time, timezone
+from datetime import time
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
 from tailgate.lake import sortable
+from tailgate.lake.tables import moments
 from tailgate.lake.types import Field, Type
+from tailgate.values.times.calendar import INFINITIES_TIME
+from tailgate.values.times.dates import write_date
 
 MICROS = 1_000_000
 JSON_TYPES = frozenset({"json", "jsonb"})
@@ -54,10 +57,8 @@ def texts(field: Field, array: pa.Array) -> list[bytes]:
 
 
 def _column(array: pa.Array, type: Type) -> list[str]:
-    if not type.is_array and type.name in ("timestamp", "timestamptz"):
-        array = array.cast(pa.int64())
     write = _writer(type)
-    return ["null" if value is None else write(value) for value in array.to_pylist()]
+    return ["null" if value is None else write(value) for value in moments.numbers(array).to_pylist()]
 
 
 def _writer(type: Type) -> Callable[[Any], str]:
@@ -89,15 +90,9 @@ def _general(value: dict[str, Any]) -> str:
     return _numeric(sortable.loaded(**value))
 
 
-def micros(value: datetime) -> int:
-    """Returns the microseconds since the epoch. A time without a zone is in UTC."""
-    since = (value if value.tzinfo else value.replace(tzinfo=timezone.utc)) - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    return (since.days * 86_400 + since.seconds) * MICROS + since.microseconds
-
-
-def _timestamp(value: Any) -> str:
-    if not isinstance(value, int):  # an element of an array, which Arrow returns as datetime
-        value = micros(value)
+def _timestamp(value: int) -> str:
+    if value in INFINITIES_TIME:
+        return f'"{INFINITIES_TIME[value].decode()}"'
     sign, value = ("-", -value) if value < 0 else ("", value)
     return f'"{sign}{value // 1000}.{value % 1000:03}"'
 
@@ -121,8 +116,8 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def _date(value: date) -> str:
-    return f'"{value.isoformat()}"'
+def _date(value: int) -> str:
+    return f'"{write_date(value).decode()}"'
 
 
 WRITERS: dict[str, Callable[[Any], str]] = {

@@ -18,6 +18,7 @@ import pyarrow as pa
 from tailgate.formats.varint import varint
 from tailgate.formats.wire import FIRST_MESSAGE, header
 from tailgate.lake.errors import NullValueNotAllowed
+from tailgate.lake.tables import moments
 from tailgate.lake.types import Field, Type
 from tailgate.sinks.formats import jsons
 
@@ -48,10 +49,8 @@ def rows(columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> l
 def _fields(number: int, field: Field, array: pa.Array) -> Iterator[bytes]:
     """Yields a column's field for each row: no bytes where it is NULL."""
     type = field.type
-    if not type.is_array and type.name in ("timestamp", "timestamptz"):
-        array = array.cast(pa.int64())
     encode = _encoder(number, type.element if type.is_array else type)
-    for value in array.to_pylist():
+    for value in moments.numbers(array).to_pylist():
         if value is None:
             yield b""
         elif type.is_array:
@@ -106,8 +105,8 @@ def _record(begin: bytes, type: Type) -> Callable[[Any], bytes]:
     return record
 
 
-def _timestamp(value: Any) -> bytes:
-    seconds, micros = divmod(value if isinstance(value, int) else jsons.micros(value), MICROS)
+def _timestamp(value: int) -> bytes:
+    seconds, micros = divmod(value, MICROS)
     return tag(1, VARINT) + varint(seconds) + (tag(2, VARINT) + varint(1000 * micros)) * bool(micros)
 
 

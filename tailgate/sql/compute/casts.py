@@ -8,7 +8,6 @@ Source: PostgreSQL 15, the types' input and output functions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -19,10 +18,9 @@ from tailgate.values.composites.arrays import elements, quote
 from tailgate.values.numbers import numerics
 from tailgate.values.numbers.floats import write_double, write_single
 from tailgate.values.registry import read_text
-from tailgate.values.times.dates import write_time, write_timestamptz
+from tailgate.values.times.dates import write_date, write_time, write_timestamp, write_timestamptz
 from tailgate.values.times.intervals import Interval, write_postgres
 
-EPOCH = datetime(1970, 1, 1)
 PARSED_TYPES = "bool int2 int4 int8 float4 float8 date time timestamp timestamptz interval uuid bytea oid".split()
 
 
@@ -49,15 +47,19 @@ def interval_to_text(value: Interval) -> str:
     return write_postgres(value).decode()
 
 
+@udf("date", to="text")
+def date_to_text(value: int) -> str:
+    return write_date(value).decode()
+
+
+@udf("timestamp", to="text")
+def timestamp_to_text(value: int) -> str:
+    return write_timestamp(value).decode()
+
+
 @udf("timestamptz", to="text")
-def timestamptz_to_text(value: datetime) -> str:
-    return write_timestamptz(micros_of(value), "UTC").decode()
-
-
-def micros_of(value: datetime) -> int:
-    """Returns a timestamp as it is stored: µs since 1970. Without a zone it is in UTC."""
-    since = value - (EPOCH if value.tzinfo is None else EPOCH.replace(tzinfo=timezone.utc))
-    return since // timedelta(microseconds=1)
+def timestamptz_to_text(value: int) -> str:
+    return write_timestamptz(value, "UTC").decode()
 
 
 # --- arrays to text and back ---------------------------------------------------------------------

@@ -60,10 +60,16 @@ def _numbers() -> list[Function]:
     return rows
 
 
+# the values of the years that DuckDB writes as PostgreSQL does
+COMMON = {t: f"{{0}} BETWEEN {t.upper()} '0001-01-01' AND {t.upper()} '9999-12-31'" for t in ("date", "timestamp")}
 # the text of a value in Spark and DuckDB, in UTC and with PostgreSQL's default settings
 _PLAIN = ("CAST({0} AS STRING)", "CAST({0} AS VARCHAR)")
 TO_TEXT: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("int2", "int4", "int8", "numeric", "bool", "date", "timestamp", "oid"), _PLAIN),
+    **dict.fromkeys(("int2", "int4", "int8", "numeric", "bool", "oid"), _PLAIN),
+    **{
+        t: (f"tg_{t}_to_text({{0}})", f"(CASE WHEN {common} THEN CAST({{0}} AS VARCHAR) ELSE tg_{t}_to_text({{0}}) END)")
+        for t, common in COMMON.items()
+    },
     **{t: (f"tg_{t}_to_text({{0}})",) * 2 for t in ("float4", "float8", "timestamptz", "time", "interval")},
     "bytea": ("concat('\\\\x', lower(hex({0})))", "('\\x' || lower(hex({0})))"),
     "uuid": ("{0}", "{0}"),
@@ -123,17 +129,17 @@ def _json() -> list[Function]:
 
 DAY = 86_400_000_000  # microseconds
 TIMES = (
-    _cast("date", "timestamp", "implicit", "CAST({0} AS TIMESTAMP_NTZ)", "CAST({0} AS TIMESTAMP)"),
-    _cast("date", "timestamptz", "implicit", "CAST({0} AS TIMESTAMP)", "CAST({0} AS TIMESTAMPTZ)", note="at UTC"),
+    _cast("date", "timestamp", "implicit", "tg_date_to_timestamp({0})", "tg_date_to_timestamp({0})"),
+    _cast("date", "timestamptz", "implicit", "tg_date_to_timestamptz({0})", "tg_date_to_timestamptz({0})", note="at UTC"),
     _cast("timestamp", "timestamptz", "implicit", "CAST({0} AS TIMESTAMP)", "CAST({0} AS TIMESTAMPTZ)", note="at UTC"),
-    _cast("timestamp", "date", "assignment", "CAST({0} AS DATE)", "CAST({0} AS DATE)"),
-    _cast("timestamptz", "date", "assignment", "CAST({0} AS DATE)", "CAST(CAST({0} AS TIMESTAMP) AS DATE)", note="at UTC"),
+    _cast("timestamp", "date", "assignment", "tg_timestamp_to_date({0})", "CAST({0} AS DATE)"),
+    _cast("timestamptz", "date", "assignment", "tg_timestamp_to_date({0})", "CAST(CAST({0} AS TIMESTAMP) AS DATE)", note="at UTC"),
     _cast("timestamptz", "timestamp", "assignment", "CAST({0} AS TIMESTAMP_NTZ)", "CAST({0} AS TIMESTAMP)", note="at UTC"),
     _cast(
         "timestamp",
         "time",
         "assignment",
-        f"pmod(unix_micros(CAST({{0}} AS TIMESTAMP)), {DAY})",
+        f"(CASE WHEN tg_is_finite_timestamp({{0}}) THEN pmod(unix_micros(CAST({{0}} AS TIMESTAMP)), {DAY}) END)",
         f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})",
     ),
     _cast(
@@ -144,7 +150,13 @@ TIMES = (
         strict("{'months': 0::INTEGER, 'days': 0::INTEGER, 'micros': {0}}", 1),
     ),
     _cast("interval", "time", "assignment", f"pmod({{0}}.micros, {DAY})", f"(({{0}}.micros % {DAY} + {DAY}) % {DAY})"),
-    _cast("timestamptz", "time", "assignment", f"pmod(unix_micros({{0}}), {DAY})", f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})"),
+    _cast(
+        "timestamptz",
+        "time",
+        "assignment",
+        f"(CASE WHEN tg_is_finite_timestamp({{0}}) THEN pmod(unix_micros({{0}}), {DAY}) END)",
+        f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})",
+    ),
 )
 OTHERS = (
     _cast("bool", "int4", "explicit", "CAST({0} AS INT)", "CAST({0} AS INTEGER)"),
@@ -177,11 +189,9 @@ EPOCH = 946_684_800_000_000  # 2000-01-01 in microseconds since 1970
 DIGITS = f"{{length}} - {MICROSECONDS}"
 
 
-def _rounded_timestamp(spark_micros: str, spark_type: str, duckdb_type: str) -> tuple[str, str]:
-    return (
-        f"CAST(timestamp_micros(round({spark_micros} - {EPOCH}, {DIGITS}) + {EPOCH}) AS {spark_type})",
-        f"CAST(make_timestamp(round(epoch_us({{0}}) - {EPOCH}, {DIGITS}) + {EPOCH}) AS {duckdb_type})",
-    )
+def _rounded(name: str, duckdb_type: str) -> tuple[str, str]:
+    duckdb = f"CAST(make_timestamp(round(epoch_us({{0}}) - {EPOCH}, {DIGITS}) + {EPOCH}) AS {duckdb_type})"
+    return f"tg_round_{name}({{0}}, {{length}})", f"(CASE WHEN isfinite({{0}}) THEN {duckdb} ELSE {{0}} END)"
 
 
 # the casts of values to the modifiers of their types: {length}, {precision} and {scale}
@@ -190,8 +200,8 @@ LENGTHS = {
     "bpchar": ("rpad(left({0}, {length}), {length}, ' ')", "rpad(left({0}, {length}), {length}, ' ')"),
     "numeric": ("CAST({0} AS {type})", "CAST({0} AS {type})"),
     "time": (f"round({{0}}, {DIGITS})", f"round({{0}}, {DIGITS})"),
-    "timestamp": _rounded_timestamp("unix_micros(CAST({0} AS TIMESTAMP))", "TIMESTAMP_NTZ", "TIMESTAMP"),
-    "timestamptz": _rounded_timestamp("unix_micros({0})", "TIMESTAMP", "TIMESTAMPTZ"),
+    "timestamp": _rounded("timestamp", "TIMESTAMP"),
+    "timestamptz": _rounded("timestamptz", "TIMESTAMPTZ"),
     "interval": (
         strict(f"CAST(named_struct('months', {{0}}.months, 'days', {{0}}.days, 'micros', round({{0}}.micros, {DIGITS})) AS {{type}})", 1),
         strict(f"{{'months': {{0}}.months, 'days': {{0}}.days, 'micros': round({{0}}.micros, {DIGITS})}}", 1),

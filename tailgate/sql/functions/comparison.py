@@ -40,16 +40,29 @@ def _row(sign: str, left: str, right: str, spark: str = "{%d}", duckdb: str = "{
     )  # fmt: skip
 
 
+def _with_date(sign: str, type: str, *, date_first: bool = True) -> Function:
+    sides = ("date", type) if date_first else (type, "date")
+    spark = (f"tg_date_beside_{type}({{{n}}})" if side == "date" else f"{{{n}}}" for n, side in enumerate(sides))
+    duckdb = (f"tg_date_beside_{type}({{{n}}})" if side == "date" else f"{{{n}}}" for n, side in enumerate(sides))
+    return Function(sign, sides, "bool", f"({f' {sign} '.join(spark)})", f"({f' {sign} '.join(duckdb)})", "operator")
+
+
+LAST = "294247-01-10 04:00:54.775806"  # the last timestamp
+# a date as a timestamp that it is compared with: later dates are the last timestamp
+MACROS = (
+    f"tg_date_beside_timestamp(d) AS coalesce(TRY_CAST(d AS TIMESTAMP), CASE WHEN d IS NOT NULL THEN TIMESTAMP '{LAST}' END)",
+    "tg_date_beside_timestamptz(d) AS CAST(tg_date_beside_timestamp(d) AS TIMESTAMPTZ)",
+)
+
+
 def _rows() -> list[Function]:
     rows = [_row(sign, t, t) for sign in SIGNS for t in TYPES]
     for sign in SIGNS:
         rows += [
             _row(sign, "float4", "float8", "CAST({%d} AS DOUBLE)", "CAST({%d} AS DOUBLE)"),
             _row(sign, "float8", "float4", "CAST({%d} AS DOUBLE)", "CAST({%d} AS DOUBLE)"),
-            _row(sign, "date", "timestamp", "CAST({%d} AS TIMESTAMP_NTZ)", "CAST({%d} AS TIMESTAMP)"),
-            _row(sign, "timestamp", "date", "CAST({%d} AS TIMESTAMP_NTZ)", "CAST({%d} AS TIMESTAMP)"),
-            _row(sign, "date", "timestamptz", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
-            _row(sign, "timestamptz", "date", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
+            *(_with_date(sign, t) for t in ("timestamp", "timestamptz")),
+            *(_with_date(sign, t, date_first=False) for t in ("timestamp", "timestamptz")),
             _row(sign, "timestamp", "timestamptz", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
             _row(sign, "timestamptz", "timestamp", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
             _row(sign, "bpchar", "bpchar", "rtrim({%d})", "rtrim({%d}, ' ')"),

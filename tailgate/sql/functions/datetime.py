@@ -7,7 +7,7 @@ statement; a materialized view can only compare them with timestamps of its rows
 from __future__ import annotations
 
 from tailgate.lake.types import Type, numeric
-from tailgate.sql.functions.entry import Function, ResultType, duckdb_error, spark_error, strict, udf
+from tailgate.sql.functions.entry import Function, ResultType, duckdb_error, strict, udf
 
 T = "text"
 INTERVAL_UNITS = (
@@ -23,11 +23,12 @@ def _truncations() -> list[Function]:
     for unit in TRUNCATIONS:
         rows += [
             Function(f"date_trunc:{unit}", ("timestamp",), "timestamp",
-                     f"CAST(date_trunc('{unit}', CAST({{0}} AS TIMESTAMP)) AS TIMESTAMP_NTZ)",
-                     f"CAST(date_trunc('{unit}', {{0}}) AS TIMESTAMP)"),
+                     f"tg_date_trunc_timestamp('{unit}', {{0}})",
+                     f"tg_timestamp_in_range(CAST(date_trunc('{unit}', {{0}}) AS TIMESTAMP))"),
             Function(f"date_trunc:{unit}", ("timestamptz",), "timestamptz",
-                     f"date_trunc('{unit}', {{0}})",
-                     f"CAST(CAST(date_trunc('{unit}', CAST({{0}} AS TIMESTAMP)) AS TIMESTAMP) AS TIMESTAMPTZ)", note="at UTC"),
+                     f"tg_date_trunc_timestamptz('{unit}', {{0}}, 'UTC')",
+                     f"CAST(tg_timestamp_in_range(CAST(date_trunc('{unit}', CAST({{0}} AS TIMESTAMP)) AS TIMESTAMP)) AS TIMESTAMPTZ)",
+                     note="at UTC"),
         ]  # fmt: skip
     for unit in ("decade", "century", "millennium"):
         rows += [
@@ -44,36 +45,43 @@ def _truncations() -> list[Function]:
     return rows
 
 
-MICROSECOND = "CAST('0.000001' AS DECIMAL(7,6))"  # in seconds, in Spark
-SECONDS = "pmod(unix_micros(CAST({x} AS TIMESTAMP)), 60000000)"
-SECONDS_DUCKDB = "(microsecond({x}))"
-# scale and templates of each unit; {x} is a TIMESTAMP_NTZ, or a TIMESTAMP in UTC
-FIELDS: dict[str, tuple[int, str, str]] = {
-    "year": (0, "extract(YEAR FROM {x})", "year({x})"),
-    "quarter": (0, "extract(QUARTER FROM {x})", "quarter({x})"),
-    "month": (0, "extract(MONTH FROM {x})", "month({x})"),
-    "week": (0, "extract(WEEK FROM {x})", "week({x})"),
-    "day": (0, "extract(DAY FROM {x})", "day({x})"),
-    "dow": (0, "(dayofweek(CAST({x} AS DATE)) - 1)", "dayofweek({x})"),
-    "isodow": (0, "(weekday(CAST({x} AS DATE)) + 1)", "isodow({x})"),
-    "doy": (0, "dayofyear(CAST({x} AS DATE))", "dayofyear({x})"),
-    "isoyear": (0, "extract(YEAROFWEEK FROM {x})", "isoyear({x})"),
-    "decade": (0, "CAST(floor(extract(YEAR FROM {x}) / 10) AS INT)", "(year({x}) // 10)"),
-    "century": (0, "((extract(YEAR FROM {x}) + 99) div 100)", "((year({x}) + 99) // 100)"),
-    "millennium": (0, "((extract(YEAR FROM {x}) + 999) div 1000)", "((year({x}) + 999) // 1000)"),
-    "epoch": (
-        6,
-        f"(CAST(unix_micros(CAST({{x}} AS TIMESTAMP)) AS DECIMAL(20,0)) * {MICROSECOND})",
-        "(epoch_us({x}) * 0.000001::DECIMAL(7,6))",
-    ),
+SECONDS = "(microsecond({x}))"
+YEAR = "year({x})"
+
+
+def _shown(year: str) -> str:
+    """Returns an astronomical year of DuckDB as PostgreSQL counts it: 0 is -1, which is 1 BC."""
+    return f"({year} - CAST({year} <= 0 AS INTEGER))"
+
+
+def _period(years: int) -> str:
+    return f"(CASE WHEN {YEAR} > 0 THEN ({YEAR} + {years - 1}) // {years} ELSE -(({years} - {YEAR}) // {years}) END)"
+
+
+# scale and DuckDB's template of each unit; {x} is a TIMESTAMP
+FIELDS: dict[str, tuple[int, str]] = {
+    "year": (0, _shown(YEAR)),
+    "quarter": (0, "quarter({x})"),
+    "month": (0, "month({x})"),
+    "week": (0, "week({x})"),
+    "day": (0, "day({x})"),
+    "dow": (0, "dayofweek({x})"),
+    "isodow": (0, "isodow({x})"),
+    "doy": (0, "dayofyear({x})"),
+    "isoyear": (0, _shown("isoyear({x})")),
+    "decade": (0, f"CAST(floor({YEAR} / 10) AS INTEGER)"),
+    "century": (0, _period(100)),
+    "millennium": (0, _period(1000)),
+    "epoch": (6, "(epoch_us({x}) * 0.000001::DECIMAL(7,6))"),
 }
-TIME_FIELDS: dict[str, tuple[int, str, str]] = {
-    "hour": (0, "extract(HOUR FROM {x})", "hour({x})"),
-    "minute": (0, "extract(MINUTE FROM {x})", "minute({x})"),
-    "second": (6, f"(CAST({SECONDS} AS DECIMAL(20,0)) * {MICROSECOND})", f"({SECONDS_DUCKDB} * 0.000001::DECIMAL(7,6))"),
-    "millisecond": (3, f"(CAST({SECONDS} AS DECIMAL(20,0)) * CAST('0.001' AS DECIMAL(4,3)))", f"({SECONDS_DUCKDB} * 0.001::DECIMAL(4,3))"),
-    "microsecond": (0, SECONDS, SECONDS_DUCKDB),
+TIME_FIELDS: dict[str, tuple[int, str]] = {
+    "hour": (0, "hour({x})"),
+    "minute": (0, "minute({x})"),
+    "second": (6, f"({SECONDS} * 0.000001::DECIMAL(7,6))"),
+    "millisecond": (3, f"({SECONDS} * 0.001::DECIMAL(4,3))"),
+    "microsecond": (0, SECONDS),
 }
+GROWING = ("year", "isoyear", "decade", "century", "millennium", "epoch", "julian")  # infinite for an infinite date or timestamp
 
 
 def _of_scale(scale: int) -> ResultType:
@@ -94,25 +102,57 @@ def _seconds(unit: str, spark: str, duckdb: str) -> tuple[str, str]:
     return in_doubles(spark, "div"), in_doubles(duckdb, "//")
 
 
+def _field(unit: str, source: str, scale: int, duckdb: str) -> list[Function]:
+    """Returns the entries of a part of a date or timestamp. DuckDB's template of an infinite value is NULL."""
+    note = "at UTC" if source == "timestamptz" else ""
+    family = source.removesuffix("tz")
+    exact = f"tg_extract_{family}('{unit}', {{0}}, 38, {scale})"
+    parts = f"CAST({exact} AS DOUBLE)", f"CAST({duckdb} AS DOUBLE)"
+    if unit in ("second", "millisecond"):
+        micros = f"tg_extract_{family}('microsecond', {{0}}, 38, 0)"
+        parts = _seconds(unit, micros, SECONDS.replace("{x}", "CAST({0} AS TIMESTAMP)"))
+    elif unit == "epoch" and source != "date":
+        parts = "(unix_micros(CAST({0} AS TIMESTAMP)) / 1e6D)", "(epoch_us(CAST({0} AS TIMESTAMP)) / 1e6)"
+    whole = f"CAST({duckdb} AS {{type}})"
+    if unit in GROWING:
+        middle = SPARK_MIDDLE[source], f"{source.upper()} '2000-01-01'"
+        parts = _or_infinity(f"tg_is_finite_{family}({{0}})", parts[0], middle[0]), _or_infinity("isfinite({0})", parts[1], middle[1])
+        overflow = duckdb_error("22003", "numeric field overflow")
+        whole = f"(CASE WHEN isfinite({{0}}) THEN {whole} WHEN {{0}} IS NOT NULL THEN {overflow} END)"
+    spark = f"tg_extract_{family}('{unit}', {{0}}, {{precision}}, {{scale}})"
+    return [
+        Function(f"extract:{unit}", (source,), _of_scale(scale), spark, whole, note=note),
+        Function(f"date_part:{unit}", (source,), "float8", *parts, note=note),
+    ]
+
+
+def _or_infinity(finite: str, part: str, middle: str) -> str:
+    infinite = " ".join(
+        f"WHEN {{0}} {sign} {middle} THEN CAST('{text}' AS DOUBLE)" for sign, text in ((">", "Infinity"), ("<", "-Infinity"))
+    )
+    return f"(CASE WHEN {finite} THEN {part} {infinite} END)"
+
+
+# a value between -infinity and infinity
+SPARK_MIDDLE = {
+    "date": "DATE'2000-01-01'",
+    "timestamp": "TIMESTAMP_NTZ'2000-01-01 00:00:00'",
+    "timestamptz": "TIMESTAMP_LTZ'2000-01-01 00:00:00+00:00'",
+}
+
+
 def _fields() -> list[Function]:
     rows = []
-    for unit, (scale, spark, duckdb) in {**FIELDS, **TIME_FIELDS}.items():
+    for unit, (scale, template) in (FIELDS | TIME_FIELDS).items():
         for source in ("date", "timestamp", "timestamptz"):
             if source == "date" and unit in TIME_FIELDS:
                 continue
-            sparks = spark.replace("{x}", "{0}" if source != "date" else "CAST({0} AS TIMESTAMP_NTZ)")
-            duckdbs = duckdb.replace("{x}", "CAST({0} AS TIMESTAMP)")
-            note = "at UTC" if source == "timestamptz" else ""
-            parts = f"CAST({sparks} AS DOUBLE)", f"CAST({duckdbs} AS DOUBLE)"
-            if unit in ("second", "millisecond"):
-                parts = _seconds(unit, SECONDS.replace("{x}", "{0}"), SECONDS_DUCKDB.replace("{x}", "CAST({0} AS TIMESTAMP)"))
-            elif unit == "epoch" and source != "date":
-                parts = "(unix_micros(CAST({0} AS TIMESTAMP)) / 1e6D)", "(epoch_us(CAST({0} AS TIMESTAMP)) / 1e6)"
-            result = _of_scale(0 if unit == "epoch" and source == "date" else scale)
-            rows += [
-                Function(f"extract:{unit}", (source,), result, f"CAST({sparks} AS {{type}})", f"CAST({duckdbs} AS {{type}})", note=note),
-                Function(f"date_part:{unit}", (source,), "float8", *parts, note=note),
-            ]
+            days = unit == "epoch" and source == "date"
+            duckdb = "((CAST({x} - DATE '1970-01-01' AS BIGINT)) * 86400)" if days else template
+            rows += _field(
+                unit, source, 0 if days else scale, duckdb.replace("{x}", "{0}" if source == "date" else "CAST({0} AS TIMESTAMP)")
+            )
+    rows += _field("julian", "date", 0, f"({{0}} - DATE '1970-01-01' + {JULIAN})")
     for source, units in (("interval", (*INTERVAL_UNITS, "epoch")), ("time", CLOCK_UNITS)):
         for unit in units:
             field = udf(f"extract:{unit}", (source,), _of_scale(SCALES.get(unit, 0)), f"extract_{source}", order=(f"'{unit}'", 0))
@@ -126,43 +166,26 @@ def _fields() -> list[Function]:
             if unit in ("second", "millisecond"):
                 parts = _seconds(unit, spark, duckdb)
             rows.append(Function(f"date_part:{unit}", (source,), "float8", *parts))
-    for source, spark, duckdb in (
-        ("date", "{0}", "{0}"), ("timestamp", "CAST({0} AS DATE)", "CAST({0} AS DATE)"),
-        ("timestamptz", "CAST({0} AS DATE)", "CAST(CAST({0} AS TIMESTAMP) AS DATE)"),
-    ):  # fmt: skip
-        if source == "date":
-            rows += [
-                Function("extract:julian", (source,), _of_scale(0), f"CAST(datediff({spark}, DATE'1970-01-01') + {JULIAN} AS {{type}})",
-                         f"CAST({duckdb} - DATE '1970-01-01' + {JULIAN} AS {{type}})"),
-                Function("date_part:julian", (source,), "float8", f"CAST(datediff({spark}, DATE'1970-01-01') + {JULIAN} AS DOUBLE)",
-                         f"CAST({duckdb} - DATE '1970-01-01' + {JULIAN} AS DOUBLE)"),
-            ]  # fmt: skip
     for unit in ("timezone", "timezone_hour", "timezone_minute"):
-        zero = strict("0", 1)
-        rows += [
-            Function(
-                f"extract:{unit}", ("timestamptz",), _of_scale(0), f"CAST({zero} AS {{type}})", f"CAST({zero} AS {{type}})", note="at UTC"
-            ),
-            Function(f"date_part:{unit}", ("timestamptz",), "float8", f"CAST({zero} AS DOUBLE)", f"CAST({zero} AS DOUBLE)", note="at UTC"),
-        ]
+        spark, duckdb = "CASE WHEN tg_is_finite_timestamp({0}) THEN 0 END", "CASE WHEN isfinite({0}) THEN 0 END"
+        for name, result, type in (("extract", _of_scale(0), "{type}"), ("date_part", "float8", "DOUBLE")):
+            casts = f"CAST({spark} AS {type})", f"CAST({duckdb} AS {type})"
+            rows.append(Function(f"{name}:{unit}", ("timestamptz",), result, *casts, note="at UTC"))
     return rows
 
 
 JULIAN = 2_440_588  # the Julian day of 1970-01-01
 DAY = 86_400_000_000  # microseconds
-MICROS = "unix_micros(CAST({%d} AS TIMESTAMP))"
 
 
 def _differences() -> list[Function]:
     """Returns differences of timestamps: days and time, without months."""
-    spark = f"({MICROS % 0} - {MICROS % 1})"
     duckdb = "(epoch_us({0}) - epoch_us({1}))"
-    struct = f"named_struct('months', 0, 'days', CAST({spark} div {DAY} AS INT), 'micros', {spark} % {DAY})"
     record = f"{{'months': 0::INTEGER, 'days': CAST({duckdb} // {DAY} AS INTEGER), 'micros': {duckdb} % {DAY}}}"
-    return [
-        Function("-", (t, t), "interval", f"CAST({strict(struct, 2)} AS {{type}})", strict(record, 2), "operator")
-        for t in ("timestamp", "timestamptz")
-    ]
+    infinite = duckdb_error("22008", "cannot subtract infinite timestamps")
+    checked = f"CASE WHEN isfinite({{0}}) AND isfinite({{1}}) THEN {record} ELSE {infinite} END"
+    templates = "tg_timestamp_minus({0}, {1})", strict(checked, 2)
+    return [Function("-", (t, t), "interval", *templates, "operator") for t in ("timestamp", "timestamptz")]
 
 
 def _swapped(template: str) -> str:
@@ -172,23 +195,17 @@ def _swapped(template: str) -> str:
 def _shifts() -> list[Function]:
     """Returns additions of intervals: months first, then days, then time, as in PostgreSQL."""
     rows = []
-    for t, spark_type, duckdb_type in (
-        ("timestamp", "TIMESTAMP_NTZ", "TIMESTAMP"),
-        ("timestamptz", "TIMESTAMP", "TIMESTAMPTZ"),
-        ("date", "TIMESTAMP_NTZ", "TIMESTAMP"),
-    ):
+    for t in ("timestamp", "timestamptz", "date"):
+        result = "timestamp" if t == "date" else t
         for sign in "+-":
             minus = "-" if sign == "-" else ""
-            spark = (
-                f"CAST((CAST({{0}} AS {spark_type}) + make_ym_interval(0, {minus}{{1}}.months))"
-                f" + make_dt_interval({minus}{{1}}.days, 0, 0, 0)"
-                f" + make_dt_interval(0, 0, 0, CAST({minus}{{1}}.micros AS DECIMAL(20,0)) * {MICROSECOND}) AS {spark_type})"
-            )
+            start = "tg_date_to_timestamp({0})" if t == "date" else "{0}"
+            spark = f"tg_{result}_plus({start}, {{1}}, {sign}1)"
+            at = "tg_date_to_timestamp({0})" if t == "date" else "CAST({0} AS TIMESTAMP)"
             duckdb = (
-                f"CAST(((CAST({{0}} AS TIMESTAMP) + to_months({minus}{{1}}.months)) + to_days({minus}{{1}}.days))"
-                f" + to_microseconds({minus}{{1}}.micros) AS {duckdb_type})"
+                f"CAST(tg_timestamp_in_range((({at} + to_months({minus}{{1}}.months)) + to_days({minus}{{1}}.days))"
+                f" + to_microseconds({minus}{{1}}.micros)) AS {result.upper()})"
             )
-            result = "timestamp" if t == "date" else t
             rows.append(Function(sign, (t, "interval"), result, spark, duckdb, "operator"))
             if sign == "+":
                 rows.append(Function(sign, ("interval", t), result, _swapped(spark), _swapped(duckdb), "operator"))
@@ -200,24 +217,37 @@ def _milliseconds(_: tuple[Type, ...]) -> Type:
     return numeric(0)
 
 
-# PostgreSQL's first and last date, in days since 1970
-FIRST_DAY, LAST_DAY = -2440588, 2145042905
+FIRST_DAY, LAST_DAY = -2440588, 2145042905  # PostgreSQL's first and last date, in days since 1970
+INFINITE = "CAST(if(n > 0, 'infinity', '-infinity') AS {})"
+OUT_OF_RANGE = duckdb_error("22008", "timestamp out of range")
+NO_TIMESTAMP = duckdb_error("22008", "date out of range for timestamp")
+MACROS = (
+    f"tg_date_to_timestamp(d) AS coalesce(TRY_CAST(d AS TIMESTAMP), CASE WHEN d IS NOT NULL THEN {NO_TIMESTAMP} END)",
+    "tg_date_to_timestamptz(d) AS CAST(tg_date_to_timestamp(d) AS TIMESTAMPTZ)",
+    # the value of a number that stores it
+    f"tg_date(n) AS CASE WHEN abs(n) = {2**31 - 1} THEN {INFINITE.format('DATE')} ELSE DATE '1970-01-01' + n END",
+    *(
+        f"tg_{t}(n) AS CASE WHEN abs(n) = {2**63 - 1} THEN {INFINITE.format(t.upper())} ELSE make_{t}(n) END"
+        for t in ("timestamp", "timestamptz")
+    ),
+    f"tg_timestamp_in_range(t) AS CASE WHEN t < TIMESTAMP '4714-11-24 (BC) 00:00:00' AND isfinite(t) THEN {OUT_OF_RANGE} ELSE t END",
+)
 
 
 def _days(day: str, sign: str, days: str) -> tuple[str, str]:
     """Returns templates of a date plus or minus days; 22008 outside of PostgreSQL's range."""
-    spark_number = f"CAST(datediff({day}, DATE'1970-01-01') AS BIGINT) {sign} {days}"
-    duckdb_number = f"CAST({day} - DATE '1970-01-01' AS BIGINT) {sign} {days}"
-    spark_date = f"date_from_unix_date(CAST({spark_number} AS INT))"
-    duckdb_date = f"DATE '1970-01-01' + CAST({duckdb_number} AS INTEGER)"
-
-    def checked(number: str, date: str, error: str) -> str:
-        return f"(CASE WHEN {number} NOT BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {error} ELSE {date} END)"
-
-    return (
-        checked(spark_number, spark_date, spark_error("22008", "date out of range")),
-        checked(duckdb_number, duckdb_date, duckdb_error("22008", "date out of range")),
+    number = f"CAST({day} - DATE '1970-01-01' AS BIGINT) {sign} {days}"
+    duckdb = (
+        f"(CASE WHEN NOT isfinite({day}) AND {days} IS NOT NULL THEN {day} WHEN {number} NOT BETWEEN {FIRST_DAY} AND {LAST_DAY}"
+        f" THEN {duckdb_error('22008', 'date out of range')} ELSE DATE '1970-01-01' + CAST({number} AS INTEGER) END)"
     )
+    return f"tg_date_plus({day}, {sign}CAST({days} AS BIGINT))", duckdb
+
+
+def _days_between() -> tuple[str, str]:
+    infinite = duckdb_error("22008", "cannot subtract infinite dates")
+    checked = f"CASE WHEN isfinite({{0}}) AND isfinite({{1}}) THEN CAST({{0}} - {{1}} AS INTEGER) ELSE {infinite} END"
+    return "tg_date_minus({0}, {1})", strict(checked, 2)
 
 
 def _intervals() -> list[Function]:
@@ -240,16 +270,17 @@ def _intervals() -> list[Function]:
         udf("justify_days", (i,), i),
         udf("justify_interval", (i,), i),
         udf("age", ("timestamp", "timestamp"), i),
-        Function("age", ("timestamptz", "timestamptz"), i, "tg_age(CAST({0} AS TIMESTAMP_NTZ), CAST({1} AS TIMESTAMP_NTZ))",
+        Function("age", ("timestamptz", "timestamptz"), i, "tg_age({0}, {1})",
                  "tg_age(CAST({0} AS TIMESTAMP), CAST({1} AS TIMESTAMP))", note="at UTC"),
         Function("age", ("timestamp",), i, "", "tg_age(date_trunc('day', CAST({now} AS TIMESTAMP)), {0})", volatility="stable"),
         Function("age", ("timestamptz",), i, "", "tg_age(date_trunc('day', CAST({now} AS TIMESTAMP)), CAST({0} AS TIMESTAMP))",
                  volatility="stable", note="at UTC"),
-        *(Function("isfinite", (t,), "bool", strict("true", 1), strict("true", 1)) for t in ("date", "timestamp", "timestamptz",
-            "interval")),
+        *(Function("isfinite", (t,), "bool", f"tg_is_finite_{t.removesuffix('tz')}({{0}})", "isfinite({0})")
+          for t in ("date", "timestamp", "timestamptz")),
+        Function("isfinite", ("interval",), "bool", strict("true", 1), strict("true", 1)),
         udf("date_bin", (i, "timestamp", "timestamp"), "timestamp"),
         Function("date_bin", (i, "timestamptz", "timestamptz"), "timestamptz",
-                 "CAST(tg_date_bin({0}, CAST({1} AS TIMESTAMP_NTZ), CAST({2} AS TIMESTAMP_NTZ)) AS TIMESTAMP)",
+                 "CAST(tg_date_bin({0}, {1}, {2}) AS TIMESTAMP)",
                  "CAST(tg_date_bin({0}, CAST({1} AS TIMESTAMP), CAST({2} AS TIMESTAMP)) AS TIMESTAMPTZ)"),
     ]  # fmt: skip
 
@@ -297,7 +328,7 @@ ROWS = (
     *_differences(),
     *_shifts(),
     Function("to_timestamp", ("float8",), "timestamptz", "tg_to_timestamp({0})", "tg_to_timestamp({0})"),
-    Function("-", ("date", "date"), "int4", "datediff({0}, {1})", "CAST({0} - {1} AS INTEGER)", "operator"),
+    Function("-", ("date", "date"), "int4", *_days_between(), "operator"),
     Function("+", ("date", "int4"), "date", *_days("{0}", "+", "{1}"), "operator"),
     Function("+", ("int4", "date"), "date", *_days("{1}", "+", "{0}"), "operator"),
     Function("-", ("date", "int4"), "date", *_days("{0}", "-", "{1}"), "operator"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
 
 from typing_extensions import assert_never
@@ -56,6 +55,7 @@ from tailgate.sql.plan import (
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.plan.writes import BoundWrite, ChangeRows, InsertRows, MergeRows, TruncateTables
+from tailgate.values.times.dates import write_date, write_timestamp, write_timestamptz
 
 Scanned = Callable[[Scan], str]
 
@@ -295,6 +295,13 @@ def text(scalar: Scalar, columns: tuple[Field, ...], *, outer: bool = False) -> 
             assert_never(scalar)
 
 
+MOMENTS: dict[str, Callable[[int], bytes]] = {
+    "date": write_date,
+    "timestamp": write_timestamp,
+    "timestamptz": lambda value: write_timestamptz(value, "UTC"),
+}
+
+
 def _literal(literal: Literal) -> str:
     value, type = literal.value, literal.type
     if value is None:
@@ -303,17 +310,15 @@ def _literal(literal: Literal) -> str:
         return "true" if value else "false"
     if type.enum is not None and isinstance(value, int):
         value = dict(type.labels).get(value, str(value))
-    if isinstance(value, int) and type.name != "time":
+    if isinstance(value, int) and type.name not in ("time", *MOMENTS):
         return str(value)
     if isinstance(value, str):
         quoted = "'" + value.replace("'", "''") + "'"
         return quoted if type.name == "text" else f"{quoted}::{type}"
     if isinstance(value, bytes):
         return f"'\\x{value.hex()}'::bytea"
-    if isinstance(value, datetime):
-        return f"'{value.isoformat(sep=' ')}'::{type}"
-    if isinstance(value, date):
-        return f"'{value.isoformat()}'::{type}"
+    if isinstance(value, int) and type.name in MOMENTS:
+        return f"'{MOMENTS[type.name](value).decode()}'::{type}"
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, tuple) and not type.is_array:

@@ -7,11 +7,12 @@ Only the functions listed here are considered safe.
 
 from __future__ import annotations
 
-from datetime import date
 from decimal import Decimal
 
+from tailgate.sql.functions.datetime import GROWING
 from tailgate.sql.plan import Call, Literal, Parameter, Scalar
 from tailgate.sql.plan.rewriting import parts
+from tailgate.values.times.units import DAY
 
 OPERATORS = frozenset({"=", "<>", "<", "<=", ">", ">=", "->", "->>", "?", "@>", "<@", "||"})
 FUNCTIONS = frozenset(
@@ -23,7 +24,7 @@ FUNCTIONS = frozenset(
 )
 
 # a cast from a type to a later one in the same row never fails
-WIDER = (("int2", "int4", "int8", "numeric"), ("int2", "int4", "int8", "float8"), ("float4", "float8"), ("date", "timestamp"))
+WIDER = (("int2", "int4", "int8", "numeric"), ("int2", "int4", "int8", "float8"), ("float4", "float8"))
 TEXTS = ("text",)
 WHOLE = ("int2", "int4", "int8")
 
@@ -48,6 +49,8 @@ def _fails(scalar: Scalar) -> bool:
         return False
     if function.name == "date_trunc":  # with an unknown unit
         return True
+    if function.name.startswith("extract:") and function.name.removeprefix("extract:") in GROWING:  # of infinity
+        return True
     return function.name.partition(":")[0] not in (OPERATORS if function.kind in ("operator", "prefix") else FUNCTIONS)
 
 
@@ -59,8 +62,9 @@ def _harmless(name: str, arguments: tuple[Scalar, ...]) -> bool:
             return not pattern.endswith("\\")  # an error in LIKE
         case (("%" | "/"), [_, int() as divisor]) if not isinstance(divisor, bool):
             return arguments[0].type.name in WHOLE and divisor not in (0, -1)
-        case (("+" | "-"), [date() as time, (int() as months, int() as days, int() as micros)]):
-            return 1000 < time.year < 9000 and abs(months) < 6000 and abs(days) < 100_000 and abs(micros) < 2**60
+        case (("+" | "-"), [int() as time, (int() as months, int() as days, int() as micros)]):
+            day = time if arguments[0].type.name == "date" else time // DAY
+            return abs(day) < 365_000 and abs(months) < 6000 and abs(days) < 100_000 and abs(micros) < 2**60
         case (("+" | "-" | "*"), [Decimal() as a, Decimal() as b]):
             return max(abs(a), abs(b)) < 10**9
         case "substring", [_, int(), int() as length]:

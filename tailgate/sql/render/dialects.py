@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tailgate.lake.types import GENERAL_DUCKDB, Type
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.render.duckdb_macros import MACROS, catchable
+from tailgate.sql.render.moments import duckdb_date, duckdb_timestamp, spark_date, spark_timestamp
 from tailgate.sql.render.shared_arguments import NO_MACROS, Macros
 
 
@@ -24,6 +25,7 @@ class Dialect:
     quoted: Callable[[str], str]
     where: str  # completes error messages
     parameter: str | None
+    dates: Mapping[str, str]  # by type: a date or timestamp of a number, which is the value of its parameter
     distinct: str
     distinct_sign: str
     array: str
@@ -31,6 +33,8 @@ class Dialect:
     date: str
     timestamp: str
     timestamptz: str
+    date_text: Callable[[int], str]  # the text in the format of a literal
+    timestamp_text: Callable[[int], str]
     interval: str
     general: str  # a general numeric of an unscaled value and a display scale
     plain_integers: bool  # whether digits without a cast have type int4
@@ -52,6 +56,7 @@ SPARK = Dialect(
     quoted=_backslashed,
     where=" in a view",
     parameter=None,
+    dates={},
     distinct="(NOT ({}))",
     distinct_sign=" <=> ",
     array="array({})",
@@ -59,6 +64,8 @@ SPARK = Dialect(
     date="DATE'{}'",
     timestamp="TIMESTAMP_NTZ'{}'",
     timestamptz="TIMESTAMP_LTZ'{}+00:00'",
+    date_text=spark_date,
+    timestamp_text=spark_timestamp,
     interval="named_struct('months', CAST({} AS INT), 'days', CAST({} AS INT), 'micros', CAST({} AS BIGINT))",
     general="named_struct('u', CAST('{}' AS DECIMAL(38,0)), 's', CAST({} AS SMALLINT), 'x', CAST(NULL AS BINARY))",
     plain_integers=True,
@@ -74,13 +81,16 @@ DUCKDB = Dialect(
     quoted=lambda text: "'" + text.replace("'", "''") + "'",
     where="",
     parameter="CAST(${} AS {})",
+    dates={t: f"tg_{t}(CAST({{}} AS {number}))" for t, number in (("date", "INTEGER"), ("timestamp", "BIGINT"), ("timestamptz", "BIGINT"))},
     distinct="({})",
     distinct_sign=" IS DISTINCT FROM ",
     array="[{}]",
     bytes="from_hex('{}')",
     date="DATE '{}'",
     timestamp="TIMESTAMP '{}'",
-    timestamptz="TIMESTAMPTZ '{}+00'",
+    timestamptz="TIMESTAMPTZ '{}'",
+    date_text=duckdb_date,
+    timestamp_text=duckdb_timestamp,
     interval="{{'months': CAST({} AS INTEGER), 'days': CAST({} AS INTEGER), 'micros': CAST({} AS BIGINT)}}",
     general="tg_general({}, {})",
     plain_integers=False,  # DuckDB would make them smallint next to a smallint

@@ -35,6 +35,7 @@ from tailgate.sql.compute.catalogue import UDFS
 from tailgate.sql.compute.registry import Udf
 from tailgate.sql.plan.sort_keys import GENERAL_KEY
 from tailgate.sql.render.duckdb_macros import MACROS
+from tailgate.values import raw
 from tailgate.values.numbers import general
 
 SETTINGS = (
@@ -124,6 +125,9 @@ def _values(array: Any, type: str) -> list[Any]:
         return [item if valid else None for item, valid in zip(lists, array.is_valid().to_pylist(), strict=True)]
     if type == "general":
         return general.fields(array)
+    if type.removesuffix("[]") in ("date", "timestamp", "timestamptz"):
+        stored_type = Type(type.removesuffix("[]"), is_array=type.endswith("[]"))
+        return raw.values(raw.stored(array, stored_type), stored_type)
     values: list[Any] = array.to_pylist()
     return values
 

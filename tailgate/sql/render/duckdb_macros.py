@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tailgate.sql.functions import arithmetic, arrays
+from tailgate.sql.functions import arithmetic, arrays, comparison, datetime
 from tailgate.sql.functions.general import macros as general
 
 OUT_OF_RANGE = f"abs(months) >= {2**31} OR abs(days) >= {2**31} OR abs(micros) >= {2**63}"
@@ -17,6 +17,8 @@ PERCENTILE = f"CASE WHEN f < 0 OR f > 1 THEN error('{FRACTION}') ELSE"
 SIMPLE = "length(rtrim(p, '%')) - length(replace(p, '%', '')) <= 1"  # sql.compute.regexp.likes.is_simple()
 _MACROS = (
     *arithmetic.MACROS,
+    *comparison.MACROS,
+    *datetime.MACROS,
     "tg_float_to_numeric(x, number) AS CASE WHEN isnan(x) OR isinf(x) THEN error('[22003] numeric field overflow') ELSE number END",
     "tg_numeric_divide(a, b, sa, sb, s) AS tg_decimal_divide(CAST(a AS VARCHAR), CAST(b AS VARCHAR), s)",
     f"tg_interval_of(months, days, micros) AS {INTERVAL}",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
 from decimal import Decimal
 from itertools import count
 
@@ -78,7 +77,7 @@ class _Renderer:
             case Parameter(number=number, type=type):
                 if self.dialect.parameter is None:
                     raise FeatureNotSupported(f"parameter ${number}{self.dialect.where} is not supported")
-                return atom(self.dialect.parameter.format(number, self.dialect.type(type)))
+                return atom(self._parameter(number, type, self.dialect.parameter))
             case Call():
                 return self._call(scalar)
             case And(arguments=arguments):
@@ -104,6 +103,13 @@ class _Renderer:
                 return self._format(f"{which}({{}})", *arguments)
             case _:
                 assert_never(scalar)
+
+    def _parameter(self, number: int, type: Type, parameter: str) -> str:
+        """Returns a parameter. The values of dates and timestamps are numbers."""
+        moment = self.dialect.dates.get(type.name)
+        if moment is None:
+            return parameter.format(number, self.dialect.type(type))
+        return f"list_transform(${number}, lambda moment: {moment.format('moment')})" if type.is_array else moment.format(f"${number}")
 
     def _literal(self, value: Value, type: Type) -> SqlText:
         parameter = self.dialect.parameter
@@ -193,12 +199,12 @@ def literal(value: Value, type: Type, dialect: Dialect) -> str:
             return cast.format(f"'{value:f}'")
         case "bytea", bytes():
             return dialect.bytes.format(value.hex())
-        case "timestamp", datetime():
-            return dialect.timestamp.format(value.isoformat(sep=" "))
-        case "timestamptz", datetime():
-            return dialect.timestamptz.format(value.replace(tzinfo=None).isoformat(sep=" "))
-        case "date", date():
-            return dialect.date.format(value.isoformat())
+        case "timestamp", int():
+            return dialect.timestamp.format(dialect.timestamp_text(value))
+        case "timestamptz", int():
+            return dialect.timestamptz.format(dialect.timestamp_text(value))
+        case "date", int():
+            return dialect.date.format(dialect.date_text(value))
         case "interval", (int() as months, int() as days, int() as micros):
             return dialect.interval.format(months, days, micros)
         case _, str():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, TypeAlias, Union
 
@@ -12,9 +11,9 @@ from tailgate.lake.types import Type
 from tailgate.values.codec.columns import ColumnBinaryWriter, ColumnReader, ColumnTextWriter, value_by_value
 from tailgate.values.codec.style import Style
 
-# A value as input functions return it: time is µs since midnight, timestamptz an aware datetime in
-# UTC, interval a tuple of months, days and µs, json text, uuid and jsonb canonical text, an array a tuple.
-Value: TypeAlias = Union[bool, int, float, str, bytes, Decimal, date, datetime, tuple["Value", ...], None]  # noqa: UP007
+# A value as input functions return it: time is µs since midnight, date days and timestamps µs since 1970 (a timestamptz in
+# UTC), interval a tuple of months, days and µs, json text, uuid and jsonb canonical text, an array a tuple.
+Value: TypeAlias = Union[bool, int, float, str, bytes, Decimal, tuple["Value", ...], None]  # noqa: UP007
 
 # Writes a raw value, as Arrow stores it: text, uuid, json and jsonb are bytes, date is days and timestamps
 # are µs since 1970, numeric is the unscaled int, and an array is a list of raw values.

@@ -24,7 +24,6 @@ class Moment(NamedTuple):
     """A word such as `epoch` or `infinity`, or a date (days since 1970), µs since midnight and a zone."""
 
     word: str
-    year: int
     days: int
     micros: int
     zone: Zone
@@ -45,7 +44,7 @@ def _iso(text: str) -> Moment | None:
     except (ValueError, ZoneOverflow):
         return None
     micros = ((clock.hour * 60 + clock.minute) * 60 + clock.second) * SECOND + clock.microsecond
-    return Moment("", day.year, day.toordinal() - _EPOCH_ORDINAL, micros, zone)
+    return Moment("", day.toordinal() - _EPOCH_ORDINAL, micros, zone)
 
 
 def date_and_time(text: str, date_order: str) -> Moment:
@@ -61,7 +60,7 @@ def date_and_time(text: str, date_order: str) -> Moment:
     fields.check_half()
     if not fields.word and fields.mask & DATE != DATE:
         raise BadFormat
-    return Moment(fields.word, fields.year, 0 if fields.word else fields.days, fields.time_of_day, _zone(fields))
+    return Moment(fields.word, 0 if fields.word else fields.days, fields.time_of_day, _zone(fields))
 
 
 def _zone(fields: Fields) -> Zone:

@@ -1,7 +1,8 @@
 """Types date, timestamp with and without time zone, and time.
 
-Years before 1 or beyond 9999, infinity, and words whose meaning depends on the current time (now,
-today) are not supported on input.
+A date is days since 1970, a timestamp µs since 1970; infinity is the largest number, -infinity its negative. A timestamp
+ends in the year 294247, where 64 bits do. Words whose meaning depends on the current time (now, today) are not supported on
+input.
 
 Source: PostgreSQL 15, src/backend/utils/adt/date.c, timestamp.c.
 """
@@ -9,7 +10,7 @@ Source: PostgreSQL 15, src/backend/utils/adt/date.c, timestamp.c.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timedelta, timezone, tzinfo
+from datetime import timedelta, tzinfo
 from struct import Struct, pack
 from typing import TypeVar
 
@@ -29,19 +30,20 @@ from tailgate.values.times import zones
 from tailgate.values.times.calendar import (
     DAY,
     DAYS_TO_2000,
+    INFINITE_DAY,
+    INFINITE_TIME,
     INFINITIES_DATE,
     INFINITIES_TIME,
     MICROS_TO_2000,
     SECOND,
     civil,
+    day_in_range,
+    time_in_range,
 )
 from tailgate.values.times.date_columns import date_binary, date_text, timestamp_binary, timestamp_text, timestamptz_text
 from tailgate.values.times.date_decoding import Moment, date_and_time, time_of_day
 from tailgate.values.times.date_tokens import BadFormat, FieldOverflow, MonthOverflow, ZoneOverflow
 
-DATE_YEAR_MAX, TIMESTAMP_YEAR_MAX = 5_874_897, 294_276
-YEAR_MIN = -4713  # 4714 BC
-_EPOCH, _EPOCH_DAY = datetime(1970, 1, 1), date(1970, 1, 1)
 T = TypeVar("T")
 
 
@@ -68,54 +70,45 @@ def _unsupported_word(word: str, type: Type) -> TailgateError:
     return FeatureNotSupported(f"'{word}' as a {_name(type)} is not supported", hint=hint)
 
 
-def _moment(text: str, type: Type, style: Style, year_max: int) -> Moment:
-    """Decodes a date and time of the years 1 to 9999."""
+def _moment(text: str, type: Type, style: Style) -> Moment:
+    """Decodes a date and time. Its word is a kind of infinity, or empty."""
     moment = _decoded(date_and_time, text, type, style)
     if moment.word == "epoch":
-        return Moment("", 1970, 0, 0, timedelta())
-    if moment.word:
+        return Moment("", 0, 0, timedelta())
+    if moment.word and moment.word.encode() not in INFINITIES_DATE.values():
         raise _unsupported_word(moment.word, type)
-    if not YEAR_MIN <= moment.year <= year_max:
-        raise DatetimeFieldOverflow(f'{"date" if type.name == "date" else "timestamp"} out of range: "{text}"')
-    if not 1 <= moment.year <= 9999:
-        raise _unsupported_year()
     return moment
 
 
-def _unsupported_year() -> TailgateError:
-    return FeatureNotSupported("years before 1 and beyond 9999 are not supported")
+def _infinite(word: str, number: int) -> int:
+    return -number if word.startswith("-") else number
 
 
 # --- text input ----------------------------------------------------------------------------------
 
 
-def read_date(text: str, type: Type, style: Style) -> date:
-    return _EPOCH_DAY + timedelta(days=_moment(text, type, style, DATE_YEAR_MAX).days)
+def read_date(text: str, type: Type, style: Style) -> int:
+    moment = _moment(text, type, style)
+    return _infinite(moment.word, INFINITE_DAY) if moment.word else day_in_range(moment.days, text)
 
 
-def read_timestamp(text: str, type: Type, style: Style) -> datetime:
+def read_timestamp(text: str, type: Type, style: Style) -> int:
     """Reads a timestamp; a zone in the text is ignored."""
-    return _local(_moment(text, type, style, TIMESTAMP_YEAR_MAX))
+    return _local(_moment(text, type, style), text)
 
 
-def _local(moment: Moment) -> datetime:
-    try:
-        return _EPOCH + timedelta(days=moment.days, microseconds=moment.micros)
-    except OverflowError:
-        raise _unsupported_year() from None
+def _local(moment: Moment, text: str) -> int:
+    return _infinite(moment.word, INFINITE_TIME) if moment.word else time_in_range(moment.days * DAY + moment.micros, text)
 
 
-def read_timestamptz(text: str, type: Type, style: Style) -> datetime:
+def read_timestamptz(text: str, type: Type, style: Style) -> int:
     """Reads a timestamp to UTC. A text without a zone is in the zone of the session."""
-    moment = _moment(text, type, style, TIMESTAMP_YEAR_MAX)
-    local = _local(moment)
+    moment = _moment(text, type, style)
+    local = _local(moment, text)
+    if moment.word:
+        return local
     zone = moment.zone if moment.zone is not None else zones.of_session(style.time_zone)
-    try:
-        if isinstance(zone, tzinfo):
-            return zones.to_utc(local, zone)
-        return (local - zone).replace(tzinfo=timezone.utc)
-    except OverflowError:
-        raise _unsupported_year() from None
+    return zones.to_utc(local, zone) if isinstance(zone, tzinfo) else time_in_range(local - zone // timedelta(microseconds=1), text)
 
 
 def read_time(text: str, type: Type, style: Style) -> int:
@@ -182,37 +175,24 @@ def timestamptz_writer(type: Type, style: Style) -> Writer:
 _DAYS, _MICROS = Struct("!i"), Struct("!q")  # since 2000-01-01
 
 
-def read_date_binary(data: bytes, type: Type) -> date:
+def read_date_binary(data: bytes, type: Type) -> int:
     days = leading(_DAYS, data)
     if days in (2**31 - 1, -(2**31)):
-        check_size(data, _DAYS.size)
-        raise _unsupported_word("infinity", type)
-    year = civil(days + DAYS_TO_2000)[0]
-    if not YEAR_MIN <= year <= DATE_YEAR_MAX or days < -2_451_545:
-        raise DatetimeFieldOverflow("date out of range")
+        days = INFINITE_DAY if days > 0 else -INFINITE_DAY
+    else:
+        days = day_in_range(days + DAYS_TO_2000)
     check_size(data, _DAYS.size)
-    try:
-        return _EPOCH_DAY + timedelta(days=days + DAYS_TO_2000)
-    except OverflowError:
-        raise _unsupported_year() from None
+    return days
 
 
-def read_timestamp_binary(data: bytes, type: Type) -> datetime:
+def read_timestamp_binary(data: bytes, type: Type) -> int:
     micros = leading(_MICROS, data)
     if micros in (2**63 - 1, -(2**63)):
-        check_size(data, _MICROS.size)
-        raise _unsupported_word("infinity", type)
-    if not -211_813_488_000_000_000 <= micros < 9_223_371_331_200_000_000:
-        raise DatetimeFieldOverflow("timestamp out of range")
+        micros = INFINITE_TIME if micros > 0 else -INFINITE_TIME
+    else:
+        micros = time_in_range(micros + MICROS_TO_2000)
     check_size(data, _MICROS.size)
-    try:
-        return _EPOCH + timedelta(microseconds=micros + MICROS_TO_2000)
-    except OverflowError:
-        raise _unsupported_year() from None
-
-
-def read_timestamptz_binary(data: bytes, type: Type) -> datetime:
-    return read_timestamp_binary(data, type).replace(tzinfo=timezone.utc)
+    return micros
 
 
 def read_time_binary(data: bytes, type: Type) -> int:
@@ -224,15 +204,15 @@ def read_time_binary(data: bytes, type: Type) -> int:
 
 
 def write_date_binary(value: int) -> bytes:
-    if value >= 2**31 - 1:
+    if value == INFINITE_DAY:
         return b"\x7f\xff\xff\xff"
-    return b"\x80\0\0\0" if value <= -(2**31) + 1 else pack("!i", value - DAYS_TO_2000)
+    return b"\x80\0\0\0" if value == -INFINITE_DAY else pack("!i", value - DAYS_TO_2000)
 
 
 def write_timestamp_binary(value: int) -> bytes:
-    if value >= 2**63 - 1:
+    if value == INFINITE_TIME:
         return b"\x7f" + b"\xff" * 7
-    return b"\x80" + b"\0" * 7 if value <= -(2**63) + 1 else pack("!q", value - MICROS_TO_2000)
+    return b"\x80" + b"\0" * 7 if value == -INFINITE_TIME else pack("!q", value - MICROS_TO_2000)
 
 
 # Days up to the 28th exist in every month.
@@ -260,7 +240,7 @@ TIMESTAMP = Codec(
 )
 TIMESTAMPTZ = Codec(
     read_timestamptz,
-    read_timestamptz_binary,
+    read_timestamp_binary,
     timestamptz_writer,
     lambda type: write_timestamp_binary,
     column_text=timestamptz_text,

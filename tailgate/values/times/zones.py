@@ -13,7 +13,8 @@ import zoneinfo
 from datetime import datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 
-from tailgate.lake.errors import DatetimeFieldOverflow, InvalidParameterValue
+from tailgate.lake.errors import InvalidParameterValue
+from tailgate.values.times.calendar import INFINITIES_TIME, SECOND, time_in_range
 
 MINUTES_BY_ABBREVIATION = {  # east of UTC
     name: minutes
@@ -52,6 +53,7 @@ UTC_NAMES = {"utc": "UTC", "gmt": "GMT", "zulu": "Zulu", "z": "UTC"}
 _OFFSET = re.compile(r"([+-]?)(\d{1,2})(?::?(\d\d))?(?::?(\d\d))?")
 _EPOCH = datetime(1970, 1, 1)
 _FIRST, _LAST = -62_135_510_400, 253_402_214_400  # seconds of years 1 and 9999, a day inside what datetime can hold
+_CYCLE = 146_097 * 86_400  # seconds: after 400 years the days of the week and the leap years are the same again
 OFFSET_MAX = timedelta(hours=18)  # of java.time
 POSIX = re.compile(r"(?:[A-Za-z]+|<[^>]+>)?([+-]?)(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
 
@@ -130,31 +132,43 @@ def offset_text(seconds: int) -> bytes:
 
 @lru_cache(maxsize=65_536)
 def offset(time_zone: str, second: int) -> int:
-    """Returns a zone's seconds east of UTC at a second since 1970.
-
-    Outside the years 1 to 9999 a zone stays as it was at their end.
-    """
-    zone = of_session(time_zone)
-    if zone is timezone.utc:
-        return 0
-    moment = (_EPOCH + timedelta(seconds=min(max(second, _FIRST), _LAST))).replace(tzinfo=timezone.utc)
-    east = moment.astimezone(zone).utcoffset()
-    return int(east.total_seconds()) if east is not None else 0
+    """Returns the seconds east of UTC of the session's zone at a second since 1970."""
+    return _offset_of_moment(of_session(time_zone), second) // SECOND
 
 
-def to_utc(local: datetime, at: tzinfo) -> datetime:
-    """Converts a local time to UTC."""
-    before, after = local.replace(tzinfo=at, fold=0), local.replace(tzinfo=at, fold=1)
-    east_before, east_after = before.utcoffset(), after.utcoffset()
-    skipped = east_before is not None and east_after is not None and east_before < east_after
-    try:
-        return (before if skipped else after).astimezone(timezone.utc)
-    except OverflowError:
-        raise DatetimeFieldOverflow("timestamp out of range") from None
+def _within(second: int) -> int:
+    """Returns a second of the years that Python's zones know, in the same place of the cycle of 400 years."""
+    if second > _LAST:
+        return second - ((second - _LAST) // _CYCLE + 1) * _CYCLE
+    return second + ((_FIRST - second) // _CYCLE + 1) * _CYCLE if second < _FIRST else second
 
 
-def to_local(moment: datetime, at: tzinfo) -> datetime:
-    try:
-        return moment.astimezone(at).replace(tzinfo=None)
-    except OverflowError:
-        raise DatetimeFieldOverflow("timestamp out of range") from None
+def _offset_of_moment(at: tzinfo, second: int) -> int:
+    """Returns a zone's offset east of UTC, in µs, at a second since 1970."""
+    moment = (_EPOCH + timedelta(seconds=_within(second))).replace(tzinfo=timezone.utc)
+    return _micros(moment.astimezone(at).utcoffset())
+
+
+def _offset_of_local(at: tzinfo, second: int) -> int:
+    """Returns a zone's offset east of UTC, in µs, at a second since 1970 of its local time."""
+    local = (_EPOCH + timedelta(seconds=_within(second))).replace(tzinfo=at)
+    before, after = (_micros(local.replace(fold=fold).utcoffset()) for fold in (0, 1))
+    return before if before < after else after  # before the change if it skips the time
+
+
+def _micros(offset: timedelta | None) -> int:
+    return 0 if offset is None else offset // timedelta(microseconds=1)
+
+
+def to_utc(local: int, at: tzinfo) -> int:
+    """Converts a local time to UTC, both in µs since 1970. Raises 22008."""
+    if local in INFINITIES_TIME:
+        return local
+    return time_in_range(local - _offset_of_local(at, local // SECOND))
+
+
+def to_local(moment: int, at: tzinfo) -> int:
+    """Converts a time in UTC to local time, both in µs since 1970. Raises 22008."""
+    if moment in INFINITIES_TIME:
+        return moment
+    return time_in_range(moment + _offset_of_moment(at, moment // SECOND))

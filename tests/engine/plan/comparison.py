@@ -17,12 +17,11 @@ from tailgate.sql.bind import bind_query
 from tailgate.sql.numeric_types import EXACT, OF_GENERAL, WITH_GENERAL
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import install
-from tailgate.values.registry import read_text as parse
 from tailgate.values.strings.jsonb import order_key
 from testing.random_queries import Table
 from testing.views import Views
 from testing.worlds import World
-from tests.sql.oracle import normal, stored, unstored
+from tests.sql.oracle import normal, parsed, stored, unstored
 
 TICKS, CHANGES = 4, 15
 ID = 16384
@@ -129,7 +128,7 @@ def compared(session: Any, folder: Path, relation: Relation, queries: Iterable[s
             query_as_text = f"SELECT {', '.join(f'{n}::text' for n in names)} FROM ({text}) AS q({', '.join(names)})"
             answer = relation.server.execute(query_as_text).fetchall()  # type: ignore[arg-type]
             bare = [Type(t.name, is_array=t.is_array, general=t.general) for t in types]
-            expected = counted([None if v is None else parse(v, t) for v, t in zip(row, bare, strict=True)] for row in answer)
+            expected = counted([None if v is None else parsed(v, t) for v, t in zip(row, bare, strict=True)] for row in answer)
             query = bind_query(text, views.catalog, numeric_rules=adhoc_rules)
             adhoc = counted(relation.engine.execute(render(query.plan)).fetchall(), [c.type for c in query.columns])
             assert adhoc == expected, (text, adhoc - expected, expected - adhoc)

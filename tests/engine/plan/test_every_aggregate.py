@@ -15,12 +15,11 @@ from tailgate.lake.types import INT4, Field, Type
 from tailgate.sql.functions.aggregates import MAINTAINED
 from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.functions.entry import Function
-from tailgate.values.registry import read_text as parse
 from testing.random_queries import Table
 from testing.views import Views
 from testing.worlds import World
 from tests.sql.arguments import EXTREME, declared, of_enum
-from tests.sql.oracle import EXTENSIONS, NAMES, Result, agree, case_of, normal, stored, unstored
+from tests.sql.oracle import EXTENSIONS, NAMES, Result, agree, case_of, normal, parsed, stored, unstored
 from tests.sql.samples import SAMPLES
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -87,7 +86,7 @@ def differences(views: Views, name: str, part: list[Function], server: psycopg.C
         type = item.columns[i + 1].type
         bare = Type(type.name, is_array=type.is_array)
         for k, text in server.execute(f"SELECT k, ({expression(row)})::text FROM t GROUP BY k").fetchall():  # type: ignore[arg-type]
-            expected: Result = ("value", None if text is None else normal(parse(text, bare)))
+            expected: Result = ("value", None if text is None else normal(parsed(text, bare)))
             got: Result = ("value", normal(unstored(ours[k][i], type)))
             if not agree(row, expected, got) and not close(row, expected[1], got[1]):
                 messages.append(f"{row}: {expression(row)} of group {k} is {expected}, not {got}")

@@ -202,10 +202,11 @@ def _first(unit: str, *, after: bool) -> Function:
     """Returns the function for the first millisecond at or after a time; `after`: strictly after it."""
     argument = "numeric" if unit == "seconds" else unit
     if unit in ("timestamptz", "timestamp", "date"):
-        time = "{0}" if unit == "timestamptz" else "CAST({0} AS TIMESTAMP)"
-        spark = f"unix_millis({time}) + 1" if after else f"unix_millis({time} + INTERVAL 999 MICROSECONDS)"
-        micros = "epoch_us(CAST({0} AS TIMESTAMP))"
-        duckdb = f"(floor({micros} / 1000) + 1)::BIGINT" if after else f"ceil({micros} / 1000)::BIGINT"
+        spark = f"tg_first_millisecond({'tg_date_beside_timestamp({0})' if unit == 'date' else '{0}'}, {str(after).lower()})"
+        micros = f"epoch_us({'tg_date_beside_timestamp({0})' if unit == 'date' else 'CAST({0} AS TIMESTAMP)'})"
+        finite = f"(floor({micros} / 1000) + 1)::BIGINT" if after else f"ceil({micros} / 1000)::BIGINT"
+        infinite = f"WHEN {{0}} > {unit.upper()} 'epoch' THEN {FAR} WHEN {{0}} IS NOT NULL THEN -{FAR}"
+        duckdb = f"CASE WHEN isfinite({{0}}) THEN {finite} {infinite} END"
     else:
         near = f"greatest(least({{0}}{' * 1000' if unit == 'seconds' else ''}, {FAR}), -{FAR})"
         spark = duckdb = strict(f"CAST(floor({near}) AS BIGINT) + 1" if after else f"CAST(ceil({near}) AS BIGINT)", 1)

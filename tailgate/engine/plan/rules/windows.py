@@ -57,7 +57,7 @@ def _negative(offset: Literal) -> bool:
     value = offset.value
     if isinstance(value, tuple):
         return any(isinstance(part, int) and part < 0 for part in value)
-    return not isinstance(value, str | bytes | None) and not value >= 0  # type: ignore[operator]  # a number
+    return not isinstance(value, str | bytes | None) and not value >= 0
 
 
 def _key(node: Window) -> Scalar:

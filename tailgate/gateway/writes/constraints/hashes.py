@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailgate.lake.tables import moments
 from tailgate.lake.types import GENERAL_ARROW
 from tailgate.values.numbers import general
 from tailgate.values.numbers.floats import normalized
@@ -62,7 +63,7 @@ def _column(array: pa.Array) -> np.ndarray:
     elif pa.types.is_timestamp(kind):
         numbers = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
     else:
-        return np.frombuffer(b"".join(blake2b(_bytes(v), digest_size=8).digest() for v in array.to_pylist()), np.uint64)
+        return np.frombuffer(b"".join(blake2b(_bytes(v), digest_size=8).digest() for v in moments.numbers(array).to_pylist()), np.uint64)
     return numbers.view(np.uint64)
 
 

@@ -5,14 +5,13 @@ Source: PostgreSQL 15, src/backend/utils/adt/jsonb.c.
 
 from __future__ import annotations
 
-from datetime import date, datetime
 from decimal import Decimal
 
 from tailgate.lake.errors import ArraySubscriptError, InvalidParameterValue, NullValueNotAllowed
-from tailgate.sql.compute.casts import float4_to_text, float8_to_text, micros_of
+from tailgate.sql.compute.casts import float4_to_text, float8_to_text
 from tailgate.sql.compute.registry import udf
 from tailgate.values.strings.jsonb import dump, load
-from tailgate.values.times.dates import write_timestamp
+from tailgate.values.times.dates import write_date, write_timestamp
 
 # --- scalars -------------------------------------------------------------------------------------
 
@@ -38,18 +37,18 @@ def jsonb_of_float4(value: float) -> str:
 
 
 @udf("timestamp", to="jsonb")
-def jsonb_of_timestamp(value: datetime) -> str:
-    return dump(write_timestamp(micros_of(value), separator=b"T").decode())
+def jsonb_of_timestamp(value: int) -> str:
+    return dump(write_timestamp(value, separator=b"T").decode())
 
 
 @udf("timestamptz", to="jsonb")
-def jsonb_of_timestamptz(value: datetime) -> str:
-    return dump(write_timestamp(micros_of(value), b"+00:00", b"T").decode())
+def jsonb_of_timestamptz(value: int) -> str:
+    return dump(write_timestamp(value, b"+00:00", b"T").decode())
 
 
 @udf("date", to="jsonb")
-def jsonb_of_date(value: date) -> str:
-    return dump(value.isoformat())
+def jsonb_of_date(value: int) -> str:
+    return dump(write_date(value).decode())
 
 
 # --- arrays and objects --------------------------------------------------------------------------

@@ -27,8 +27,10 @@ from tailgate.sql.compute.ksqldb.time_patterns import (
     parts_of,
 )
 from tailgate.sql.compute.registry import udf
-from tailgate.values.times.zones import to_local, to_utc, zone
+from tailgate.values.times.units import MINUTE
+from tailgate.values.times.zones import to_utc, zone
 
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 MONTHS = "January February March April May June July August September October November December".split()
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 SHORT = 3  # letters of the short names; more in a pattern mean the full name
@@ -51,10 +53,10 @@ def ksqldb_clock(partition: int, offset: int) -> int:
 
 
 @udf("timestamp", "text", "text", to="text")
-def ksqldb_format_timestamp(value: datetime, pattern: str, zone_name: str) -> str:
-    """Returns a UTC timestamp in a time zone as a pattern says."""
+def ksqldb_format_timestamp(value: int, pattern: str, zone_name: str) -> str:
+    """Returns a UTC timestamp in a time zone as a pattern says. The years are 1 to 9999, as in ksqlDB's patterns."""
     try:
-        local = value.replace(tzinfo=timezone.utc).astimezone(zone(zone_name))
+        local = (EPOCH + timedelta(microseconds=value)).astimezone(zone(zone_name))
     except OverflowError:
         raise DatetimeFieldOverflow("timestamp out of range") from None
     return _formatted(local, parts_of(pattern))
@@ -171,7 +173,7 @@ def _has_colon(letter: str, count: int) -> bool:
 
 
 @udf("text", "text", "text", to="timestamp")
-def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> datetime:
+def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> int:
     """Returns the UTC timestamp of a text. It is in a time zone unless it contains an offset. Raises 22007."""
     expression, fields = _expression(pattern)
     match = expression.fullmatch(text)
@@ -184,12 +186,8 @@ def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> datetime:
         minutes = None if offset is None else offset_minutes(offset)
     except ValueError:
         raise InvalidDatetimeFormat(f'text "{text}" is not a valid date or time') from None
-    try:
-        if minutes is not None:
-            return local - timedelta(minutes=minutes)
-        return to_local(to_utc(local, zone(zone_name)), timezone.utc)
-    except OverflowError:
-        raise DatetimeFieldOverflow("timestamp out of range") from None
+    micros = (local.replace(tzinfo=timezone.utc) - EPOCH) // timedelta(microseconds=1)
+    return to_utc(micros, zone(zone_name)) if minutes is None else micros - minutes * MINUTE
 
 
 @lru_cache(maxsize=CACHE_MAX)

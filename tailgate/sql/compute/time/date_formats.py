@@ -6,16 +6,19 @@ Source: PostgreSQL 15, src/backend/utils/adt/formatting.c, DCH_to_char().
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, timezone
 
 from tailgate.lake.errors import InvalidDatetimeFormat
 from tailgate.sql.compute.numeric.numerals import ordinal_ending, roman
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.date_pattern import DAYS, MONTHS, Kind, Part, parse
 from tailgate.sql.compute.time.interval_functions import Interval, quotient, remainder
-from tailgate.values.times.units import HOUR, MINUTE, SECOND
+from tailgate.values.times.calendar import INFINITIES_TIME, JULIAN_DAY_1970, civil, days, iso_week, weekday
+from tailgate.values.times.units import DAY, HOUR, MINUTE, SECOND
 
-JULIAN_DAY_0 = 1_721_425  # the Julian day before 0001-01-01
+
+def shown(year: int) -> int:
+    """Returns an astronomical year as it is counted: 0 is 1 BC."""
+    return year if year > 0 else 1 - year
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,12 @@ class _Fields:
     month: int
     day_of_month: int
     micros: int
-    day: date | None
+    day: int | None
     zone: str
+
+    @property
+    def shown_year(self) -> int:
+        return self.year if self.day is None else shown(self.year)
 
     @property
     def hours(self) -> int:
@@ -52,18 +59,20 @@ class _Fields:
 
 
 @udf("timestamp", "text", to="text")
-def to_char_timestamp(value: datetime, pattern: str) -> str | None:
+def to_char_timestamp(value: int, pattern: str) -> str | None:
     return _to_char(value, pattern, "")
 
 
 @udf("timestamptz", "text", to="text")
-def to_char_timestamptz(value: datetime, pattern: str) -> str | None:
-    return _to_char(value.astimezone(timezone.utc), pattern, "UTC")
+def to_char_timestamptz(value: int, pattern: str) -> str | None:
+    return _to_char(value, pattern, "UTC")
 
 
-def _to_char(value: datetime, pattern: str, zone: str) -> str | None:
-    micros = value.hour * HOUR + value.minute * MINUTE + value.second * SECOND + value.microsecond
-    return _write(_Fields(value.year, value.month, value.day, micros, value.date(), zone), pattern)
+def _to_char(value: int, pattern: str, zone: str) -> str | None:
+    if value in INFINITIES_TIME:
+        return None
+    day, micros = divmod(value, DAY)
+    return _write(_Fields(*civil(day), micros, day, zone), pattern)
 
 
 @udf("interval", "text", to="text")
@@ -133,16 +142,18 @@ def _year_month_day(f: _Fields, p: Part) -> str | None:
         case "DD":
             return _number(p, f.day_of_month, 2)
         case "DDD":
-            return _number(p, f.day.timetuple().tm_yday if f.day else f.days, 3)
+            return _number(p, f.days if f.day is None else _day_of_year(f, f.day), 3)
         case "CC":
-            century = quotient(f.year, 100) if f.day is None else (f.year - 1) // 100 + 1
+            century = quotient(f.year, 100)
+            if f.day is not None:
+                century = (f.year - 1) // 100 + 1 if f.year > 0 else century - 1
             return _number(p, century, 2 if abs(century) < 100 else 0)
         case "Y,YYY":
-            return _with_ending(p, f"{quotient(f.year, 1000)},{remainder(f.year, 1000):03d}")
+            return _with_ending(p, f"{quotient(f.shown_year, 1000)},{remainder(f.shown_year, 1000):03d}")
         case "YYYY":
-            return _number(p, f.year, 4)
+            return _number(p, f.shown_year, 4)
         case "YYY" | "YY" | "Y":
-            return _number(p, remainder(f.year, 10 ** len(p.field)), len(p.field))
+            return _number(p, remainder(f.shown_year, 10 ** len(p.field)), len(p.field))
     return None
 
 
@@ -157,39 +168,44 @@ def _interval_day(f: _Fields, p: Part) -> str:
     return _date_only(f, "")
 
 
-def _calendar(f: _Fields, p: Part, day: date) -> str:
+def _day_of_year(f: _Fields, day: int) -> int:
+    return day - days(f.year, 1, 1) + 1
+
+
+def _calendar(f: _Fields, p: Part, day: int) -> str:
     """Returns a field that only dates have."""
-    iso = day.isocalendar()
+    iso_year, week = iso_week(day)
+    number = weekday(day) + 1
     match p.field:
         case "AD" | "BC":
-            return _cased(p, "AD")
+            return _cased(p, "AD" if f.year > 0 else "BC")
         case "A.D." | "B.C.":
-            return _cased(p, "A.D.")
+            return _cased(p, "A.D." if f.year > 0 else "B.C.")
         case "MONTH":
             return _padded(p, _cased(p, MONTHS[f.month - 1]), 9)
         case "MON":
             return _cased(p, MONTHS[f.month - 1][:3])
         case "DAY":
-            return _padded(p, _cased(p, DAYS[iso.weekday % 7]), 9)
+            return _padded(p, _cased(p, DAYS[number % 7]), 9)
         case "DY":
-            return _cased(p, DAYS[iso.weekday % 7][:3])
+            return _cased(p, DAYS[number % 7][:3])
         case "D":
-            return _number(p, iso.weekday % 7 + 1, 1)
+            return _number(p, number % 7 + 1, 1)
         case "ID":
-            return _number(p, iso.weekday, 1)
+            return _number(p, number, 1)
         case "IDDD":
-            return _number(p, (iso.week - 1) * 7 + iso.weekday, 3)
+            return _number(p, (week - 1) * 7 + number, 3)
         case "WW":
-            return _number(p, (day.timetuple().tm_yday - 1) // 7 + 1, 2)
+            return _number(p, (_day_of_year(f, day) - 1) // 7 + 1, 2)
         case "W":
             return _number(p, (f.day_of_month - 1) // 7 + 1, 1)
         case "IW":
-            return _number(p, iso.week, 2)
+            return _number(p, week, 2)
         case "IYYY" | "IYY" | "IY" | "I":
             width = len(p.field)
-            return _number(p, iso.year % 10**width if width < 4 else iso.year, width)
+            return _number(p, shown(iso_year) % 10**width if width < 4 else shown(iso_year), width)
         case "J":
-            return _number(p, day.toordinal() + JULIAN_DAY_0, 0)
+            return _number(p, day + JULIAN_DAY_1970, 0)
     return ""  # FX
 
 

@@ -6,16 +6,16 @@ Source: PostgreSQL 15, src/backend/utils/adt/formatting.c, DCH_from_char(), do_t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta, timezone
 
 from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported, InvalidDatetimeFormat, TailgateError
 from tailgate.sql.compute.numeric.numerals import roman
 from tailgate.sql.compute.registry import udf
-from tailgate.sql.compute.time.date_formats import JULIAN_DAY_0
 from tailgate.sql.compute.time.date_pattern import DAYS, MONTHS, SEPARATORS, Kind, Part, parse
+from tailgate.sql.compute.time.interval_functions import remainder
+from tailgate.values.times.calendar import JULIAN_DAY_1970, civil, day_in_range, days, time_in_range, weekday
+from tailgate.values.times.units import DAY, HOUR, MINUTE, SECOND
 
 ROMAN_MONTHS = [roman(n) for n in range(1, 13)]
-YEAR_MAX = 5_874_897  # of PostgreSQL's dates
 WIDTHS = {  # digits of the numeric fields
     field: width
     for width, fields in (
@@ -32,12 +32,12 @@ WIDTHS = {  # digits of the numeric fields
 
 
 @udf("text", "text", to="date")
-def to_date(text: str, pattern: str) -> date:
+def to_date(text: str, pattern: str) -> int:
     return _date(_Reader(text, pattern).read(), text)
 
 
 @udf("text", "text", to="timestamptz")
-def to_timestamp_text(text: str, pattern: str) -> datetime:
+def to_timestamp_text(text: str, pattern: str) -> int:
     fields = _Reader(text, pattern).read()
     hour, minute, second = fields.get("hour", 0), fields.get("MI", 0), fields.get("SS", 0)
     if "SSSS" in fields:
@@ -53,9 +53,9 @@ def to_timestamp_text(text: str, pattern: str) -> datetime:
     micros = fields.get("micros", 0)
     if not 0 <= hour <= 23 or not 0 <= minute <= 59 or not 0 <= second <= 59 or not 0 <= micros < 1_000_000:
         raise _out_of_range(text)
-    day = _date(fields, text)
-    offset = timedelta(hours=fields.get("TZH", 0), minutes=fields.get("TZM", 0)) * fields.get("offset_sign", 1)
-    return datetime(day.year, day.month, day.day, hour, minute, second, micros, timezone.utc) - offset
+    offset = (fields.get("TZH", 0) * HOUR + fields.get("TZM", 0) * MINUTE) * fields.get("offset_sign", 1)
+    time = hour * HOUR + minute * MINUTE + second * SECOND + micros
+    return time_in_range(_date(fields, text) * DAY + time - offset, text)
 
 
 # --- dates ---------------------------------------------------------------------------------------
@@ -65,75 +65,69 @@ def _out_of_range(text: str) -> TailgateError:
     return DatetimeFieldOverflow(f'date/time field value out of range: "{text}"')
 
 
-def _date(fields: dict[str, int], text: str) -> date:
+def _date(fields: dict[str, int], text: str) -> int:
+    """Returns days since 1970. Without a year the date is in 1 BC."""
     if "J" in fields:
-        try:
-            return date.fromordinal(fields["J"] - JULIAN_DAY_0)
-        except (ValueError, OverflowError):
-            raise FeatureNotSupported("years before 1 and beyond 9999 are not supported") from None
+        return day_in_range(fields["J"] - JULIAN_DAY_1970, text)
     year = _year(fields)
-    if fields.get("era"):
-        raise FeatureNotSupported("years before 1 are not supported")
-    try:
-        if "IYYY" in fields or "IW" in fields:
-            return _iso_date(fields, text)
-        if "DDD" in fields and "MM" not in fields:
-            return _ordinal_date(year, fields["DDD"], text)
-        # A month or day of 0 counts as missing.
-        month, day = fields.get("MM") or 1, fields.get("DD") or 1
-        if "WW" in fields:
-            return date(year, 1, 1) + timedelta(days=(fields["WW"] - 1) * 7)
-        if "W" in fields:
-            day = (fields["W"] - 1) * 7 + 1
-        if not 1 <= month <= 12 or not 1 <= day <= 31:
-            raise _out_of_range(text)
-        if year == 0:
-            raise FeatureNotSupported("years before 1 are not supported")
-        return date(year, month, day)
-    except (ValueError, OverflowError):
-        if 9999 < year <= YEAR_MAX:
-            raise FeatureNotSupported("years beyond 9999 are not supported") from None
-        raise _out_of_range(text) from None
+    if "IYYY" in fields or "IW" in fields:
+        return _iso_date(fields, text)
+    if "DDD" in fields and "MM" not in fields:
+        return _ordinal_date(year, fields, text)
+    # A month or day of 0 counts as missing.
+    month, day = fields.get("MM") or 1, fields.get("DD") or 1
+    if "WW" in fields:
+        return day_in_range(days(year, 1, 1) + (fields["WW"] - 1) * 7, text)
+    if "W" in fields:
+        day = (fields["W"] - 1) * 7 + 1
+    if not 1 <= month <= 12 or not 1 <= day <= 31 or civil(days(year, month, day)) != (year, month, day):
+        raise _out_of_range(text)
+    return day_in_range(days(year, month, day), text)
 
 
 def _year(fields: dict[str, int]) -> int:
-    year = fields.get("YYYY", 0)
-    if "CC" not in fields:
-        return year
-    if "YYYY" not in fields:
-        return (fields["CC"] - 1) * 100 + 1
-    if fields.get("year_digits", 4) > 2:
-        return year
-    year_of_century = year % 100
-    return fields["CC"] * 100 if year_of_century == 0 else (fields["CC"] - 1) * 100 + year_of_century
+    """Returns the astronomical year: 0 is 1 BC."""
+    sign = -1 if fields.get("era") else 1
+    year, century = fields.get("YYYY", 0), fields.get("CC", 0) * sign
+    if year and century and fields.get("year_digits", 4) <= 2:
+        year_of_century = remainder(year, 100)
+        if year_of_century == 0:
+            return century * 100 + (century < 0)
+        return (century + 1 if century < 0 else century - 1) * 100 + year_of_century
+    if year:
+        return year * sign + (year * sign < 0)
+    return 0 if century == 0 else (century - 1) * 100 + 1 if century > 0 else century * 100 + 1
 
 
-def _ordinal_date(year: int, day_of_year: int, text: str) -> date:
-    if not 1 <= day_of_year <= 366 or year == 0:
+def _ordinal_date(year: int, fields: dict[str, int], text: str) -> int:
+    if year == 0 and not fields.get("era"):
+        raise InvalidDatetimeFormat("cannot calculate day of year without year information")
+    day = days(year, 1, 1) + fields["DDD"] - 1
+    if not 1 <= fields["DDD"] <= 366 or civil(day)[0] != year:
         raise _out_of_range(text)
-    day = date(year, 1, 1) + timedelta(days=day_of_year - 1)
-    if day.year != year:
-        raise _out_of_range(text)
-    return day
+    return day_in_range(day, text)
 
 
-def _iso_date(fields: dict[str, int], text: str) -> date:
+def _iso_date(fields: dict[str, int], text: str) -> int:
     """Returns a date by its ISO 8601 year, week and day."""
     if fields.keys() & {"YYYY", "MM", "DD", "DDD", "WW", "W", "CC"}:
         raise InvalidDatetimeFormat(
             "invalid combination of date conventions",
             hint="Do not mix Gregorian and ISO week date conventions in a formatting template.",
         )
-    year = fields.get("IYYY", 0)
-    weekday = fields.get("ID") or ((fields["D"] - 2) % 7 + 1 if "D" in fields else 1)
+    year = fields.get("IYYY", 0) * (-1 if fields.get("era") else 1)
+    year += year < 0
+    fourth = days(year, 1, 4)  # always in the first week
+    first = fourth - weekday(fourth)
+    day_of_week = fields.get("ID") or ((fields["D"] - 2) % 7 + 1 if "D" in fields else 1)
     if "IDDD" in fields:
-        return date.fromisocalendar(year, 1, 1) + timedelta(days=fields["IDDD"] - 1)
+        return day_in_range(first + fields["IDDD"] - 1, text)
     week = fields.get("IW")
     if week is None:
-        return date(year, 1, 1)
+        return day_in_range(days(year, 1, 1), text)
     if not 1 <= week <= 53:
         raise _out_of_range(text)
-    return date.fromisocalendar(year, 1, 1) + timedelta(days=(week - 1) * 7 + weekday - 1)
+    return day_in_range(first + (week - 1) * 7 + day_of_week - 1, text)
 
 
 def _completed_year(year: int) -> int:

@@ -1,24 +1,38 @@
-"""Functions of dates, timestamps and times. A time is microseconds since midnight.
+"""Functions of dates, timestamps and times.
+
+A date is days since 1970, a timestamp microseconds since 1970, and a time microseconds since midnight. Infinity is the largest
+number, -infinity its negative.
 
 Source: PostgreSQL 15, src/backend/utils/adt/{timestamp,date}.c.
 """
 
 from __future__ import annotations
 
-import calendar
 import math
-from datetime import date, datetime, timedelta, timezone
 from decimal import ROUND_HALF_EVEN, Decimal
+from time import time_ns
 
 from tailgate.lake.errors import DatetimeFieldOverflow, FeatureNotSupported
 from tailgate.sql import interruption
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.interval_functions import Interval
+from tailgate.values.times.calendar import (
+    FIRST_TIME,
+    INFINITE_TIME,
+    INFINITIES_TIME,
+    LAST_TIME,
+    civil,
+    date_to_timestamp,
+    day_in_range,
+    days,
+    time_in_range,
+    weekday,
+)
 from tailgate.values.times.intervals import order_key
 from tailgate.values.times.units import DAY, HOUR, MINUTE, SECOND, unit_of, unsupported
 from tailgate.values.times.zones import to_local, to_utc, zone
 
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+SECONDS_MAX = 1e13  # of a float that may be a timestamp
 EPOCH_2000_S = 946_684_800  # PostgreSQL's epoch, in seconds since 1970
 
 
@@ -26,15 +40,16 @@ EPOCH_2000_S = 946_684_800  # PostgreSQL's epoch, in seconds since 1970
 
 
 @udf("int4", "int4", "int4", to="date")
-def make_date(year: int, month: int, day: int) -> date:
-    if year < 0:
-        raise FeatureNotSupported("years before 1 are not supported")
-    if year > 9999 and 1 <= month <= 12 and 1 <= day <= 31:
-        raise FeatureNotSupported("years beyond 9999 are not supported")
+def make_date(year: int, month: int, day: int) -> int:
+    """Returns a date. A negative year is BC."""
+    astronomical = year + 1 if year < 0 else year
+    number = days(astronomical, month, day) if 1 <= month <= 12 else 0
+    if year == 0 or not 1 <= month <= 12 or not 1 <= day <= 31 or civil(number) != (astronomical, month, day):
+        raise DatetimeFieldOverflow(f"date field value out of range: {year}-{month:02d}-{day:02d}")
     try:
-        return date(year, month, day)
-    except ValueError:
-        raise DatetimeFieldOverflow(f"date field value out of range: {year}-{month:02d}-{day:02d}") from None
+        return day_in_range(number)
+    except DatetimeFieldOverflow:
+        raise DatetimeFieldOverflow(f"date out of range: {year}-{month:02d}-{day:02d}") from None
 
 
 @udf("int4", "int4", "float8", to="time")
@@ -52,12 +67,12 @@ def make_time(hour: int, minute: int, seconds: float) -> int:
 
 
 @udf("int4", "int4", "int4", "int4", "int4", "float8", to="timestamp")
-def make_timestamp(year: int, month: int, day: int, hour: int, minute: int, seconds: float) -> datetime:
+def make_timestamp(year: int, month: int, day: int, hour: int, minute: int, seconds: float) -> int:
     return date_at_time(make_date(year, month, day), make_time(hour, minute, seconds))
 
 
 @udf("int4", "int4", "int4", "int4", "int4", "float8", "text", to="timestamptz")
-def make_timestamptz(year: int, month: int, day: int, hour: int, minute: int, seconds: float, zone_name: str) -> datetime:
+def make_timestamptz(year: int, month: int, day: int, hour: int, minute: int, seconds: float, zone_name: str) -> int:
     local = make_timestamp(year, month, day, hour, minute, seconds)
     # A numeric zone counts hours east, as in a literal; zone() reads it as in POSIX, west.
     if zone_name[:1] in "+-" and zone_name[1:2].isdigit():
@@ -66,64 +81,65 @@ def make_timestamptz(year: int, month: int, day: int, hour: int, minute: int, se
 
 
 @udf("float8", to="timestamptz")
-def to_timestamp(seconds: float) -> datetime:
+def to_timestamp(seconds: float) -> int:
     """Returns the timestamp of seconds since 1970."""
     if math.isnan(seconds):
         raise DatetimeFieldOverflow("timestamp cannot be NaN")
-    try:
-        # PostgreSQL rounds the microseconds since its own epoch.
-        micros = round((seconds - EPOCH_2000_S) * 1e6) + EPOCH_2000_S * 1_000_000
-        return EPOCH + timedelta(microseconds=micros)
-    except (OverflowError, ValueError):
-        raise DatetimeFieldOverflow(f'timestamp out of range: "{seconds:g}"') from None
+    if math.isinf(seconds):
+        return INFINITE_TIME if seconds > 0 else -INFINITE_TIME
+    if abs(seconds) > SECONDS_MAX:
+        raise DatetimeFieldOverflow(f'timestamp out of range: "{seconds:g}"')
+    # PostgreSQL rounds the microseconds since its own epoch.
+    micros = round((seconds - EPOCH_2000_S) * 1e6) + EPOCH_2000_S * 1_000_000
+    if not FIRST_TIME <= micros <= LAST_TIME:
+        raise DatetimeFieldOverflow(f'timestamp out of range: "{seconds:g}"')
+    return micros
 
 
 @udf("date", "time", to="timestamp")
-def date_at_time(day: date, micros: int) -> datetime:
-    return datetime(day.year, day.month, day.day) + timedelta(microseconds=micros)
+def date_at_time(day: int, micros: int) -> int:
+    midnight = date_to_timestamp(day)
+    return midnight if midnight in INFINITIES_TIME else time_in_range(midnight + micros)
 
 
 # --- parts ---------------------------------------------------------------------------------------
 
+SIZES = {"microsecond": 1, "millisecond": 1000, "second": 1_000_000, "minute": MINUTE, "hour": HOUR, "day": DAY}
 
-def _truncated(word: str, value: datetime, type: str) -> datetime:
+
+def _truncated(word: str, value: int, type: str) -> int:
+    if value in INFINITIES_TIME:
+        return value
     unit = unit_of(word)
-    midnight = value.replace(hour=0, minute=0, second=0, microsecond=0)
+    if unit in SIZES:
+        return value // SIZES[unit] * SIZES[unit]
+    day = value // DAY
+    year, month, _ = civil(day)
     match unit:
-        case "microsecond":
-            return value
-        case "millisecond":
-            return value.replace(microsecond=value.microsecond // 1000 * 1000)
-        case "second":
-            return value.replace(microsecond=0)
-        case "minute":
-            return value.replace(second=0, microsecond=0)
-        case "hour":
-            return value.replace(minute=0, second=0, microsecond=0)
-        case "day":
-            return midnight
         case "week":
-            return midnight - timedelta(days=value.weekday())
+            day -= weekday(day)
         case "month" | "quarter" | "year":
             months = {"month": 1, "quarter": 3, "year": 12}[unit]
-            return datetime(value.year, (value.month - 1) // months * months + 1, 1)
+            day = days(year, (month - 1) // months * months + 1, 1)
         case "decade":
-            if value.year < 10:
-                raise FeatureNotSupported("years before 1 are not supported")
-            return datetime(value.year // 10 * 10, 1, 1)
+            day = days(year // 10 * 10, 1, 1)
         case "century" | "millennium":
             years = {"century": 100, "millennium": 1000}[unit]
-            return datetime((value.year - 1) // years * years + 1, 1, 1)
-    raise unsupported(word, type)
+            day = days((year - 1) // years * years + 1, 1, 1)
+        case _:
+            raise unsupported(word, type)
+    return time_in_range(day * DAY)
 
 
 @udf("text", "timestamp", to="timestamp")
-def date_trunc_timestamp(word: str, value: datetime) -> datetime:
+def date_trunc_timestamp(word: str, value: int) -> int:
     return _truncated(word, value, "timestamp without time zone")
 
 
 @udf("text", "timestamptz", "text", to="timestamptz")
-def date_trunc_timestamptz(word: str, value: datetime, zone_name: str) -> datetime:
+def date_trunc_timestamptz(word: str, value: int, zone_name: str) -> int:
+    if value in INFINITIES_TIME:
+        return value
     time_zone = zone(zone_name)
     return to_utc(_truncated(word, to_local(value, time_zone), "timestamp with time zone"), time_zone)
 
@@ -147,56 +163,63 @@ def extract_time(word: str, micros: int) -> Decimal:
 
 
 @udf("interval", "timestamp", "timestamp", to="timestamp")
-def date_bin(stride: Interval, value: datetime, origin: datetime) -> datetime:
-    months, days, micros = stride
+def date_bin(stride: Interval, value: int, origin: int) -> int:
+    months, number, micros = stride
+    if value in INFINITIES_TIME:
+        return value
+    if origin in INFINITIES_TIME:
+        raise DatetimeFieldOverflow("origin out of range")
     if months:
         raise FeatureNotSupported("timestamps cannot be binned into intervals containing months or years")
-    size = days * DAY + micros
+    size = number * DAY + micros
     if size <= 0:
         raise DatetimeFieldOverflow("stride must be greater than zero")
-    difference = (value - origin) // timedelta(microseconds=1)
-    return origin + timedelta(microseconds=difference // size * size)
+    return time_in_range(origin + (value - origin) // size * size)
 
 
 # --- arithmetic ----------------------------------------------------------------------------------
 
 
 @udf("timestamp", "timestamp", "interval", to="timestamp[]", name="series_timestamp")
-def series(first: datetime, last: datetime, step: Interval) -> list[datetime]:
+def series(first: int, last: int, step: Interval) -> list[int]:
     """Computes generate_series() for steps with parts of both signs, which DuckDB refuses."""
-    months, days, micros = step
+    months, number, micros = step
     ascending = order_key(step) > 0
-    timestamps: list[datetime] = []
+    timestamps: list[int] = []
     current = first
     while current <= last if ascending else current >= last:
         timestamps.append(current)
-        current = _plus_months(current, months) + timedelta(days=days, microseconds=micros)
+        current = time_in_range(_plus_months(current, months) + number * DAY + micros)
     return timestamps
 
 
-def _plus_months(value: datetime, months: int) -> datetime:
-    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
-    day = min(value.day, calendar.monthrange(year, month + 1)[1])
-    return value.replace(year=year, month=month + 1, day=day)
+def _plus_months(value: int, months: int) -> int:
+    day, time = divmod(value, DAY)
+    year, month, day_of_month = civil(day)
+    year, month = divmod(year * 12 + month - 1 + months, 12)
+    return days(year, month + 1, min(day_of_month, _month_length(year, month + 1))) * DAY + time
+
+
+def _month_length(year: int, month: int) -> int:
+    return days(year + month // 12, month % 12 + 1, 1) - days(year, month, 1)
 
 
 @udf("timestamp", "timestamp", to="interval")
-def age(a: datetime, b: datetime) -> Interval:
+def age(a: int, b: int) -> Interval:
     """Returns the difference of two timestamps in years, months and days."""
+    if a in INFINITIES_TIME or b in INFINITIES_TIME:
+        raise DatetimeFieldOverflow("timestamp out of range")
     negative = a < b
-    later, earlier = (b, a) if negative else (a, b)
-    months = (later.year - earlier.year) * 12 + later.month - earlier.month
-    days = later.day - earlier.day
-    micros = _time_of_day(later) - _time_of_day(earlier)
+    (later_day, later_time), (earlier_day, earlier_time) = (divmod(v, DAY) for v in ((b, a) if negative else (a, b)))
+    later, earlier = civil(later_day), civil(earlier_day)
+    months = (later[0] - earlier[0]) * 12 + later[1] - earlier[1]
+    number = later[2] - earlier[2]
+    micros = later_time - earlier_time
     if micros < 0:
-        micros, days = micros + DAY, days - 1
-    if days < 0:
-        days, months = days + calendar.monthrange(earlier.year, earlier.month)[1], months - 1
-    return (-months, -days, -micros) if negative else (months, days, micros)
-
-
-def _time_of_day(value: datetime) -> int:
-    return (value.hour * 3600 + value.minute * 60 + value.second) * SECOND + value.microsecond
+        micros, number = micros + DAY, number - 1
+    if number < 0:
+        number, months = number + _month_length(earlier[0], earlier[1]), months - 1
+    return (-months, -number, -micros) if negative else (months, number, micros)
 
 
 @udf("time", "interval", to="time")
@@ -212,19 +235,19 @@ def time_subtract(micros: int, interval: Interval) -> int:
 @udf("interval", to="text", volatile=True)
 def pg_sleep_for(length: Interval) -> str:
     """Sleeps as `pg_sleep` does, until the present time plus an interval."""
-    months, days, micros = length
-    now = datetime.now(timezone.utc)
-    try:
-        end = _plus_months(now, months) + timedelta(days=days, microseconds=micros)
-    except (OverflowError, ValueError):
-        raise DatetimeFieldOverflow("timestamp out of range") from None
-    return pg_sleep((end - now).total_seconds())
+    months, number, micros = length
+    now = _now()
+    return pg_sleep((time_in_range(_plus_months(now, months) + number * DAY + micros) - now) / SECOND)
 
 
 @udf("timestamptz", to="text", volatile=True)
-def pg_sleep_until(end: datetime) -> str:
+def pg_sleep_until(end: int) -> str:
     """Sleeps as `pg_sleep` does, until a time."""
-    return pg_sleep((end - datetime.now(timezone.utc)).total_seconds())
+    return pg_sleep((end - _now()) / SECOND)
+
+
+def _now() -> int:
+    return time_ns() // 1000
 
 
 @udf("float8", to="text", volatile=True)

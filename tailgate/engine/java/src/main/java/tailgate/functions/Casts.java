@@ -34,8 +34,14 @@ public final class Casts {
     return UTF8String.fromString(TimeOutput.interval(interval));
   }
 
+  public static UTF8String dateToText(int day) { return UTF8String.fromString(TimeOutput.date(day)); }
+
+  public static UTF8String timestampToText(long micros) {
+    return UTF8String.fromString(TimeOutput.timestamp(micros, " ", ""));
+  }
+
   public static UTF8String timestamptzToText(long micros) {
-    return UTF8String.fromString(TimeOutput.timestamp(micros, " ") + "+00");
+    return UTF8String.fromString(TimeOutput.timestamp(micros, " ", "+00"));
   }
 
   // ---- from text --------------------------------------------------------------------------------

@@ -33,9 +33,9 @@ class GoldenTest {
       "numeric_5_2|tg_text_to_numeric(x, 5, 2)",
       "numeric_3_0|tg_text_to_numeric(x, 3, 0)",
       "bytea|concat('\\\\x', lower(hex(tg_text_to_bytea(x))))",
-      "date|cast(tg_text_to_date(x) as string)",
+      "date|tg_date_to_text(tg_text_to_date(x))",
       "time|tg_time_to_text(tg_text_to_time(x))",
-      "timestamp|cast(tg_text_to_timestamp(x) as string)",
+      "timestamp|tg_timestamp_to_text(tg_text_to_timestamp(x))",
       "timestamptz|tg_timestamptz_to_text(tg_text_to_timestamptz(x))",
       "interval|tg_interval_to_text(tg_text_to_interval(x))",
       "uuid|tg_text_to_uuid(x)",
@@ -57,9 +57,9 @@ class GoldenTest {
     assertEquals(List.of(), differences);
   }
 
-  /** Returns whether a view does not have a value: years before 1 or beyond 9999, infinity, NaN. */
+  /** Returns whether a view does not have a value: a timestamp of a year that 64 bits lack, NaN. */
   private static boolean isUnsupported(String name, String output) {
     if (name.startsWith("numeric")) return !output.matches("-?[0-9.]+");
-    return name.matches("date|timestamp.*") && (output.matches(".* BC|[0-9]{5}.*") || output.endsWith("infinity"));
+    return name.startsWith("timestamp") && output.matches("2942(4[7-9]|[5-7][0-9])-.*");
   }
 }

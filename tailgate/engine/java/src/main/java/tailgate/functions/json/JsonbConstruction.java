@@ -1,6 +1,5 @@
 package tailgate.functions.json;
 
-import java.time.LocalDate;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.BiConsumer;
@@ -35,13 +34,13 @@ public final class JsonbConstruction {
     return finite ? UTF8String.fromString(Jsonb.number(text)) : quoted(text);
   }
 
-  public static UTF8String jsonbOfTimestamp(long micros) { return quoted(TimeOutput.timestamp(micros, "T")); }
+  public static UTF8String jsonbOfTimestamp(long micros) { return quoted(TimeOutput.timestamp(micros, "T", "")); }
 
   public static UTF8String jsonbOfTimestamptz(long micros) {
-    return quoted(TimeOutput.timestamp(micros, "T") + "+00:00");
+    return quoted(TimeOutput.timestamp(micros, "T", "+00:00"));
   }
 
-  public static UTF8String jsonbOfDate(int day) { return quoted(LocalDate.ofEpochDay(day).toString()); }
+  public static UTF8String jsonbOfDate(int day) { return quoted(TimeOutput.date(day)); }
 
   // ---- arrays and objects -----------------------------------------------------------------------
 

@@ -20,6 +20,8 @@ public final class DateFormats {
 
   /** The fields that a pattern can name; {@code date} is null for an interval. */
   private record Fields(int year, int month, int dayOfMonth, long micros, LocalDate date, String zone) {
+    int shownYear() { return date == null ? year : shown(year); }
+
     long hours() { return micros / TimeUnits.HOUR; }
 
     long minutes() { return micros % TimeUnits.HOUR / TimeUnits.MINUTE; }
@@ -32,11 +34,15 @@ public final class DateFormats {
     long days() { return (year * 12L + month) * 30 + dayOfMonth; }
   }
 
+  /** Returns an astronomical year as it is counted: 0 is 1 BC. */
+  private static int shown(int year) { return year > 0 ? year : 1 - year; }
+
   public static UTF8String toCharTimestamp(long micros, UTF8String pattern) { return toChar(micros, pattern, ""); }
 
   public static UTF8String toCharTimestamptz(long micros, UTF8String pattern) { return toChar(micros, pattern, "UTC"); }
 
   private static UTF8String toChar(long micros, UTF8String pattern, String zone) {
+    if (Moments.isInfinite(micros)) return null;
     LocalDate date = LocalDate.ofEpochDay(Math.floorDiv(micros, TimeUnits.DAY));
     long time = Math.floorMod(micros, TimeUnits.DAY);
     return write(new Fields(date.getYear(), date.getMonthValue(), date.getDayOfMonth(), time, date, zone), pattern);
@@ -98,14 +104,15 @@ public final class DateFormats {
       case "DD" -> number(p, f.dayOfMonth, 2);
       case "DDD" -> number(p, f.date == null ? f.days() : f.date.getDayOfYear(), 3);
       case "CC" -> {
-        int century = f.date == null ? f.year / 100 : (f.year - 1) / 100 + 1;
+        int century = f.year / 100;
+        if (f.date != null) century = f.year > 0 ? (f.year - 1) / 100 + 1 : century - 1;
         yield number(p, century, Math.abs(century) < 100 ? 2 : 0);
       }
-      case "Y,YYY" -> withEnding(p, f.year / 1000 + "," + String.format("%03d", f.year % 1000));
-      case "YYYY" -> number(p, f.year, 4);
-      case "YYY" -> number(p, f.year % 1000, 3);
-      case "YY" -> number(p, f.year % 100, 2);
-      case "Y" -> number(p, f.year % 10, 1);
+      case "Y,YYY" -> withEnding(p, f.shownYear() / 1000 + "," + String.format("%03d", f.shownYear() % 1000));
+      case "YYYY" -> number(p, f.shownYear(), 4);
+      case "YYY" -> number(p, f.shownYear() % 1000, 3);
+      case "YY" -> number(p, f.shownYear() % 100, 2);
+      case "Y" -> number(p, f.shownYear() % 10, 1);
       default -> null;
     };
   }
@@ -124,13 +131,13 @@ public final class DateFormats {
     dateOnly(f, "");
     LocalDate date = f.date;
     int isoWeek = date.get(IsoFields.WEEK_OF_WEEK_BASED_YEAR);
-    int isoYear = date.get(IsoFields.WEEK_BASED_YEAR);
+    int isoYear = shown(Moments.isoYear(date));
     int weekday = date.getDayOfWeek().getValue();
     String monthName = DatePattern.MONTHS.get(f.month - 1);
     String dayName = DatePattern.DAYS.get(weekday % 7);
     return switch (p.field()) {
-      case "AD", "BC" -> cased(p, "AD");
-      case "A.D.", "B.C." -> cased(p, "A.D.");
+      case "AD", "BC" -> cased(p, f.year > 0 ? "AD" : "BC");
+      case "A.D.", "B.C." -> cased(p, f.year > 0 ? "A.D." : "B.C.");
       case "MONTH" -> padded(p, cased(p, monthName), 9);
       case "MON" -> cased(p, monthName.substring(0, 3));
       case "DAY" -> padded(p, cased(p, dayName), 9);

@@ -21,7 +21,6 @@ import tailgate.functions.numeric.Numerals;
  * tailgate/sql/compute/time/date_parsing.py} computes the same and names the sources.
  */
 public final class DateParsing {
-  private static final int YEAR_MAX = 5_874_897;  // of PostgreSQL's dates
   private static final List<String> ROMAN_MONTHS = IntStream.rangeClosed(1, 12).mapToObj(Numerals::roman).toList();
   private static final List<String> SHORT_MONTHS = DatePattern.MONTHS.stream().map(n -> n.substring(0, 3)).toList();
   private static final List<String> SHORT_DAYS = DatePattern.DAYS.stream().map(n -> n.substring(0, 3)).toList();
@@ -71,8 +70,13 @@ public final class DateParsing {
     if (!validTime || micros < 0 || micros > 999_999) throw outOfRange(text.toString());
     int offsetSign = fields.getOrDefault("offset_sign", 1);
     long offset = (fields.getOrDefault("TZH", 0) * 60L + fields.getOrDefault("TZM", 0)) * offsetSign;  // minutes
-    long midnight = date(fields, text.toString()).toEpochDay() * TimeUnits.DAY;
-    return midnight + ((hour * 60L + minute - offset) * 60 + second) * TimeUnits.SECOND + micros;
+    long time = ((hour * 60L + minute - offset) * 60 + second) * TimeUnits.SECOND + micros;
+    try {
+      long midnight = Math.multiplyExact(date(fields, text.toString()).toEpochDay(), TimeUnits.DAY);
+      return Moments.inRange(Math.addExact(midnight, time));
+    } catch (ArithmeticException e) {
+      throw Moments.outOfRange("timestamp out of range: \"" + text + "\"");
+    }
   }
 
   // ---- errors -----------------------------------------------------------------------------------
@@ -83,46 +87,52 @@ public final class DateParsing {
     return new SqlError("22008", "date/time field value out of range: \"" + text + "\"");
   }
 
-  private static SqlError unsupportedYears(String range) {
-    return new SqlError("0A000", "years " + range + " are not supported");
-  }
-
   // ---- dates ------------------------------------------------------------------------------------
 
+  /** Returns a date. Without a year it is in 1 BC. */
   private static LocalDate date(Map<String, Integer> fields, String text) {
-    if (fields.containsKey("J")) return LocalDate.MIN.with(JulianFields.JULIAN_DAY, fields.get("J"));
-    int year = year(fields);
-    if (fields.getOrDefault("era", 0) > 0) throw unsupportedYears("before 1");
     try {
-      if (fields.containsKey("IYYY") || fields.containsKey("IW")) return isoDate(fields, text);
-      if (fields.containsKey("DDD") && !fields.containsKey("MM")) {
-        int dayOfYear = fields.get("DDD");
-        if (dayOfYear < 1 || dayOfYear > 366 || year == 0) throw outOfRange(text);
-        return LocalDate.ofYearDay(year, dayOfYear);
-      }
-      // A month or day of 0 counts as missing.
-      int month = fields.getOrDefault("MM", 0) == 0 ? 1 : fields.get("MM");
-      int day = fields.getOrDefault("DD", 0) == 0 ? 1 : fields.get("DD");
-      if (fields.containsKey("WW")) return LocalDate.of(year, 1, 1).plusDays((fields.get("WW") - 1) * 7L);
-      if (fields.containsKey("W")) day = (fields.get("W") - 1) * 7 + 1;
-      if (month < 1 || month > 12 || day < 1 || day > 31) throw outOfRange(text);
-      if (year == 0) throw unsupportedYears("before 1");
-      if (year > YEAR_MAX) throw outOfRange(text);
-      if (year > 9999) throw unsupportedYears("beyond 9999");
-      return LocalDate.of(year, month, day);
+      LocalDate date = fields.containsKey("J")
+          ? LocalDate.EPOCH.with(JulianFields.JULIAN_DAY, fields.get("J"))
+          : gregorian(fields, year(fields), text);
+      Moments.dayInRange(date.toEpochDay());
+      return date;
     } catch (DateTimeException e) {
       throw outOfRange(text);
+    } catch (SqlError e) {
+      throw e.getMessage().equals("date out of range") ? Moments.outOfRange("date out of range: \"" + text + "\"") : e;
     }
   }
 
+  private static LocalDate gregorian(Map<String, Integer> fields, int year, String text) {
+    if (fields.containsKey("IYYY") || fields.containsKey("IW")) return isoDate(fields, text);
+    if (fields.containsKey("DDD") && !fields.containsKey("MM")) {
+      if (year == 0 && !isBeforeChrist(fields)) throw invalid("cannot calculate day of year without year information");
+      return LocalDate.ofYearDay(year, fields.get("DDD"));
+    }
+    // A month or day of 0 counts as missing.
+    int month = fields.getOrDefault("MM", 0) == 0 ? 1 : fields.get("MM");
+    int day = fields.getOrDefault("DD", 0) == 0 ? 1 : fields.get("DD");
+    if (fields.containsKey("WW")) return LocalDate.of(year, 1, 1).plusDays((fields.get("WW") - 1) * 7L);
+    if (fields.containsKey("W")) day = (fields.get("W") - 1) * 7 + 1;
+    return LocalDate.of(year, month, day);
+  }
+
+  private static boolean isBeforeChrist(Map<String, Integer> fields) { return fields.getOrDefault("era", 0) > 0; }
+
+  /** Returns the astronomical year: 0 is 1 BC. */
   private static int year(Map<String, Integer> fields) {
+    int sign = isBeforeChrist(fields) ? -1 : 1;
     int year = fields.getOrDefault("YYYY", 0);
-    if (!fields.containsKey("CC")) return year;
-    int century = fields.get("CC");
-    if (!fields.containsKey("YYYY")) return (century - 1) * 100 + 1;
-    if (fields.getOrDefault("year_digits", 4) > 2) return year;
-    int yearOfCentury = Math.floorMod(year, 100);
-    return yearOfCentury == 0 ? century * 100 : (century - 1) * 100 + yearOfCentury;
+    int century = fields.getOrDefault("CC", 0) * sign;
+    if (year != 0 && century != 0 && fields.getOrDefault("year_digits", 4) <= 2) {
+      int yearOfCentury = year % 100;
+      if (yearOfCentury == 0) return century * 100 + (century < 0 ? 1 : 0);
+      return (century < 0 ? century + 1 : century - 1) * 100 + yearOfCentury;
+    }
+    if (year != 0) return year * sign < 0 ? year * sign + 1 : year * sign;
+    if (century == 0) return 0;
+    return century > 0 ? (century - 1) * 100 + 1 : century * 100 + 1;
   }
 
   /** Returns a date by its ISO 8601 year, week and day. */
@@ -130,7 +140,8 @@ public final class DateParsing {
     for (String gregorian : List.of("YYYY", "MM", "DD", "DDD", "WW", "W", "CC")) {
       if (fields.containsKey(gregorian)) throw invalid("invalid combination of date conventions");
     }
-    int year = fields.getOrDefault("IYYY", 0);
+    int year = fields.getOrDefault("IYYY", 0) * (isBeforeChrist(fields) ? -1 : 1);
+    if (year < 0) year++;
     LocalDate firstMonday = LocalDate.of(year, 1, 4).with(DayOfWeek.MONDAY);
     if (fields.containsKey("IDDD")) return firstMonday.plusDays(fields.get("IDDD") - 1);
     if (!fields.containsKey("IW")) return LocalDate.of(year, 1, 1);

@@ -18,22 +18,27 @@ import tailgate.functions.time.DateTokens.Token;
  * "ISO, MDY". {@code tailgate/values/times/date_decoding.py} computes the same and names the source.
  *
  * <p>They throw 22007 for a syntax error, 22008 for a field out of range, 22009 for an offset out of
- * range and 22023 for an unknown zone. Infinity and words whose meaning depends on the current time
- * (now, today) are not supported (0A000).
+ * range and 22023 for an unknown zone. Words whose meaning depends on the current time (now, today)
+ * are not supported (0A000).
  *
  * <p>Generated code calls them ({@code Functions}); arguments are not NULL.
  */
 public final class TimeInput {
   private static final Set<String> WORDS = DateWords.names();
-  private static final LocalDate FIRST = LocalDate.of(-4713, 11, 24);
-  private static final LocalDate LAST = LocalDate.of(294_276, 12, 31);
   private static final double EPOCH_2000_S = 946_684_800;  // PostgreSQL's epoch, in seconds since 1970
 
   private TimeInput() {}
 
   public static int toDate(UTF8String text) {
     long days = IsoTexts.date(text);
-    return Math.toIntExact(days != IsoTexts.OTHER ? days : parse(text, "date").date.toEpochDay());
+    if (days != IsoTexts.OTHER) return (int) days;
+    Moment m = parse(text, "date");
+    if (m.date == null) return m.micros > 0 ? Moments.INFINITE_DAY : -Moments.INFINITE_DAY;
+    try {
+      return Moments.dayInRange(m.date.toEpochDay());
+    } catch (SqlError e) {
+      throw Moments.outOfRange("date out of range: \"" + text + "\"");
+    }
   }
 
   /** Returns microseconds without a zone; a zone in the text is ignored. */
@@ -52,9 +57,7 @@ public final class TimeInput {
     if (iso != IsoTexts.OTHER) return iso;
     Moment m = parse(text, "timestamp with time zone");
     ZoneId zone = m.zone != null ? m.zone : TimeZones.zone(defaultZone);
-    long local = micros(m, text);
-    if (zone instanceof ZoneOffset offset) return Math.subtractExact(local, offset.getTotalSeconds() * TimeUnits.SECOND);
-    return TimeZones.toUtc(local, zone);
+    return TimeZones.toUtc(micros(m, text), zone);
   }
 
   /**
@@ -86,20 +89,26 @@ public final class TimeInput {
     if (Double.isNaN(seconds)) throw new SqlError("22008", "timestamp cannot be NaN");
     // PostgreSQL rounds the microseconds since its own epoch.
     double micros = Math.rint((seconds - EPOCH_2000_S) * 1e6) + EPOCH_2000_S * 1e6;
-    if (!(micros >= FIRST.toEpochDay() * 86_400e6 && micros < (LAST.toEpochDay() + 1) * 86_400e6)) {
+    if (Double.isInfinite(seconds)) return seconds > 0 ? Moments.INFINITE : -Moments.INFINITE;
+    if (!(micros >= Moments.FIRST && micros < Moments.LAST)) {
       throw new SqlError("22008", "timestamp out of range: \"" + seconds + "\"");
     }
     return (long) micros;
   }
 
   private static long micros(Moment m, UTF8String text) {
-    if (m.date.isBefore(FIRST) || m.date.isAfter(LAST)) {
-      throw new SqlError("22008", "timestamp out of range: \"" + text + "\"");
+    if (m.date == null) return m.micros;
+    try {
+      return Moments.inRange(Math.addExact(Math.multiplyExact(m.date.toEpochDay(), TimeUnits.DAY), m.micros));
+    } catch (ArithmeticException | SqlError e) {
+      throw Moments.outOfRange("timestamp out of range: \"" + text + "\"");
     }
-    return Math.addExact(Math.multiplyExact(m.date.toEpochDay(), TimeUnits.DAY), m.micros);
   }
 
-  /** A date, the microseconds since its midnight (24:00 is allowed), and a zone or null. */
+  /**
+   * A date, the microseconds since its midnight (24:00 is allowed), and a zone or null. Infinity has
+   * no date; its microseconds are those of the timestamp.
+   */
   private record Moment(LocalDate date, long micros, ZoneId zone) {}
 
   private static Moment parse(UTF8String text, String type) {
@@ -110,6 +119,8 @@ public final class TimeInput {
       for (int at = 0; at < tokens.size(); at++) fields.add(field(fields, tokens, at, s));
       fields.check();
       if (fields.word.equals("epoch")) return new Moment(LocalDate.EPOCH, 0, ZoneOffset.UTC);
+      if (fields.word.equals("infinity")) return new Moment(null, Moments.INFINITE, ZoneOffset.UTC);
+      if (fields.word.equals("-infinity")) return new Moment(null, -Moments.INFINITE, ZoneOffset.UTC);
       if (!fields.word.isEmpty()) throw unsupported(fields.word, type);
       if ((fields.mask & DateFields.DATE) != DateFields.DATE) throw new BadFormat();
       return new Moment(fields.date(), fields.timeOfDay(), zone(fields));

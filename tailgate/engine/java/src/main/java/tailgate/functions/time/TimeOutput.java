@@ -1,7 +1,6 @@
 package tailgate.functions.time;
 
-import java.time.LocalDateTime;
-import java.time.ZoneOffset;
+import java.time.LocalDate;
 import java.util.Locale;
 import org.apache.spark.sql.catalyst.InternalRow;
 
@@ -18,11 +17,27 @@ public final class TimeOutput {
     return withFraction(time, micros % TimeUnits.SECOND);
   }
 
-  public static String timestamp(long micros, String separator) {
-    LocalDateTime t = LocalDateTime.ofEpochSecond(Math.floorDiv(micros, TimeUnits.SECOND), 0, ZoneOffset.UTC);
-    String date = String.format(Locale.ROOT, "%04d-%02d-%02d", t.getYear(), t.getMonthValue(), t.getDayOfMonth());
-    String time = String.format(Locale.ROOT, "%02d:%02d:%02d", t.getHour(), t.getMinute(), t.getSecond());
-    return withFraction(date + separator + time, Math.floorMod(micros, TimeUnits.SECOND));
+  /** Returns the text of a date, with BC after years before 1. */
+  public static String date(int day) {
+    if (Moments.isInfinite(day)) return infinity(day);
+    LocalDate date = LocalDate.ofEpochDay(day);
+    return date(date) + era(date);
+  }
+
+  private static String date(LocalDate date) {
+    int year = date.getYear() > 0 ? date.getYear() : 1 - date.getYear();
+    return String.format(Locale.ROOT, "%04d-%02d-%02d", year, date.getMonthValue(), date.getDayOfMonth());
+  }
+
+  private static String era(LocalDate date) { return date.getYear() > 0 ? "" : " BC"; }
+
+  private static String infinity(long number) { return number > 0 ? "infinity" : "-infinity"; }
+
+  /** Returns the text of a timestamp; {@code zone} is the text of its offset. */
+  public static String timestamp(long micros, String separator, String zone) {
+    if (Moments.isInfinite(micros)) return infinity(micros);
+    LocalDate date = LocalDate.ofEpochDay(Math.floorDiv(micros, TimeUnits.DAY));
+    return date(date) + separator + time(Math.floorMod(micros, TimeUnits.DAY)) + zone + era(date);
   }
 
   private static String withFraction(String time, long micros) {

@@ -1,8 +1,5 @@
 package tailgate.functions.time;
 
-import java.time.LocalDateTime;
-import java.time.ZoneOffset;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -28,23 +25,15 @@ public final class TimeSeries {
   public static ArrayData series(long from, long to, int months, int days, long micros) {
     long stepSize = (months * 30L + days) * TimeUnits.DAY + micros;  // only its sign matters
     if (stepSize == 0) throw SqlError.invalidParameter("step size cannot equal zero");
+    Interval step = new Interval(months, days, micros);
     List<Object> series = new ArrayList<>();
-    for (long at = from; stepSize > 0 ? at <= to : at >= to; at = plus(at, months, days, micros)) {
+    for (long at = from; stepSize > 0 ? at <= to : at >= to; at = Moments.plus(at, step, 1)) {
       if (series.size() == SERIES_MAX) {
         throw new SqlError("54000", "generate_series gives more than " + SERIES_MAX + " rows");
       }
       series.add(at);
     }
     return new GenericArrayData(series.toArray());
-  }
-
-  private static long plus(long timestamp, int months, int days, long micros) {
-    if (months == 0) return Math.addExact(timestamp, days * TimeUnits.DAY + micros);
-    long second = Math.floorDiv(timestamp, TimeUnits.SECOND);
-    int nanos = (int) Math.floorMod(timestamp, TimeUnits.SECOND) * 1000;
-    LocalDateTime time = LocalDateTime.ofEpochSecond(second, nanos, ZoneOffset.UTC);
-    LocalDateTime epoch = LocalDateTime.ofEpochSecond(0, 0, ZoneOffset.UTC);
-    return ChronoUnit.MICROS.between(epoch, time.plusMonths(months).plusDays(days)) + micros;
   }
 
   /**
@@ -55,6 +44,7 @@ public final class TimeSeries {
     if (interval <= 0 || size <= 0) {
       throw SqlError.invalidParameter("the size and interval of windows must be greater than zero");
     }
+    if (Moments.isInfinite(timestamp)) throw Moments.outOfRange("timestamp out of range");
     if (size / interval > WINDOWS_MAX) {
       throw new SqlError("54000", "more than " + WINDOWS_MAX + " windows contain one timestamp");
     }

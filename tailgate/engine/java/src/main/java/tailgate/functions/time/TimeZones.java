@@ -106,24 +106,40 @@ public final class TimeZones {
    * read with the offset before the change; a time that occurs twice with the offset after it.
    */
   public static long toUtc(long local, ZoneId zone) {
+    if (Moments.isInfinite(local)) return local;
     LocalDateTime time = LocalDateTime.ofEpochSecond(Math.floorDiv(local, TimeUnits.SECOND), 0, ZoneOffset.UTC);
     ZoneOffsetTransition change = zone.getRules().getTransition(time);
     ZoneOffset offset;
     if (change == null) offset = zone.getRules().getOffset(time);
     else offset = change.isGap() ? change.getOffsetBefore() : change.getOffsetAfter();
-    return local - offset.getTotalSeconds() * TimeUnits.SECOND;
+    return shifted(local, -offset.getTotalSeconds() * TimeUnits.SECOND);
   }
 
   public static long toLocal(long utc, ZoneId zone) {
+    if (Moments.isInfinite(utc)) return utc;
     Instant instant = Instant.ofEpochSecond(Math.floorDiv(utc, TimeUnits.SECOND));
-    return utc + zone.getRules().getOffset(instant).getTotalSeconds() * TimeUnits.SECOND;
+    return shifted(utc, zone.getRules().getOffset(instant).getTotalSeconds() * TimeUnits.SECOND);
+  }
+
+  /** Returns a timestamp that is some microseconds later. Throws 22008. */
+  private static long shifted(long micros, long by) {
+    if (Moments.isInfinite(micros)) return micros;
+    try {
+      return Moments.inRange(Math.addExact(micros, by));
+    } catch (ArithmeticException e) {
+      throw Moments.outOfRange("timestamp out of range");
+    }
   }
 
   @Returns("timestamp")
-  public static long timestampAtZone(UTF8String name, long local) { return toUtc(local, zone(name)); }
+  public static long timestampAtZone(UTF8String name, long local) {
+    return Moments.isInfinite(local) ? local : toUtc(local, zone(name));
+  }
 
   @Returns("timestamp_ntz")
-  public static long timestamptzAtZone(UTF8String name, long utc) { return toLocal(utc, zone(name)); }
+  public static long timestamptzAtZone(UTF8String name, long utc) {
+    return Moments.isInfinite(utc) ? utc : toLocal(utc, zone(name));
+  }
 
   /** Returns an offset east of UTC in microseconds. */
   private static long offsetMicros(InternalRow offset) {
@@ -135,8 +151,8 @@ public final class TimeZones {
   }
 
   @Returns("timestamp")
-  public static long timestampAtOffset(InternalRow offset, long local) { return local - offsetMicros(offset); }
+  public static long timestampAtOffset(InternalRow offset, long local) { return shifted(local, -offsetMicros(offset)); }
 
   @Returns("timestamp_ntz")
-  public static long timestamptzAtOffset(InternalRow offset, long utc) { return utc + offsetMicros(offset); }
+  public static long timestamptzAtOffset(InternalRow offset, long utc) { return shifted(utc, offsetMicros(offset)); }
 }

@@ -25,19 +25,22 @@ public final class Times {
 
   // ---- construction -----------------------------------------------------------------------------
 
+  /** Returns a date. A negative year is BC. */
   @Returns("date")
   public static int makeDate(int year, int month, int day) {
-    if (year < 0) throw new SqlError("0A000", "years before 1 are not supported");
-    if (year > 9999 && month >= 1 && month <= 12 && day >= 1 && day <= 31) {
-      throw new SqlError("0A000", "years beyond 9999 are not supported");
+    String date = String.format("%d-%02d-%02d", year, month, day);
+    long days;
+    try {
+      if (year == 0) throw new DateTimeException(date);
+      days = LocalDate.of(year < 0 ? year + 1 : year, month, day).toEpochDay();
+    } catch (DateTimeException e) {
+      throw new SqlError("22008", "date field value out of range: " + date);
     }
     try {
-      if (year > 0) return (int) LocalDate.of(year, month, day).toEpochDay();
-    } catch (DateTimeException e) {
-      // the error is raised below
+      return Moments.dayInRange(days);
+    } catch (SqlError e) {
+      throw new SqlError("22008", "date out of range: " + date);
     }
-    String date = String.format("%d-%02d-%02d", year, month, day);
-    throw new SqlError("22008", "date field value out of range: " + date);
   }
 
   public static long makeTime(int hour, int minute, double seconds) {
@@ -65,7 +68,7 @@ public final class Times {
 
   @Returns("timestamp_ntz")
   public static long makeTimestamp(int year, int month, int day, int hour, int minute, double seconds) {
-    return makeDate(year, month, day) * TimeUnits.DAY + makeTime(hour, minute, seconds);
+    return dateAtTime(makeDate(year, month, day), makeTime(hour, minute, seconds));
   }
 
   @Returns("timestamp")
@@ -79,11 +82,15 @@ public final class Times {
   }
 
   @Returns("timestamp_ntz")
-  public static long dateAtTime(int day, long micros) { return day * TimeUnits.DAY + micros; }
+  public static long dateAtTime(int day, long micros) {
+    long midnight = Moments.dateToTimestamp(day);
+    return Moments.isInfinite(midnight) ? midnight : Moments.inRange(midnight + micros);
+  }
 
   // ---- parts ------------------------------------------------------------------------------------
 
   private static long truncated(UTF8String word, long value, String type) {
+    if (Moments.isInfinite(value)) return value;
     String unit = TimeUnits.unit(word);
     long size = switch (unit) {
       case "microsecond" -> 1;
@@ -94,7 +101,7 @@ public final class Times {
       case "day" -> TimeUnits.DAY;
       default -> 0;
     };
-    if (size > 0) return value - Math.floorMod(value, size);
+    if (size > 0) return Moments.inRange(value - Math.floorMod(value, size));
     LocalDate date = LocalDate.ofEpochDay(Math.floorDiv(value, TimeUnits.DAY));
     int year = date.getYear();
     LocalDate first = switch (unit) {
@@ -102,17 +109,12 @@ public final class Times {
       case "month" -> date.withDayOfMonth(1);
       case "quarter" -> LocalDate.of(year, (date.getMonthValue() - 1) / 3 * 3 + 1, 1);
       case "year" -> LocalDate.of(year, 1, 1);
-      case "decade" -> decade(year);
-      case "century" -> LocalDate.of((year - 1) / 100 * 100 + 1, 1, 1);
-      case "millennium" -> LocalDate.of((year - 1) / 1000 * 1000 + 1, 1, 1);
+      case "decade" -> LocalDate.of(Math.floorDiv(year, 10) * 10, 1, 1);
+      case "century" -> LocalDate.of(Math.floorDiv(year - 1, 100) * 100 + 1, 1, 1);
+      case "millennium" -> LocalDate.of(Math.floorDiv(year - 1, 1000) * 1000 + 1, 1, 1);
       default -> throw TimeUnits.unsupported(word, type);
     };
-    return first.toEpochDay() * TimeUnits.DAY;
-  }
-
-  private static LocalDate decade(int year) {
-    if (year < 10) throw new SqlError("0A000", "years before 1 are not supported");
-    return LocalDate.of(year / 10 * 10, 1, 1);
+    return Moments.inRange(first.toEpochDay() * TimeUnits.DAY);
   }
 
   @Returns("timestamp_ntz")
@@ -122,6 +124,7 @@ public final class Times {
 
   @Returns("timestamp")
   public static long dateTruncTimestamptz(UTF8String word, long value, UTF8String zone) {
+    if (Moments.isInfinite(value)) return value;
     ZoneId zoneId = TimeZones.zone(zone);
     long local = truncated(word, TimeZones.toLocal(value, zoneId), "timestamp with time zone");
     return TimeZones.toUtc(local, zoneId);
@@ -142,13 +145,19 @@ public final class Times {
 
   @Returns("timestamp_ntz")
   public static long dateBin(InternalRow stride, long value, long origin) {
+    if (Moments.isInfinite(value)) return value;
+    if (Moments.isInfinite(origin)) throw Moments.outOfRange("origin out of range");
     Interval i = Interval.of(stride);
     if (i.months() != 0) {
       throw new SqlError("0A000", "timestamps cannot be binned into intervals containing months or years");
     }
     long size = Math.addExact(i.days() * TimeUnits.DAY, i.micros());
     if (size <= 0) throw new SqlError("22008", "stride must be greater than zero");
-    return origin + Math.floorDiv(value - origin, size) * size;
+    try {
+      return Moments.inRange(origin + Math.floorDiv(Math.subtractExact(value, origin), size) * size);
+    } catch (ArithmeticException e) {
+      throw Moments.outOfRange("interval out of range");
+    }
   }
 
   // ---- arithmetic -------------------------------------------------------------------------------
@@ -158,6 +167,7 @@ public final class Times {
    * days only.
    */
   public static InternalRow age(long a, long b) {
+    if (Moments.isInfinite(a) || Moments.isInfinite(b)) throw Moments.outOfRange("timestamp out of range");
     boolean negative = a < b;
     long later = negative ? b : a;
     long earlier = negative ? a : b;

@@ -48,7 +48,10 @@ class TimeInputTest {
         "1.5", "1970-01-01 00:00:01.5",
         "1577934245.123456", "2020-01-02 03:04:05.123456",
         "NaN", "22008 timestamp cannot be NaN",
-        "Infinity", "22008 timestamp out of range: \"Infinity\"");
+        "1e30", "22008 timestamp out of range: \"1.0E30\"");
+    assertResults("tg_timestamptz_to_text(tg_to_timestamp(cast(x as double)))",
+        "Infinity", "infinity",
+        "-Infinity", "-infinity");
   }
 
   /** Texts that start with a blank are not read by {@link IsoTexts}. */
