@@ -127,3 +127,11 @@ def _named(connection: psycopg.Connection, query: str) -> str:
     """Returns the query with names for its columns, which a view needs."""
     columns = connection.execute(query).description or ()  # type: ignore[call-overload]
     return f"SELECT * FROM ({query}) AS q ({', '.join(f'c{n}' for n in range(len(columns)))})"
+
+
+def test_a_timestamp_is_not_assigned_to_an_integer(sql: psycopg.Connection) -> None:
+    sql.execute("CREATE TABLE numbers (n int)")
+    assert answer(sql, "INSERT INTO numbers VALUES (timestamp '2024-01-01')") == (
+        "42804",
+        'column "n" is of type integer but expression is of type timestamp without time zone',
+    )

@@ -29,7 +29,7 @@ from tailgate.lake.errors import (
     UndefinedObject,
     WrongObjectType,
 )
-from tailgate.lake.types import UNKNOWN, Field
+from tailgate.lake.types import Field
 from tailgate.sql.binder import domains
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Level
@@ -246,9 +246,9 @@ def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int |
     The modifiers, such as a length, are applied when the row is stored.
     """
     target = replace(column.type, modifiers=(), declared=True) if column.type.name in MODIFIED and not column.type.is_array else column.type
-    if isinstance(scalar, Literal) and isinstance(scalar.value, int) and not isinstance(scalar.value, bool) and target.name in RANGES:
+    if isinstance(scalar, Literal) and isinstance(scalar.value, int) and {scalar.type.name, target.name} <= RANGES.keys():
         low, high = RANGES[target.name]
-        if scalar.type != UNKNOWN and not low <= scalar.value <= high:
+        if not low <= scalar.value <= high:
             raise NumericValueOutOfRange(f"{target} out of range")
     value = coerce(scalar, target, parameters, "assignment", place)
     if value is None:
