@@ -30,6 +30,7 @@ from tailgate.values.times import zones
 from tailgate.values.times.calendar import (
     DAY,
     DAYS_TO_2000,
+    FIRST_TIME,
     INFINITE_DAY,
     INFINITE_TIME,
     INFINITIES_DATE,
@@ -173,6 +174,7 @@ def timestamptz_writer(type: Type, style: Style) -> Writer:
 
 
 _DAYS, _MICROS = Struct("!i"), Struct("!q")  # since 2000-01-01
+END_2000 = 9_223_371_331_200_000_000  # PostgreSQL's end of timestamps, the year 294277
 
 
 def read_date_binary(data: bytes, type: Type) -> int:
@@ -188,11 +190,12 @@ def read_date_binary(data: bytes, type: Type) -> int:
 def read_timestamp_binary(data: bytes, type: Type) -> int:
     micros = leading(_MICROS, data)
     if micros in (2**63 - 1, -(2**63)):
-        micros = INFINITE_TIME if micros > 0 else -INFINITE_TIME
-    else:
-        micros = time_in_range(micros + MICROS_TO_2000)
+        check_size(data, _MICROS.size)
+        return INFINITE_TIME if micros > 0 else -INFINITE_TIME
+    if not FIRST_TIME <= micros + MICROS_TO_2000 < END_2000 + MICROS_TO_2000:
+        raise DatetimeFieldOverflow("timestamp out of range")
     check_size(data, _MICROS.size)
-    return micros
+    return time_in_range(micros + MICROS_TO_2000)
 
 
 def read_time_binary(data: bytes, type: Type) -> int:
