@@ -82,6 +82,14 @@ def declared_source(
         return create_source(_parsed(sql, CreateSource), sql, catalog, registry, ksqldb)
 
 
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The columns of a view that is replaced. `first`: those that come first, in their order. `numbered`: as of `derivation`."""
+
+    first: Sequence[str]
+    numbered: bool | None
+
+
 def derived_view(
     statement: CreateAs,
     text: str,
@@ -89,14 +97,11 @@ def derived_view(
     reset: Literal["earliest", "latest"],
     registry: SchemaLookup,
     endpoints: Endpoints,
-    first: Sequence[str] = (),
-    *,
-    numbered: bool | None = None,
+    replaced: Replaced | None = None,
 ) -> MaterializedView:
     """Returns the view of CREATE {STREAM | TABLE} … AS; `text` is the statement as typed.
 
-    `first`: the names of the columns that come first, in their order; of a stream that is replaced, all that it has. `numbered`: as of
-    `derivation`.
+    `replaced`: the view that it replaces, if any.
     """
     endpoints.brokers()
     source = source_item(statement.query.source, catalog)
@@ -105,7 +110,8 @@ def derived_view(
     topic = topic_properties(statement, topic=ksqldb_name(statement.name), formats=formats)
     if {topic.key.name, topic.value.name} & set(WITH_SCHEMA):
         endpoints.schemas()
-    translation = _translation(statement, catalog, numbered)
+    replaced = replaced or Replaced((), None)
+    translation = _translation(statement, catalog, replaced.numbered)
     timestamp = TimestampColumn(topic.timestamp, topic.timestamp_format)
     translation = timed(translation, timestamp, statement.position, is_stream=statement.type == "stream")
     keys = [(name, type) for name, type in translation.columns if name in translation.message_key and name not in WINDOW_BOUNDS]
@@ -136,11 +142,11 @@ def derived_view(
         reset=reset,
     )
     with named(statement, catalog):
-        return replace(view_of(statement.name, translation, catalog, first), ksqldb=ksqldb)
+        return replace(view_of(statement.name, translation, catalog, replaced.first), ksqldb=ksqldb)
 
 
 def view_of(name: str, translation: Translation, catalog: Catalog, first: Sequence[str] = ()) -> MaterializedView:
-    """Returns the view of a persistent query, without its properties. `first`: as of `derived_view`."""
+    """Returns the view of a persistent query, without its properties. `first`: as of Replaced."""
     query = translation.text
     if first:
         others = [column for column, _ in translation.columns if column not in first]

@@ -31,6 +31,7 @@ from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.grouping import check_grouping
+from tailgate.sql.ksqldb.queries.groups import Grouping
 from tailgate.sql.ksqldb.queries.items import (
     Items,
     add_item,
@@ -72,10 +73,9 @@ class Translation:
 def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = False) -> Translation:
     """Returns the translation of SELECT … FROM … [WHERE …] GROUP BY … [HAVING …].
 
-    That of a push query (`is_push`) may lack its key. The bounds of its windows are hidden columns.
-
-    Raises 0A000 for clauses that are not supported, 42803 for an expression that is neither a key nor an
-    aggregate, 42P10 if the projection lacks a key, and 22023 or 42809 for an invalid window.
+    That of a push query (`is_push`) may lack its key. The bounds of its windows are hidden columns. Raises 0A000 for clauses that are
+    not supported, 42803 for an expression that is neither a key nor an aggregate, 42P10 if the projection lacks a key, and 22023 or
+    42809 for an invalid window.
     """
     check_clauses(query)
     query = qualified(query, source.scope)
@@ -96,7 +96,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
     order = scope.position[1:] if _is_by_message_key(source, keys) else ()
     pairs = zip(query.group_by, keys, strict=True)
     by_key: dict[e.Expression, Typed] = {key: typed for key, typed in pairs if not isinstance(key, e.Constant)}
-    translator = Translator(scope, no_tables=no_tables, limits=dict(query.limits), order=order, keys=by_key)
+    translator = Translator(scope, no_tables=no_tables, grouping=Grouping(dict(query.limits), order, by_key))
     items = items_of(query, translator)
     if not is_push:
         check_names(items, source.scope)
@@ -117,8 +117,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
         )
     having = f" HAVING {translator.where(query.having)}" if query.having is not None else ""
     message_key = () if missing else tuple(key_names[key] for key in query.group_by)
-    hidden: tuple[str, ...] = ()
-    columns = columns_of(items)
+    hidden, columns = tuple[str, ...](), columns_of(items)
     if query.window is not None:
         names = unused_names(WINDOW_BOUNDS, items) if is_push else WINDOW_BOUNDS
         bounds = [(e.SelectItem(key), name, translator.value(key)) for key, name in zip(window_keys, names, strict=True)]

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timezone
 from itertools import count
-from types import MappingProxyType
 
 from typing_extensions import assert_never
 
@@ -34,6 +33,7 @@ from tailgate.sql.ksqldb.functions.calls import call, row_count, with_unit
 from tailgate.sql.ksqldb.functions.volatile import OF_PLACE
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.queries.groups import Grouping
 from tailgate.sql.ksqldb.queries.lambdas import invocation
 from tailgate.sql.ksqldb.typed import comparisons, nested
 from tailgate.sql.ksqldb.typed.arithmetic import arithmetic
@@ -51,10 +51,9 @@ WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # windo
 class Scope:
     """The columns of the source of a query, in order, without the pseudo columns.
 
-    `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `has_rowtime`: whether
-    a table has ROWTIME. `window_end`: the
-    text of WINDOWEND, if there are windows: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources of a join;
-    then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
+    `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `has_rowtime`: whether a table has
+    ROWTIME. `window_end`: the text of WINDOWEND, if there are windows: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources
+    of a join; then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
     `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
     `of_join`: the texts of the pseudo columns of the rows of a join of streams. `is_flat`: the texts of the columns of a join
     are single names, SOURCE.COLUMN. `is_declared`: whether it is a declared stream. `is_numbered`: whether its rows have a ROW_NUMBER.
@@ -144,8 +143,7 @@ class Translator:
 
     `aggregates`: whether aggregates are allowed in SELECT and HAVING. Other clauses have neither aggregates nor table functions.
     `no_tables`: why SELECT has no table functions, if it has none. `per_record`: whether the clause is evaluated once for each record, so
-    that it may contain functions whose value differs each time. `limits`: as of SelectQuery. `order`: the texts of the order of the
-    records of a group, by default that of their positions. `keys`: the values of the expressions of GROUP BY.
+    that it may contain functions whose value differs each time.
     """
 
     def __init__(
@@ -156,20 +154,13 @@ class Translator:
         clause: str = "SELECT",
         no_tables: str = "",
         per_record: bool = False,
-        limits: Mapping[str, int] = MappingProxyType({}),
-        order: Sequence[str] = (),
-        keys: Mapping[e.Expression, Typed] = MappingProxyType({}),
+        grouping: Grouping | None = None,
     ) -> None:
-        self.scope = scope
-        self._aggregates = aggregates
-        self._clause = clause
-        self._no_tables = no_tables
-        self._per_record = per_record
-        self._limits = limits
-        self._order = order or scope.position
-        self._keys = keys
-        self._in_table = False
-        self._in_aggregate = False
+        grouping = grouping or Grouping({}, (), {})
+        self.scope, self._per_record = scope, per_record
+        self._aggregates, self._clause, self._no_tables = aggregates, clause, no_tables
+        self._limits, self._order, self._keys = grouping.limits, grouping.order or scope.position, grouping.keys
+        self._in_table = self._in_aggregate = False
         self.row_counts: dict[str, None] = {}  # the texts of the numbers of rows that table functions have returned, in order
         self._parameters: Mapping[str, Typed] = {}  # of lambdas, with their values
         self._variables = count(1)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from tailgate.engine.ddl.kafka.known_columns import check_no_backfill, readers_with_width, with_recorded_width
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
-from tailgate.engine.ddl.ksqldb.items import derived_view
+from tailgate.engine.ddl.ksqldb.items import Replaced, derived_view
 from tailgate.engine.ddl.ksqldb.upgrades.checks import check_same_topic, check_schema, check_type
 from tailgate.engine.ddl.replace import check_ready
 from tailgate.engine.ddl.view import check_running
@@ -51,12 +51,12 @@ def upgraded_view(
         )
     without = catalog.apply(Change(drop=(view.id, *(item.id for item in companions))))
     numbered = is_numbered(view)
-    new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, numbered=numbered)
+    new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, Replaced((), numbered))
     check_same_topic(view, ksqldb, ksqldb_of(new))
     added = check_schema(view, new, statement.position)
     names = [column.name for column in view.columns]
     if ksqldb.type == "stream" and [column.name for column in new.columns[: len(names)]] != names:
-        new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, names, numbered=numbered)
+        new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, Replaced(names, numbered))
     assert new.ksqldb is not None
     changed = replace(
         view,
