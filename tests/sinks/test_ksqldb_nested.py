@@ -147,6 +147,25 @@ def test_values_fit_a_schema_of_the_registry() -> None:
     assert bytes_of(alone, (Column("K", "varchar"),), None) is None
 
 
+@pytest.mark.parametrize(
+    ("union", "type", "value", "expected"),
+    [
+        (["int", "long"], [["int", "int"], ["long", "bigint"]], '{"long": 5}', b"\2\n"),
+        (["null", "float", "double"], [["float", "double"], ["double", "double"]], '{"float": 1}', b"\2\0\0\x80?"),
+        (["null", "string", "bytes"], [["string", "varchar"], ["bytes", "bytes"]], None, b"\0"),
+        (
+            ["null", *({"type": "record", "name": name, "fields": [{"name": "V", "type": "int"}]} for name in ("X", "Y"))],
+            [["X", ["struct", ["V", "int"]]], ["Y", ["struct", ["V", "int"]]]],
+            '{"X": null, "Y": {"V": 5}}',
+            b"\4\n",
+        ),
+    ],
+)
+def test_a_union_has_the_type_of_the_field(union: list[Any], type: list[Any], value: str | None, expected: bytes) -> None:
+    text = json.dumps({"type": "record", "name": "R", "namespace": "a", "fields": [{"name": "U", "type": union}]})
+    assert bytes_of(Serde("AVRO", schema=text), (Column("U", ["struct", *type]),), value) == expected
+
+
 ENTRY = [{"name": "key", "type": "string"}, {"name": "value", "type": ["null", "int"]}]
 
 

@@ -72,8 +72,8 @@ def _branches(schema: Any) -> list[Any]:
 
 
 def _type_name(schema: Any) -> str:
-    """Returns the name of a type without its namespace."""
-    return str(schema if isinstance(schema, str) else schema.get("name", schema["type"])).rpartition(".")[2]
+    """Returns the full name of a type."""
+    return str(schema if isinstance(schema, str) else schema.get("name", schema["type"]))
 
 
 def _present(schema: Any, names: Names) -> Any:
@@ -100,9 +100,17 @@ def _converted(schema: Any, type: Type, names: Names) -> Convert:
             of_entry = _converted(fields["value"], inner, names)
             return lambda value: None if value is None else [{"key": key, "value": of_entry(item)} for key, item in value.items()]
         case ["struct", *members] if len(branches := _branches(schema)) > 1:
-            by_type = {_type_name(branch): branch for branch in branches}
-            of_types = {name: _converted(by_type[name], inner, names) for name, inner in members}
-            return lambda value: next((of_types[n](v) for n, v in (value or {}).items() if v is not None), None)
+            by_field = {_type_name(branch).rpartition(".")[2]: branch for branch in branches}
+            of_fields = {name: (_type_name(by_field[name]), _converted(by_field[name], inner, names)) for name, inner in members}
+
+            def branch(value: Any) -> Any:  # with the name of its type, because values of several types may be equal
+                of_value = next(((n, v) for n, v in (value or {}).items() if v is not None), None)
+                if of_value is None:
+                    return None
+                type_name, convert = of_fields[of_value[0]]
+                return type_name, convert(of_value[1])
+
+            return branch
         case ["struct", *members]:
             types = {field["name"]: field["type"] for field in present["fields"]}
             converts = [(name, _converted(types[name], inner, names)) for name, inner in members]
