@@ -356,23 +356,23 @@ def test_values_in_json(world: World) -> None:
 def test_rows_of_table_functions_have_an_order(world: World) -> None:
     """Equal elements are two rows, and the shorter array has NULL. Rows of a row keep its order, and so do aggregates of them."""
     world.engine.execute(
-        "CREATE STREAM lists (k VARCHAR KEY, parts ARRAY<ARRAY<INT>>) WITH (kafka_topic = 'lists', partitions = 1, value_format = 'json')"
+        "CREATE STREAM packs (k VARCHAR KEY, parts ARRAY<ARRAY<INT>>) WITH (kafka_topic = 'packs', partitions = 1, value_format = 'json')"
     )
-    world.engine.execute("CREATE STREAM parts_of AS SELECT k, EXPLODE(parts) AS part FROM lists EMIT CHANGES")
+    world.engine.execute("CREATE STREAM parts_of AS SELECT k, EXPLODE(parts) AS part FROM packs EMIT CHANGES")
     world.engine.execute("CREATE STREAM numbers_of AS SELECT k, EXPLODE(part) AS n, EXPLODE(ARRAY['x']) AS x FROM parts_of EMIT CHANGES")
     world.engine.execute("CREATE STREAM signs_of AS SELECT k, - n AS n FROM numbers_of EMIT CHANGES")
     world.engine.execute(
-        "CREATE TABLE collected AS SELECT k, COLLECT_LIST(n) AS l, EARLIEST_BY_OFFSET(n) AS e, LATEST_BY_OFFSET(n) AS n"
+        "CREATE TABLE in_order AS SELECT k, COLLECT_LIST(n) AS l, EARLIEST_BY_OFFSET(n) AS e, LATEST_BY_OFFSET(n) AS n"
         " FROM signs_of GROUP BY k EMIT CHANGES"
     )
     world.engine.execute(
-        "CREATE TABLE windowed AS SELECT k, COLLECT_LIST(n) AS l FROM numbers_of WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY k EMIT CHANGES"
+        "CREATE TABLE in_windows AS SELECT k, COLLECT_LIST(n) AS l FROM numbers_of WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY k EMIT CHANGES"
     )
-    world.put("lists", "a", json.dumps({"PARTS": [[30, 1, 1], [20], [], [5, 40]]}), timestamp=1)
-    world.put("lists", "a", json.dumps({"PARTS": [[7], [6]]}), timestamp=2)
+    world.put("packs", "a", json.dumps({"PARTS": [[30, 1, 1], [20], [], [5, 40]]}), timestamp=1)
+    world.put("packs", "a", json.dumps({"PARTS": [[7], [6]]}), timestamp=2)
     expected = [("a", "[-30, -1, -1, -20, null, -5, -40, -7, -6]", -30, -6)]
-    until(lambda: [row[:4] for row in rows(world.lake, "collected")] == expected)
-    until(lambda: [row[1] for row in rows(world.lake, "windowed")] == ["[30, 1, 1, 20, null, 5, 40, 7, 6]"])
+    until(lambda: [row[:4] for row in rows(world.lake, "in_order")] == expected)
+    until(lambda: [row[1] for row in rows(world.lake, "in_windows")] == ["[30, 1, 1, 20, null, 5, 40, 7, 6]"])
     assert sum(rows(world.lake, "signs_of").values()) == len(rows(world.lake, "signs_of")) == 9
 
 
