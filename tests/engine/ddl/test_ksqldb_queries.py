@@ -128,3 +128,19 @@ def test_no_view_is_created_over_a_paused_query() -> None:
     assert isinstance(statement, CreateView)
     with pytest.raises(ObjectNotInPrerequisiteState, match="query CTAS_AVG_READINGS_0 is paused"):
         create_view(statement, text, catalog)
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "area, wheel_id, TRANSFORM(area, {0} => {0} + 1) AS t FROM s GROUP BY area, wheel_id",
+        "wheel_id, COLLECT_LIST(REDUCE(area, 0, (s, {0}) => s + {0} * 2)) AS t FROM s GROUP BY wheel_id",
+        "wheel_id * 2 AS k, COLLECT_LIST(REDUCE(area, 0, (s, {0}) => s + {0} * 2)) AS t FROM s GROUP BY wheel_id * 2",
+        "wheel_id, COLLECT_LIST(TRANSFORM(area, x => REDUCE(area, x, (s, {0}) => s + {0}))) AS t FROM s GROUP BY wheel_id",
+    ],
+)
+def test_a_parameter_of_a_lambda_may_have_the_name_of_a_key(select: str) -> None:
+    catalog = declared("CREATE STREAM s (area ARRAY<INT>, wheel_id INT) WITH (kafka_topic = 's', format = 'json')")
+    query = f"CREATE TABLE t WITH (key_format = 'json') AS SELECT {select.replace('FROM', ', COUNT(*) AS c FROM')} EMIT CHANGES"
+    (same, _, _), (other, _, _) = (derived(query.format(name), catalog) for name in ("wheel_id", "y"))
+    assert same.query == other.query

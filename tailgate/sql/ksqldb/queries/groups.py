@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb.typed.values import Typed
@@ -20,3 +21,16 @@ class Grouping:
     limits: Mapping[str, int]
     order: Sequence[str]
     keys: Mapping[e.Expression, Typed]
+
+
+def outside(keys: Mapping[e.Expression, Typed], parameters: Sequence[str]) -> Mapping[e.Expression, Typed]:
+    """Returns the keys without those that contain a name of the parameters of a lambda, in whose body the name is the parameter."""
+    return {key: typed for key, typed in keys.items() if not _has_name(key, parameters)}
+
+
+def _has_name(part: Any, names: Sequence[str]) -> bool:
+    if isinstance(part, e.ColumnReference):
+        return part.source is None and part.column in names
+    if isinstance(part, tuple):
+        return any(_has_name(item, names) for item in part)
+    return is_dataclass(part) and any(_has_name(getattr(part, field.name), names) for field in fields(part))

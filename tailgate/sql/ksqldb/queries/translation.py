@@ -33,7 +33,7 @@ from tailgate.sql.ksqldb.functions.calls import call, row_count, with_unit
 from tailgate.sql.ksqldb.functions.volatile import OF_PLACE
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS, WINDOW_BOUNDS
-from tailgate.sql.ksqldb.queries.groups import Grouping
+from tailgate.sql.ksqldb.queries.groups import Grouping, outside
 from tailgate.sql.ksqldb.queries.lambdas import invocation
 from tailgate.sql.ksqldb.typed import comparisons, nested
 from tailgate.sql.ksqldb.typed.arithmetic import arithmetic
@@ -245,12 +245,12 @@ class Translator:
 
     def body(self, function: e.Lambda, values: Sequence[Typed], *, condition: bool = False) -> Typed:
         """Returns the body of a lambda whose parameters have these values, as a condition of FILTER if `condition`."""
-        outer = self._parameters
-        self._parameters = {**outer, **dict(zip(function.parameters, values, strict=True))}
+        outer, keys = self._parameters, self._keys
+        self._parameters, self._keys = {**outer, **dict(zip(function.parameters, values, strict=True))}, outside(keys, function.parameters)
         try:
             return self.condition(function.body) if condition else self.expression(function.body)
         finally:
-            self._parameters = outer
+            self._parameters, self._keys = outer, keys
 
     def variable(self) -> str:
         """Returns the text of a new variable for a lambda."""
