@@ -239,6 +239,10 @@ def test_a_query_writes_with_the_schema_of_an_id() -> None:
     assert shown(item) == {"b": "INT", "c": "VARCHAR", "d": "BIGINT"}
     _, above, _ = derived("CREATE STREAM f AS SELECT * FROM d EMIT CHANGES", catalog, Registry())
     assert above.value_format.schema == ""
+    alone = "CREATE STREAM h WITH (value_format = 'avro', value_schema_id = 8) AS SELECT k, t AS rowval FROM s EMIT CHANGES"
+    view, sink, _ = derived(alone, declared(ROWS), Registry())
+    assert (sink.value_format.schema, sink.value_format.wrapped) == ('["null", "string"]', False)
+    assert view.ksqldb is not None and not view.ksqldb.wrapped
     keyed = "CREATE STREAM g WITH (key_format = 'avro', key_schema_id = 8) AS SELECT t, k, a FROM s PARTITION BY t EMIT CHANGES"
     _, sink, _ = derived(keyed, declared(ROWS), Registry())
     assert sink.key_format is not None and sink.key_format.schema == '["null", "string"]'

@@ -75,12 +75,12 @@ class TopicSchemas:
         topic = self._topic
         of_key = self._written("key", sources.key_format(topic.key, len(keys)), keys, topic.key_schema_id, position)
         of_value = self._written("value", topic.value, values, topic.value_schema_id, position)
-        return replace(topic, key=replace(topic.key, schema=of_key), value=replace(topic.value, schema=of_value))
+        return replace(topic, key=replace(topic.key, schema=of_key.schema), value=of_value)
 
-    def _written(self, part: Part, format: ItemFormat, columns: Columns, id: int | None, position: int) -> str:
-        """Returns the text of the schema with an id, empty without one."""
+    def _written(self, part: Part, format: ItemFormat, columns: Columns, id: int | None, position: int) -> ItemFormat:
+        """Returns a format with the schema of an id, or without a schema. With one that is not a record, the column is not wrapped."""
         if id is None:
-            return ""
+            return replace(format, schema="")
         schema = self._schema(part, format, id, position)
         content = with_names(schema, format.schema_name)
         if format.wrapped or len(columns) != 1:
@@ -101,7 +101,7 @@ class TopicSchemas:
         if missing:
             message = f"field {missing[0]} of the schema in the registry has no default, and the {part} has no column {missing[0]}"
             raise InvalidTableDefinition(message, position=position)
-        return _text(schema)
+        return replace(format, schema=_text(schema), wrapped=format.wrapped and isinstance(content, tuple))
 
     def value_names(self, statement: CreateItem) -> set[str]:
         """Returns the names of the columns of the value: those that are declared, otherwise those of its schema."""
