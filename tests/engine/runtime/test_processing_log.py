@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from threading import Event
+from typing import Any, cast
 
 import pytest
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.engine.runtime.maintenance.processing_log import STREAM, TOPIC
+from tailgate.engine.runtime.maintenance import processing_log
+from tailgate.engine.runtime.maintenance.processing_log import STREAM, TOPIC, ProcessingLog
+from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import MaterializedView
+from tailgate.lake.errors import TailgateError
 from testing.engine_process import until
 from tests.engine.runtime.test_ksqldb_queries import World, rows
 from tests.sinks.feed import records
@@ -72,3 +76,31 @@ def test_the_processing_log(world: World) -> None:
     assert isinstance(item, MaterializedView)
     assert {row[1] for row in rows(world.lake, "loggers")} == {None, "failing"}
     assert logged(world).total() == 7
+
+
+class Ending:
+    """The part of an engine that its threads wait for."""
+
+    def __init__(self) -> None:
+        self.ended = Event()
+
+    @property
+    def stopping(self) -> bool:
+        return self.ended.is_set()
+
+
+def test_the_stream_is_created_after_any_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processing_log, "RETRY_S", 0.0)
+    engine, failures, created = Ending(), [RuntimeError("internal"), TailgateError("the broker does not answer")], Event()
+
+    def create(text: str) -> None:
+        if failures:
+            raise failures.pop()
+        created.set()
+
+    thread = ProcessingLog(cast(Engine, engine), world.kafka.address, create)
+    thread.start()
+    assert created.wait(60)
+    engine.ended.set()
+    thread.join(60)
+    assert not thread.is_alive()

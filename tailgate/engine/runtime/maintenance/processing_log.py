@@ -104,6 +104,10 @@ class ProcessingLog(threading.Thread):
         except TailgateError as error:
             log.warning("stream %s cannot be created yet: %s", STREAM, error.message)
             return False
+        except Exception:
+            if not self._engine.stopping:  # otherwise its parts have ended as they should
+                log.exception("stream %s cannot be created yet", STREAM)
+            return False
         return True
 
     def _write(self, logged: Logged) -> None:
