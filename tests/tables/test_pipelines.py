@@ -86,6 +86,12 @@ def test_a_pipeline_is_one_transaction(both: Callable[[Callable[[Connection], An
     both(pipelined("INSERT INTO t VALUES (1, 1)", "INSERT INTO t VALUES (2, 2)", "SELECT count(*) FROM t", "UPDATE t SET v = v + 1"))
     both(pipelined("INSERT INTO t VALUES (3, 1)", "DELETE FROM t WHERE id = 1", "INSERT INTO t VALUES (1, 5)", "SELECT sum(v) FROM t"))
     both(pipelined("INSERT INTO t VALUES (10, 1)", "SELECT 1 / 0"))
+    both(ran("PREPARE w AS INSERT INTO t VALUES ($1, 1)"))
+    both(pipelined("EXECUTE w (11)", "EXECUTE w (12)", "SELECT count(*) FROM t"))
+    both(pipelined("EXECUTE w (13)", "SELECT 1 / 0"))
+    both(pipelined("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE w (14)", "SELECT 1 / 0"))
+    both(pipelined("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) INSERT INTO t VALUES (15, 1)", "SELECT 1 / 0"))
+    both(pipelined("EXECUTE w (16)", "EXECUTE w (1)"))
     both(ran("SELECT * FROM t ORDER BY id"))
 
 

@@ -73,10 +73,12 @@ def check_failed(session: Session, statement: ParsedStatement) -> None:
         raise e.InFailedSqlTransaction("current transaction is aborted, commands ignored until end of transaction block")
 
 
-def writes(statement: ParsedStatement) -> bool:
-    """Returns whether the statement changes rows of tables."""
+def writes(session: Session, statement: ParsedStatement) -> bool:
+    """Returns whether the statement changes rows of tables, or EXECUTE or EXPLAIN ANALYZE of a statement that does."""
     if isinstance(statement, s.Explain):
-        return statement.analyze and isinstance(statement.target, explain.WRITES)
+        return statement.analyze and isinstance(statement.target, (s.Execute, *explain.WRITES)) and writes(session, statement.target)
+    if isinstance(statement, s.Execute):
+        return writes(session, session.statements.find(statement.name).bound.statement)
     return isinstance(statement, LongWrite) or KINDS[type(statement)].place is Place.WRITE
 
 
@@ -110,7 +112,7 @@ async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Res
     executor = EXECUTORS.get(type(bound.statement))
     if executor is None:
         raise e.FeatureNotSupported(f"{type(bound.statement).__name__} is not supported")
-    if writes(bound.statement):
+    if writes(session, bound.statement):
         time_expressions.check_writable(session)
     result = executor.run(session, bound, bound.statement, values)
     return await result if isinstance(result, Awaitable) else result

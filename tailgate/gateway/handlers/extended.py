@@ -263,7 +263,7 @@ async def _begin(session: Session, portal: Portal, request: Request | None) -> N
         if answer is not None:
             portal.rows = TableRows(bound.columns or (), answer)
             return
-    if dispatch.writes(bound.statement) and not session.out.at_sync():
+    if dispatch.writes(session, bound.statement) and not session.out.at_sync():
         session.transaction.move(Move.IMPLY)  # a pipeline is one transaction, up to Sync
     result = await dispatch.begin(session, bound, portal.values)
     if isinstance(result, (str, CopyOut)):
