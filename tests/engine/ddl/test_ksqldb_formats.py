@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tailgate.engine.ddl.kafka.registry import RegisteredSchema
-from tailgate.engine.ddl.ksqldb import declared_source, message_of
+from tailgate.engine.ddl.ksqldb import declared_source, message_of, upgraded, with_columns
 from tailgate.engine.plan.sources.envelopes import source_layout
 from tailgate.formats.registry import Schema
 from tailgate.lake.catalog import Catalog, Change, Source, ksqldb_of
@@ -17,7 +17,7 @@ from tailgate.lake.catalog.formats import Ksqldb, SinkFormat
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.queries.scopes import column_types
-from tailgate.sql.statements import InsertMessage, parse
+from tailgate.sql.statements import AlterKsqldbItem, InsertMessage, parse
 from tests.engine.ddl.test_ksqldb import ENDPOINTS, creation, declared, derived, no_expression
 
 LINE = {
@@ -79,15 +79,13 @@ message Order {
   message ConnectDefault2Entry { string key = 1; bool value = 2; }
 }
 """
-PHYSICAL = {
-    "type": "record",
-    "name": "Physical",
-    "fields": [
-        {"name": "b", "type": ["null", "int"]},
-        {"name": "c", "type": "string"},
-        {"name": "d", "type": "long", "default": 7},
-    ],
-}
+FIELDS = [
+    {"name": "b", "type": ["null", "int"]},
+    {"name": "c", "type": "string"},
+    {"name": "d", "type": "long", "default": 7},
+]
+PHYSICAL = {"type": "record", "name": "Physical", "fields": FIELDS}
+EVOLVED = {**PHYSICAL, "fields": [*FIELDS, {"name": "e", "type": ["null", "int"], "default": None}]}
 REGISTERED = {
     "avro-value": RegisteredSchema("AVRO", (json.dumps(ORDER),)),
     "avro-key": RegisteredSchema("AVRO", ('"long"',)),
@@ -97,6 +95,7 @@ REGISTERED = {
     7: RegisteredSchema("AVRO", (json.dumps(MIXED),)),
     8: RegisteredSchema("AVRO", ('["null", "string"]',)),
     10: RegisteredSchema("AVRO", (json.dumps(PHYSICAL),)),
+    11: RegisteredSchema("AVRO", (json.dumps(EVOLVED),)),
 }
 
 
@@ -338,3 +337,20 @@ def test_a_declaration_over_the_topic_of_a_query_has_its_columns() -> None:
         assert sink.value_format == SinkFormat(type="ksqldb", name=name.upper(), registry="http://registry:8081")
         item, _ = source(f"CREATE STREAM e WITH (kafka_topic = 'D', format = '{name}')", above)
         assert shown(item) == {"k" if name == "protobuf" else "rowkey": "INT", "a": "ARRAY<INT>"}
+
+
+def test_a_stream_with_the_schema_of_an_id_gets_columns() -> None:
+    """INSERT writes with the new schema, or after ALTER with that of the columns."""
+    text = "CREATE OR REPLACE STREAM s WITH (kafka_topic = 'x', value_format = 'avro', value_schema_id = {})"
+    old, catalog = source(text.format(10))
+    new = upgraded(creation(text.format(11)).statement, text.format(11), old, catalog, Registry(), ENDPOINTS)[0]  # type: ignore[arg-type]
+    assert isinstance(new, Source) and new.ksqldb is not None
+    assert shown(new) == {"B": "INT", "C": "VARCHAR", "D": "BIGINT", "E": "INT"}
+    assert new.ksqldb.value_schema == json.dumps(EVOLVED)
+    altering = parse("ALTER STREAM s ADD COLUMN f INT", "ksqldb")
+    assert isinstance(altering, AlterKsqldbItem)
+    item, extended, declaration = with_columns(altering.statement, catalog)
+    new = upgraded(extended, declaration, item, catalog, Registry(), ENDPOINTS)[0]  # type: ignore[arg-type]
+    assert isinstance(new, Source) and new.ksqldb is not None
+    assert shown(new) == {"B": "INT", "C": "VARCHAR", "D": "BIGINT", "f": "INT"}
+    assert new.ksqldb.value_schema == ""

@@ -31,7 +31,8 @@ def check_same_topic(old: Item, before: KsqldbItem, after: KsqldbItem | None) ->
 
     def compared(ksqldb: KsqldbItem) -> KsqldbItem:
         """Returns the properties of the topic."""
-        return replace(ksqldb, statement="", types={}, message_key=(), query="", number=-1, reset="earliest", read_only=False)
+        of_topic = replace(ksqldb, statement="", types={}, message_key=(), query="", number=-1, reset="earliest", read_only=False)
+        return of_topic if ksqldb.query else replace(of_topic, key_schema="", value_schema="")  # those of INSERT
 
     if compared(before) != compared(after):
         raise InvalidTableDefinition(
