@@ -132,7 +132,7 @@ class Writer:
         call = r.choice(
             ["count(*)", f"count({r.choice(scope).sql})", f"sum({self.expression(INT4, scope)})", f"avg({self.expression(INT8, scope)})"]
         )
-        numbers = [n for n in scope if n.type.name in ("int2", "int4", "int8", "numeric")]
+        numbers = [n for n in scope if n.type.name in ("int2", "int4", "int8", "numeric") and not n.type.general]
         if r.random() < 0.3 and numbers:
             where = f" FILTER (WHERE {self.condition(scope, 1)})" if r.random() < 0.3 else ""
             ends = [f"{n} PRECEDING" for n in (1, 3)] + ["CURRENT ROW", "1 FOLLOWING", "2 FOLLOWING"]

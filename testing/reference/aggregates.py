@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from tailgate.sql import plan
+from testing.reference import general
 from testing.reference.values import Failure, Value, fit, half_up, order
 
 Member = tuple[tuple[Value, ...], tuple[Value, ...], int]
@@ -93,6 +94,8 @@ def sums(call: plan.AggregateCall, rows: Rows) -> Value:
     if isinstance(values[0], float):
         summed = float_sum(values)
         return fit(summed / len(values) if average and math.isfinite(summed) else summed, call.type)
+    if call.type.general:
+        return general.average(values) if average else general.total(values)
     exact = sum(map(Fraction, values))
     return fit(exact / len(values) if average else exact, call.type)
 
@@ -147,6 +150,8 @@ def variance(call: plan.AggregateCall, rows: Rows) -> Value:
     n, name = len(values), call.function.name
     if n < (2 if name in SAMPLES else 1):
         return None
+    if call.type.general:
+        return general.variance(values, sample=name in SAMPLES, root=name.startswith("stddev"))
     if not all(map(math.isfinite, values)):
         return math.nan
     exact = list(map(Fraction, values))

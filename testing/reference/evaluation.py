@@ -15,20 +15,22 @@ Values: None, bool, int, float, str, bytes, Decimal, date, datetime (with time z
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import count
 from typing import Any
 
+from tailgate.lake.types import Type
 from tailgate.sql import plan
 from tailgate.sql.plan.rewriting import rebuild
 from tailgate.sql.plan.traversal import bottom_up, with_scalars
-from testing.reference.aggregates import Member, sort_key, total
+from testing.reference.aggregates import Member, key, sort_key, total
+from testing.reference.general import read
 from testing.reference.scalars import holds, value
 from testing.reference.sets import generated
-from testing.reference.values import Failure, Row, normal
+from testing.reference.values import Failure, Row, Value, normal
 from testing.reference.windows import Seen, values
 
 
@@ -49,8 +51,8 @@ class Result:
 def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -> Result:
     """Evaluates a plan over `tables`, which are keyed by relation id."""
     match relation:
-        case plan.Scan(relation=id):
-            return Result(Counter({tuple(map(normal, row)): n for row, n in tables[id].items() if n}))
+        case plan.Scan(relation=id, columns=columns):
+            return Result(Counter({tuple(map(stored, row, (c.type for c in columns))): n for row, n in tables[id].items() if n}))
         case plan.Values(rows=rows):
             return each(Result(Counter({(): 1})), lambda row: [tuple(value(e, row) for e in r) for r in rows])
         case plan.Filter(input=input, condition=condition):
@@ -74,7 +76,7 @@ def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -
             return top(relation, evaluate(relation.input, tables))
         case plan.Distinct(input=input):
             below = evaluate(input, tables)
-            return Result(Counter(dict.fromkeys(below.rows, 1)), below.errors)
+            return Result(Counter(dict.fromkeys(representatives(below.rows).values(), 1)), below.errors)
         case plan.SetOperation(left=left, right=right):
             return combine(relation, evaluate(left, tables), evaluate(right, tables))
         case plan.UnionAll(inputs=inputs):
@@ -89,6 +91,13 @@ def evaluate(relation: plan.Relation, tables: Mapping[int, Mapping[Row, int]]) -
         case plan.WorkingTable(number=number):
             return Result(Counter(tables[working_table(number)]))
     raise NotImplementedError(type(relation).__name__)
+
+
+def stored(v: Value, type: Type) -> Value:
+    """Returns a value of a table; a general numeric is a tuple of the fields of its stored form."""
+    if type.general and v is not None:
+        return tuple(map(read, v)) if type.is_array else read(v)
+    return normal(v)
 
 
 def working_table(number: int) -> int:
@@ -207,11 +216,25 @@ def columns(scalar: plan.Scalar) -> set[int]:
     return indexes
 
 
+def representatives(rows: Iterable[Row]) -> dict[Any, Row]:
+    """Returns one of the rows that are equal by value, for each value. Equal numerics may have several display scales."""
+    return {key(row): row for row in rows}
+
+
+def by_value(rows: Mapping[Row, int]) -> Counter[Any]:
+    """Returns the multiplicity of each value of a row."""
+    out: Counter[Any] = Counter()
+    for row, n in rows.items():
+        out[key(row)] += n
+    return out
+
+
 def combine(node: plan.SetOperation, left: Result, right: Result) -> Result:
     """Evaluates INTERSECT or EXCEPT from the multiplicities on both sides."""
     out = Result(Counter(), left.errors + right.errors)
-    for row, n in left.rows.items():
-        m = right.rows[row]
+    rows, others = representatives(left.rows), by_value(right.rows)
+    for same, n in by_value(left.rows).items():
+        row, m = rows[same], others[same]
         if node.kind == "intersect":
             n = min(n, m)
         else:
@@ -223,32 +246,32 @@ def combine(node: plan.SetOperation, left: Result, right: Result) -> Result:
 
 def aggregate(node: plan.Reduce, input: Result) -> Result:
     out = Result(Counter(), Counter(input.errors))
-    groups: dict[Row, list[tuple[Member | None, ...]]] = {} if node.keys else {(): []}
+    groups: dict[Any, tuple[Row, list[tuple[Member | None, ...]]]] = {} if node.keys else {(): ((), [])}
     for row, n in input.rows.items():
         try:
-            key = tuple(value(k, row) for k in node.keys)
+            keys = tuple(value(k, row) for k in node.keys)
             members = tuple(member(call, row, n) for call in node.aggregates)
         except Failure as e:
             out.errors[e.sqlstate] += n
             continue
-        groups.setdefault(key, []).append(members)
-    for key, rows in groups.items():
+        groups.setdefault(key(keys), (keys, []))[1].append(members)
+    for keys, rows in groups.values():
         try:
             results = tuple(normal(total(call, [m for r in rows if (m := r[i])])) for i, call in enumerate(node.aggregates))
         except Failure as e:
             out.errors[e.sqlstate] += 1
             continue
-        out.rows[key + results] += 1
+        out.rows[keys + results] += 1
     return out
 
 
 def top(node: plan.TopK, input: Result) -> Result:
     """Evaluates LIMIT within each partition."""
     out = Result(Counter(), Counter(input.errors))
-    partitions: dict[Row, list[tuple[Any, Any, Row]]] = {}
+    partitions: dict[Any, list[tuple[Any, Any, Row]]] = {}
     for row, n in input.rows.items():
         try:
-            split = tuple(value(k, row) for k in node.keys)
+            split = key(tuple(value(k, row) for k in node.keys))
             sort_keys = [sort_key(value(k.expression, row), k.descending, k.nulls_first) for k in node.order]
         except Failure as e:
             out.errors[e.sqlstate] += n
@@ -267,10 +290,10 @@ def top(node: plan.TopK, input: Result) -> Result:
 
 def window(node: plan.Window, input: Result) -> Result:
     out = Result(Counter(), Counter(input.errors))
-    partitions: dict[Row, list[tuple[Any, Any, Row, list[Seen]]]] = {}
+    partitions: dict[Any, list[tuple[Any, Any, Row, list[Seen]]]] = {}
     for row, n in input.rows.items():
         try:
-            split = tuple(value(p, row) for p in node.partition)
+            split = key(tuple(value(p, row) for p in node.partition))
             keys = [value(k.expression, row) for k in node.order]
             sort_keys = [sort_key(v, k.descending, k.nulls_first) for v, k in zip(keys, node.order, strict=True)]
             for _ in range(n):

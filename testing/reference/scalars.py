@@ -15,6 +15,7 @@ from typing import Any
 
 from tailgate.lake.types import Type
 from tailgate.sql import plan
+from testing.reference import general
 from testing.reference.aggregates import sortable
 from testing.reference.sets import json_text
 from testing.reference.values import NAN, Failure, Row, Value, fit, normal, order
@@ -125,6 +126,12 @@ def call(node: plan.Call, arguments: Row) -> Value:
 
 
 def arithmetic(sign: str, arguments: Row, node: plan.Call) -> Value:
+    if node.type.general:
+        a, b = (fit(v, node.type) for v in (arguments if len(arguments) == 2 else (Decimal(0), *arguments)))
+        try:
+            return general.arithmetic(sign, a, b)
+        except general.DivisionByZero:
+            raise Failure("22012", "division by zero") from None
     if len(arguments) == 1:
         return fit(-arguments[0] if sign == "-" else arguments[0], node.type)
     a, b = arguments

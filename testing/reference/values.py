@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from tailgate.lake.types import Type
+from testing.reference.general import General, general
 
 Value = Any
 Row = tuple[Value, ...]
@@ -33,7 +34,9 @@ def order(v: Value) -> Any:
     """Returns a key that compares like PostgreSQL: NaN equals itself and is the largest; text by bytes."""
     if isinstance(v, float):
         return (1, 0.0) if math.isnan(v) else (0, v)
-    if isinstance(v, Decimal | int) and not isinstance(v, bool):
+    if isinstance(v, Decimal):
+        return (1, 0.0) if v.is_nan() else (0, Decimal(v))
+    if isinstance(v, int) and not isinstance(v, bool):
         return (0, v)
     return v.encode() if isinstance(v, str) else v
 
@@ -52,6 +55,8 @@ def fit(v: Value, type: Type) -> Value:
     """
     if v is None:
         return None
+    if isinstance(v, Decimal) and not v.is_finite() and (type.name in LIMITS or (type.name == "numeric" and not type.general)):
+        raise Failure("22003", f"cannot convert {v} to {type}")
     if type.name in LIMITS:
         whole = int(v)
         if whole != v:
@@ -59,6 +64,8 @@ def fit(v: Value, type: Type) -> Value:
         if not -LIMITS[type.name] <= whole < LIMITS[type.name]:
             raise Failure("22003", f"{type} out of range")
         return whole
+    if type.general:
+        return v if isinstance(v, General) else general(v)
     if type.name == "numeric":
         precision, scale = type.decimal
         out = half_up(Fraction(v), scale)

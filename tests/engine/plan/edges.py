@@ -11,16 +11,24 @@ import random
 import re
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
-from tailgate.lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field, Type
+from tailgate.lake.types import FLOAT8, GENERAL, INT4, INT8, TEXT, TIMESTAMP, Field, Type
 from testing.random_queries import START, Row, Table
+from testing.reference.general import form
 
 NAN = float("nan")
+NUMBERS = (  # several display scales of equal values; small, large and long ones
+    *("0", "0.00", "1", "1.0", "1.00", "2.50", "2.5", "-1.5", "-1.50", "7", "0.1", "-3", "1.000", "100", "1e2", "0.0003"),
+    *("1e-20", "-1e-30", "1.00000000000000000001", "0.000000000000000000001", "123456789012345678.5", "99999999999999999.99"),
+    *("1e17", "-1e17", "1e40", "-1e40", "1e40", "123456789012345678901234567890123456789.5", "1e300"),
+)
+SPECIAL = ("NaN", "Infinity", "-Infinity")
 _COLUMNS = (
     ("a", INT4), ("b", INT4), ("x", TEXT), ("f", FLOAT8), ("g", INT8), ("n", Type("numeric", (10, 2))), ("iv", Type("interval")),
-    ("at", TIMESTAMP), ("until", TIMESTAMP),
+    ("at", TIMESTAMP), ("until", TIMESTAMP), ("q", GENERAL),
 )  # fmt: skip
-TABLES = {"e": _COLUMNS, "u": (("a", INT4), *_COLUMNS[1:3], ("g", INT8)), "p": tuple(c for c in _COLUMNS if c[0] not in ("iv", "f"))}
+TABLES = {"e": _COLUMNS, "u": (("a", INT4), *_COLUMNS[1:3], ("g", INT8)), "p": tuple(c for c in _COLUMNS if c[0] not in ("iv", "f", "q"))}
 
 
 def tables(first: int) -> tuple[Table, ...]:
@@ -37,10 +45,21 @@ def row(r: random.Random, table: Table) -> Row:
     return tuple(_value(r, c) for c in table.columns)
 
 
+def general(r: random.Random) -> tuple[Any, ...] | None:
+    """Returns the stored form of a random numeric without a declared precision; mostly one of few."""
+    choice = r.random()
+    if choice < 0.1:
+        return None
+    text = r.choice(SPECIAL) if choice < 0.17 else r.choice(NUMBERS[:10] if choice < 0.7 else NUMBERS)
+    return form(f"{Decimal(text):f}")
+
+
 def _value(r: random.Random, column: Field) -> object:
     if column.nullable and r.random() < 0.15:
         return None
     match column.name:
+        case "q":
+            return general(r)
         case "a" | "b":
             return r.randint(0, 2)
         case "x":
@@ -102,6 +121,23 @@ EDGES = (
     "SELECT max(b) AS m, min(n) AS l, bool_or(b = 2) AS o FROM p{| WHERE a = 1| GROUP BY x}",
     "SELECT y.b, max(x.b) AS m, min(x.x) AS l, count(DISTINCT x.b) AS d FROM p AS x JOIN u AS y ON x.a = y.a GROUP BY y.b",
     "SELECT x.a, min(coalesce(y.b, -1)) AS l, max(coalesce(y.x, 'z')) AS m FROM p AS x {LEFT|FULL} JOIN p AS y ON x.a = y.b GROUP BY x.a",
+    # numerics without a declared precision; results as text have a display scale
+    "SELECT a, sum(q)::text AS s, avg(q)::text AS m, var_pop(q)::text AS v, stddev_samp(q)::text AS d FROM e GROUP BY a",
+    "SELECT sum(q)::text AS s, avg(q{ + n| - b| * n})::text AS m, variance(q) AS v, count(DISTINCT q) AS c FROM e{| WHERE q < 1e30}",
+    "SELECT a, min(q) AS l, max(q) AS m, {min|max}(q) FILTER (WHERE q <> 'NaN') AS k, sum(DISTINCT q) AS s FROM e GROUP BY a",
+    "SELECT q, count(*) AS c, sum(b) AS s, {max(x)|sum(q)|avg(n)} AS m FROM e GROUP BY q",
+    "SELECT DISTINCT q{|, a|, n} FROM e{| WHERE a = 1}",
+    f"SELECT x.a, x.q, y.q AS r, y.b FROM e AS x {_JOIN} e AS y ON x.q = y.{{q|n}}{{| AND x.a = y.a}}",
+    "SELECT x.a, x.q, y.q AS r FROM e AS x {JOIN|LEFT JOIN|FULL JOIN} e AS y ON x.q IS NOT DISTINCT FROM y.q AND x.a = y.b",
+    "SELECT a, q FROM e AS x WHERE {|NOT }EXISTS (SELECT FROM e AS y WHERE y.{q|n} = x.q AND y.a {>|<>} x.a)",
+    "SELECT q FROM e WHERE a = 1 {INTERSECT|EXCEPT|UNION|INTERSECT ALL|EXCEPT ALL|UNION ALL} SELECT {q|n|b} FROM e WHERE a <> 1",
+    "SELECT a, (q {+|-|*} n)::text AS s, (q {+|-|*} q)::text AS p, (q / n)::text AS d, q {<|=|>=} n AS c FROM e WHERE n <> 0",
+    "SELECT a, (n / q)::text AS s, (q % n)::text AS p, (- q)::text AS o, (q / 3)::text AS d FROM e WHERE q <> 0 AND n <> 0",
+    f"SELECT a, q, b FROM e ORDER BY q{_WAY}, a, b {{LIMIT 3|LIMIT 2 OFFSET 1|FETCH FIRST 3 ROWS WITH TIES}}",
+    "SELECT a, q, {rank|dense_rank}() OVER (PARTITION BY {a|q} ORDER BY {q|q DESC|b}) AS r, sum(q) OVER (PARTITION BY {a|q}) AS s FROM e",
+    "SELECT * FROM (SELECT q, a, {rank|dense_rank}() OVER (PARTITION BY a ORDER BY q{| DESC}) AS n FROM e) AS r WHERE n <= 2",
+    "SELECT y.b, sum(x.q)::text AS s, avg(x.q) AS m, {min|max}(x.q) AS l FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY y.b",
+    "SELECT y.x, x.q, count(*) AS n, sum(x.q) AS s FROM e AS x JOIN u AS y ON x.a = y.a GROUP BY 1, 2",
     # set operations and LIMIT
     "SELECT a FROM e {INTERSECT|INTERSECT ALL} SELECT b FROM {e|p|u}",
     "SELECT b FROM e {EXCEPT|EXCEPT ALL} SELECT a FROM {e|p|u}",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
-from tailgate.lake.types import FLOAT8, INT4, INT8, TEXT, TIMESTAMP, Field, Type
+from tailgate.lake.types import FLOAT8, GENERAL, INT4, INT8, TEXT, TIMESTAMP, Field, Type
 from testing.random_queries import START, Row, Table, Value
 from testing.reference.sets import json_text
 from testing.worlds import World
@@ -19,9 +19,9 @@ EXOTIC = (
     ("k", INT4), ("ts", TIMESTAMP), ("tz", Type("timestamptz")), ("ms", INT8), ("j", Type("jsonb")), ("o", Type("jsonb")),
     ("a", INT4.array()), ("b", TEXT.array()), ("u", Type("uuid")), ("d", Type("date")), ("y", Type("bytea")), ("f", FLOAT8),
     ("g", Type("float4")), ("iv", Type("interval")), ("tm", Type("time")), ("vc", Type("varchar", (4,))), ("x", TEXT),
-    ("n", Type("numeric", (10, 2))),
+    ("n", Type("numeric", (10, 2))), ("q", GENERAL),
 )  # fmt: skip
-SORTED = ("k", "ts", "tz", "ms", "d", "f", "g", "tm", "vc", "x", "n")  # columns of `w` that min and max accept
+SORTED = ("k", "ts", "tz", "ms", "d", "f", "g", "tm", "vc", "x", "n", "q")  # columns of `w` that min and max accept
 EQUAL = (*SORTED, "u", "y", "j", "a", "b")
 SUBQUERY_MAX = 1500  # characters; larger queries find nothing more
 NAN = float("nan")
@@ -41,6 +41,8 @@ class Wide(World):
         self.small = {t.id for t in own[2:]}
         self.edges = edges.tables(16400 + 4 * len(small))
         own += self.edges
+        numbers = (("a", INT4), ("b", GENERAL), ("c", GENERAL), ("d", Type("numeric", (10, 2))), ("e", INT8))
+        own.append(Table(own[-1].id + 4, "t3", tuple(Field(n, t, n != "a") for n, t in numbers), None))
         self.tables = (*self.tables, *own)
         self.rows.update({t.id: Counter() for t in own})
 
@@ -71,6 +73,9 @@ class Wide(World):
                 del self.rows[table.id][row]
         return changes
 
+    def random_value(self, type: Type) -> Value:
+        return edges.general(self.random) if type.general else super().random_value(type)
+
     def random_row(self, table: Table) -> Row:
         rows, row = self.rows[table.id], self.new_row(table)
         if rows and table.key is None and self.random.random() < 0.3:  # like an existing row, except for one column
@@ -95,6 +100,8 @@ class Wide(World):
 
     def exotic(self, column: Field) -> Value:
         r, name = self.random, column.name
+        if column.type.general:
+            return edges.general(r)
         if r.random() < 0.1:
             return None
         if name == "ms":
