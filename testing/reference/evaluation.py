@@ -30,7 +30,7 @@ from testing.reference.aggregates import Member, key, sort_key, total
 from testing.reference.general import read
 from testing.reference.scalars import holds, value
 from testing.reference.sets import generated
-from testing.reference.values import Failure, Row, Value, normal
+from testing.reference.values import Failure, Row, Value, fit, normal
 from testing.reference.windows import Seen, values
 
 
@@ -97,6 +97,8 @@ def stored(v: Value, type: Type) -> Value:
     """Returns a value of a table; a general numeric is a tuple of the fields of its stored form."""
     if type.general and v is not None:
         return tuple(map(read, v)) if type.is_array else read(v)
+    if isinstance(v, Decimal):
+        return fit(v, type)  # with the digits after the decimal point that the type has
     return normal(v)
 
 
