@@ -15,6 +15,7 @@ from typing import Any
 
 from tailgate.sql import plan
 from testing.reference import general
+from testing.reference.general import General, form
 from testing.reference.values import Failure, Value, fit, half_up, order
 
 Member = tuple[tuple[Value, ...], tuple[Value, ...], int]
@@ -47,6 +48,13 @@ def sort_key(v: Value, descending: bool = False, nulls_first: bool = False) -> A
     return (1, Reversed(sortable(v)) if descending else sortable(v))
 
 
+def tie_key(v: Value) -> Any:
+    """Returns a key of rows that are equal by ORDER BY: they are sorted by their stored forms."""
+    if isinstance(v, General):
+        v = form(v)
+    return (1, [tie_key(e) for e in v]) if isinstance(v, tuple) else sort_key(v)
+
+
 def sortable(v: Value) -> Any:
     return [sort_key(e) for e in v] if isinstance(v, tuple) else order(v)
 
@@ -70,7 +78,7 @@ def in_order(call: plan.AggregateCall, members: Sequence[Member]) -> list[tuple[
     def place(member: Member) -> Any:
         arguments, keys, _ = member
         order_key = [sort_key(v, k.descending, k.nulls_first) for v, k in zip(keys, call.order, strict=True)]
-        return order_key + [sort_key(v) for v in arguments]
+        return order_key + [tie_key(v) for v in arguments]
 
     within = call.function.name in WITHIN_GROUP
     return [keys if within else arguments for arguments, keys, n in sorted(members, key=place) for _ in range(n)]

@@ -26,7 +26,7 @@ from tailgate.lake.types import Type
 from tailgate.sql import plan
 from tailgate.sql.plan.rewriting import rebuild
 from tailgate.sql.plan.traversal import bottom_up, with_scalars
-from testing.reference.aggregates import Member, key, sort_key, total
+from testing.reference.aggregates import Member, key, sort_key, tie_key, total
 from testing.reference.general import read
 from testing.reference.scalars import holds, value
 from testing.reference.sets import generated
@@ -278,7 +278,7 @@ def top(node: plan.TopK, input: Result) -> Result:
         except Failure as e:
             out.errors[e.sqlstate] += n
             continue
-        partitions.setdefault(split, []).extend([(sort_keys, [sort_key(v) for v in row], row)] * n)
+        partitions.setdefault(split, []).extend([(sort_keys, [tie_key(v) for v in row], row)] * n)
     count, offset = number(node.count), number(node.offset) or 0
     for rows in partitions.values():
         rows.sort(key=lambda r: r[:2])
@@ -308,7 +308,7 @@ def window(node: plan.Window, input: Result) -> Result:
                     )
                     for c in node.calls
                 ]
-                partitions.setdefault(split, []).append((sort_keys, [sort_key(v) for v in row], row, inputs))
+                partitions.setdefault(split, []).append((sort_keys, [tie_key(v) for v in row], row, inputs))
         except Failure as e:
             out.errors[e.sqlstate] += n
     for rows in partitions.values():
