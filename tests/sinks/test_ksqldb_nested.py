@@ -142,6 +142,12 @@ def test_values_fit_a_schema_of_the_registry() -> None:
     with pytest.raises(TailgateError, match="does not fit the schema of the registry") as error:
         bytes_of(serde, columns[:1], None)
     assert error.value.sqlstate == "22P02"
+    point = {"type": "record", "name": "P", "fields": [{"name": "X", "type": "int", "default": 4}, {"name": "Y", "type": "int"}]}
+    record = json.dumps({"type": "record", "name": "R", "fields": [{"name": "P", "type": point}]})
+    of_point = (Column("P", ["struct", ["X", "int"], ["Y", "int"]]),)
+    assert bytes_of(Serde("AVRO", schema=record), of_point, '{"X": null, "Y": 1}') == b"\x08\2"
+    with pytest.raises(TailgateError, match="does not fit the schema of the registry"):
+        bytes_of(Serde("AVRO", schema=record), of_point, '{"X": 1}')
     alone = Serde("AVRO", wrapped=False, schema='["null", "string"]')
     assert bytes_of(alone, (Column("K", "varchar"),), "a") == b"\2\2a"
     assert bytes_of(alone, (Column("K", "varchar"),), None) is None

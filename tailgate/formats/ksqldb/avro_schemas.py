@@ -43,15 +43,21 @@ def encoded(text: str, columns: Sequence[Column], values: Sequence[Values], leng
     if not wrapped:
         convert = _converted(schema, columns[0].type, names)
         return [None if value is None else _written(schema, convert(value)) for value in values[0]]
-    types = {field["name"]: field["type"] for field in _present(schema, names)["fields"]}
-    members = [(c.name, _converted(types[c.name], c.type, names), _is_nullable(types[c.name])) for c in columns]
+    record = _record(_present(schema, names), [(column.name, column.type) for column in columns], names)
     rows = zip(*values, strict=True) if values else ((),) * length
+    return [_written(schema, record(row)) for row in rows]
+
+
+def _record(schema: Any, columns: Sequence[tuple[str, Type]], names: Names) -> Callable[[Sequence[Any]], dict[str, Any]]:
+    """Returns a function from the values of columns to a record without the fields that have their default."""
+    types = {field["name"]: field["type"] for field in schema["fields"]}
+    members = [(name, _converted(types[name], type, names), _is_nullable(types[name])) for name, type in columns]
 
     def record(row: Sequence[Any]) -> dict[str, Any]:
         pairs = zip(members, row, strict=True)
         return {name: convert(value) for (name, convert, is_nullable), value in pairs if is_nullable or value is not None}
 
-    return [_written(schema, record(row)) for row in rows]
+    return record
 
 
 def _is_nullable(schema: Any) -> bool:
@@ -112,7 +118,6 @@ def _converted(schema: Any, type: Type, names: Names) -> Convert:
 
             return branch
         case ["struct", *members]:
-            types = {field["name"]: field["type"] for field in present["fields"]}
-            converts = [(name, _converted(types[name], inner, names)) for name, inner in members]
-            return lambda value: None if value is None else {name: convert(value[name]) for name, convert in converts}
+            record, fields_of = _record(present, members, names), [name for name, _ in members]
+            return lambda value: None if value is None else record([value[name] for name in fields_of])
     return lambda value: value
