@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
@@ -24,6 +25,7 @@ from prometheus_client.samples import Sample
 
 SCOPE = InstrumentationScope("tailgate")
 STARTED_NS = time.time_ns()  # when the counters of this process began at zero
+UNKNOWN: Any = None  # the smallest and largest value of a histogram, which Prometheus does not have: the fields are not sent
 UNITS = {"seconds": "s", "bytes": "By"}  # by the end of the name
 
 
@@ -59,4 +61,4 @@ def _distribution(labels: dict[str, str], samples: Sequence[Sample], now_ns: int
     total = next(sample.value for sample in samples if sample.name.endswith("_sum"))
     counts = [count - before for (_, count), (_, before) in zip(buckets, [("", 0), *buckets], strict=False)]
     limits = [float(limit) for limit, _ in buckets if limit != "+Inf"]
-    return HistogramDataPoint(labels, STARTED_NS, now_ns, sum(counts), total, counts, limits, min=0.0, max=0.0)
+    return HistogramDataPoint(labels, STARTED_NS, now_ns, sum(counts), total, counts, limits, min=UNKNOWN, max=UNKNOWN)
