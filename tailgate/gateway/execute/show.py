@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
@@ -42,6 +41,7 @@ from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.ksqldb.names import catalog_name, quoted
 from tailgate.sql.statements import Explain, Name, Print, QueryId, Show
 from tailgate.sql.tables.definition import definition
+from tailgate.values.times.calendar import INFINITE_TIME
 
 _CREATE = (
     "create source",
@@ -251,8 +251,10 @@ def tokens(show: Show, catalog: Catalog, role: Role) -> pa.Table:
     return _table(SINGLE["tokens"], _liked(sorted(rows, key=lambda row: (row[0], row[1])), show.like))
 
 
-def _timestamp(ms: int | None) -> datetime | None:
-    return None if ms is None else datetime.fromtimestamp(ms / 1000, timezone.utc)
+def _timestamp(ms: int | None) -> int | None:
+    """Returns milliseconds as µs since 1970. Infinity in milliseconds stays infinity."""
+    infinities = {time // 1000: time for time in (INFINITE_TIME, -INFINITE_TIME)}
+    return None if ms is None else infinities.get(ms, ms * 1000)
 
 
 def topics(show: Show, lines: Sequence[str]) -> pa.Table:
