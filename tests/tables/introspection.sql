@@ -52,3 +52,5 @@ SELECT objsubid, description FROM pg_description WHERE objoid = 'c'::regclass OR
 SELECT a.attname, d.description FROM pg_class AS c LEFT JOIN pg_attribute a ON c.oid = a.attrelid AND a.attnum > 0 AND NOT a.attisdropped LEFT JOIN pg_description d ON d.objoid = a.attrelid AND d.objsubid = a.attnum WHERE c.relname = 'c' ORDER BY attnum;
 SELECT a.attname, d.description FROM pg_class AS c LEFT JOIN pg_attribute a ON c.oid = a.attrelid AND a.attnum > 0::smallint AND NOT a.attisdropped LEFT JOIN pg_description d ON d.objoid = a.attrelid AND d.objsubid = a.attnum JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = 'c' ORDER BY attnum;
 SELECT c.relname, d.description FROM pg_class AS c LEFT JOIN pg_description d ON c.oid = d.objoid AND d.objsubid = 0 AND d.classoid = CAST('pg_catalog.pg_class' AS REGCLASS) WHERE c.relname = 'c';
+SELECT conname, conkey::text, confkey::text, CAST(conkey AS varchar), ARRAY['a b', 'q"z', 'b\c', '{', '', 'null', NULL, 'x=y/z']::text FROM pg_constraint WHERE conrelid = 'c'::regclass ORDER BY 1;
+SELECT relname, reloptions::text, relacl::text FROM pg_class WHERE relname = 'c';

@@ -258,8 +258,9 @@ def test_privileges_of_schemas(two: Live) -> None:
             True,
             False,
         )
-        assert operator.execute("SELECT nspacl FROM pg_namespace WHERE nspname = 's'").fetchone() == (
+        assert operator.execute("SELECT nspacl, nspacl::text FROM pg_namespace WHERE nspname = 's'").fetchone() == (
             ["tailgate=UC/tailgate", "bob=UC/tailgate"],
+            "{tailgate=UC/tailgate,bob=UC/tailgate}",
         )
         with pytest.raises(errors.InsufficientPrivilege, match="must be owner of schema s"):
             operator.execute("ALTER SCHEMA s RENAME TO other")

@@ -17,6 +17,7 @@ from typing import Any
 from sqlglot import exp
 
 from tailgate.gateway.catalog.duckdb_functions import NATIVE
+from tailgate.gateway.catalog.relations.database import array_columns
 from tailgate.gateway.catalog.tables import place_table
 from tailgate.gateway.catalog.trees import MADE, call, elements, is_integer, is_text, is_vector, type_name
 from tailgate.lake.catalog import Catalog
@@ -209,6 +210,8 @@ class _Rules:
             if is_vector(inner):
                 return call("array_to_string", inner, exp.Literal.string(" "))
             inner_name = inner.name.lower() if isinstance(inner, exp.Column) else ""
+            if inner_name in array_columns() or isinstance(inner.unnest(), (exp.Array, exp.ArrayAgg)):
+                return call("pg_array_out", inner)
             if inner_name in ("typinput", "typoutput", "typreceive", "typsend"):
                 return call("pg_regproc_out_1", inner)
         if stored is not None:

@@ -46,11 +46,33 @@ SETTINGS = "pg.tailgate_settings"  # rows of pg_settings that PostgreSQL lacks, 
 OIDS = {"pg_depend": ["objid"], "pg_auth_members": ["roleid", "member"]}
 
 
+# Returns an array as text, like PostgreSQL's array_out.
+ARRAY_OUT = r"""
+CREATE MACRO pg_array_out(list) AS CASE WHEN list IS NOT NULL THEN '{' || coalesce(array_to_string(list_transform(
+    CAST(list AS VARCHAR[]),
+    lambda e: CASE WHEN e IS NULL THEN 'NULL'
+        WHEN e = '' OR upper(e) = 'NULL' OR regexp_matches(e, '[{}",\\\s]') THEN '"' || regexp_replace(e, '(["\\])', '\\\1', 'g') || '"'
+        ELSE e END
+), ','), '') || '}' END
+"""
+
+
 @cache
 def relations() -> dict[str, dict[str, str]]:
     """Returns the columns of all catalog relations: `schema.name` → column → type."""
     loaded: dict[str, dict[str, str]] = json.loads((HERE / "relations.json").read_text())
     return loaded | {f"{TAILGATE}.{name}": {field.name: field.type.name for field in fields} for name, fields in COLUMNS.items()}
+
+
+@cache
+def array_columns() -> frozenset[str]:
+    """Returns the names that columns of arrays have, and no other columns.
+
+    >>> "relacl" in array_columns(), "relname" in array_columns(), "indkey" in array_columns()
+    (True, False, False)
+    """
+    columns = [column for columns in relations().values() for column in columns.items()]
+    return frozenset(name for name, type in columns if type.startswith("_")) - {name for name, type in columns if not type.startswith("_")}
 
 
 def duckdb_type(type: str) -> str:
@@ -75,6 +97,7 @@ def table_name(relation: str) -> str:
 def build(connection: duckdb.DuckDBPyConnection) -> None:
     """Creates all relations, with PostgreSQL's fixed rows."""
     connection.execute("; ".join(f"CREATE SCHEMA {schema}" for schema in SCHEMAS.values()))
+    connection.execute(ARRAY_OUT)
     views = view_texts()
     connection.execute(
         "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolpassword VARCHAR)"
