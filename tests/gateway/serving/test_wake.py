@@ -1,6 +1,7 @@
 """Tests how serving notices new entries: by the engine's stream or, without an engine, by polling."""
 
 import contextlib
+import os
 import socket
 import threading
 import time
@@ -180,6 +181,20 @@ def test_a_reader_that_takes_no_entries_is_disconnected(model: ModelLake) -> Non
         deadline = time.monotonic() + ALL_S
         with contextlib.suppress(ConnectionResetError):
             while connection.recv(1 << 20):
+                assert time.monotonic() < deadline
+
+
+def test_an_engine_with_many_connections_sends_entries(model: ModelLake) -> None:
+    with contextlib.ExitStack() as descriptors:
+        for _ in range(1024):
+            descriptors.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        with unread(model) as connection:
+            last = write(model, 1)
+            received, deadline = b"", time.monotonic() + ALL_S
+            while b"\n%d 0\n" % last not in received[-100:]:  # a heartbeat
+                data = connection.recv(1 << 20)
+                assert data
+                received += data
                 assert time.monotonic() < deadline
 
 

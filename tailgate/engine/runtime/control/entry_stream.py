@@ -57,11 +57,14 @@ class EntryStream:
                         self._send(own, _line(0 if header is None else header.n, b""))
                     else:
                         self._send(own, b"")
-                    writing = [connection] if own.waiting else []
-                readable, _, _ = select.select([connection, own.sleeping], writing, [], heartbeat - now)
-                if connection in readable:  # a client sends nothing after its request
+                    writing = select.POLLOUT if own.waiting else 0
+                poll = select.poll()  # `select` refuses descriptors above 1023
+                poll.register(connection, select.POLLIN | writing)
+                poll.register(own.sleeping, select.POLLIN)
+                events = dict(poll.poll((heartbeat - now) * 1000))
+                if events.get(connection.fileno(), 0) & ~select.POLLOUT:  # a client sends nothing after its request
                     return
-                if readable:
+                if own.sleeping.fileno() in events:
                     own.sleeping.recv(1 << 10)
         finally:
             with self._lock:
