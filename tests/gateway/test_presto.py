@@ -98,6 +98,8 @@ def test_a_write_says_how_many(server: main.Server) -> None:
         ("SELECT 1 / (id - id) FROM t", "DIVISION_BY_ZERO"),
         ("START TRANSACTION", "NOT_SUPPORTED"),
         ("LISTEN x", "NOT_SUPPORTED"),
+        ("SELECT date 'infinity'", "NOT_SUPPORTED"),
+        ("SELECT timestamp '20000-01-01'", "NOT_SUPPORTED"),
     ],
 )
 def test_errors(server: main.Server, text: str, name: str) -> None:

@@ -186,7 +186,8 @@ class Statements:
 
 def _error(error: psycopg.Error | TailgateError) -> Document:
     """Returns Presto's error document."""
-    state = error.sqlstate or ("08006" if isinstance(error, psycopg.OperationalError) else "XX000")
+    states = {psycopg.OperationalError: "08006", psycopg.DataError: "0A000"}  # of psycopg; a DataError is a date that Python lacks
+    state = error.sqlstate or next((state for type, state in states.items() if isinstance(error, type)), "XX000")
     code, name, kind = ERRORS.get(state) or ERRORS.get(state[:2], OTHER)
     if isinstance(error, TailgateError):
         message, hint = error.message, error.hint
