@@ -93,6 +93,12 @@ def test_answers_are_those_of_postgresql(sql: psycopg.Connection, postgres: str)
         oracle.execute("DROP TABLE ages")
 
 
+@pytest.mark.parametrize("bounds", ["'-infinity', '2024-01-01'", "'2024-01-01', 'infinity'"])
+def test_series_have_finite_bounds(sql: psycopg.Connection, bounds: str) -> None:
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="infinite bounds"):
+        sql.execute(f"SELECT generate_series({bounds}, interval '1 day') LIMIT 1".replace("('", "(timestamp '").encode())
+
+
 def _copied(connection: psycopg.Connection, statement: str) -> bytes:
     with connection.cursor().copy(statement) as copy:  # type: ignore[arg-type]
         return b"".join(map(bytes, copy))

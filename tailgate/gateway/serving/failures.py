@@ -34,6 +34,8 @@ def translated(error: Exception) -> Exception:
     first = text.split("\n", 1)[0].split("Error: ", 1)[-1]
     if isinstance(error, duckdb.InvalidInputException) and PATTERN.search(first):
         return errors.InvalidRegularExpression(f"invalid regular expression: {first}")
+    if "infinite bounds" in first:
+        return errors.FeatureNotSupported("generate_series with infinite bounds is not supported")
     if isinstance(error, OF_VALUES) or (isinstance(error, duckdb.InvalidInputException) and RANGE.search(first)):
         return error_of(error)
     return error
