@@ -133,7 +133,7 @@ def check_alone(session: Session, statement: s.Statement) -> None:
 def verb(text: str) -> str:
     """Returns the words that name a statement in messages."""
     words = [word for word in text.upper().split(None, 7) if word not in OPTIONS][:3]
-    return " ".join(words[: 3 if "MATERIALIZED" in words else 2])
+    return " ".join(words[: 3 if "MATERIALIZED" in words else 1 if words[0] in ("COMMENT", "GRANT", "REVOKE") else 2])
 
 
 def _check_subscriptions(session: Session) -> None:
