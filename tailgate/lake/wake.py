@@ -11,12 +11,12 @@ looks are less frequent.
 from __future__ import annotations
 
 import contextlib
-import select
 import socket
 import time
 
 from tailgate.lake import control
 from tailgate.lake.folder import Lake
+from tailgate.lake.host import readiness
 from tailgate.lake.log.recent import SENT_BYTES_MAX
 from tailgate.lake.writer.engines import announced
 
@@ -61,7 +61,7 @@ class Wake:
         assert self._sleeping is not None
         while (left := began + self._poll_s - time.monotonic()) > 0:
             stream = self._stream
-            readable = _readable([self._sleeping] if stream is None else [self._sleeping, stream.socket], left)
+            readable = readiness.readable([self._sleeping] if stream is None else [self._sleeping, stream.socket], left)
             if self._sleeping.fileno() in readable:
                 return
             if stream is None:
@@ -124,14 +124,6 @@ class Wake:
             self._lake.log.looks = True
             self._stream.close()
             self._stream = None
-
-
-def _readable(sockets: list[socket.socket], timeout_s: float) -> set[int]:
-    """Returns the descriptors that can be read. Unlike `select`, it takes those of a process with thousands of clients."""
-    poll = select.poll()
-    for one in sockets:
-        poll.register(one, select.POLLIN)
-    return {descriptor for descriptor, _ in poll.poll(timeout_s * 1000)}
 
 
 class _Stream:

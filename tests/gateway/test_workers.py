@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -19,9 +20,11 @@ from tailgate.gateway.resources.concurrency import REQUESTER, Limiter, Quota, Re
 from tailgate.gateway.serving.prepared import analyzed
 from tailgate.gateway.workers import cpu_limit, pool
 from tailgate.gateway.workers.pool import Workers
+from tailgate.gateway.workers.searches import Searches
 from tailgate.lake.catalog import Catalog, Change, Table
 from tailgate.lake.errors import ConfigurationLimitExceeded, OutOfMemory, StatementTooComplex, UndefinedTable
 from tailgate.lake.types import INT8, Field
+from tailgate.sql.compute.regexp.search import find_spans
 from tailgate.sql.statements import Select, parse
 
 
@@ -304,3 +307,13 @@ def test_more_joins_than_can_be_planned_are_refused() -> None:
         assert isinstance(statement, Select)
         with pytest.raises(StatementTooComplex):
             analyzed(statement.query, (), Catalog({table.id: table}), 1)
+
+
+def test_a_search_in_a_process_with_many_clients() -> None:
+    """`select` refuses descriptors above 1023."""
+    with contextlib.ExitStack() as descriptors:
+        for _ in range(1024):
+            descriptors.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        searches = Searches(pool.WORKER_BYTES)
+        assert searches("b+", "abbc", 0) == find_spans("b+", "abbc", 0)
+        searches._idle.pop().end()

@@ -5,12 +5,12 @@ DuckDB's functions call this on the thread of a statement.
 
 from __future__ import annotations
 
-import select
 import threading
 import time
 
 from tailgate.gateway.workers.pool import Worker
 from tailgate.lake.errors import ProgramLimitExceeded
+from tailgate.lake.host.readiness import readable
 from tailgate.sql import interruption
 from tailgate.sql.compute.regexp.search import Spans, find_spans
 
@@ -35,7 +35,7 @@ class Searches:
         try:
             worker.ask(find_spans, pattern, text, at)
             until = time.monotonic() + SEARCH_S
-            while not select.select([worker], [], [], CHECK_S)[0]:
+            while not readable([worker], CHECK_S):
                 interruption.check()
                 if time.monotonic() > until:
                     raise ProgramLimitExceeded("regular expression takes too long", hint="Look for it in a shorter text.")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import select
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from tailgate.lake import control as protocol
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.host.http import BadRequest, body_length
 from tailgate.lake.host.internal_errors import DEFECT, InternalErrors
+from tailgate.lake.host.readiness import readable
 from tailgate.lake.host.server_thread import ServerThread
 from tailgate.sql.lexer.literal_masking import mask_literals
 
@@ -171,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         try:
             self._answer(200, answer)
-            select.select([self.connection], [], [])  # a client sends nothing after its request
+            readable([self.connection])  # a client sends nothing after its request
         finally:
             end()
 
@@ -188,9 +188,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def gone(self) -> bool:
-        readable, _, _ = select.select([self.connection], [], [], 0)
         try:
-            return bool(readable and not self.connection.recv(1, socket.MSG_PEEK))
+            return bool(readable([self.connection], 0) and not self.connection.recv(1, socket.MSG_PEEK))
         except OSError:
             return True
 
