@@ -10,6 +10,7 @@ Source: PostgreSQL 15, chapter "Lexical Structure"; src/backend/parser/scan.l fo
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -69,6 +70,8 @@ def tokens(text: str) -> tuple[Token, ...]:
             at = token.end
     except TailgateError as error:
         start = blank.end() if (blank := BLANK.match(text, at)) else at
+        with contextlib.suppress(TailgateError):  # an unterminated comment
+            start = _skip(text, start)
         return (*result, Token("error", text[start:], "", start, error))
     return (*result, Token("end", "", "", len(text)))
 
