@@ -30,7 +30,7 @@ from tailgate.sql.bind import bind_query
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of, install
-from tests.sql.oracle import normal, parsed, unstored
+from tests.sql.oracle import fetched, normal, parsed, unstored
 
 FOLDER = Path(__file__).parent
 FIXTURE = FOLDER.parent / "fixtures" / "functions.jsonl"
@@ -72,12 +72,11 @@ def on_duckdb(connection: duckdb.DuckDBPyConnection, expression: Expression) -> 
     except TailgateError as error:
         return of_error(expression, error.sqlstate, error.message)
     try:
-        row = connection.execute(text).fetchone()
+        (value,) = fetched(connection, text, query.columns[0].type)
     except duckdb.Error as error:
         sql_error = error_of(error)
         return of_error(expression, sql_error.sqlstate, sql_error.message)
-    assert row is not None
-    return of_value(expression, row[0], query.columns[0].type)
+    return of_value(expression, value, query.columns[0].type)
 
 
 def of_error(expression: Expression, sqlstate: str, message: str) -> str:

@@ -256,7 +256,7 @@ def on_duckdb(connection: duckdb.DuckDBPyConnection, case: Case, query: plan.Que
     try:
         all_valid = f"FROM (SELECT * FROM r20000 WHERE c0 IN ({', '.join(map(str, valid))}) ORDER BY c0)"
         if valid:
-            for i, row in zip(valid, _fetched(connection, text.replace("FROM r20000", all_valid), type), strict=True):
+            for i, row in zip(valid, fetched(connection, text.replace("FROM r20000", all_valid), type), strict=True):
                 results[i] = ("value", normal(unstored(row, type)))
     except duckdb.Error:
         pass  # each row is evaluated below
@@ -268,12 +268,12 @@ def on_duckdb(connection: duckdb.DuckDBPyConnection, case: Case, query: plan.Que
 
 def _evaluate(connection: duckdb.DuckDBPyConnection, text: str, type: Type) -> Result:
     try:
-        return ("value", normal(unstored(_fetched(connection, text, type)[0], type)))
+        return ("value", normal(unstored(fetched(connection, text, type)[0], type)))
     except duckdb.Error as error:
         return ("error", error_of(error).sqlstate)
 
 
-def _fetched(connection: duckdb.DuckDBPyConnection, text: str, type: Type) -> list[Any]:
+def fetched(connection: duckdb.DuckDBPyConnection, text: str, type: Type) -> list[Any]:
     """Returns the values of a query of one column."""
     result = connection.execute(text)
     if type.name not in MOMENTS:
