@@ -35,7 +35,7 @@ from tailgate.values import raw
 from tailgate.values.codec.style import Style
 from tailgate.values.registry import read_text
 from tailgate.values.stored import stored
-from tailgate.values.times.calendar import date_to_timestamp, timestamp_to_date
+from tailgate.values.times.calendar import INFINITIES_DATE, INFINITIES_TIME, date_to_timestamp, timestamp_to_date
 from tailgate.values.times.intervals import order_key, read_fields
 from tailgate.values.times.units import SECOND
 
@@ -153,6 +153,8 @@ def milliseconds(value: Any, type: Type) -> int:
     """Returns a value of a type as a time in milliseconds. Raises 22000."""
     match value:
         case bool() | None:
+            pass
+        case int() if value in (INFINITIES_DATE if type.name == "date" else INFINITIES_TIME if type.name in MOMENTS else ()):
             pass
         case int():
             return value * DAY_MS if type.name == "date" else value // 1000 if type.name in MOMENTS else value

@@ -18,6 +18,7 @@ from tailgate.lake.errors import (
 from tailgate.lake.types import TIMESTAMPTZ
 from tailgate.values.registry import read_text
 from tailgate.values.times import zones
+from tailgate.values.times.calendar import INFINITIES_TIME
 
 VALUE_CHARACTERS_MAX = 10_000  # of a setting's name and value together
 
@@ -147,6 +148,8 @@ def _time(setting: Setting, value: str) -> str:
     except TailgateError as error:
         raise _wrong(setting, value, "Give a time in milliseconds, or a timestamp with its time zone.") from error
     assert isinstance(micros, int)
+    if micros in INFINITIES_TIME:
+        raise _wrong(setting, value, "Give a finite time.")
     return str(micros // 1000)
 
 
