@@ -37,8 +37,10 @@ def test_metrics_have_the_names_and_values_of_prometheus(collector: Collector) -
     metrics.read("tailgate_gateway_statements_total", counter.series)
     metrics.read("tailgate_gateway_statement_seconds", histogram.series)
     metrics.read_one("tailgate_gateway_client_bytes", lambda: 7)
-    Exporter(collector.url + "/", "gateway", interval_s=0.05).export(metrics)
+    exporter = Exporter(collector.url + "/", "gateway", interval_s=0.05)
+    exporter.export(metrics)
     until(lambda: len(collector.metrics("tailgate-gateway")) >= 3)
+    exporter.close()
     sent = collector.metrics("tailgate-gateway")
     (point,) = sent["tailgate_gateway_statements_total"].sum.data_points
     assert {a.key: a.value.string_value for a in point.attributes} == {"lane": "query", "sqlstate": "00000"}

@@ -44,14 +44,20 @@ class Exporter:
         self.spans = BatchSpanProcessor(OTLPSpanExporter(f"{base}/v1/traces"), SPANS_MAX, SPANS_DELAY_MS)
         self._metrics = OTLPMetricExporter(f"{base}/v1/metrics")
         self._interval_s = interval_s
+        self._ended = threading.Event()
+
+    def close(self) -> None:
+        """Ends the exports."""
+        self._ended.set()
+        self._metrics.shutdown()
+        self.spans.shutdown()
 
     def export(self, metrics: Metrics) -> None:
-        """Sends metrics in the background until the process ends."""
+        """Sends metrics in the background until the exporter is closed or the process ends."""
         threading.Thread(target=self._run, args=(metrics,), name="otlp-metrics", daemon=True).start()
 
     def _run(self, metrics: Metrics) -> None:
-        waiting = threading.Event()
-        while not waiting.wait(self._interval_s):
+        while not self._ended.wait(self._interval_s):
             try:
                 self._metrics.export(metrics_data(metrics.registry.collect(), self.resource))
             except Exception:

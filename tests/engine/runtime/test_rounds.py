@@ -27,7 +27,9 @@ def test_the_last_round_waits_for_the_running_one(tmp_path: Path, monkeypatch: p
     writer = open_epoch(lake)
     add(writer, BAG)
     newest = History().append(writer, {BAG.id: changes(BAG, [([7], 1)])})
-    engine = SimpleNamespace(lake=lake, writer=writer, stopping=False, wait_newer=lambda *_: newest, end=pytest.fail)
+    engine = SimpleNamespace(
+        lake=lake, writer=writer, stopping=False, changed=newest.n, newest=newest, wait_newer=lambda *_: newest, end=pytest.fail
+    )
     follow = Follow(engine, SimpleNamespace(relation=pytest.fail))  # type: ignore[arg-type]
     entered, continues = threading.Event(), threading.Event()
 

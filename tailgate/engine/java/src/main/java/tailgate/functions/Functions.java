@@ -66,7 +66,7 @@ import tailgate.functions.text.TextArrays;
 import tailgate.functions.time.DateFormats;
 import tailgate.functions.time.DateParsing;
 import tailgate.functions.time.IntervalFunctions;
-import tailgate.functions.time.Moments;
+import tailgate.functions.time.Timestamps;
 import tailgate.functions.time.TimeInput;
 import tailgate.functions.time.TimeSeries;
 import tailgate.functions.time.TimeZones;
@@ -115,7 +115,7 @@ public final class Functions {
       KsqldbTimes.class,
       KsqldbUrls.class,
       LikePatterns.class,
-      Moments.class,
+      Timestamps.class,
       NumberFormats.class,
       NumberParsing.class,
       NumericFunctions.class,

@@ -42,7 +42,7 @@ public final class DateFormats {
   public static UTF8String toCharTimestamptz(long micros, UTF8String pattern) { return toChar(micros, pattern, "UTC"); }
 
   private static UTF8String toChar(long micros, UTF8String pattern, String zone) {
-    if (Moments.isInfinite(micros)) return null;
+    if (Timestamps.isInfinite(micros)) return null;
     LocalDate date = LocalDate.ofEpochDay(Math.floorDiv(micros, TimeUnits.DAY));
     long time = Math.floorMod(micros, TimeUnits.DAY);
     return write(new Fields(date.getYear(), date.getMonthValue(), date.getDayOfMonth(), time, date, zone), pattern);
@@ -131,7 +131,7 @@ public final class DateFormats {
     dateOnly(f, "");
     LocalDate date = f.date;
     int isoWeek = date.get(IsoFields.WEEK_OF_WEEK_BASED_YEAR);
-    int isoYear = shown(Moments.isoYear(date));
+    int isoYear = shown(Timestamps.isoYear(date));
     int weekday = date.getDayOfWeek().getValue();
     String monthName = DatePattern.MONTHS.get(f.month - 1);
     String dayName = DatePattern.DAYS.get(weekday % 7);

@@ -73,9 +73,9 @@ public final class DateParsing {
     long time = ((hour * 60L + minute - offset) * 60 + second) * TimeUnits.SECOND + micros;
     try {
       long midnight = Math.multiplyExact(date(fields, text.toString()).toEpochDay(), TimeUnits.DAY);
-      return Moments.inRange(Math.addExact(midnight, time));
+      return Timestamps.inRange(Math.addExact(midnight, time));
     } catch (ArithmeticException e) {
-      throw Moments.outOfRange("timestamp out of range: \"" + text + "\"");
+      throw Timestamps.outOfRange("timestamp out of range: \"" + text + "\"");
     }
   }
 
@@ -95,12 +95,12 @@ public final class DateParsing {
       LocalDate date = fields.containsKey("J")
           ? LocalDate.EPOCH.with(JulianFields.JULIAN_DAY, fields.get("J"))
           : gregorian(fields, year(fields), text);
-      Moments.dayInRange(date.toEpochDay());
+      Timestamps.dayInRange(date.toEpochDay());
       return date;
     } catch (DateTimeException e) {
       throw outOfRange(text);
     } catch (SqlError e) {
-      throw e.getMessage().equals("date out of range") ? Moments.outOfRange("date out of range: \"" + text + "\"") : e;
+      throw e.getMessage().equals("date out of range") ? Timestamps.outOfRange("date out of range: \"" + text + "\"") : e;
     }
   }
 

@@ -33,11 +33,11 @@ public final class TimeInput {
     long days = IsoTexts.date(text);
     if (days != IsoTexts.OTHER) return (int) days;
     Moment m = parse(text, "date");
-    if (m.date == null) return m.micros > 0 ? Moments.INFINITE_DAY : -Moments.INFINITE_DAY;
+    if (m.date == null) return m.micros > 0 ? Timestamps.INFINITE_DAY : -Timestamps.INFINITE_DAY;
     try {
-      return Moments.dayInRange(m.date.toEpochDay());
+      return Timestamps.dayInRange(m.date.toEpochDay());
     } catch (SqlError e) {
-      throw Moments.outOfRange("date out of range: \"" + text + "\"");
+      throw Timestamps.outOfRange("date out of range: \"" + text + "\"");
     }
   }
 
@@ -89,8 +89,8 @@ public final class TimeInput {
     if (Double.isNaN(seconds)) throw new SqlError("22008", "timestamp cannot be NaN");
     // PostgreSQL rounds the microseconds since its own epoch.
     double micros = Math.rint((seconds - EPOCH_2000_S) * 1e6) + EPOCH_2000_S * 1e6;
-    if (Double.isInfinite(seconds)) return seconds > 0 ? Moments.INFINITE : -Moments.INFINITE;
-    if (!(micros >= Moments.FIRST && micros < Moments.LAST)) {
+    if (Double.isInfinite(seconds)) return seconds > 0 ? Timestamps.INFINITE : -Timestamps.INFINITE;
+    if (!(micros >= Timestamps.FIRST && micros < Timestamps.LAST)) {
       throw new SqlError("22008", "timestamp out of range: \"" + seconds + "\"");
     }
     return (long) micros;
@@ -99,9 +99,9 @@ public final class TimeInput {
   private static long micros(Moment m, UTF8String text) {
     if (m.date == null) return m.micros;
     try {
-      return Moments.inRange(Math.addExact(Math.multiplyExact(m.date.toEpochDay(), TimeUnits.DAY), m.micros));
+      return Timestamps.inRange(Math.addExact(Math.multiplyExact(m.date.toEpochDay(), TimeUnits.DAY), m.micros));
     } catch (ArithmeticException | SqlError e) {
-      throw Moments.outOfRange("timestamp out of range: \"" + text + "\"");
+      throw Timestamps.outOfRange("timestamp out of range: \"" + text + "\"");
     }
   }
 
@@ -119,8 +119,8 @@ public final class TimeInput {
       for (int at = 0; at < tokens.size(); at++) fields.add(field(fields, tokens, at, s));
       fields.check();
       if (fields.word.equals("epoch")) return new Moment(LocalDate.EPOCH, 0, ZoneOffset.UTC);
-      if (fields.word.equals("infinity")) return new Moment(null, Moments.INFINITE, ZoneOffset.UTC);
-      if (fields.word.equals("-infinity")) return new Moment(null, -Moments.INFINITE, ZoneOffset.UTC);
+      if (fields.word.equals("infinity")) return new Moment(null, Timestamps.INFINITE, ZoneOffset.UTC);
+      if (fields.word.equals("-infinity")) return new Moment(null, -Timestamps.INFINITE, ZoneOffset.UTC);
       if (!fields.word.isEmpty()) throw unsupported(fields.word, type);
       if ((fields.mask & DateFields.DATE) != DateFields.DATE) throw new BadFormat();
       return new Moment(fields.date(), fields.timeOfDay(), zone(fields));

@@ -19,7 +19,7 @@ public final class TimeOutput {
 
   /** Returns the text of a date, with BC after years before 1. */
   public static String date(int day) {
-    if (Moments.isInfinite(day)) return infinity(day);
+    if (Timestamps.isInfinite(day)) return infinity(day);
     LocalDate date = LocalDate.ofEpochDay(day);
     return date(date) + era(date);
   }
@@ -35,7 +35,7 @@ public final class TimeOutput {
 
   /** Returns the text of a timestamp; {@code zone} is the text of its offset. */
   public static String timestamp(long micros, String separator, String zone) {
-    if (Moments.isInfinite(micros)) return infinity(micros);
+    if (Timestamps.isInfinite(micros)) return infinity(micros);
     LocalDate date = LocalDate.ofEpochDay(Math.floorDiv(micros, TimeUnits.DAY));
     return date(date) + separator + time(Math.floorMod(micros, TimeUnits.DAY)) + zone + era(date);
   }

@@ -27,7 +27,7 @@ public final class TimeSeries {
     if (stepSize == 0) throw SqlError.invalidParameter("step size cannot equal zero");
     Interval step = new Interval(months, days, micros);
     List<Object> series = new ArrayList<>();
-    for (long at = from; stepSize > 0 ? at <= to : at >= to; at = Moments.plus(at, step, 1)) {
+    for (long at = from; stepSize > 0 ? at <= to : at >= to; at = Timestamps.plus(at, step, 1)) {
       if (series.size() == SERIES_MAX) {
         throw new SqlError("54000", "generate_series gives more than " + SERIES_MAX + " rows");
       }
@@ -44,7 +44,7 @@ public final class TimeSeries {
     if (interval <= 0 || size <= 0) {
       throw SqlError.invalidParameter("the size and interval of windows must be greater than zero");
     }
-    if (Moments.isInfinite(timestamp)) throw Moments.outOfRange("timestamp out of range");
+    if (Timestamps.isInfinite(timestamp)) throw Timestamps.outOfRange("timestamp out of range");
     if (size / interval > WINDOWS_MAX) {
       throw new SqlError("54000", "more than " + WINDOWS_MAX + " windows contain one timestamp");
     }

@@ -106,7 +106,7 @@ public final class TimeZones {
    * read with the offset before the change; a time that occurs twice with the offset after it.
    */
   public static long toUtc(long local, ZoneId zone) {
-    if (Moments.isInfinite(local)) return local;
+    if (Timestamps.isInfinite(local)) return local;
     LocalDateTime time = LocalDateTime.ofEpochSecond(Math.floorDiv(local, TimeUnits.SECOND), 0, ZoneOffset.UTC);
     ZoneOffsetTransition change = zone.getRules().getTransition(time);
     ZoneOffset offset;
@@ -116,29 +116,29 @@ public final class TimeZones {
   }
 
   public static long toLocal(long utc, ZoneId zone) {
-    if (Moments.isInfinite(utc)) return utc;
+    if (Timestamps.isInfinite(utc)) return utc;
     Instant instant = Instant.ofEpochSecond(Math.floorDiv(utc, TimeUnits.SECOND));
     return shifted(utc, zone.getRules().getOffset(instant).getTotalSeconds() * TimeUnits.SECOND);
   }
 
   /** Returns a timestamp that is some microseconds later. Throws 22008. */
   private static long shifted(long micros, long by) {
-    if (Moments.isInfinite(micros)) return micros;
+    if (Timestamps.isInfinite(micros)) return micros;
     try {
-      return Moments.inRange(Math.addExact(micros, by));
+      return Timestamps.inRange(Math.addExact(micros, by));
     } catch (ArithmeticException e) {
-      throw Moments.outOfRange("timestamp out of range");
+      throw Timestamps.outOfRange("timestamp out of range");
     }
   }
 
   @Returns("timestamp")
   public static long timestampAtZone(UTF8String name, long local) {
-    return Moments.isInfinite(local) ? local : toUtc(local, zone(name));
+    return Timestamps.isInfinite(local) ? local : toUtc(local, zone(name));
   }
 
   @Returns("timestamp_ntz")
   public static long timestamptzAtZone(UTF8String name, long utc) {
-    return Moments.isInfinite(utc) ? utc : toLocal(utc, zone(name));
+    return Timestamps.isInfinite(utc) ? utc : toLocal(utc, zone(name));
   }
 
   /** Returns an offset east of UTC in microseconds. */

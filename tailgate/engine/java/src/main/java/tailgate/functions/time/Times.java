@@ -37,7 +37,7 @@ public final class Times {
       throw new SqlError("22008", "date field value out of range: " + date);
     }
     try {
-      return Moments.dayInRange(days);
+      return Timestamps.dayInRange(days);
     } catch (SqlError e) {
       throw new SqlError("22008", "date out of range: " + date);
     }
@@ -83,14 +83,14 @@ public final class Times {
 
   @Returns("timestamp_ntz")
   public static long dateAtTime(int day, long micros) {
-    long midnight = Moments.dateToTimestamp(day);
-    return Moments.isInfinite(midnight) ? midnight : Moments.inRange(midnight + micros);
+    long midnight = Timestamps.dateToTimestamp(day);
+    return Timestamps.isInfinite(midnight) ? midnight : Timestamps.inRange(midnight + micros);
   }
 
   // ---- parts ------------------------------------------------------------------------------------
 
   private static long truncated(UTF8String word, long value, String type) {
-    if (Moments.isInfinite(value)) return value;
+    if (Timestamps.isInfinite(value)) return value;
     String unit = TimeUnits.unit(word);
     long size = switch (unit) {
       case "microsecond" -> 1;
@@ -101,7 +101,7 @@ public final class Times {
       case "day" -> TimeUnits.DAY;
       default -> 0;
     };
-    if (size > 0) return Moments.inRange(value - Math.floorMod(value, size));
+    if (size > 0) return Timestamps.inRange(value - Math.floorMod(value, size));
     LocalDate date = LocalDate.ofEpochDay(Math.floorDiv(value, TimeUnits.DAY));
     int year = date.getYear();
     LocalDate first = switch (unit) {
@@ -114,7 +114,7 @@ public final class Times {
       case "millennium" -> LocalDate.of(Math.floorDiv(year - 1, 1000) * 1000 + 1, 1, 1);
       default -> throw TimeUnits.unsupported(word, type);
     };
-    return Moments.inRange(first.toEpochDay() * TimeUnits.DAY);
+    return Timestamps.inRange(first.toEpochDay() * TimeUnits.DAY);
   }
 
   @Returns("timestamp_ntz")
@@ -124,7 +124,7 @@ public final class Times {
 
   @Returns("timestamp")
   public static long dateTruncTimestamptz(UTF8String word, long value, UTF8String zone) {
-    if (Moments.isInfinite(value)) return value;
+    if (Timestamps.isInfinite(value)) return value;
     ZoneId zoneId = TimeZones.zone(zone);
     long local = truncated(word, TimeZones.toLocal(value, zoneId), "timestamp with time zone");
     return TimeZones.toUtc(local, zoneId);
@@ -145,8 +145,8 @@ public final class Times {
 
   @Returns("timestamp_ntz")
   public static long dateBin(InternalRow stride, long value, long origin) {
-    if (Moments.isInfinite(value)) return value;
-    if (Moments.isInfinite(origin)) throw Moments.outOfRange("origin out of range");
+    if (Timestamps.isInfinite(value)) return value;
+    if (Timestamps.isInfinite(origin)) throw Timestamps.outOfRange("origin out of range");
     Interval i = Interval.of(stride);
     if (i.months() != 0) {
       throw new SqlError("0A000", "timestamps cannot be binned into intervals containing months or years");
@@ -154,9 +154,9 @@ public final class Times {
     long size = Math.addExact(i.days() * TimeUnits.DAY, i.micros());
     if (size <= 0) throw new SqlError("22008", "stride must be greater than zero");
     try {
-      return Moments.inRange(origin + Math.floorDiv(Math.subtractExact(value, origin), size) * size);
+      return Timestamps.inRange(origin + Math.floorDiv(Math.subtractExact(value, origin), size) * size);
     } catch (ArithmeticException e) {
-      throw Moments.outOfRange("interval out of range");
+      throw Timestamps.outOfRange("interval out of range");
     }
   }
 
@@ -167,7 +167,7 @@ public final class Times {
    * days only.
    */
   public static InternalRow age(long a, long b) {
-    if (Moments.isInfinite(a) || Moments.isInfinite(b)) throw Moments.outOfRange("timestamp out of range");
+    if (Timestamps.isInfinite(a) || Timestamps.isInfinite(b)) throw Timestamps.outOfRange("timestamp out of range");
     boolean negative = a < b;
     long later = negative ? b : a;
     long earlier = negative ? a : b;

@@ -21,7 +21,7 @@ import tailgate.functions.numeric.Numbers;
  * <p>Generated code calls the public functions ({@code Functions}); arguments are not NULL. {@code
  * tailgate/values/times/calendar.py} has the same limits.
  */
-public final class Moments {
+public final class Timestamps {
   static final int INFINITE_DAY = Integer.MAX_VALUE;
   static final long INFINITE = Long.MAX_VALUE;
   static final int FIRST_DAY = -2_440_588;  // 4714-11-24 BC
@@ -32,7 +32,7 @@ public final class Moments {
   private static final long EPOCH_2000 = 946_684_800_000_000L;
   private static final int MICRO_DIGITS = 6;
 
-  private Moments() {}
+  private Timestamps() {}
 
   static boolean isInfinite(int day) { return day == INFINITE_DAY || day == -INFINITE_DAY; }
 
