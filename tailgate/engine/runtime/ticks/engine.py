@@ -30,7 +30,7 @@ from tailgate.engine.runtime.ticks.tick_runner import TickRunner
 from tailgate.lake.catalog import Catalog, Change, Source
 from tailgate.lake.catalog.formats import ConnectionSettings
 from tailgate.lake.catalog.secrets import Vault, settings
-from tailgate.lake.errors import Replaced, Uncertain
+from tailgate.lake.errors import Replaced, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log.entry import Header
@@ -187,13 +187,20 @@ class Engine(EngineLog):
         except (Replaced, Uncertain) as error:
             self.end(error)
             raise
+        except TailgateError:
+            self._advance(self.inbox.newest)  # the write may have left an entry without records
+            raise
+        self._advance(number)
+        return number
+
+    def _advance(self, number: int) -> None:
+        """Lets ticks read the inbox up to an entry."""
         with self.committed_change():
             try:
                 self._source.advance(self.inbox.location, number)
             except Exception:
                 if not self.stopping:  # otherwise the JVM has ended as it should, and the next engine reads the entry
                     raise
-        return number
 
     # ---- sources and statistics ------------------------------------------------------------------
 
