@@ -66,6 +66,20 @@ def test_a_table_with_dropped_columns_is_not_followed_by_readers_of_all_columns(
             c.execute("ALTER TABLE u DROP COLUMN a CASCADE")
 
 
+@pytest.mark.parametrize("rest", ["", " WHERE id > 0", " ORDER BY id LIMIT 5"], ids=["projected", "filtered", "other"])
+def test_a_followed_view_does_not_have_a_later_column(world: World, rest: str) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as c, psycopg.connect(world.dsn, autocommit=True) as following:
+        c.execute("CREATE TABLE orders (id int PRIMARY KEY, customer text)")
+        c.execute("INSERT INTO orders VALUES (1, 'ann')")
+        c.execute(f"CREATE VIEW customers AS SELECT * FROM orders{rest}")  # type: ignore[call-overload]
+        c.execute("ALTER TABLE orders ADD COLUMN amount int NOT NULL DEFAULT 5")
+        c.execute("INSERT INTO orders VALUES (2, 'bob', 7)")
+        following.execute("BEGIN; DECLARE tail CURSOR FOR TAIL customers")
+        assert sorted(row[1:] for row in following.execute("FETCH 2 FROM tail").fetchall()) == [(1, 1, "ann"), (1, 2, "bob")]
+        c.execute("DELETE FROM orders WHERE id = 1")
+        assert [row[1:] for row in following.execute("FETCH 1 FROM tail").fetchall()] == [(-1, 1, "ann")]
+
+
 def test_killed_while_a_column_is_added(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     child = engine(lake.path, "")

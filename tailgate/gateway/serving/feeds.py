@@ -154,7 +154,7 @@ class LinearFeed(QueryFeed):
         super().__init__(lake, sandbox, prepared, values)
         (item,) = prepared.items
         self._shape = mirror.shape(item)
-        self._read = arrow_schema(item.columns, weight=True)
+        self._read = arrow_schema(over.read, weight=True)
         names = [f"c{i}" for i in range(len(prepared.columns))]
         self._arguments = arguments(values, over.used, over.constants)
         self._sql = summed(f"SELECT * FROM ({over.sql}) AS q({_listed(names, WEIGHT)})", names)

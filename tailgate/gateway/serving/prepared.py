@@ -52,10 +52,12 @@ def declared(oids: Sequence[int], catalog: Catalog) -> tuple[Type, ...]:
 class ChangeQuery:
     """A query over the changes of its only relation.
 
-    The last column of the relation and of the result is the weight. `used` is as in `Prepared`.
+    The last column of the relation and of the result is the weight. `read`: the other columns of the relation, without
+    those that it got after a view was defined over it. `used` is as in `Prepared`.
     """
 
     sql: str
+    read: tuple[Field, ...]
     constants: tuple[plan.Value, ...]
     used: frozenset[int]
 
@@ -293,7 +295,8 @@ def changes_of(relation: plan.Relation) -> ChangeQuery | None:
     if over is None:
         return None
     constants: list[plan.Value] = []
-    return ChangeQuery(render(over, constants=constants), tuple(constants), numbers(over))
+    (scan,) = scans(relation)
+    return ChangeQuery(render(over, constants=constants), scan.columns, tuple(constants), numbers(over))
 
 
 def _over_changes(relation: plan.Relation) -> plan.Relation | None:
