@@ -199,7 +199,7 @@ class Views:
     def _take(self, changes: list[tuple[int, bytes]]) -> None:
         for relation, stream in changes:
             data = pa.ipc.open_stream(stream).read_all()
-            for *values, weight in zip(*(c.to_pylist() for c in data.columns), strict=True):
+            for *values, weight in zip(*map(_values, data.columns), strict=True):
                 self._add(relation, tuple(map(_plain, values)), weight)
 
     def _add(self, relation: int, row: Row, weight: int) -> None:
@@ -364,6 +364,22 @@ def _arrow(columns: tuple[Field, ...], changes: list[tuple[Row, int]]) -> bytes:
     with pa.ipc.new_stream(out, schema) as writer:
         writer.write_batch(pa.record_batch(arrays, schema=schema))
     return out.getvalue()
+
+
+def _values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Returns the values of a column: Python's, and the stored numbers of dates and timestamps beyond Python's range."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        values = [_value(scalar) for scalar in column]
+    return values
+
+
+def _value(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        return _values(scalar.values) if isinstance(scalar, pa.ListScalar) else scalar.value
 
 
 def _plain(value: Any) -> Any:

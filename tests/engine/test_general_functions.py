@@ -14,7 +14,7 @@ from tailgate.lake import sortable
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import GENERAL_SPARK
 from tailgate.sql.compute.numeric import general_numerics
-from tailgate.values.numeric import arithmetic, powers
+from tailgate.values.numeric import arithmetic
 from tests.sql.test_general_numerics import random_rows
 
 pytestmark = pytest.mark.spark
@@ -33,31 +33,13 @@ def floating(a: Decimal) -> float | None:
 
 
 BINARY: dict[str, Callable[[Decimal, Decimal], Any]] = {
-    "add": arithmetic.add,
-    "subtract": arithmetic.subtract,
-    "multiply": arithmetic.multiply,
-    "divide": arithmetic.divide,
-    "remainder": arithmetic.remainder,
-    "div": arithmetic.quotient,
-    "gcd": arithmetic.greatest_common_divisor,
-    "lcm": arithmetic.least_common_multiple,
-    "log": powers.logarithm,
-    "power": powers.power,
+    **general_numerics.BINARY,
     "compare": lambda a, b: (sortable.key(a) > sortable.key(b)) - (sortable.key(a) < sortable.key(b)),
 }
 UNARY: dict[str, Callable[[Decimal], Any]] = {
-    "negate": arithmetic.negated,
-    "abs": arithmetic.absolute,
-    "sign": arithmetic.sign,
-    "ceil": arithmetic.ceiling,
-    "floor": arithmetic.floor,
+    **general_numerics.UNARY,
     "scale": arithmetic.display_scale,
     "min_scale": arithmetic.min_scale,
-    "trim_scale": arithmetic.trim_scale,
-    "sqrt": powers.square_root,
-    "exp": powers.exponential,
-    "ln": powers.natural_logarithm,
-    "log10": powers.decimal_logarithm,
     "key": general_numerics.general_key,
     "to_text": general_numerics.general_to_text,
     "to_int2": lambda a: integer(a, 16),

@@ -73,6 +73,7 @@ ASCII: list[str | None] = [
 ]
 # values of arguments that need a certain form or size, by function or function/number of arguments
 DIGESTS: list[str | None] = ["md5", "sha1", "sha224", "sha256", "SHA384", "sha512", "nosuch", None]
+IDENTIFIERS = ["a", "A", '"B""c"', '"é"', "É", "", "a$1", "_b ", "1a", '"a', '""', "$x", "x y", "b;", "b()", "-"]
 SMALL: dict[str, dict[int, list[str | None]]] = {
     "repeat": {1: [None, "-1", "0", "1", "3"]},
     "lpad": {1: [None, "-1", "0", "2", "9"]},
@@ -103,7 +104,7 @@ SMALL: dict[str, dict[int, list[str | None]]] = {
     "convert_to": {1: ["utf8", "UTF-8", "latin1", "x"]},
     "digest": {1: DIGESTS},
     "hmac": {2: DIGESTS},
-    "parse_ident": {0: [None, "", "a", "A.b", ' a . "B""c" ', '"é".É', "a..b", ".a", "a.", '"a', 'a.""', "1a", "a$1.b()", "x y", "a.b;"]},
+    "parse_ident": {0: [None, *IDENTIFIERS, *(f"{a}{dot}{b}" for dot in (".", " . ") for a in IDENTIFIERS for b in IDENTIFIERS[:4])]},
     "length/2": {1: ["utf8"]},
     "encode": {1: [None, "hex", "base64", "escape", "HEX", "x"]},
     "decode": {0: [None, "", "0aFF", "abc", "zz", "YWJj", "00", "+/==", "YWJ=", "YQ==", "a\\\\b", "\\001", "\\9", "Y Q = ="],

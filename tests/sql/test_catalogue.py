@@ -69,7 +69,6 @@ def test_every_entry_has_fifty_argument_lists() -> None:
     """Except entries with fewer possible lists."""
     for row in EVALUATED:
         few = set(row.arguments) <= {"bool", "bool[]"} or row.kind == "window" or (row.kind == "cast" and row.arguments == ("bpchar",))
-        few |= row.name == "parse_ident"  # samples of its own
         assert few or not case_of(row, 1).expression or len(set(case_of(row, 1).rows)) >= 50, row
 
 

@@ -50,7 +50,7 @@ class Exporter:
         """Ends the exports."""
         self._ended.set()
         self._metrics.shutdown()
-        self.spans.shutdown()  # type: ignore[no-untyped-call]
+        self.spans.shutdown()  # type: ignore[no-untyped-call]  # opentelemetry does not annotate it
 
     def export(self, metrics: Metrics) -> None:
         """Sends metrics in the background until the exporter is closed or the process ends."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from tailgate.engine.plan.rules.change import Stream
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, Function, Item, MaterializedView, View, ViewErrors
@@ -66,7 +67,7 @@ def unusable(catalog: Catalog, *, lost: bool = False) -> list[MaterializedView]:
     that read one of these. Raises the error of a view that cannot be planned.
     """
     views, streams = _maintained(catalog), Streams(catalog)
-    own = [i for i in views if nodes.is_stale(i) or (lost and nodes.digests(i)) or not nodes.matches_record(i, catalog, streams(i))]
+    own = [i for i in views if (lost and nodes.digests(i)) or _obstacle(i, catalog, streams) is not None]
     return _with_readers(own, views, catalog)
 
 
@@ -76,14 +77,20 @@ def planning_findings(catalog: Catalog) -> list[Finding]:
     reasons: dict[int, str] = {}
     for item in views:
         try:
-            if nodes.is_stale(item):
-                reasons[item.id] = "it is being filled again"
-            elif not nodes.matches_record(item, catalog, streams(item)):
-                reasons[item.id] = "this version plans it differently"
+            reason = _obstacle(item, catalog, streams)
         except TailgateError as error:
-            reasons[item.id] = f"this version cannot plan it: {error}"
+            reason = f"this version cannot plan it: {error}"
+        if reason is not None:
+            reasons[item.id] = reason
     affected = _with_readers([i for i in views if i.id in reasons], views, catalog)
     return [Finding(f"{catalog.schema_of(i).name}.{i.name}", reasons.get(i.id, "it reads a view that is filled again")) for i in affected]
+
+
+def _obstacle(item: MaterializedView, catalog: Catalog, streams: Callable[[Item], Stream]) -> str | None:
+    """Returns why the state of a view cannot keep it up to date, or None if it can. Raises the error of a view that cannot be planned."""
+    if nodes.is_stale(item):
+        return "it is being filled again"
+    return None if nodes.matches_record(item, catalog, streams(item)) else "this version plans it differently"
 
 
 def _maintained(catalog: Catalog) -> list[MaterializedView]:

@@ -23,7 +23,7 @@ from tailgate.values.numeric.scales import WIDE, rounded
 CHECKED_EVERY = 1_000  # values of a sum: whether the statement is to end
 KEY_LIMIT = Decimal(10**KEY_DIGITS)
 
-for _name, _function in {
+UNARY: dict[str, Callable[[Decimal], Decimal]] = {
     "negate": arithmetic.negated,
     "abs": arithmetic.absolute,
     "sign": arithmetic.sign,
@@ -34,9 +34,8 @@ for _name, _function in {
     "ln": powers.natural_logarithm,
     "log10": powers.decimal_logarithm,
     "trim_scale": arithmetic.trim_scale,
-}.items():
-    udf("general", to="general", name=f"general_{_name}")(_function)
-for _name, _binary in {
+}
+BINARY: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
     "add": arithmetic.add,
     "subtract": arithmetic.subtract,
     "multiply": arithmetic.multiply,
@@ -47,7 +46,10 @@ for _name, _binary in {
     "lcm": arithmetic.least_common_multiple,
     "log": powers.logarithm,
     "power": powers.power,
-}.items():
+}
+for _name, _function in UNARY.items():
+    udf("general", to="general", name=f"general_{_name}")(_function)
+for _name, _binary in BINARY.items():
     udf("general", "general", to="general", name=f"general_{_name}")(_binary)
 udf("general", "int4", to="general", name="general_round")(arithmetic.round_to)
 udf("general", "int4", to="general", name="general_trunc")(arithmetic.truncate)
