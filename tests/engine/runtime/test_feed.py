@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import statistics
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,6 +23,8 @@ RECORDS_MAX = 50_000  # of a tick
 BACKLOG = 40_000  # records
 BYTES_MAX = 32 << 20  # of a tick
 VALUE, OFFSET = 1, 4  # columns
+INTERVAL_S = 0.025  # of ticks
+SAMPLES = 40  # ticks
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +212,26 @@ def test_deleted_records_fail_the_feed(session: Any, kafka: Kafka, name: str) ->
     until(lambda: "OffsetOutOfRange" in failure())
     until(lambda: feeds(session) == 0)
     feed.stop()
+
+
+def test_a_tick_has_the_newest_records_of_a_steady_stream(feed: Feed, kafka: Kafka, name: str, session: Any) -> None:
+    """A tick that lacks the records of the time since the last one has a newest record as old as that."""
+    clock, inbox = session._jvm.java.lang.System, session._jvm.tailgate.sources.InboxSource
+    producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 1})
+    ages: deque[float] = deque(maxlen=SAMPLES)
+
+    def ticked() -> bool:
+        """Runs a tick, and returns whether most of the last ones had new records."""
+        began = time.monotonic()
+        inbox.nextTick(f"/nowhere/{name}", clock.nanoTime() + round(INTERVAL_S * 1e9))
+        while time.monotonic() < began + INTERVAL_S:
+            producer.produce(name, str(time.time()).encode())
+            producer.poll(0)
+            time.sleep(0.001)
+        end = feed.end()
+        if rows := feed.rows(end):
+            ages.append(time.time() - float(rows[-1][1]))
+        feed.commit(end)
+        return len(ages) == SAMPLES and statistics.median(ages) < INTERVAL_S / 2
+
+    until(ticked)

@@ -54,11 +54,12 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private static final int FETCH_BYTES_MAX = 16 << 20;  // limit of the consumer besides the queue, compressed
   private static final int RECORD_BYTES = 250;  // overhead of a record in memory
   private static final Duration POLL = Duration.ofMillis(500);
+  private static final Duration NEWEST = Duration.ofMillis(2);  // of the second of two polls; at a low rate there may be nothing newer
   // At an ordinary rate records are polled just before the next tick, so that it has the newest ones and a poll returns several.
-  // Two polls are needed then: the consumer has sent its last request before the pause, so its answer has older records only.
+  // Two polls are needed then: the consumer has sent a request before the pause, whose answer has older records only.
   private static final long LEAD_NANOS = 4_000_000;  // before the tick
-  private static final long PAUSE_MIN_NANOS = 4_000_000, PAUSE_MAX_NANOS = 25_000_000;
-  private static final long WAITED_NANOS = 500_000;  // a poll that takes longer has the newest records
+  private static final long PAUSE_MIN_NANOS = LEAD_NANOS + 2_000_000;  // the tick begins meanwhile, so it is known when the one after it may begin
+  private static final long PAUSE_MAX_NANOS = 25_000_000;
   private static final int PAUSE_RECORDS_MAX = 1_000;  // a poll with more of them is followed by the next at once
   // interval of requests that detect a broker that is down, a deleted topic, and new partitions
   private static final long PROBE_MS = 2_000;
@@ -164,10 +165,14 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     long probed = System.nanoTime();
     boolean paused = false;
     while (!isClosed()) {
-      long began = System.nanoTime();
       ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
-      boolean newest = !paused || System.nanoTime() - began > WAITED_NANOS;
+      int count = records.count();
       List<Fetched> news = news(consumer, records);
+      if (paused && count > 0) {
+        records = consumer.poll(NEWEST);
+        count += records.count();
+        news.addAll(news(consumer, records));
+      }
       if (!news.isEmpty()) {
         add(news);
         InboxSource.look(inbox);
@@ -176,14 +181,15 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
         probe(consumer);
         probed = System.nanoTime();
       }
-      paused = newest && !records.isEmpty() && records.count() < PAUSE_RECORDS_MAX;
+      paused = count > 0 && count < PAUSE_RECORDS_MAX;
       if (paused) pause();
     }
   }
 
   private void pause() throws InterruptedException {
+    TimeUnit.NANOSECONDS.sleep(PAUSE_MIN_NANOS);
     long left = InboxSource.nextTick(inbox) - LEAD_NANOS - System.nanoTime();
-    TimeUnit.NANOSECONDS.sleep(Math.max(PAUSE_MIN_NANOS, Math.min(left, PAUSE_MAX_NANOS)));
+    TimeUnit.NANOSECONDS.sleep(Math.min(left, PAUSE_MAX_NANOS));
   }
 
   private void fail(RuntimeException e) {
