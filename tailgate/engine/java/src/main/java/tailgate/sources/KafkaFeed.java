@@ -54,11 +54,11 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private static final int FETCH_BYTES_MAX = 16 << 20;  // limit of the consumer besides the queue, compressed
   private static final int RECORD_BYTES = 250;  // overhead of a record in memory
   private static final Duration POLL = Duration.ofMillis(500);
-  private static final Duration NEWEST = Duration.ofMillis(2);  // of the second of two polls; at a low rate there may be nothing newer
+  private static final Duration NEWEST = Duration.ofMillis(2);  // of the second of two polls
   // At an ordinary rate records are polled just before the next tick, so that it has the newest ones and a poll returns several.
   // Two polls are needed then: the consumer has sent a request before the pause, whose answer has older records only.
   private static final long LEAD_NANOS = 4_000_000;  // before the tick
-  private static final long PAUSE_MIN_NANOS = LEAD_NANOS + 2_000_000;  // the tick begins meanwhile, so it is known when the one after it may begin
+  private static final long PAUSE_MIN_NANOS = LEAD_NANOS + 2_000_000;  // until the tick has begun, which sets the time of the next
   private static final long PAUSE_MAX_NANOS = 25_000_000;
   private static final int PAUSE_RECORDS_MAX = 1_000;  // a poll with more of them is followed by the next at once
   // interval of requests that detect a broker that is down, a deleted topic, and new partitions
