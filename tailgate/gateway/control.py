@@ -1,8 +1,8 @@
 """The client of the engine's control interface (`lake.control`), at the address in the lake's engine.json.
 
 Without an engine, or if the log has a newer epoch, a request fails with 58000 at once. While another engine stands by
-(`lake.writer.stand_by`), or a busy engine has not taken the connection, a request waits: up to CONNECT_S. A write that the old
-engine has not answered is sent again under the same id, so it is accepted once. Polls and TAIL do not use the engine.
+(`lake.writer.stand_by`), or a busy engine has not taken the connection, a request waits: up to CONNECT_S. A write or a statement that
+the old engine has not answered is sent again under the same id, so it takes effect once. Polls and TAIL do not use the engine.
 
 Connections of writes stay open for the next ones; each other request has a connection, and its end cancels the request.
 """
@@ -15,12 +15,12 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tailgate.lake import control
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import BlockCommit, FilledTable, Notice, StatementResult
-from tailgate.lake.errors import CrashShutdown, Replaced, SystemError_, TailgateError
+from tailgate.lake.errors import AdminShutdown, CrashShutdown, Replaced, SystemError_, TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.lake.writer import engines
@@ -35,6 +35,7 @@ NEXT_ENGINE_LOOK_S = 0.05  # between two attempts to reach an engine that stands
 REPLACED_LOOK_S = 1.0  # between checks whether the engine, which has not answered, was replaced
 KEPT_MAX = 8  # connections that wait for the next write
 KEPT_S = 30.0  # that one waits; the engine closes it after a minute
+ENDED = (Replaced.sqlstate, CrashShutdown.sqlstate, AdminShutdown.sqlstate)  # of requests that the next engine answers
 
 
 NoticeHandler = Callable[[Notice], None]  # receives notices before the answer
@@ -65,32 +66,14 @@ class Control:
         answer if it has taken effect already.
         """
         request = control.StatementRequest(sql, settings, resolution, block).encode()
-        status, answer = await self._request("POST", control.STATEMENT, request, None, tell, withdraws=True)
-        if status == 200:
-            return StatementResult.of(answer)
-        raise control.error_of(answer)
+        _, answer = await self._answered(_Request("POST", control.STATEMENT, request), None, tell, withdraws=True)
+        return StatementResult.of(answer)
 
     async def write(self, body: bytes) -> control.WriteResult:
         """Sends a write to the inbox."""
-        headers = {control.WRITE_ID_HEADER: secrets.token_hex(8)}
-        while True:
-            connection = self._open_connection() or await self._connected()
-            try:
-                status, answer = await self._exchange(connection, _Request("POST", control.WRITE, body, headers, keeps=True), None)
-            except _Unanswered:
-                failure: TailgateError = _ended()
-            else:
-                if status == 200:
-                    self._keep(connection)
-                    return control.WriteResult.of(answer)
-                connection.close()
-                failure = control.error_of(answer)
-                if failure.sqlstate not in (Replaced.sqlstate, CrashShutdown.sqlstate):
-                    raise failure
-            if failure.sqlstate != Replaced.sqlstate and self._later(connection.engine) is None and not standing_by(self._lake):
-                raise failure
-            await self._replaced(connection.engine)
-            headers[control.WRITE_AGAIN_HEADER] = "1"
+        connection, answer = await self._answered(_Request("POST", control.WRITE, body, keeps=True), None)
+        self._keep(connection)
+        return control.WriteResult.of(answer)
 
     async def filled_table(self, table: FilledTable) -> StatementResult | int:
         """Creates a table with rows. Returns the entry of the inbox with which the rows conflict, if there is one.
@@ -107,35 +90,60 @@ class Control:
         return await self._committed(control.BLOCK, await asyncio.to_thread(commit.encode), tell)
 
     async def _committed(self, path: str, body: bytes, tell: NoticeHandler | None = None) -> StatementResult | int:
-        status, answer = await self._request("POST", path, body, None, tell, withdraws=True)
-        if status == 200:
-            return int(answer["conflict"]) if "conflict" in answer else StatementResult.of(answer)
-        raise control.error_of(answer)
+        _, answer = await self._answered(_Request("POST", path, body), None, tell, withdraws=True)
+        return int(answer["conflict"]) if "conflict" in answer else StatementResult.of(answer)
 
     async def push_query(self, sql: str, settings: dict[str, str], resolution: Resolution, tell: NoticeHandler) -> PushView:
         """Creates the view of a push query, which exists until it is closed. Raises 40001 as `statement` does."""
-        connection = await self._connected()
-        request = _Request("POST", control.PUSH, control.StatementRequest(sql, settings, resolution).encode(), keeps=True)
-        try:
-            status, answer = await self._exchange(connection, request, None, tell)
-        except _Unanswered:
-            raise _ended() from None
-        if status == 200:
-            return PushView(StatementResult.of(answer), connection)
-        connection.close()
-        raise control.error_of(answer)
+        body = control.StatementRequest(sql, settings, resolution).encode()
+        connection, answer = await self._answered(_Request("POST", control.PUSH, body, keeps=True), None, tell)
+        return PushView(StatementResult.of(answer), connection)
 
     async def sequence(self, request: control.SequenceRequest) -> control.SequenceValues:
         """Reserves values of a sequence, or sets it."""
-        status, answer = await self._request("POST", control.SEQUENCE, request.encode(), SEQUENCE_TIMEOUT_S)
-        if status == 200:
-            return control.SequenceValues.of(answer)
-        raise control.error_of(answer)
+        _, answer = await self._answered(_Request("POST", control.SEQUENCE, request.encode()), SEQUENCE_TIMEOUT_S)
+        return control.SequenceValues.of(answer)
+
+    async def _answered(
+        self, request: _Request, timeout: float | None, tell: NoticeHandler | None = None, *, withdraws: bool = False
+    ) -> tuple[_Connection, control.Answer]:
+        """Sends a request that changes something until an engine answers, under one id. Raises the error of the answer.
+
+        If the task is canceled between two engines, raises 58000: the next engine decides whether the request took effect.
+        """
+        seen = self._lake.log.seen
+        attempt = control.Attempt(secrets.token_hex(8), after=seen.n if seen is not None else 0)
+        while True:
+            try:
+                connection = (self._open_connection() if request.path == control.WRITE else None) or await self._connected()
+            except asyncio.CancelledError:
+                if attempt.again:
+                    raise _ended() from None
+                raise
+            sent = replace(request, headers=attempt.headers())
+            try:
+                status, answer = await self._exchange(connection, sent, timeout, tell, withdraws=withdraws)
+            except _Unanswered:
+                failure: TailgateError = _ended()
+            else:
+                if status == 200:
+                    return connection, answer
+                connection.close()
+                failure = control.error_of(answer)
+                if failure.sqlstate not in ENDED:
+                    raise failure
+            if failure.sqlstate != Replaced.sqlstate and self._later(connection.engine) is None and not standing_by(self._lake):
+                raise failure
+            try:
+                await self._replaced(connection.engine)
+            except asyncio.CancelledError:
+                raise _ended() from None
+            attempt = replace(attempt, again=True)
 
     async def status(self) -> control.Answer:
         """Returns the status of the engine's sources, views and sinks, or an empty dict if the engine is not running."""
         try:
-            status, answer = await self._request("GET", control.STATUS, b"", STATUS_TIMEOUT_S)
+            status, answer = await self._request(control.STATUS, STATUS_TIMEOUT_S)
         except SystemError_:
             return {}
         return answer if status == 200 else {}
@@ -145,7 +153,7 @@ class Control:
 
         Raises 57014 after `timeout` seconds.
         """
-        status, answer = await self._request("GET", control.recent_path(relations, timeout), b"", timeout + STATUS_TIMEOUT_S)
+        status, answer = await self._request(control.recent_path(relations, timeout), timeout + STATUS_TIMEOUT_S)
         if status == 200:
             return int(answer.get("time", 0))
         raise control.error_of(answer)
@@ -203,16 +211,11 @@ class Control:
         announcement = engines.announced(self._lake)
         return announcement if announcement is not None and announcement.epoch > engine.epoch else None
 
-    async def _request(
-        self, method: str, path: str, body: bytes, timeout: float | None, tell: NoticeHandler | None = None, *, withdraws: bool = False
-    ) -> tuple[int, control.Answer]:
-        """Sends a request and returns the status and the body of the answer.
-
-        If the task is canceled: with `withdraws`, see `statement`; without, the connection is closed.
-        """
-        connection = await self._connected(CONNECT_S if timeout is None else min(timeout, CONNECT_S))
+    async def _request(self, path: str, timeout: float) -> tuple[int, control.Answer]:
+        """Sends a request that changes nothing, and returns the status and the body of the answer."""
+        connection = await self._connected(min(timeout, CONNECT_S))
         try:
-            return await self._exchange(connection, _Request(method, path, body), timeout, tell, withdraws=withdraws)
+            return await self._exchange(connection, _Request("GET", path, b""), timeout)
         except _Unanswered:
             raise _ended() from None
 
@@ -227,7 +230,8 @@ class Control:
     ) -> tuple[int, control.Answer]:
         """Sends a request on a connection. Raises _Unanswered if the engine ends or is replaced before it answers.
 
-        Closes the connection, unless the request keeps it and is answered.
+        If the task is canceled: with `withdraws`, see `statement`; without, the connection is closed. It is also closed after the answer,
+        unless the request keeps it.
         """
         engine, reader, writer = connection.engine, connection.reader, connection.writer
         headers = {"Host": engine.address, **control.headers(engine.token), **request.headers}

@@ -1,8 +1,7 @@
 """The control protocol between gateways and the engine: requests and answers as bytes, used by both sides.
 
     POST /statement                       StatementRequest ──► StatementResult; before it, `102 Processing` with a header Notice
-    POST /write                           Write            ──► {"number": n} or {"conflict": c}; the headers Write-Id and Write-Again
-                                                               make sure that a write that is sent again is accepted once
+    POST /write                           Write            ──► {"number": n} or {"conflict": c}
     POST /hand-over                                        ──► {}; the engine stops at a boundary
     POST /table                           FilledTable      ──► StatementResult or {"conflict": c}
     POST /block                           BlockCommit      ──► StatementResult or {"conflict": c}
@@ -15,6 +14,8 @@
                                                                is v, as soon as they change, or after FRESHNESS_HOLD_S
     GET  /status                                           ──► the state of sources, views and sinks
     GET  /health                                           ──► the state of sources, views and ticks, without a request to a broker
+
+The header fields of an `Attempt` make sure that a POST that is sent again takes effect once.
 
 HTTP on loopback. Each request carries the token of engine.json and the version of the protocol. An answer is a JSON object. With a status
 other than 200 it is an error: {"sqlstate", "message", "detail", "hint", "position"}.
@@ -36,7 +37,7 @@ from tailgate.lake.uncommitted import Uncommitted
 
 VERSION = 2  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"
-WRITE_ID_HEADER, WRITE_AGAIN_HEADER = "Write-Id", "Write-Again"  # the latter is "1" if an earlier engine may have accepted the write
+WRITE_ID_HEADER, WRITE_AGAIN_HEADER, WRITE_AFTER_HEADER = "Write-Id", "Write-Again", "Write-After"  # of an Attempt
 STATEMENT, WRITE, TABLE, BLOCK, SEQUENCE, HAND_OVER = "/statement", "/write", "/table", "/block", "/sequence", "/hand-over"
 PUSH = "/push"
 ENTRIES, RECENT, STATUS, FRESHNESS, HEALTH = "/entries", "/recent", "/status", "/freshness", "/health"
@@ -64,6 +65,30 @@ def check_version(version: str | None) -> None:
             detail=f"The engine supports version {VERSION}.",
             hint="Run the gateways and the engine from the same release of Tailgate.",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One of the times that a write or a statement is sent, until an engine answers.
+
+    `id`: of all its attempts. `again`: an earlier engine may have accepted it. `after`: the newest entry of the log before the first
+    attempt, as far as the gateway knows; the entry that it may have led to is later.
+    """
+
+    id: str = ""
+    again: bool = False
+    after: int = 0
+
+    def headers(self) -> dict[str, str]:
+        """Returns the header fields of the request."""
+        again = {WRITE_AGAIN_HEADER: "1"} if self.again else {}
+        return {WRITE_ID_HEADER: self.id, WRITE_AFTER_HEADER: str(self.after), **again}
+
+    @staticmethod
+    def of(headers: Mapping[str, str]) -> Attempt:
+        """Returns the attempt of a request's header fields. Raises 22023."""
+        again = headers.get(WRITE_AGAIN_HEADER) == "1"
+        return Attempt(headers.get(WRITE_ID_HEADER, ""), again, _whole(headers.get(WRITE_AFTER_HEADER, "0")))
 
 
 @dataclass(frozen=True, slots=True)

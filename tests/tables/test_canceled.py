@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from tailgate.lake.control import Attempt
 from tailgate.lake.errors import QueryCanceled
 from tailgate.sql.name_resolution import resolve
 from tests.tables.world import World
@@ -51,6 +52,8 @@ def test_a_create_that_is_canceled_before_its_entry(world: World, text: str) -> 
 
 class CanceledAfter:
     """The client of a statement, which cancels it after the engine has checked for this some times."""
+
+    attempt = Attempt()
 
     def __init__(self, checks: int) -> None:
         self._left = checks

@@ -1,11 +1,12 @@
-"""A write that meets the end of its engine waits for the one that stands by, and is accepted once."""
+"""A write or a statement that meets the end of its engine waits for the one that stands by, and takes effect once."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,9 +14,13 @@ import psycopg
 import pytest
 
 from tailgate.embedded.children import Child
+from tailgate.engine.runtime.ticks.repeated_writes import find_change, undone
+from tailgate.lake.catalog import Change
+from tailgate.lake.control import Attempt
 from tailgate.lake.errors import CrashShutdown
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.inbox import Record
+from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.stand_by import stand_by
 from testing.engine_process import until
 from tests.tables.world import Engine, Served
@@ -49,11 +54,17 @@ def insert(dsn: str, row: int) -> str | None:
         return c.execute("INSERT INTO bag VALUES (%s)", (row,)).statusmessage
 
 
+def engine_that_ends(folder: Path, step: str) -> Child:
+    """Starts an engine that is killed at this crash point."""
+    command = [sys.executable, "-m", "tests.tables.world", str(folder / "lake")]
+    engine = Child("engine", command, log=folder / "engine.log", environment={"TAILGATE_CRASH": step}, announces="ready")
+    engine.wait_ready(engine.announced, timedelta(seconds=30))
+    return engine
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_an_engine_that_is_killed(gateway: Served, tmp_path: Path, step: str) -> None:
-    command = [sys.executable, "-m", "tests.tables.world", str(tmp_path / "lake")]
-    first = Child("engine", command, log=tmp_path / "engine.log", environment={"TAILGATE_CRASH": step}, announces="ready")
-    first.wait_ready(first.announced, timedelta(seconds=30))
+    first = engine_that_ends(tmp_path, step)
     lake = Lake(tmp_path / "lake")
     place = stand_by(lake)
     with ThreadPoolExecutor(1) as threads:
@@ -67,6 +78,67 @@ def test_an_engine_that_is_killed(gateway: Served, tmp_path: Path, step: str) ->
     with psycopg.connect(gateway.dsn, autocommit=True) as c:
         assert c.execute("SELECT a, count(*) FROM bag GROUP BY a ORDER BY a").fetchall() == [(1, 1), (2, 1)]
     second.close()
+
+
+BLOCK = ("BEGIN", "CREATE TABLE t (a int)", "INSERT INTO t VALUES (1)", "INSERT INTO bag VALUES (1)", "COMMIT")
+CATALOG_STEPS = ("entry.link:2", "entry.linked:2", "catalog.entry:1")  # before the entry, before it is announced, and after it
+BLOCK_STEPS = ("block.entered:1", "entry.committed:1")  # before and after the entry with rows of an existing table
+CHANGES = (
+    (("CREATE TABLE t (a int)",), "CREATE TABLE", "SELECT count(*) = 0 FROM t"),
+    (("CREATE TABLE t AS SELECT 1 AS a",), "SELECT 1", "SELECT count(*) = 1 FROM t"),
+    (("ALTER TABLE bag ADD COLUMN b int DEFAULT 7",), "ALTER TABLE", "SELECT sum(b) = 7 FROM bag"),
+    (("DROP SEQUENCE s",), "DROP SEQUENCE", "SELECT count(*) = 0 FROM pg_sequences"),
+    (("SELECT setval('s', 5)",), "SELECT 1", "SELECT nextval('s') = 6"),
+    (("BEGIN", "CREATE TABLE t AS SELECT a FROM bag", "COMMIT"), "COMMIT", "SELECT count(*) = 1 FROM t"),
+)
+
+
+@pytest.mark.parametrize(
+    ("statements", "tag", "check", "step"),
+    [
+        *(
+            pytest.param(*change, step, marks=[long] if change is not CHANGES[0] and step != CATALOG_STEPS[-1] else [])
+            for change in CHANGES
+            for step in CATALOG_STEPS
+        ),
+        *((BLOCK, "COMMIT", "SELECT count(*) = 3 FROM (TABLE t UNION ALL TABLE bag) u", step) for step in BLOCK_STEPS),
+    ],
+)
+def test_a_statement_whose_engine_is_killed(
+    gateway: Served, tmp_path: Path, statements: Sequence[str], tag: str, check: str, step: str
+) -> None:
+    lake = Lake(tmp_path / "lake")
+    with psycopg.connect(gateway.dsn, autocommit=True) as c:
+        before = Engine(lake)
+        c.execute("INSERT INTO bag VALUES (0)")
+        c.execute("CREATE SEQUENCE s")
+        before.close()
+        first = engine_that_ends(tmp_path, step)
+        place = stand_by(lake)
+        with ThreadPoolExecutor(1) as threads:
+            running = threads.submit(lambda: [c.execute(text.encode()).statusmessage for text in statements])
+            assert place.wait() is False
+            second = Engine(lake)
+            place.close()
+            assert running.result(30)[-1] == tag
+        assert c.execute(check.encode()).fetchone() == (True,)
+    first.stop()
+    second.close()
+
+
+def test_a_statement_that_is_canceled_between_two_engines(gateway: Served, tmp_path: Path) -> None:
+    """The client learns that the statement may have taken effect."""
+    first = engine_that_ends(tmp_path, "catalog.entry:1")
+    lake = Lake(tmp_path / "lake")
+    place = stand_by(lake)
+    with psycopg.connect(gateway.dsn, autocommit=True) as c, ThreadPoolExecutor(1) as threads:
+        creating = threads.submit(c.execute, "CREATE TABLE t (a int)")
+        assert place.wait() is False
+        c.cancel_safe()
+        with pytest.raises(psycopg.errors.SystemError, match="before it answered"):
+            creating.result(30)
+    place.close()
+    first.stop()
 
 
 def test_an_engine_that_hangs_while_it_writes(gateway: Served, tmp_path: Path) -> None:
@@ -134,3 +206,18 @@ def test_statements_that_arrive_without_an_engine_wait(gateway: Served, tmp_path
 def test_without_an_engine_that_stands_by_a_write_fails(gateway: Served) -> None:
     with pytest.raises(psycopg.errors.SystemError, match="the engine is not running"):
         insert(gateway.dsn, 1)
+
+
+def test_a_statement_that_was_undone_is_not_found(tmp_path: Path) -> None:
+    """A statement whose view could not be filled has an entry that creates the view, and one that drops it."""
+    lake = Lake.create(tmp_path / "lake")
+    writer = open_epoch(lake)
+    attempt = Attempt("a", again=True, after=writer.newest.n)
+    for id in ("a", "other", undone("a")):
+        writer.statement = id
+        writer.append(kind="catalog", catalog=Change())
+        writer.append()
+        found = [header.writes for header in find_change(lake, attempt)]
+        assert found == {"a": [("a",)], "other": [("a",), ("other",)]}.get(id, [])
+    assert find_change(lake, replace(attempt, id="other", after=writer.newest.n)) == []
+    writer.close()

@@ -33,29 +33,26 @@ RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole | CreateTo
 TOKENS_MAX = 100  # of one role
 
 
-def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[str, Change, list[Notice]]:
-    """Returns the command tag, the change of the catalog, and notices."""
+def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change of the catalog, and notices."""
     match statement:
         case CreateRole(name=name, options=options):
-            return "CREATE ROLE", Change(put_roles=(_create(name, options, catalog),)), []
+            return Change(put_roles=(_create(name, options, catalog),)), []
         case AlterRole(name=name, options=options):
             role = _changed(catalog.role(name.name, name.position), options)
             if role.id in BUILT_IN and not (role.login and role.superuser):
                 raise FeatureNotSupported(f'role "{role.name}" must be a superuser who may log in', position=name.position)
-            return "ALTER ROLE", Change(put_roles=(role,)), []
+            return Change(put_roles=(role,)), []
         case DropRole():
-            change, notices = _drop(statement, catalog)
-            return "DROP ROLE", change, notices
+            return _drop(statement, catalog)
         case CreateToken():
-            return "CREATE TOKEN", Change(put_roles=(_with_token(statement, catalog),)), []
+            return Change(put_roles=(_with_token(statement, catalog),)), []
         case DropToken():
-            change, notices = _without_token(statement, catalog)
-            return "DROP TOKEN", change, notices
+            return _without_token(statement, catalog)
         case GrantRole():
-            change, notices = _members(statement, catalog)
-            return "GRANT ROLE" if statement.grants else "REVOKE ROLE", change, notices
+            return _members(statement, catalog)
         case Grant():
-            return "GRANT" if statement.grants else "REVOKE", Change(put_roles=_granted(statement, catalog)), []
+            return Change(put_roles=_granted(statement, catalog)), []
 
 
 def _create(name: Name, options: RoleOptions, catalog: Catalog) -> Role:

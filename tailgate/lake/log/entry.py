@@ -58,7 +58,8 @@ class Header:
     - `clock`: the offset of the engine's clock source, in ms.
     - `state`: ids of the versions of the state, opaque.
     - `checkpoint`, `batch`: empty and -1; earlier versions recorded a checkpoint of Spark here.
-    - `writes`: ids of the writes in the entries of the inbox that were consumed by this entry.
+    - `writes`: ids of the writes in the entries of the inbox that were consumed by this entry, and of the statement of its change of the
+      catalog.
     - `released`: by relation whose windows left because of their retention, as text: the time in ms at or before which all
       windows that left had ended.
     - `extra`: other values that each entry takes over from the previous one, as JSON.

@@ -89,6 +89,7 @@ class Writer:
         self.epoch = newest.epoch
         self.store = store
         self.catalog: Catalog = lake.catalog_at(newest.n)
+        self.statement = ""  # the id of the statement that makes the next change of the catalog
         self._lock = lock
         self._appending = threading.RLock()
         self._ages = Ages(newest.age)
@@ -128,6 +129,8 @@ class Writer:
             after = self.catalog if catalog is None else self.catalog.apply(catalog)
             sections, parts = self._sections(n, changes)
             version = newest.catalog_version if catalog is None else n
+            if catalog is not None and self.statement:
+                fields["writes"] = (*fields.get("writes", ()), self.statement)
             fields = {"age": self._ages.next(), "epoch": self.epoch, "kind": kind, "catalog": catalog, "catalog_version": version, **fields}
             fields["format"] = FORMATS[-1] if catalog is not None and _has_general(catalog) else newest.format
             header = replace(newest, n=n, time=time, relations=sections, **fields)
@@ -138,7 +141,7 @@ class Writer:
             self._ages.appended(header.age)
             self._compare_clock(time)
             if catalog is not None:
-                self.catalog = after
+                self.catalog, self.statement = after, ""
                 crash.point("catalog.entry")
                 self.keep_catalog()
             return header

@@ -18,7 +18,7 @@ from tailgate.engine.runtime.control.statements import Statements
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.engine.runtime.ticks.writes import Writes
 from tailgate.lake.catalog import Item
-from tailgate.lake.control import Part, Write
+from tailgate.lake.control import Attempt, Part, Write
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import stream
 from tailgate.lake.types import arrow_schema
@@ -33,6 +33,8 @@ COMMIT_S = 60.0
 
 class Waiting:
     """The client of a statement, which waits for the answer."""
+
+    attempt = Attempt()
 
     def tell(self, notice: dict[str, Any]) -> None:
         pass

@@ -31,21 +31,21 @@ HAND_OVERS = 10
 
 
 class Engines:
-    """Engines of one lake, the newest of which stands by, and a gateway."""
+    """Engines of one lake, the newest of which stands by, and a gateway. `crash`: the crash point at which the first one is killed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, crash: str = "") -> None:
         self.folder, self.lake = folder, Lake.create(folder / "lake")
         self.running: list[Child] = []
-        self.start()
+        self.start(crash=crash)
         self.port = free_port()
         command = [sys.executable, "-m", "tailgate", "gateway", "--data", str(self.lake.path), "--listen", f"127.0.0.1:{self.port}"]
         self.gateway = Child("gateway", command, log=folder / "gateway.log", announces="ready ")
         self.gateway.wait_ready(self.gateway.announced, READY)
 
-    def start(self, *arguments: str) -> Child:
+    def start(self, *arguments: str, crash: str = "") -> Child:
         number = len(self.running)
         command = [sys.executable, "-m", "tailgate", "engine", "--data", str(self.lake.path), *arguments]
-        child = Child("engine", command, log=self.folder / f"engine{number}.log", announces="ready ")
+        child = Child("engine", command, log=self.folder / f"engine{number}.log", environment={"TAILGATE_CRASH": crash}, announces="ready ")
         self.running.append(child)
         child.wait_ready(child.announced, READY)
         return child
@@ -90,6 +90,20 @@ def test_killed_and_handed_over(engines: Engines) -> None:
         assert second.wait(timedelta(seconds=30)) == 0
         c.execute("INSERT INTO bag VALUES (8)")
         assert c.execute("SELECT total FROM sums").fetchone() == (15,)
+
+
+def test_killed_while_a_view_is_filled(tmp_path: Path) -> None:
+    """The next engine fills the view, and answers the statement that the killed one has begun."""
+    engines = Engines(tmp_path, crash="catalog.entry:2")
+    second = engines.start("--stand-by")
+    with engines.connect() as c:
+        c.execute("CREATE TABLE bag (a int)")
+        c.execute("INSERT INTO bag SELECT generate_series(1, 1000)")
+        created = c.execute("CREATE MATERIALIZED VIEW sums AS SELECT sum(a) AS total FROM bag")
+        assert created.statusmessage == "CREATE MATERIALIZED VIEW"
+        assert engines.active() == second.pid
+        assert c.execute("SELECT total FROM sums").fetchone() == (500500,)
+    engines.stop()
 
 
 @pytest.mark.long

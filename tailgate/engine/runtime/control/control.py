@@ -38,6 +38,10 @@ WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write or a new table: `writes.TR
 class Client(Protocol):
     """The client of a statement, which waits for its answer."""
 
+    @property
+    def attempt(self) -> protocol.Attempt:
+        """Returns the attempt of its statement."""
+
     def tell(self, notice: dict[str, Any]) -> None:
         """Sends a notice at once, in the header of an interim answer."""
 
@@ -46,6 +50,8 @@ class Client(Protocol):
 
 
 class _Nobody:
+    attempt = protocol.Attempt()
+
     def tell(self, notice: dict[str, Any]) -> None:
         return
 
@@ -144,8 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             protocol.check_version(self.headers.get(protocol.VERSION_HEADER))
             if path == protocol.WRITE:
-                again = self.headers.get(protocol.WRITE_AGAIN_HEADER) == "1"
-                self._answer(200, answers.write(body, self.headers.get(protocol.WRITE_ID_HEADER, ""), again))
+                self._answer(200, answers.write(body, self.attempt.id, self.attempt.again))
                 return
             if path == protocol.HAND_OVER:
                 answers.hand_over()
@@ -179,6 +184,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Answers with an error; `text`: of the statement that ended in it."""
         e = self.server.errors.reported(error, text)
         self._answer(500 if e.sqlstate == DEFECT else 400, protocol.error_fields(e))
+
+    @property
+    def attempt(self) -> protocol.Attempt:
+        return protocol.Attempt.of(dict(self.headers))
 
     def tell(self, notice: dict[str, Any]) -> None:
         try:

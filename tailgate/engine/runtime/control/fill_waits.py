@@ -8,6 +8,8 @@ from tailgate.engine.plan.views.nodes import is_stale
 from tailgate.engine.plan.views.replacements import group
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.control import Client, notice
+from tailgate.engine.runtime.control.turns import named
+from tailgate.engine.runtime.ticks.repeated_writes import undone
 from tailgate.lake.catalog import Change, Item, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.dropping import dropping
 from tailgate.lake.errors import AdminShutdown, ObjectNotInPrerequisiteState, QueryCanceled, UndefinedTable
@@ -36,7 +38,7 @@ def await_fills(installation: Installation, items: tuple[Item, ...], client: Cli
         if error is None and client.gone():
             error = QueryCanceled("canceling statement due to user request")
         if error is not None:
-            _leave(installation, items)
+            _leave(installation, items, client.attempt.id)
             raise error
         if time.monotonic() - last_report >= TELL_S:
             last_report = time.monotonic()
@@ -72,9 +74,9 @@ def cancel(installation: Installation, view: MaterializedView) -> None:
     installation.install(Change(drop=tuple(dropped)))
 
 
-def _leave(installation: Installation, items: tuple[Item, ...]) -> None:
-    """Drops those of the items that still exist, with their dependents."""
-    with installation.lock:
+def _leave(installation: Installation, items: tuple[Item, ...], statement: str) -> None:
+    """Drops those of the items that still exist, with their dependents. `statement`: the id of the statement that is undone."""
+    with installation.lock, named(installation, undone(statement) if statement else ""):
         catalog = installation.engine.catalog
         existing = [catalog[i.id] for i in items if i.id in catalog.items]
         going = {g.id for g in dropping(catalog, existing, cascade=True).items}

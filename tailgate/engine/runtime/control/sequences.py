@@ -3,7 +3,7 @@
     POST /sequence ──► a change of the catalog, as a log entry, durable ──► the values belong to this gateway
 
 The values of a gateway that ends are lost: they are gaps, as those of PostgreSQL's CACHE. The position changes before the answer, so
-no value is given twice, whatever ends in between.
+no value is given twice, whatever ends in between. A request that is sent again reserves other values.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.control import Client
 from tailgate.engine.runtime.control.turns import turn
 from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.engine.runtime.ticks.repeated_writes import find_change
 from tailgate.lake.catalog import Change, Sequence
 from tailgate.lake.control import SequenceRequest
 from tailgate.lake.errors import UndefinedTable
@@ -29,6 +30,8 @@ class Sequences:
     def __call__(self, body: bytes, client: Client) -> dict[str, Any]:
         """Reserves values or sets the sequence; returns the answer. Raises 42P01, 2200H, 22003."""
         request = SequenceRequest.decode(body)
+        if request.value is not None and client.attempt.again and (entries := find_change(self._engine.lake, client.attempt)):
+            return {"first": request.value, "count": 0, "series": _series(entries[0].catalog)}
         with turn(self._installation, client):
             item = self._engine.catalog.items.get(request.id)
             if not isinstance(item, Sequence):
@@ -39,3 +42,11 @@ class Sequences:
                 item, first, count = moved(item, request.value, called=request.called), request.value, 0
             self._engine.change(Change(put=(item,)))
         return {"first": first, "count": count, "series": item.series}
+
+
+def _series(change: Change | None) -> int:
+    """Returns the series that the request's change has begun."""
+    assert change is not None
+    (item,) = change.put
+    assert isinstance(item, Sequence)
+    return item.series

@@ -11,6 +11,8 @@ from typing import Any
 from tailgate.engine.ddl import find_item, matching_letters
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.backfill.letters import of_source
+from tailgate.engine.runtime.control.control import Client
+from tailgate.engine.runtime.control.turns import turn
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka.consumer_groups import consumers
 from tailgate.engine.runtime.kafka.readers import beginning, reader_name
@@ -41,13 +43,13 @@ class Attending:
 
     # ---- pause and resume ------------------------------------------------------------------------
 
-    def pause(self, statement: Pause, names: Resolution) -> str:
-        """Pauses or resumes sources. Returns the command tag.
+    def pause(self, statement: Pause, names: Resolution, client: Client) -> None:
+        """Pauses or resumes sources.
 
         Sources that share a reader have one position in their topic, so they are paused and resumed
         together: raises 55000 if the statement omits one of them.
         """
-        with self._installation.lock:
+        with turn(self._installation, client):
             catalog = self._engine.catalog.with_resolution(names)
             sources = {i.id: i for i in (_source(n, catalog) for n in statement.names)}
             channels = {i.channel for i in sources.values()}
@@ -59,7 +61,6 @@ class Attending:
             put = tuple(replace(i, paused=not statement.resume) for i in sources.values())
             self._engine.health.resume(channels if statement.resume else set())
             self._installation.install(Change(put=put))
-        return "RESUME SOURCE" if statement.resume else "PAUSE SOURCE"
 
     # ---- dead letters ----------------------------------------------------------------------------
 
@@ -83,12 +84,12 @@ class Attending:
 
     # ---- lost records ----------------------------------------------------------------------------
 
-    def accept_loss(self, statement: ResumeSource, names: Resolution) -> list[str]:
+    def accept_loss(self, statement: ResumeSource, names: Resolution, client: Client) -> list[str]:
         """Moves a source to the earliest records that its topic still has. Returns the notices.
 
         The loss is logged and recorded in the item of the source.
         """
-        with self._installation.lock:
+        with turn(self._installation, client):
             catalog = self._engine.catalog.with_resolution(names)
             if statement.if_exists and catalog.find(statement.name) is None:
                 return [f'relation "{statement.name.name}" does not exist, skipping']

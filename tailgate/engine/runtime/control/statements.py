@@ -31,6 +31,8 @@ from tailgate.engine.runtime.control.blocks.planning import (
     domain_change,
     owner_id,
 )  # fmt: skip
+from tailgate.engine.runtime.control.blocks.repeated_statements import answer_again
+from tailgate.engine.runtime.control.blocks.tags import tag_of
 from tailgate.engine.runtime.control.control import NOBODY, Client, notice
 from tailgate.engine.runtime.control.fill_waits import cancel
 from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
@@ -42,6 +44,7 @@ from tailgate.engine.runtime.control.source_statements import Attending
 from tailgate.engine.runtime.control.turns import check_canceled, turn
 from tailgate.engine.runtime.kafka.assertions import Assertions
 from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.engine.runtime.ticks.repeated_writes import unanswered
 from tailgate.formats.events.schemas import Part
 from tailgate.lake.catalog import Change, Connection, Item, MaterializedView, Sink, Table
 from tailgate.lake.catalog.resolution import Resolution, changed
@@ -95,6 +98,9 @@ from tailgate.sql.tables.indexes import create_index
 
 NO_ENDPOINTS = Endpoints()
 
+# their effects are records and connectors, or rows: nothing shows whether an earlier engine has executed one of them
+NOT_IN_THE_CATALOG = (InsertMessage, ChangeConnector, RetryDeadLetters, DeleteDeadLetters)
+
 WITH_TYPES = (CreateKsqldbItem, AlterKsqldbItem, InsertMessage, InsertStream)  # statements that may name custom types
 
 Answer = dict[str, Any]
@@ -130,6 +136,10 @@ class Statements:
         has changed since.
         """
         statement, names = parse(text, _dialect(settings)), resolution
+        if client.attempt.again and isinstance(statement, NOT_IN_THE_CATALOG):
+            raise unanswered()
+        if (answer := answer_again(self._installation, tag_of(statement), client)) is not None:
+            return answer
         if isinstance(statement, WITH_TYPES):
             statement = with_types(statement, self._engine.catalog.with_resolution(names))
         match statement:
@@ -149,7 +159,7 @@ class Statements:
                 return {**self._answer("SHOW"), "lines": [json.dumps(self._connectors.shown(what, statement.setting))]}
             case ControlQueries():
                 self._queries.control(statement, owner_id(settings.get("role"), self._engine.catalog), names, client)
-                return self._answer(statement.action.upper())
+                return self._answer(tag_of(statement))
             case _ if isinstance(statement, Creation | AlterKsqldbItem):
                 return self._create(statement, text, settings.get("role"), names, client)
             case CreateEndpoint():
@@ -162,20 +172,20 @@ class Statements:
                 return self._refresh(statement, names, client)
             case ValidateConnection(name=name):
                 self._new_items.validate(ddl.find_item(Connection, name, self._engine.catalog.with_resolution(names)))
-                return self._answer("VALIDATE CONNECTION")
+                return self._answer(tag_of(statement))
             case CancelBackfill(name=name):
                 with turn(self._installation, client):
                     cancel(self._installation, ddl.find_item(MaterializedView, name, self._engine.catalog.with_resolution(names)))
-                return self._answer("CANCEL BACKFILL")
+                return self._answer(tag_of(statement))
             case Pause():
-                return self._answer(self._attending.pause(statement, names))
+                self._attending.pause(statement, names, client)
+                return self._answer(tag_of(statement))
             case RetryDeadLetters(name=name):
                 return self._answer(self._attending.retry(name, names))
             case DeleteDeadLetters():
                 return self._answer(self._attending.delete(statement, settings.get("role"), names))
             case ResumeSource():
-                lines = self._attending.accept_loss(statement, names)
-                return {**self._answer("ALTER SOURCE"), "notices": [notice(line) for line in lines]}
+                return self._answer(tag_of(statement), *map(notice, self._attending.accept_loss(statement, names, client)))
         return self._read(statement, text, settings, names)
 
     def _read(self, statement: Statement, text: str, settings: dict[str, str], names: Resolution) -> Answer:
@@ -221,25 +231,29 @@ class Statements:
         """
         request = FilledTable.decode(body)
         names, (rows,) = request.statement.resolution, (part.changes for part in request.write.parts)
+        parsed = parse(request.statement.sql)
+        tag = "CREATE TABLE AS" if isinstance(parsed, CreateTable) else tag_of(parsed)
+        if (answer := answer_again(self._installation, tag, client)) is not None:
+            return answer
         with turn(self._installation, client), accepted(request.write) as conflict:
             if conflict:
                 return {"conflict": conflict}
             catalog = self._engine.catalog.with_resolution(names)
             messages: tuple[tuple[str, str], ...] = ()
-            match parse(request.statement.sql):
+            match parsed:
                 case CreateTable() as creation:
                     owner = owner_id(request.statement.settings.get("role"), catalog)
                     table = replace(ddl.create_table(creation, request.statement.sql, catalog)[0], owner=owner)
-                    tag, change, anew = "CREATE TABLE AS", Change(put=(table,)), False
+                    change, anew = Change(put=(table,)), False
                 case AlterTable() as statement:
                     altered, change = ddl.alter_table(statement, catalog, _copies(rows) if rows else 0)
-                    tag, table, messages, anew = "ALTER TABLE", altered.after, altered.notices, altered.changes_plans
+                    table, messages, anew = altered.after, altered.notices, altered.changes_plans
                 case CreateIndex() as statement:
                     index, _ = create_index(statement, catalog)
                     if index is None:
                         raise changed("an index")
                     table = catalog.expect(Table, index.depends[0])
-                    tag, change, anew = "CREATE INDEX", Change(put=(index,)), False
+                    change, anew = Change(put=(index,)), False
                 case AlterDomain() as statement:
                     domain = alteration(statement, catalog)
                     if not {table.id for table, _ in concerned_columns(domain, catalog)} <= names.versions.keys():
@@ -261,16 +275,16 @@ class Statements:
             if items is not None:
                 ddl.check_definitions(items[:1], catalog)
                 self._installation.install(Change(put=items))
-        return {**self._answer("CREATE ENDPOINT"), "notices": all_notices}
+        return self._answer(tag_of(statement), *all_notices)
 
     def _alter_secret(self, statement: AlterSecret, names: Resolution, client: Client) -> Answer:
         """Changes the value of a secret. Readers and sinks that use it restart."""
         with turn(self._installation, client):
             item = ddl.alter_secret(statement, self._engine.catalog.with_resolution(names), self._engine.vault.sealed)
             if item is None:
-                return self._answer("ALTER SECRET", notice(f'secret "{statement.name}" does not exist, skipping'))
+                return self._answer(tag_of(statement), notice(f'secret "{statement.name}" does not exist, skipping'))
             self._installation.install(Change(put=(item,)))
-        return self._answer("ALTER SECRET")
+        return self._answer(tag_of(statement))
 
     def _refresh(self, statement: RefreshSchema, names: Resolution, client: Client) -> Answer:
         """Reads the schema of a source from its registry again.
@@ -280,7 +294,7 @@ class Statements:
         with turn(self._installation, client):
             change, all_notices = ddl.refresh_schema(statement, self._engine.catalog.with_resolution(names), self._registry)
             again = self._installation.planned_anew(change) if change != Change() else ()
-        return self._answer("ALTER SOURCE", *all_notices, *_filled_again(again))
+        return self._answer(tag_of(statement), *all_notices, *_filled_again(again))
 
     def _change(self, statement: Changing, text: str, creator: str | None, names: Resolution, client: Client) -> Answer:
         """Runs a statement that creates an index, a sequence, a schema or a role, or drops or alters objects."""

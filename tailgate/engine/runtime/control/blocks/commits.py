@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.control.blocks.installing import install_filled
+from tailgate.engine.runtime.control.blocks.repeated_statements import answer_again
 from tailgate.engine.runtime.control.control import Client
 from tailgate.engine.runtime.control.turns import turn
 from tailgate.engine.runtime.ticks.table_writes import TableWrites
@@ -43,6 +44,8 @@ class Commits:
         """Commits a block. Returns the answer; raises 40001, 42P07 or 42P06 without any effect."""
         request = BlockCommit.decode(body)
         block, engine = request.block, self._installation.engine
+        if (answer := answer_again(self._installation, "COMMIT", client)) is not None:
+            return answer
         existing = replace(request.write, parts=tuple(part for part in request.write.parts if not is_local(part.table)))
         with turn(self._installation, client), self._accepted(existing) as conflict:
             if conflict:

@@ -15,6 +15,7 @@ from tailgate.engine import ddl
 from tailgate.engine.ddl.ksqldb import check_inserts, create_type, drop_type
 from tailgate.engine.plan.views.labels import printing
 from tailgate.engine.plan.views.replacements import readers
+from tailgate.engine.runtime.control.blocks.tags import tag_of
 from tailgate.engine.runtime.control.control import notice
 from tailgate.engine.runtime.control.new_items import Creation, NewItems, existing
 from tailgate.engine.runtime.ticks.engine import Engine
@@ -101,13 +102,13 @@ class Planning:
 
     def plan(self, statement: Defining, text: str, catalog: Catalog, creator: str | None, *, in_block: bool = False) -> Planned:
         """Returns the change of a statement over a catalog that knows the statement's names. `in_block`: the gateway checks the rows."""
-        tag = kind_of(statement).tag
+        tag = tag_of(statement)
         match statement:
             case CreateIndex():
                 index, notices = create_index(statement, catalog)
                 if index is not None and index.enforced and not in_block:
                     raise FeatureNotSupported("a unique index of a table needs the check of its rows")
-                return Planned("CREATE INDEX", Change() if index is None else Change(put=(index,)), tuple(map(asdict, notices)))
+                return Planned(tag, Change() if index is None else Change(put=(index,)), tuple(map(asdict, notices)))
             case CreateSequence():
                 if (old := existing(statement.name, catalog)) is not None and statement.if_not_exists:
                     return Planned(tag, notices=(_skipping(old),))
@@ -127,15 +128,14 @@ class Planning:
                     )
                 return Planned(tag, change, tuple(notice(message, sqlstate) for message, sqlstate in altered.notices))
             case AlterKsqldbItem(statement=added):
-                change = Change(put=self._new_items.with_columns(added, catalog))
-                return Planned(f"ALTER {added.type.upper()}", change, changes_plans=True)
+                return Planned(tag, Change(put=self._new_items.with_columns(added, catalog)), changes_plans=True)
             case _ if isinstance(statement, TypeStatement | AlterEnum | AlterDomain):
                 planned = _types(statement, text, catalog, owner_id(creator, catalog))
                 if in_block and isinstance(statement, AlterEnum):
                     _check_labels(planned.change, catalog)
                 return planned
-            case Drop(kind=kind):
-                planned = _planned(f"DROP {kind.upper()}", *ddl.drop(statement, catalog))
+            case Drop():
+                planned = _planned(tag, *ddl.drop(statement, catalog))
                 check_inserts(planned.change, catalog)
                 return planned
             case DropFunction():
@@ -144,8 +144,8 @@ class Planning:
                 planned = _planned(tag, *ddl.drop_schemas(statement, catalog))
                 check_inserts(planned.change, catalog)
                 return planned
-            case AlterItem(kind=kind):
-                return _planned(f"ALTER {kind.upper()}", *ddl.alter(statement, catalog))
+            case AlterItem():
+                return _planned(tag, *ddl.alter(statement, catalog))
             case CreateSchema():
                 return _planned(tag, *ddl.create_schema(statement, creator, catalog))
             case AlterSchema():
@@ -155,17 +155,13 @@ class Planning:
             case CommentOnFunction():
                 return Planned(tag, ddl.comment_on_function(statement, catalog))
             case _ if isinstance(statement, ddl.RoleStatement):
-                return _planned(*ddl.change_roles(statement, catalog))
+                return _planned(tag, *ddl.change_roles(statement, catalog))
             case _:
                 return self._create(statement, text, catalog, owner_id(creator, catalog))
 
     def _create(self, statement: Creation, text: str, catalog: Catalog, owner: int) -> Planned:
         """Returns the items of a CREATE statement. Views among them are not prepared for their fill."""
-        tag = kind_of(statement).tag
-        if isinstance(statement, CreateView) and statement.materialized:
-            tag = "CREATE MATERIALIZED VIEW"
-        elif isinstance(statement, CreateKsqldbItem):
-            tag = f"CREATE {statement.statement.type.upper()}"
+        tag = tag_of(statement)
         old = None if isinstance(statement, CreateFunction) else existing(statement.name, catalog)
         if old is not None and not isinstance(statement, CreateFunction | InsertStream) and statement.if_not_exists:
             return Planned(tag, notices=(_skipping(old),))
@@ -200,7 +196,7 @@ class Planning:
 
 def _types(statement: TypeStatement | AlterEnum | AlterDomain, text: str, catalog: Catalog, owner: int) -> Planned:
     """Returns the change of a statement about custom types, enum types and domains."""
-    tag = kind_of(statement).tag
+    tag = tag_of(statement)
     match statement:
         case CreateEnum():
             return Planned(tag, ddl.create_enum(statement, catalog, owner))
@@ -262,10 +258,7 @@ def _skipping(old: Item) -> dict[str, Any]:
 
 def _name(statement: Statement) -> str:
     """Returns the name of a statement for messages."""
-    kind = getattr(statement, "kind", None)
-    if isinstance(statement, Drop | AlterItem):
-        return f"{'DROP' if isinstance(statement, Drop) else 'ALTER'} {str(kind).upper()}"
-    return kind_of(statement).tag or next(iter(kind_of(statement).parsers), "this statement")
+    return tag_of(statement) or next(iter(kind_of(statement).parsers), "this statement")
 
 
 def owner_id(creator: str | None, catalog: Catalog) -> int:
