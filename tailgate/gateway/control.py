@@ -111,8 +111,8 @@ class Control:
 
         If the task is canceled between two engines, raises 58000: the next engine decides whether the request took effect.
         """
-        seen = self._lake.log.seen
-        attempt = control.Attempt(secrets.token_hex(8), after=seen.n if seen is not None else 0)
+        newest = self._lake.log.seen
+        attempt = control.Attempt(secrets.token_hex(8), after=newest.n if newest is not None else 0)
         while True:
             try:
                 connection = (self._open_connection() if request.path == control.WRITE else None) or await self._connected()

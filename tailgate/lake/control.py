@@ -69,7 +69,7 @@ def check_version(version: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One of the times that a write or a statement is sent, until an engine answers.
+    """An attempt to send a write or a statement. It is sent again if the engine ends before it answers.
 
     `id`: of all its attempts. `again`: an earlier engine may have accepted it. `after`: the newest entry of the log before the first
     attempt, as far as the gateway knows; the entry that it may have led to is later.

@@ -217,7 +217,7 @@ def test_a_statement_that_was_undone_is_not_found(tmp_path: Path) -> None:
         writer.statement = id
         writer.append(kind="catalog", catalog=Change())
         writer.append()
-        found = [header.writes for header in find_change(lake, attempt)]
-        assert found == {"a": [("a",)], "other": [("a",), ("other",)]}.get(id, [])
+        ids = [header.writes for header in find_change(lake, attempt)]
+        assert ids == {"a": [("a",)], "other": [("a",), ("other",)]}.get(id, [])
     assert find_change(lake, replace(attempt, id="other", after=writer.newest.n)) == []
     writer.close()

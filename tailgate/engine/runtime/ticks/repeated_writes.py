@@ -53,14 +53,14 @@ def find_change(lake: Lake, attempt: Attempt) -> list[Header]:
     """
     newest = lake.log.newest()
     assert newest is not None
-    n, found = newest.catalog_version, list[Header]()
+    n, headers = newest.catalog_version, list[Header]()
     try:
         while n > attempt.after:
-            found.append(lake.log.header(n))
-            if undone(attempt.id) in found[-1].writes:
+            headers.append(lake.log.header(n))
+            if undone(attempt.id) in headers[-1].writes:
                 return []
-            if attempt.id in found[-1].writes:
-                return found[::-1]
+            if attempt.id in headers[-1].writes:
+                return headers[::-1]
             n = lake.log.header(n - 1).catalog_version
     except Gone:
         raise unanswered() from None
