@@ -120,7 +120,8 @@ class Grammar(Expressions):
             (1, lambda: " ON CONFLICT DO NOTHING"),
             (1, lambda: f" ON CONFLICT (n) DO UPDATE SET name = {self.text()} WHERE {self.truth()}"),
         )
-        return f"INSERT INTO {self.target()} {rows}{conflict}{self.returning()}"
+        first = f"WITH w AS (DELETE FROM {self.target()}{self.returning()}) " if self.r.random() < 0.1 else ""
+        return f"{first}INSERT INTO {self.target()} {rows}{conflict}{self.returning()}"
 
     def updates(self) -> str:
         table = self.target()
@@ -129,8 +130,7 @@ class Grammar(Expressions):
         if self.r.random() < 0.4:
             using = f" USING {self.source()} AS b" if self.r.random() < 0.3 else ""
             return f"DELETE FROM {table} AS a{using} WHERE {self.truth(('a.n',))}{self.returning()}"
-        of = f" FROM {self.source()} AS b" if self.r.random() < 0.3 else ""
-        value = self.text(("b.n",)) if of else self.text(("a.n",))
+        of, value = (f" FROM {self.source()} AS b", self.text(("b.n",))) if self.r.random() < 0.3 else ("", self.text(("a.n",)))
         return f"UPDATE {table} AS a SET name = {value}{of} WHERE {self.truth(('a.n',))}{self.returning()}"
 
     def shows(self) -> str:

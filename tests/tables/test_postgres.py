@@ -36,6 +36,7 @@ SCRIPTS = (
     "maintenance",
     "temporary",
     "merge",
+    "modifying_with",
     "numerics",
     "unconstrained",
     "enums",
@@ -73,6 +74,7 @@ DIFFERENT: dict[str, str] = {
         ),
         "about",  # errors of expressions have no names of objects
     ),
+    "CREATE VIEW v AS WITH a AS (DELETE FROM bag RETURNING a) SELECT * FROM a": "message position",
     "INSERT INTO t VALUES (1, 'x') ON CONFLICT (nope) DO NOTHING": "hint",
 }
 

@@ -29,8 +29,9 @@ from tailgate.gateway.writes.effects import Effect
 from tailgate.gateway.writes.evaluation import Evaluation, immediate
 from tailgate.gateway.writes.insert_groups import ALL_ALONE, MEMBER_ROWS_MAX, Sent, evaluate
 from tailgate.gateway.writes.pending import Pending
-from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WritePlan
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WithPlan, WritePlan
 from tailgate.gateway.writes.rows.modifiers import fitted
+from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Item, MaterializedView
 from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
@@ -46,11 +47,15 @@ SERIALIZABLE = ("repeatable read", "serializable")  # COMMIT fails if what SELEC
 
 
 def tables_of(write: WritePlan) -> tuple[Item, ...]:
+    if isinstance(write, WithPlan):
+        return tuple(plan.table for plan in write.writes)
     return write.tables if isinstance(write, TruncatePlan) else (write.table,)
 
 
 def verb(write: WritePlan) -> str:
-    match write:
+    match write.body if isinstance(write, WithPlan) else write:
+        case Query():
+            return "SELECT"
         case InsertPlan():
             return "INSERT"
         case ChangePlan(updates=updates):

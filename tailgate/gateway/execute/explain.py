@@ -26,7 +26,7 @@ from tailgate.sql import statements as s
 from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.plan.explain import Explained
 
-WRITES = (s.Insert, s.Update, s.Delete, s.Merge, LongWrite)
+WRITES = (s.Insert, s.Update, s.Delete, s.Merge, s.WithWrites, LongWrite)
 EXPLAINED = (s.Select, *WRITES)
 TYPES = {"json": JSON}  # of the column; text for other formats
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence as Values
 import pyarrow as pa
 
 from tailgate.gateway.session.session import Session
-from tailgate.gateway.writes.evaluation import CallEvaluator
 from tailgate.gateway.writes.rows.constants import constant
+from tailgate.gateway.writes.rows.row_queries import CallEvaluator
 from tailgate.lake.catalog import Sequence
 from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.errors import (

@@ -212,6 +212,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Update: Executor(table_writes.begin, table_writes.bind),
     s.Delete: Executor(table_writes.begin, table_writes.bind),
     s.Merge: Executor(table_writes.begin, table_writes.bind),
+    s.WithWrites: Executor(table_writes.begin, table_writes.bind),
     s.Truncate: Executor(table_writes.begin, table_writes.bind),
     LongWrite: Executor(table_writes.begin, table_writes.bind),
     s.CopyFrom: Executor(copy_in.run, copy_in.bind),

@@ -21,9 +21,10 @@ from tailgate.gateway.http.idempotency import EXPIRE_S, EXPIRED_MAX, Key, Keys
 from tailgate.gateway.http.reading import json_objects
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.writes.effects import Effect
-from tailgate.gateway.writes.evaluation import CallEvaluator, Evaluation
+from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan
+from tailgate.gateway.writes.rows.row_queries import CallEvaluator
 from tailgate.lake.catalog import Sequence as SequenceItem
 from tailgate.lake.errors import NoData, ProgramLimitExceeded, TailgateError, UndefinedTable
 from tailgate.sql.authorization import Authorized, Followed, authorize, shared

@@ -9,37 +9,33 @@ statement, not after each row, so UPDATE t SET id = id + 1 has no conflict with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TypeAlias
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors.mirror import conform
-from tailgate.gateway.serving.fetching import fetched
-from tailgate.gateway.writes.constraints.keys import all_hashes, existing, moved, repeated, row_hashes
+from tailgate.gateway.writes.constraints.keys import all_hashes, existing, moved, others, repeated, row_hashes
 from tailgate.gateway.writes.constraints.references import References
 from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable
 from tailgate.gateway.writes.constraints.stored_rows import StoredRows
 from tailgate.gateway.writes.constraints.violations import Violations, of_row
 from tailgate.gateway.writes.effects import Changes, Effect, Hashes, Inserted, joined, merged
-from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WritePlan
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WithPlan, WritePlan
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
+from tailgate.gateway.writes.rows.row_queries import CallEvaluator, RowQueries
 from tailgate.lake.catalog import Catalog, Item, Table
 from tailgate.lake.constraints import Key, Reference
-from tailgate.lake.errors import CardinalityViolation, StatementTooComplex
+from tailgate.lake.errors import CardinalityViolation
 from tailgate.lake.tables.weights import net, weighted
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
-from tailgate.sql.plan.sequences import SequenceCall
 from tailgate.sql.plan.writes import INCOMING
-from tailgate.sql.render.duckdb import arguments
 from tailgate.values.codec.style import Style
-
-# returns the values of each call, for this number of rows
-CallEvaluator: TypeAlias = Callable[[tuple[SequenceCall, ...], Sequence[object], int], list[Sequence[object]]]
 
 
 def immediate(reference: Reference) -> bool:
@@ -47,7 +43,7 @@ def immediate(reference: Reference) -> bool:
     return False
 
 
-class Evaluation:
+class Evaluation(RowQueries):
     """The evaluation of one statement.
 
     `values` are those of its parameters; `catalog` has the names that error messages show. `sequences` evaluates calls of sequences.
@@ -63,9 +59,12 @@ class Evaluation:
         sequences: CallEvaluator | None = None,
         is_deferred: Callable[[Reference], bool] = immediate,
     ) -> None:
-        self.cursor, self.values, self.sequences, self.is_deferred = cursor, values, sequences, is_deferred
+        super().__init__(cursor, values, sequences)
+        self.is_deferred = is_deferred
         self.stored = StoredRows(self.query, self.incoming)
         self.violations = Violations(self.query, self.incoming, style, catalog)
+        self.earlier: References | None = None  # the changes of the parts of a WITH that were evaluated before
+        self.changed: dict[int, list[pa.Table]] = defaultdict(list)  # by table, the rows that these parts have changed or removed
 
     def run(self, write: WritePlan, rows: pa.Table | None = None) -> Effect:
         """Evaluates any write; `rows` are those of a COPY."""
@@ -78,48 +77,8 @@ class Evaluation:
                 return self.merge(write)
             case TruncatePlan():
                 return self.truncate(write)
-
-    # ---- plans ---------------------------------------------------------------------------------------------------------------
-
-    def query(self, query: Query) -> pa.Table:
-        """Returns the rows of a plan, with columns named c0, c1, …"""
-        if query.source is not None:
-            return self._numbered(query, self.query(query.source))
-        values = self.values
-        if query.calls:
-            values = (*values, *(numbers[0] for numbers in self._called(query.calls, values, 1)))
-            if (literal := query.literal(values)) is not None:
-                return literal
-        return self._queried(query, values)
-
-    def _numbered(self, query: Query, source: pa.Table) -> pa.Table:
-        """Returns the rows of a plan that calls sequences for each row of its source."""
-        for number, values in enumerate(self._called(query.calls, self.values, source.num_rows)):
-            source = source.append_column(f"number{number}", pa.array(values, pa.int64()))
-        with self.incoming(source):
-            return self._queried(query, self.values)
-
-    def _called(self, calls: tuple[SequenceCall, ...], values: Sequence[object], rows: int) -> list[Sequence[object]]:
-        assert self.sequences is not None
-        return self.sequences(calls, values, rows)
-
-    def _queried(self, query: Query, values: Sequence[object]) -> pa.Table:
-        if not query.sql:
-            raise StatementTooComplex("statement is too complex", hint="Insert fewer rows at once, or use COPY.")
-        parameters = arguments(values, query.used, query.constants)
-        result = self.cursor.execute(query.sql, parameters) if parameters else self.cursor.execute(query.sql)
-        return fetched(result, pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(query.columns)]))
-
-    @contextmanager
-    def incoming(self, rows: pa.Table) -> Iterator[None]:
-        """Registers rows and their positions as the relation INCOMING within a `with` block."""
-        placed = rows.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
-        name = f"r{INCOMING}"
-        self.cursor.register(name, placed.rename_columns([f"c{i}" for i in range(placed.num_columns)]))
-        try:
-            yield
-        finally:
-            self.cursor.unregister(name)
+            case WithPlan():
+                return self.with_parts(write)
 
     # ---- INSERT --------------------------------------------------------------------------------------------------------------
 
@@ -142,12 +101,12 @@ class Evaluation:
     def changes(self, rules: RulesByTable, table: Table, inserted: Inserted) -> tuple[Changes, Hashes, frozenset[tuple[int, str]]]:
         """Returns the net changes by table, the hashes of the keys that were read or written, and the checks for COMMIT."""
         own, old, new = rules[table.id], inserted.old, inserted.new
-        if own.references or own.referring:
+        if own.references or own.referring or self.earlier is not None:
             references = self.references(rules)
             if old.num_rows:
                 references.update(table, old, new, np.ones(old.num_rows, np.int64))
             references.insert(table, inserted.fresh)
-            references.check()
+            self.check_references(references)
             return references.changes, joined(references.hashes), frozenset(references.postponed)
         changes = weighted(inserted.fresh, 1)
         if not old.num_rows:
@@ -157,7 +116,16 @@ class Evaluation:
 
     def references(self, rules: RulesByTable) -> References:
         """Returns the foreign keys of a statement's changes."""
-        return References(self.cursor, rules, self.violations, self.query, self.is_deferred)
+        return self.earlier or References(self.cursor, rules, self.violations, self.query, self.is_deferred)
+
+    def check_references(self, references: References) -> None:
+        """Checks the foreign keys after a statement; those of the parts of a WITH are checked together."""
+        if references is not self.earlier:
+            references.check()
+
+    def state(self, table: Item) -> AbstractContextManager[str]:
+        """Returns the rows of a table after the earlier parts of a WITH, as SQL within a `with` block."""
+        return self.references({}).state(table)
 
     def check(self, write: InsertPlan, copied: pa.Table) -> None:
         """Raises 23502 or 23514 if a row violates NOT NULL or CHECK."""
@@ -190,7 +158,8 @@ class Evaluation:
         """Raises the error of the first row that violates NOT NULL, CHECK or, if it is not skipped, one of these keys."""
         first: tuple[int, int] | None = None
         for number, key in enumerate(checked):
-            again, old = repeated(key, new_rows), existing(self.cursor, rules.table, key, new_rows)
+            with self.state(rules.table) as stored:
+                again, old = repeated(key, new_rows), existing(self.cursor, rules.table, key, new_rows, stored)
             if (place := min([*again[:1], *old[:1]], default=None)) is not None:
                 first = min(first or (int(place), number), (int(place), number))
         self.violations.allowed(rules, rows, before=None if first is None or new_rows is not rows else first[0])
@@ -202,7 +171,8 @@ class Evaluation:
         """Returns for each row whether DO NOTHING skips it: one of these keys exists, or is that of an earlier row that is inserted."""
         skipped = np.zeros(rows.num_rows, bool)
         for key in arbiters:
-            skipped[existing(self.cursor, table, key, rows)] = True
+            with self.state(table) as stored:
+                skipped[existing(self.cursor, table, key, rows, stored)] = True
         if len(arbiters) == 1:
             skipped[repeated(arbiters[0], rows)] = True
         elif any(len(repeated(key, rows)) for key in arbiters):
@@ -222,10 +192,15 @@ class Evaluation:
         assert arbiter is not None and write.existing is not None
         width = len(table.columns)
         with self.incoming(rows):
-            met = self.query(write.existing).sort_by("c0")
+            met = self.unchanged(table, self.query(write.existing).sort_by("c0"), 1)
         places = met.column(0).to_numpy()
         self.violations.allowed(rules, rows)
-        if len(repeated(arbiter, rows)):
+        is_fresh = np.ones(rows.num_rows, bool)
+        is_fresh[places] = False
+        fresh = rows.filter(pa.array(is_fresh))
+        with self.state(table) as stored:
+            again = len(repeated(arbiter, rows)) or (self.earlier and len(existing(self.cursor, table, arbiter, fresh, stored)))
+        if again:
             raise CardinalityViolation(
                 "ON CONFLICT DO UPDATE command cannot affect row a second time",
                 hint="Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
@@ -233,9 +208,7 @@ class Evaluation:
         passing = met.filter(met.column(width + 1))
         old = fitted(passing.select(range(1, width + 1)), table.columns)
         new = self.stored.of(rules, passing.select(range(width + 2, 2 * width + 2)))
-        is_fresh = np.ones(rows.num_rows, bool)
-        is_fresh[places] = False
-        fresh = rows.filter(pa.array(is_fresh))
+        self.changed[table.id].append(old)
         self.violations.allowed(rules, new)
         self.check_unique(rules, [key for key in rules.keys if key != arbiter], fresh, fresh)
         self.check_moved(rules, old, new, fresh)
@@ -255,9 +228,10 @@ class Evaluation:
         """Evaluates an UPDATE or DELETE."""
         table, rules = write.table, write.own
         width = len(table.columns)
-        matches = self.once(table, self.query(write.rows))
+        matches = self.unchanged(table, self.once(table, self.query(write.rows)))
         weights = matches.column(width).to_numpy()
         old = fitted(matches.select(range(width)), table.columns)
+        self.changed[table.id].append(old)
         new = None
         if write.updates:
             new = self.stored.of(rules, matches.select(range(width + 1, 2 * width + 1)))
@@ -277,7 +251,7 @@ class Evaluation:
             references.delete(table, old, weights)
         else:
             references.update(table, old, new, weights)
-        references.check()
+        self.check_references(references)
         return self.effect(int(weights.sum()), references, frozenset(reads), write.rules, returned)
 
     def effect(
@@ -313,7 +287,8 @@ class Evaluation:
             again = repeated(key, all_new)
             if len(again):
                 raise self.violations.duplicate(rules.table, key, all_new.slice(int(again[0]), 1))
-            place = moved(self.cursor, rules.table, key, old, new)
+            with self.state(rules.table) as stored:
+                place = moved(self.cursor, rules.table, key, old, new, stored)
             if place is not None:
                 raise self.violations.duplicate(rules.table, key, new.slice(place, 1))
 
@@ -333,7 +308,7 @@ class Evaluation:
             return self.stored.of(rules, part.select(range(width + 2, 2 * width + 2)))
 
         changed, updated, deleted, inserted = part("update", "delete"), part("update"), part("delete"), part("insert")
-        if self.once(table, changed).num_rows < changed.num_rows:
+        if self.unchanged(table, self.once(table, changed)).num_rows < changed.num_rows:
             raise CardinalityViolation(
                 "MERGE command cannot affect row a second time",
                 hint="Ensure that not more than one source row matches any one target row.",
@@ -346,9 +321,49 @@ class Evaluation:
         references.update(table, before, after, _copies(updated, width))
         references.delete(table, old(deleted), _copies(deleted, width))
         references.insert(table, fresh)
-        references.check()
+        self.check_references(references)
         count = int(_copies(changed, width).sum()) + inserted.num_rows
         return self.effect(count, references, write.reads, write.rules)
+
+    # ---- WITH ----------------------------------------------------------------------------------------------------------------
+
+    def with_parts(self, write: WithPlan) -> Effect:
+        """Evaluates a WITH whose parts write.
+
+        All queries see the tables as they were before the statement. Keys are checked with the changes of earlier parts, foreign keys
+        after all parts. As in PostgreSQL, a row that an earlier part has changed is not changed again.
+        """
+        self.earlier = references = self.references(write.rules)
+        effects: list[Effect] = []
+        body = Effect()
+        with ExitStack() as stack:
+            for relation, part in (*write.parts[: write.first], (INCOMING, write.body), *write.parts[write.first :]):
+                if isinstance(part, Query):
+                    rows = named(self.query(part), part.columns)
+                    effect = Effect(rows.num_rows, reads=write.reads, returned=rows)
+                else:
+                    effect = self.run(part)
+                effects.append(effect)
+                if relation == INCOMING:
+                    body = effect
+                elif effect.returned is not None:
+                    stack.enter_context(self.incoming(effect.returned, relation))
+        references.check()
+        keys = merged(*(effect.keys for effect in effects), joined(references.hashes))
+        reads = frozenset[int]().union(*(effect.reads for effect in effects))
+        return Effect(body.count, references.changes, keys, reads, body.returned, write.rules, frozenset(references.postponed))
+
+    def unchanged(self, table: Table, matches: pa.Table, first: int = 0) -> pa.Table:
+        """Returns matched rows without those that earlier parts of a WITH have changed. `first`: the position of the table's columns."""
+        if self.earlier is None:
+            return matches
+        changes = self.earlier.changes.get(table.id)
+        gone = [*self.changed[table.id], *([] if changes is None else [changes.filter(pc.less(changes[WEIGHT], 0)).drop_columns([WEIGHT])])]
+        if not any(rows.num_rows for rows in gone):
+            return matches
+        columns = range(len(table.columns)) if table.key is None else table.key
+        old = pa.concat_tables([rows.select(list(columns)) for rows in gone])
+        return matches.take(pa.array(others(self.cursor, table, columns, matches.select([first + i for i in columns]), old)))
 
     def truncate(self, write: TruncatePlan) -> Effect:
         """Evaluates a TRUNCATE: removes all rows of the tables."""

@@ -106,7 +106,8 @@ def evaluate(evaluation: Evaluation, write: InsertPlan, members: list[pa.Table])
     """
     table, rules = write.table, write.own
     rows = evaluation.stored.computed(rules, pa.concat_tables(members))
-    lists = [places for key in rules.keys for places in (repeated(key, rows), existing(evaluation.cursor, table, key, rows))]
+    stored = f"r{table.id}"
+    lists = [places for key in rules.keys for places in (repeated(key, rows), existing(evaluation.cursor, table, key, rows, stored))]
     bad = np.concatenate([np.empty(0, np.int64), *lists])
     refused = frozenset[int]()
     if len(bad):

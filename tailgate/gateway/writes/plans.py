@@ -6,8 +6,8 @@ statement is long (`gateway.workers`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tailgate.gateway.serving.prepared import declared
@@ -21,11 +21,12 @@ from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.binder.relation_names import NO_WIDTHS
 from tailgate.sql.binder.writes.merges import Merges
+from tailgate.sql.binder.writes.modifying_with import ModifyingWith
 from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.plan.explain import Explained, explained_write
-from tailgate.sql.plan.writes import INCOMING, BoundWrite, ChangeRows, InsertRows, MergeRows, TruncateTables
+from tailgate.sql.plan.writes import RETURNED, BoundWrite, ChangeRows, InsertRows, MergeRows, TableRules, TruncateTables, WithRows, is_item
 
-Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Merge | s.Truncate
+Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Merge | s.Truncate | s.WithWrites
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,13 @@ class InsertPlan:
         scans = list(self.scans)
         if self.existing is not None:
             scans.remove(self.table.id)
-        return frozenset(scans) - {INCOMING}
+        return frozenset(filter(is_item, scans))
 
     @property
     def relations(self) -> frozenset[int]:
         """Returns all relations that its evaluation reads."""
         own = frozenset((self.table.id,)) if self.own.keys else frozenset()
-        return (frozenset(self.scans) | own | (relations(self.rules) - {self.table.id})) - {INCOMING}
+        return frozenset(filter(is_item, self.scans)) | own | (relations(self.rules) - {self.table.id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +100,12 @@ class _RowsPlan:
     @property
     def reads(self) -> frozenset[int]:
         """Returns the relations that its queries read as a whole."""
-        return frozenset(self.scans) - {INCOMING}
+        return frozenset(filter(is_item, self.scans))
 
     @property
     def relations(self) -> frozenset[int]:
         """Returns all relations that its evaluation reads."""
-        return (frozenset(self.scans) | relations(self.rules)) - {INCOMING}
+        return frozenset(filter(is_item, self.scans)) | relations(self.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,42 @@ class TruncatePlan:
     restarted: tuple[items.Sequence, ...]
 
 
-WritePlan: TypeAlias = InsertPlan | ChangePlan | MergePlan | TruncatePlan
+@dataclass(frozen=True, slots=True)
+class WithPlan:
+    """A rendered `sql.plan.writes.WithRows`.
+
+    `parts`: by the relation id of their RETURNING, in the order of their evaluation. `first`: the number of parts that are evaluated
+    before `body`, which reads their rows; as in PostgreSQL, the others are evaluated after it.
+    """
+
+    parts: tuple[tuple[int, InsertPlan | ChangePlan], ...]
+    first: int
+    body: Query | InsertPlan | ChangePlan | MergePlan
+    parameters: tuple[Type, ...]
+    demands: tuple[Demand, ...]
+    rules: RulesByTable
+
+    @property
+    def writes(self) -> tuple[InsertPlan | ChangePlan | MergePlan, ...]:
+        """Returns all parts that write, with the body if it does."""
+        return (*(plan for _, plan in self.parts), *(() if isinstance(self.body, Query) else (self.body,)))
+
+    @property
+    def size(self) -> int:
+        return self.body.size + sum(plan.size for _, plan in self.parts)
+
+    @property
+    def reads(self) -> frozenset[int]:
+        """Returns the relations that its body reads as a whole, if it is a query."""
+        return frozenset(filter(is_item, self.body.scans)) if isinstance(self.body, Query) else frozenset()
+
+    @property
+    def relations(self) -> frozenset[int]:
+        """Returns all relations that its evaluation reads."""
+        return self.reads.union(*(plan.relations for plan in self.writes), relations(self.rules))
+
+
+WritePlan: TypeAlias = InsertPlan | ChangePlan | MergePlan | TruncatePlan | WithPlan
 
 
 def bound(
@@ -153,6 +189,10 @@ def bound(
         case TruncateTables():
             rules = rendered(write.rules, compact=compact)
             return None, TruncatePlan(write.tables, write.parameters, write.demands, rules, write.cascaded, write.restarted)
+        case WithRows():
+            plan_of_all = _with_plan(write, compact=compact)
+            body = plan_of_all.body
+            return body.columns if isinstance(body, Query) else _returned(body), plan_of_all
 
 
 def _named(statement: Write, oids: Sequence[int], catalog: Catalog, widths: Mapping[int, int] = NO_WIDTHS) -> BoundWrite:
@@ -167,11 +207,13 @@ def _named(statement: Write, oids: Sequence[int], catalog: Catalog, widths: Mapp
             return Writes(catalog, types, widths).delete(statement)
         case s.Merge():
             return Merges(catalog, types).merge(statement)
+        case s.WithWrites():
+            return ModifyingWith(catalog, types, widths).with_writes(statement)
         case s.Truncate():
             return Writes(catalog, types, widths).truncate(statement)
 
 
-def _returned(plan: InsertPlan | ChangePlan) -> tuple[Field, ...] | None:
+def _returned(plan: InsertPlan | ChangePlan | MergePlan) -> tuple[Field, ...] | None:
     return None if plan.returning is None else plan.returning.columns
 
 
@@ -231,6 +273,44 @@ def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
         hint = "Use INSERT … ON CONFLICT, or name the column and its value."
         raise FeatureNotSupported(f"{rows.calls[0].name} in MERGE is not supported", hint=hint)
     return MergePlan(write.table, rows, None, parameter_types(write.parameters), write.demands, rules, write.actions)
+
+
+def _with_plan(write: WithRows, *, compact: bool) -> WithPlan:
+    body = write.body if isinstance(write.body, InsertRows | ChangeRows | MergeRows) else None
+    rows = [part for _, part in write.parts]
+    rules: dict[int, TableRules] = {}  # the one that knows the foreign keys of other tables, if a statement needs these
+    for rule in (rule for part in (*rows, *(() if body is None else (body,))) for rule in part.rules):
+        if rule.table.id not in rules or rule.referring:
+            rules[rule.table.id] = rule
+    shared = tuple(rules.values())
+    parts: list[InsertPlan | ChangePlan] = []
+    for part in rows:
+        part = replace(part, parameters=write.parameters, rules=shared)
+        parts.append(insert_plan(part, compact=compact) if isinstance(part, InsertRows) else _change_plan(part, compact=compact))
+    last: Query | InsertPlan | ChangePlan | MergePlan
+    match body and replace(body, parameters=write.parameters, rules=shared):
+        case InsertRows() as inserts:
+            last = insert_plan(inserts, compact=compact)
+        case ChangeRows() as changes:
+            last = _change_plan(changes, compact=compact)
+        case MergeRows() as merges:
+            last = _merge_plan(merges, compact=compact)
+        case None:
+            assert not isinstance(write.body, InsertRows | ChangeRows | MergeRows)
+            last = numbered(write.body, len(write.parameters), compact=compact)
+    order: dict[int, InsertPlan | ChangePlan] = {}
+
+    def visit(relations: Iterable[int]) -> None:
+        for relation in relations:
+            if relation >= RETURNED and relation not in order:
+                part = parts[relation - RETURNED]
+                visit(part.scans)
+                order[relation] = part
+
+    visit(last.scans)
+    first = len(order)
+    visit(RETURNED + i for i in range(len(parts)))
+    return WithPlan(tuple(order.items()), first, last, parameter_types(write.parameters), write.demands, parts[0].rules)
 
 
 def parameter_types(parameters: tuple[Type, ...]) -> tuple[Type, ...]:

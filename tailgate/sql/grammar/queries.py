@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from tailgate.lake import keywords
@@ -28,6 +30,7 @@ NO_TARGETS = (
     "fetch",
     "for",
 )
+WRITTEN = "written"  # key of a CTE's metadata
 
 
 def query(cursor: Rules) -> exp.Expr:
@@ -50,8 +53,11 @@ def _bare(tree: exp.Expr) -> exp.Expr:
     return tree.this if isinstance(tree, exp.Subquery) else tree
 
 
-def with_clause(cursor: Rules) -> exp.With:
-    """Parses WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query), …"""
+def with_clause(cursor: Rules, write: Callable[[], object] | None = None) -> exp.With:
+    """Parses WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query), …
+
+    `write` parses INSERT, UPDATE or DELETE in place of a query; `written` returns its result. None where this is not allowed.
+    """
     at = cursor.advance().position
     if cursor.at_word("mutually", "recursive"):
         raise FeatureNotSupported("WITH MUTUALLY RECURSIVE is not supported", hint="Use WITH RECURSIVE.", position=cursor.position)
@@ -67,18 +73,32 @@ def with_clause(cursor: Rules) -> exp.With:
         elif cursor.accept_word("not", "materialized"):
             materialized = False
         cursor.expect("(")
-        for word in ("insert", "update", "delete"):
-            if cursor.at_word(word):
-                raise FeatureNotSupported(f"{word.upper()} in WITH is not supported", position=cursor.position)
-        if not at_query(cursor):
+        statement = None
+        if any(map(cursor.at_word, ("insert", "update", "delete"))):
+            if write is None:
+                message = "WITH clause containing a data-modifying statement must be at the top level"
+                raise FeatureNotSupported(message, position=this.meta["position"])
+            tree: exp.Expr = exp.Placeholder()
+            statement = write()
+        elif at_query(cursor):
+            tree = query(cursor)
+        else:
             raise cursor.error()
-        tree = query(cursor)
         cursor.expect(")")
         alias = exp.TableAlias(this=this, columns=columns)
-        ctes.append(place(exp.CTE(this=tree, alias=alias, materialized=materialized), this.meta["position"]))
+        cte = place(exp.CTE(this=tree, alias=alias, materialized=materialized), this.meta["position"])
+        if statement is not None:
+            cte.meta[WRITTEN] = statement
+        ctes.append(cte)
         if not cursor.accept(","):
             break
     return place(exp.With(expressions=ctes, recursive=recursive), at)
+
+
+def written(cte: exp.Expr) -> object | None:
+    """Returns the statement in a WITH that writes, as `with_clause` has parsed it; None for a query."""
+    statement: object | None = cte.meta.get(WRITTEN)
+    return statement
 
 
 def _set_operation(cursor: Rules, *, intersect: bool = False) -> exp.Expr:

@@ -54,7 +54,7 @@ from tailgate.sql.plan import (
     WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
-from tailgate.sql.plan.writes import BoundWrite, ChangeRows, InsertRows, MergeRows, TruncateTables
+from tailgate.sql.plan.writes import BoundWrite, ChangeRows, InsertRows, MergeRows, TruncateTables, WithRows
 from tailgate.values.times.dates import write_date, write_timestamp, write_timestamptz
 
 Scanned = Callable[[Scan], str]
@@ -75,6 +75,8 @@ def explained(plan: Relation) -> Explained:
 
 def explained_write(write: BoundWrite) -> Explained:
     """Returns the plan of a statement that writes: its table, and below it the plan of the rows."""
+    if isinstance(write, WithRows):
+        return _explained_with(write)
     assert not isinstance(write, TruncateTables) and write.rows is not None
     conflict = write.conflict if isinstance(write, InsertRows) and write.conflict != "error" else None
     match write:
@@ -91,6 +93,18 @@ def explained_write(write: BoundWrite) -> Explained:
         shown += f" on conflict do {conflict}"
     (first, *others), below = (shown for shown, _ in lines(write.rows)), document(write.rows)
     return Explained((shown, f"└─ {first}", *(f"   {line}" for line in others)), {**node, "Plans": [below]})
+
+
+def _explained_with(write: WithRows) -> Explained:
+    """Returns the plan of a WITH that writes: that of its body, then those of the parts."""
+    body = explained_write(write.body) if isinstance(write.body, InsertRows | ChangeRows | MergeRows) else explained(write.body)
+    shown, plans = list(body.lines), [body.document]
+    for name, rows in write.parts:
+        part = explained_write(rows)
+        first, *others = part.lines
+        shown += [f"With: {name}", f"└─ {first}", *(f"   {line}" for line in others)]
+        plans.append({**part.document, "Subplan Name": f"CTE {name}"})
+    return Explained(tuple(shown), {"Node Type": "With", "Plans": plans})
 
 
 def tree(plan: Relation, scanned: Scanned | None = None) -> str:

@@ -16,9 +16,10 @@ from tailgate.lake.catalog.formats import ReferentialAction
 from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.types import INT8, Field, Type
 from tailgate.sql.authorization import Demand
-from tailgate.sql.plan import Relation
+from tailgate.sql.plan import Project, Relation, Scan
 
 INCOMING = 0  # a relation id that is not the id of any item
+RETURNED = 1 << 40  # the relation id of the rows that the first statement in WITH returns; the ids of the others follow
 PLACE = Field("place", INT8, False)
 Checks: TypeAlias = tuple[tuple[str, Relation], ...]  # (constraint, a plan over INCOMING: the places of rows that violate it)
 
@@ -136,4 +137,29 @@ class TruncateTables:
         return tuple(Demand("TRUNCATE", table.id) for table in self.tables)
 
 
-BoundWrite: TypeAlias = InsertRows | ChangeRows | MergeRows | TruncateTables
+@dataclass(frozen=True, slots=True)
+class WithRows:
+    """A bound WITH whose parts write.
+
+    `parts`: the name of each statement in WITH, with its plan. Other plans find the rows of its RETURNING as the relation RETURNED +
+    its number, with their places as the last column. `body`: the plan of the query or statement behind WITH. All plans see the tables
+    as they are before the statement.
+    """
+
+    parts: tuple[tuple[str, InsertRows | ChangeRows], ...]
+    body: Relation | InsertRows | ChangeRows | MergeRows
+    parameters: tuple[Type, ...] = ()
+    demands: tuple[Demand, ...] = ()
+
+
+BoundWrite: TypeAlias = InsertRows | ChangeRows | MergeRows | TruncateTables | WithRows
+
+
+def is_without_rows(plan: Relation) -> bool:
+    """Returns whether a plan is for the rows of a statement in WITH that has no RETURNING."""
+    return isinstance(plan, Project) and not plan.columns and isinstance(plan.input, Scan) and plan.input.relation >= RETURNED
+
+
+def is_item(relation: int) -> bool:
+    """Returns whether a relation id of a plan is that of an item, and not of the statement's own rows."""
+    return INCOMING < relation < RETURNED

@@ -175,6 +175,7 @@ from tailgate.sql.statements.writes import (
     ReturningItem,
     Truncate,
     Update,
+    WithWrites,
 )
 
 __all__ = [
@@ -339,6 +340,7 @@ __all__ = [
     "Vacuum",
     "ValidateConnection",
     "ValidateConstraint",
+    "WithWrites",
     "option",
     "parse",
     "split",

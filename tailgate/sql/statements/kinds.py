@@ -253,7 +253,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(w.Insert, {"INSERT": write_parsers.insert}, WRITE, rows=True),
     Kind(w.Update, {"UPDATE": write_parsers.update}, WRITE, rows=True),
     Kind(w.Delete, {"DELETE": write_parsers.delete}, WRITE, rows=True),
-    Kind(w.Merge, {"MERGE": write_parsers.merge}, WRITE),
+    Kind(w.Merge, {"MERGE": write_parsers.merge}, WRITE), Kind(w.WithWrites, {}, WRITE, rows=True),
     Kind(w.Truncate, {"TRUNCATE": write_parsers.truncate}, WRITE, tag="TRUNCATE TABLE"),
     Kind(w.CopyFrom, {"COPY": copying.copy}, WRITE),
     Kind(t.AlterTable, {"ALTER": objects.alter}, WRITE, _alter_table, tag="ALTER TABLE"),

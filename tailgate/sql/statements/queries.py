@@ -12,7 +12,7 @@ from tailgate.sql.statements.kafka_statements import CreateSink
 from tailgate.sql.statements.ksqldb_statements import FollowKsqldb
 from tailgate.sql.statements.session_statements import Execute
 from tailgate.sql.statements.values import Options, QueryText, Time
-from tailgate.sql.statements.writes import Delete, Insert, Merge, Update
+from tailgate.sql.statements.writes import Delete, Insert, Merge, Update, WithWrites
 
 ExplainFormat: TypeAlias = Literal["text", "json", "xml", "yaml"]
 
@@ -106,7 +106,7 @@ class Explain:
     [KEY | VALUE] SCHEMA FOR {SINK name | CREATE SINK …}. `timing`, `summary`: with the times of the rows and of the whole.
     """
 
-    target: Name | QueryId | CreateView | CreateSink | Select | Tail | Insert | Update | Delete | Merge | Execute
+    target: Name | QueryId | CreateView | CreateSink | Select | Tail | Insert | Update | Delete | Merge | WithWrites | Execute
     analyze: bool = False
     schema: Literal["key", "value"] | None = None
     format: ExplainFormat = "text"

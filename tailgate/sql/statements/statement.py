@@ -93,7 +93,7 @@ from tailgate.sql.statements.session_statements import (
 from tailgate.sql.statements.tables import AlterTable, Checkpoint, Cluster, CreateTable, Lock, Refresh, Reindex, Vacuum
 from tailgate.sql.statements.types import AlterDomain, AlterEnum, CreateDomain, CreateEnum
 from tailgate.sql.statements.values import Empty
-from tailgate.sql.statements.writes import CopyFrom, CreateTableAs, Delete, Insert, Merge, Truncate, Update
+from tailgate.sql.statements.writes import CopyFrom, CreateTableAs, Delete, Insert, Merge, Truncate, Update, WithWrites
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,4 +118,5 @@ Statement: TypeAlias = (
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | AlterKsqldbItem | ControlQueries | FollowKsqldb
     | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterEnum | CreateDomain | AlterDomain | CancelBackfill
     | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
+    | WithWrites
 )  # fmt: skip

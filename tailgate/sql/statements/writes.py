@@ -157,6 +157,14 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class WithWrites:
+    """WITH … with INSERT, UPDATE or DELETE among its queries (`sql.grammar.queries.written`), before a query or a statement that writes."""
+
+    ctes: exp.With = field(compare=False, repr=False)
+    body: QueryText | Insert | Update | Delete | Merge
+
+
+@dataclass(frozen=True, slots=True)
 class WriteText:
     """The text of a statement with RETURNING, as typed, and its tree. `offset`: the position of `text` in the statement around it."""
 

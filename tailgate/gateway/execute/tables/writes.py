@@ -13,7 +13,8 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS, LongWrite
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import plans
-from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, Write, WritePlan
+from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WithPlan, Write, WritePlan
+from tailgate.gateway.writes.rows.query import Query
 
 
 async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oids: Sequence[int]) -> Bound:
@@ -36,15 +37,17 @@ async def begin(session: Session, bound: Bound, statement: Write | LongWrite, va
         await restarting.truncate(session, write)
         return truncated(session, write)
     effect = await committing.run(session, write, values)
-    match write:
+    match write.body if isinstance(write, WithPlan) else write:
+        case Query():
+            word = "SELECT"
         case InsertPlan():
             word = "INSERT 0"
         case ChangePlan(updates=updates):
             word = "UPDATE" if updates else "DELETE"
         case MergePlan():
             word = "MERGE"
-        case TruncatePlan():
-            return truncated(session, write)
+        case TruncatePlan() as truncate:
+            return truncated(session, truncate)
     if bound.columns is None or effect.returned is None:
         return f"{word} {effect.count}"
     return Tagged(TableRows(bound.columns, effect.returned), word)

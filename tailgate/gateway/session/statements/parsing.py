@@ -14,7 +14,20 @@ from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb.dialect import Dialect
-from tailgate.sql.statements import Delete, Empty, Insert, Merge, QueryText, Select, Statement, StatementText, Update, parse, split
+from tailgate.sql.statements import (
+    Delete,
+    Empty,
+    Insert,
+    Merge,
+    QueryText,
+    Select,
+    Statement,
+    StatementText,
+    Update,
+    WithWrites,
+    parse,
+    split,
+)
 from tailgate.sql.statements.parsing import names_database, without_database
 
 KEPT_BYTES = 32 << 20  # of cached statements
@@ -25,7 +38,7 @@ LONG_CHARACTERS = 8_000  # longer texts are always parsed in another process: th
 
 @dataclass(frozen=True, slots=True)
 class LongWrite:
-    """An INSERT, UPDATE, DELETE or MERGE that was parsed in another process, and is also bound there, from its text.
+    """A statement that writes, which was parsed in another process, and is also bound there, from its text.
 
     `table`: the target of an INSERT.
     """
@@ -93,6 +106,8 @@ def read_in_worker(text: str, dialect: Dialect = "auto", database: str = "") -> 
 
 
 def _light(value: Any) -> Any:
+    if isinstance(value, WithWrites):
+        return LongWrite("WITH")
     if isinstance(value, Insert | Update | Delete | Merge):
         return LongWrite(type(value).__name__.upper(), value.table if isinstance(value, Insert) else None)
     if is_dataclass(value) and not isinstance(value, type):

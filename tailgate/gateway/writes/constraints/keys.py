@@ -65,21 +65,21 @@ def repeated(key: Key, rows: pa.Table) -> np.ndarray:
     return np.setdiff1d(places, firsts)
 
 
-def existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.Table) -> np.ndarray:
-    """Returns the positions of rows whose keys exist in the table, in order."""
+def existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.Table, stored: str) -> np.ndarray:
+    """Returns the positions of rows whose keys exist in the table, in order. `stored`: SQL for the rows of the table."""
     compared = _compared(key, rows)
     if not compared.all():
-        return np.asarray(np.flatnonzero(compared)[existing(cursor, table, key, rows.filter(pa.array(compared)))])
-    few = _few_existing(cursor, table, key, rows)
+        return np.asarray(np.flatnonzero(compared)[existing(cursor, table, key, rows.filter(pa.array(compared)), stored)])
+    few = _few_existing(cursor, table, key, rows, stored)
     if few is not None:
         return few
     placed = rows.select(list(key.columns)).rename_columns(_names(key)).append_column("place", pa.array(np.arange(rows.num_rows)))
     with registered(cursor, "new", placed) as new:
-        query = f"SELECT place FROM {new} AS n SEMI JOIN r{table.id} AS r ON {same(table, key, 'r', 'n')} ORDER BY place"
+        query = f"SELECT place FROM {new} AS n SEMI JOIN {stored} AS r ON {same(table, key, 'r', 'n')} ORDER BY place"
         return np.asarray(cursor.execute(query).fetchnumpy()["place"])
 
 
-def _few_existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.Table) -> np.ndarray | None:
+def _few_existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.Table, stored: str) -> np.ndarray | None:
     """Returns the positions of rows whose keys, without NULL, exist in the table, by a list; None if a join is needed."""
     types = {table.columns[k].type.name for k in key.columns}
     if rows.num_rows > FEW_ROWS or not types <= PARAMETER_TYPES - {"numeric"} or not key.nulls_distinct:
@@ -91,13 +91,16 @@ def _few_existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows
     numbers = iter(range(1, len(keys) * len(key.columns) + 1))
     lists = ", ".join(f"({', '.join(f'${next(numbers)}' for _ in key.columns)})" for _ in keys)
     tested = f"({names})" if len(key.columns) > 1 else names
-    matches = cursor.execute(f"SELECT {names} FROM r{table.id} WHERE {tested} IN ({lists})", [value for key in keys for value in key])
-    stored = set(matches.fetchall())
-    return np.array([place for place, values in enumerate(keys) if values in stored], np.int64)
+    matches = cursor.execute(f"SELECT {names} FROM {stored} WHERE {tested} IN ({lists})", [value for key in keys for value in key])
+    exists = set(matches.fetchall())
+    return np.array([place for place, values in enumerate(keys) if values in exists], np.int64)
 
 
-def moved(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, old: pa.Table, new: pa.Table) -> int | None:
-    """Returns the position of the first changed row whose key another stored row has. `new`: the rows that replace `old`."""
+def moved(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, old: pa.Table, new: pa.Table, stored: str) -> int | None:
+    """Returns the position of the first changed row whose key another stored row has.
+
+    `new`: the rows that replace `old`. `stored`: SQL for the rows of the table.
+    """
     names = _names(key)
     placed = new.select(list(key.columns)).rename_columns(names).append_column("place", pa.array(np.arange(new.num_rows)))
     types = [table.columns[column].type for column in key.columns]
@@ -110,9 +113,22 @@ def moved(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, old: pa.Tabl
     ):
         place = cursor.execute(
             f"SELECT min(place) FROM (SELECT * FROM {after} AS n ANTI JOIN {before} AS o ON {both}) AS n "
-            f"SEMI JOIN r{table.id} AS r ON {same(table, key, 'r', 'n')}"
+            f"SEMI JOIN {stored} AS r ON {same(table, key, 'r', 'n')}"
         ).fetchone()
     return None if place is None or place[0] is None else int(place[0])
+
+
+def others(cursor: duckdb.DuckDBPyConnection, table: Item, columns: Sequence[int], rows: pa.Table, removed: pa.Table) -> np.ndarray:
+    """Returns the positions of rows that differ from all `removed` rows, in order. Both have these columns of the table."""
+    names = [f"k{i}" for i in range(len(columns))]
+    placed = rows.rename_columns(names).append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
+    same = " AND ".join(
+        f"{compared(f'n.{name}', table.columns[column].type)} IS NOT DISTINCT FROM {compared(f'o.{name}', table.columns[column].type)}"
+        for name, column in zip(names, columns, strict=True)
+    )
+    with registered(cursor, "new", placed) as new, registered(cursor, "old", removed.rename_columns(names)) as old:
+        query = f"SELECT place FROM {new} AS n ANTI JOIN {old} AS o ON {same} ORDER BY place"
+        return np.asarray(cursor.execute(query).fetchnumpy()["place"])
 
 
 def changed(columns: Sequence[int], old: pa.Table, new: pa.Table) -> np.ndarray:

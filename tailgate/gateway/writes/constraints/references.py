@@ -176,7 +176,8 @@ class References:
             if not keys.changed(key.columns, old, new).any():
                 continue
             again = keys.repeated(key, new)
-            place = int(again[0]) if len(again) else keys.moved(self._cursor, rules.table, key, old, new)
+            with self.state(rules.table) as stored:
+                place = int(again[0]) if len(again) else keys.moved(self._cursor, rules.table, key, old, new, stored)
             if place is not None:
                 raise self._violations.duplicate(rules.table, key, new.slice(place, 1))
 
@@ -185,7 +186,7 @@ class References:
         columns = ", ".join(f"t.c{i}" for i in range(len(reference.table.columns)))
         weight = "1" if reference.table.key is not None else f"t.{WEIGHT}"
         same = keys.equal(reference.table, reference.columns, "t", "g")
-        with self._state(reference.table) as table, self._placed(keys_before, reference.key.columns) as removed:
+        with self.state(reference.table) as table, self._placed(keys_before, reference.key.columns) as removed:
             return self._cursor.execute(
                 f"SELECT {columns}, CAST(sum({weight}) AS BIGINT), min(g.place) FROM {table} AS t JOIN {removed} AS g ON {same} "
                 f"GROUP BY {columns}"
@@ -212,8 +213,8 @@ class References:
         referencing = keys.equal(reference.table, reference.columns, "t", "g")
         again = keys.equal(reference.referenced, reference.key.columns, "p", "g")
         with (
-            self._state(reference.table) as table,
-            self._state(reference.referenced) as referenced,
+            self.state(reference.table) as table,
+            self.state(reference.referenced) as referenced,
             self._placed(rows, reference.key.columns) as removed,
         ):
             place = self._cursor.execute(
@@ -226,7 +227,7 @@ class References:
     def check_added(self, reference: Reference, rows: pa.Table) -> None:
         """Raises 23503 if no row has the key that one of these rows references."""
         same = keys.equal(reference.referenced, reference.key.columns, "p", "g")
-        with self._state(reference.referenced) as referenced, self._placed(rows, reference.columns) as added:
+        with self.state(reference.referenced) as referenced, self._placed(rows, reference.columns) as added:
             place = self._cursor.execute(f"SELECT min(place) FROM {added} AS g ANTI JOIN {referenced} AS p ON {same}").fetchone()
         if place is not None and place[0] is not None:
             raise self._violations.missing(reference, rows.slice(place[0], 1))
@@ -235,7 +236,7 @@ class References:
         values = rows.select(list(columns)).rename_columns([f"k{i}" for i in range(len(columns))])
         return mirror.registered(self._cursor, "placed", values.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64())))
 
-    def _state(self, table: Item) -> _State:
+    def state(self, table: Item) -> _State:
         """Returns the rows of a table after the changes so far, as SQL within a `with` block."""
         return _State(self._cursor, table, self.changes.get(table.id))
 

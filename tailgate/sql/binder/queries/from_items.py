@@ -37,6 +37,7 @@ from tailgate.sql.plan import And, ArrivalJoin, Coalesce, Column, Join, JoinKind
 from tailgate.sql.plan.correlation import has_subqueries
 from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.plan.subqueries import Dependent, as_relation
+from tailgate.sql.plan.writes import is_without_rows
 
 
 def bind_table(node: exp.Expr, level: Level) -> Source:
@@ -144,6 +145,8 @@ def _relation(node: exp.Table, level: Level) -> Source:
     names, queries = level.names, level.queries
     at, name, schema = position(node), node.name, node.text("db")
     if schema == "" and name in names.ctes:
+        if is_without_rows(names.ctes[name][0]):
+            raise FeatureNotSupported(f'WITH query "{name}" does not have a RETURNING clause', position=at)
         plan, columns = _with_kept_types(*names.ctes[name])
         return _aliased(plan, columns, node.args.get("alias"), name)
     if node.text("catalog"):

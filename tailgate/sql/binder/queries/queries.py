@@ -6,6 +6,7 @@ Join    Filter   Reduce      Filter    Project   Distinct    Sort        Limit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -31,6 +32,7 @@ from tailgate.sql.binder.scope import Scope, Source, placed
 from tailgate.sql.binder.set_returning import expanded
 from tailgate.sql.binder.types.coercion import require_equality, require_order
 from tailgate.sql.grammar.names import position
+from tailgate.sql.grammar.queries import written
 from tailgate.sql.plan import (
     Column,
     Filter,
@@ -75,8 +77,11 @@ class Queries(QueryBinder):
                 return self.query(tree.this, names, side=side)
         raise FeatureNotSupported(f"{type(tree).__name__} is not supported", position=position(tree))
 
-    def ctes(self, clause: exp.Expr, names: Names) -> Names:
-        """Binds the queries of a WITH and returns the names with them. Raises 42712, 42P10."""
+    def ctes(self, clause: exp.Expr, names: Names, write: Callable[[object, str, Names], Relation] | None = None) -> Names:
+        """Binds the queries of a WITH and returns the names with them. Raises 42712, 42P10.
+
+        `write` binds a statement that writes, with the name of its rows, and returns the plan of these rows.
+        """
         cte_names: set[str] = set()
         for cte in clause.expressions:
             name = cte.alias
@@ -85,7 +90,12 @@ class Queries(QueryBinder):
             cte_names.add(name)
             recursive = clause.args.get("recursive") and names_itself(cte)
             below = replace(names, locking=None)
-            plan = bind_recursive(cte, below, self) if recursive else self.query(cte.this, below)
+            statement = written(cte)
+            if statement is not None:
+                assert write is not None
+                plan = write(statement, name, below)
+            else:
+                plan = bind_recursive(cte, below, self) if recursive else self.query(cte.this, below)
             column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]
             if len(column_names) > len(plan.columns):
                 raise InvalidColumnReference(

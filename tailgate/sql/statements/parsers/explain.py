@@ -21,7 +21,7 @@ from tailgate.sql.statements.parsers.writes import write
 from tailgate.sql.statements.queries import Explain, ExplainFormat, Select, Tail
 from tailgate.sql.statements.session_statements import Execute
 from tailgate.sql.statements.values import OptionValue
-from tailgate.sql.statements.writes import Delete, Insert, Merge, Update
+from tailgate.sql.statements.writes import Delete, Insert, Merge, Update, WithWrites
 
 BOOLEANS: Mapping[str, bool] = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 FORMATS: tuple[ExplainFormat, ...] = ("text", "json", "xml", "yaml")
@@ -56,7 +56,7 @@ def explain(cursor: Parser) -> Explain:
     is_text = format == "text"
     if is_text and (cursor.accept_word("materialized", "view") or (not analyze and cursor.accept_word("view"))):
         return Explain(relation_name(cursor), analyze)
-    target: CreateView | Select | Tail | Insert | Update | Delete | Merge | Execute
+    target: CreateView | Select | Tail | Insert | Update | Delete | Merge | WithWrites | Execute
     if cursor.at_word("execute"):
         target = execute(cursor)
     elif (written := write(cursor)) is not None:

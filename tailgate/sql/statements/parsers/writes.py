@@ -32,26 +32,38 @@ from tailgate.sql.statements.writes import (
     ReturningItem,
     Truncate,
     Update,
+    WithWrites,
 )
 
 
-def write(cursor: Parser) -> Insert | Update | Delete | Merge | None:
-    """Parses [WITH …] {INSERT | UPDATE | DELETE | MERGE}. Returns None and consumes nothing for other statements."""
+def write(cursor: Parser) -> Insert | Update | Delete | Merge | WithWrites | None:
+    """Parses a statement that writes, which may begin with WITH. Returns None and consumes nothing for other statements."""
     for word, reader in (("insert", insert), ("update", update), ("delete", delete), ("merge", merge)):
         if cursor.at_word(word):
             return reader(cursor)
     return after_with(cursor) if cursor.at_word("with") else None
 
 
-def after_with(cursor: Parser) -> Insert | Update | Delete | Merge | None:
-    """Parses WITH … {INSERT | UPDATE | DELETE | MERGE}. Returns None and consumes nothing for a query."""
+def after_with(cursor: Parser) -> Insert | Update | Delete | Merge | WithWrites | None:
+    """Parses WITH … before a statement that writes, or with one. Returns None and consumes nothing if all of it are queries."""
     start = cursor.index
-    clause = queries.with_clause(cursor)
+    clause = queries.with_clause(cursor, lambda: _part(cursor))
+    writes = any(queries.written(cte) is not None for cte in clause.expressions)
     for word, reader in (("insert", insert), ("update", update), ("delete", delete), ("merge", merge)):
         if cursor.at_word(word):
-            return replace(reader(cursor), ctes=clause)
+            body = reader(cursor)
+            return WithWrites(clause, body) if writes else replace(body, ctes=clause)
+    if writes:
+        if cursor.at_word("with"):
+            raise cursor.error()
+        return WithWrites(clause, query(cursor))
     cursor.index = start
     return None
+
+
+def _part(cursor: Parser) -> Insert | Update | Delete:
+    """Parses INSERT, UPDATE or DELETE in WITH."""
+    return insert(cursor) if cursor.at_word("insert") else update(cursor) if cursor.at_word("update") else delete(cursor)
 
 
 def _syntax(message: str, at: int) -> TailgateError:

@@ -24,7 +24,7 @@ from tailgate.sql.statements.definitions import CreateEndpoint, EndpointParamete
 from tailgate.sql.statements.parsers import writes
 from tailgate.sql.statements.parsers.clauses import if_not_exists, query, relation_name, since, with_options
 from tailgate.sql.statements.values import QueryText
-from tailgate.sql.statements.writes import Delete, Insert, Merge, Update, WriteText
+from tailgate.sql.statements.writes import Delete, Insert, Merge, Update, WithWrites, WriteText
 
 PARAMETERS_MAX = 99  # so that `$n` is never longer than `:name` by more than one character
 PATH_CHARACTERS_MAX = 1000
@@ -165,6 +165,8 @@ def _write(cursor: Parser) -> Insert | Update | Delete | None:
     write = writes.write(cursor)
     if isinstance(write, Merge):
         raise FeatureNotSupported("MERGE in an endpoint is not supported", hint="Use INSERT … ON CONFLICT.", position=at)
+    if isinstance(write, WithWrites):
+        raise FeatureNotSupported("WITH with a statement that writes is not supported in an endpoint", position=at)
     return write
 
 

@@ -1,0 +1,68 @@
+"""Runs the queries of one statement that writes. They may read rows that the statement provides, and call sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from tailgate.gateway.serving.fetching import fetched
+from tailgate.gateway.writes.rows.query import Query
+from tailgate.lake.errors import StatementTooComplex
+from tailgate.sql.plan.sequences import SequenceCall
+from tailgate.sql.plan.writes import INCOMING
+from tailgate.sql.render.duckdb import arguments
+
+# returns the values of each call, for this number of rows
+CallEvaluator: TypeAlias = Callable[[tuple[SequenceCall, ...], Sequence[object], int], list[Sequence[object]]]
+
+
+class RowQueries:
+    """The queries of one statement. `values` are those of its parameters; `sequences` evaluates calls of sequences."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, values: Sequence[object], sequences: CallEvaluator | None = None) -> None:
+        self.cursor, self.values, self.sequences = cursor, values, sequences
+
+    def query(self, query: Query) -> pa.Table:
+        """Returns the rows of a plan, with columns named c0, c1, …"""
+        if query.source is not None:
+            return self._numbered(query, self.query(query.source))
+        values = self.values
+        if query.calls:
+            values = (*values, *(numbers[0] for numbers in self._called(query.calls, values, 1)))
+            if (literal := query.literal(values)) is not None:
+                return literal
+        return self._queried(query, values)
+
+    def _numbered(self, query: Query, source: pa.Table) -> pa.Table:
+        """Returns the rows of a plan that calls sequences for each row of its source."""
+        for number, values in enumerate(self._called(query.calls, self.values, source.num_rows)):
+            source = source.append_column(f"number{number}", pa.array(values, pa.int64()))
+        with self.incoming(source):
+            return self._queried(query, self.values)
+
+    def _called(self, calls: tuple[SequenceCall, ...], values: Sequence[object], rows: int) -> list[Sequence[object]]:
+        assert self.sequences is not None
+        return self.sequences(calls, values, rows)
+
+    def _queried(self, query: Query, values: Sequence[object]) -> pa.Table:
+        if not query.sql:
+            raise StatementTooComplex("statement is too complex", hint="Insert fewer rows at once, or use COPY.")
+        parameters = arguments(values, query.used, query.constants)
+        result = self.cursor.execute(query.sql, parameters) if parameters else self.cursor.execute(query.sql)
+        return fetched(result, pa.schema([pa.field(f"c{i}", f.type.arrow) for i, f in enumerate(query.columns)]))
+
+    @contextmanager
+    def incoming(self, rows: pa.Table, relation: int = INCOMING) -> Iterator[None]:
+        """Registers rows and their positions as a relation within a `with` block."""
+        placed = rows.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
+        name = f"r{relation}"
+        self.cursor.register(name, placed.rename_columns([f"c{i}" for i in range(placed.num_columns)]))
+        try:
+            yield
+        finally:
+            self.cursor.unregister(name)
