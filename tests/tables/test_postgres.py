@@ -37,6 +37,7 @@ SCRIPTS = (
     "temporary",
     "merge",
     "modifying_with",
+    "privileges",
     "numerics",
     "unconstrained",
     "enums",

@@ -29,8 +29,7 @@ from tailgate.lake.tables.weights import weighted
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.sql.authorization import Demand
 from tailgate.sql.binder.writes.rules import checks, domain_checks, rules_of
-from tailgate.sql.binder.writes.targets import default_of, fields_of
-from tailgate.sql.binder.writes.writes import counted
+from tailgate.sql.binder.writes.targets import counted, default_of, fields_of
 from tailgate.sql.plan import Column, Project
 from tailgate.sql.sequence_definitions import numbers
 from tailgate.sql.tables.alterations import Alteration

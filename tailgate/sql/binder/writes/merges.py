@@ -18,13 +18,14 @@ from tailgate.sql.binder.writes.rules import rules_of
 from tailgate.sql.binder.writes.targets import (
     check_writable,
     columns_named,
+    counted,
     empty_level,
     fields_of,
     identity_columns,
     scope_of,
     with_defaults,
 )
-from tailgate.sql.binder.writes.writes import Writes, counted
+from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
 from tailgate.sql.plan import Case, Column, Filter, IsNull, Join, Literal, Not, Project, Scalar

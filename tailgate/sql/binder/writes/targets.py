@@ -6,7 +6,7 @@ checkInsertTargets), rewriteHandler.c (defaults).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -29,7 +29,7 @@ from tailgate.lake.errors import (
     UndefinedObject,
     WrongObjectType,
 )
-from tailgate.lake.types import Field
+from tailgate.lake.types import INT8, Field
 from tailgate.sql.binder import domains
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Level
@@ -40,10 +40,12 @@ from tailgate.sql.binder.scope import Scope
 from tailgate.sql.binder.types.coercion import MODIFIED, bare_type, coerce, common_numeric
 from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.numeric_types import WITH_GENERAL, typed_by, without_general
-from tailgate.sql.plan import Literal, Scalar
+from tailgate.sql.plan import AggregateCall, Column, Literal, Reduce, Relation, Scalar, Scan
+from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue, OnConflict
 from tailgate.values.numbers.integers import RANGES
@@ -277,3 +279,18 @@ def fields_of(columns: tuple[Field, ...], rows: Sequence[tuple[Scalar, ...]]) ->
 def empty_level(parameters: Parameters, types: Catalog | None = None) -> Level:
     """Returns a level in which no relation can be named. `types`: has the types that can be named."""
     return Level(Queries(parameters), Names(types or Catalog()))
+
+
+def counted(table: Table) -> tuple[Relation, Scalar]:
+    """Returns the table's distinct rows and, as a scalar, the number of copies of each row."""
+    scan = Scan(table.id, table.columns, table.key, table.name)
+    if table.key is not None:
+        return scan, Literal(1, INT8)
+    every = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
+    count = next(f for f in catalogue.calls("count") if not f.arguments)
+    return Reduce(scan, every, (AggregateCall(count, (), INT8),)), Column(len(every), INT8)
+
+
+def reads_table(table: Table, scalars: Iterable[Scalar]) -> bool:
+    """Returns whether scalars read columns of the table, which are the first columns of their input."""
+    return any(column < len(table.columns) for scalar in scalars for column in columns_of(scalar))

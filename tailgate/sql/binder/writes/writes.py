@@ -24,7 +24,7 @@ from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.name_lookup import find_table, named_item
 from tailgate.sql.binder.positions import leftmost
-from tailgate.sql.binder.queries.from_items import bind_cross_join
+from tailgate.sql.binder.queries.from_items import bind_cross_join, bind_table
 from tailgate.sql.binder.queries.output_columns import column_name
 from tailgate.sql.binder.queries.queries import Queries, values_plan
 from tailgate.sql.binder.relation_names import NO_WIDTHS, Names
@@ -39,20 +39,21 @@ from tailgate.sql.binder.writes.targets import (
     check_truncated,
     check_writable,
     columns_named,
+    counted,
     default_of,
     empty_level,
     fields_of,
     identity_columns,
     only_default,
+    reads_table,
     scope_of,
     with_defaults,
     written_table,
 )
 from tailgate.sql.decorrelate import decorrelate
-from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
 from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
-from tailgate.sql.plan import AggregateCall, And, Column, Filter, Join, Literal, Project, Reduce, Relation, Scalar, Scan, nullable
+from tailgate.sql.plan import And, Column, Filter, Join, Literal, Project, Relation, Scalar, Scan, nullable
 from tailgate.sql.plan.properties import constant_columns
 from tailgate.sql.plan.writes import INCOMING, PLACE, ChangeRows, InsertRows, TruncateTables
 from tailgate.sql.statements.values import QueryText
@@ -115,7 +116,8 @@ class Writes:
         plans = (None if p is None else decorrelate(p) for p in (existing, returning))
         rules = rules_of(table, self.catalog, adds_only=conflict != "update")
         bound = InsertRows(table, decorrelate(rows), next(plans), conflict, arbiter, next(plans), self._types(), (), rules)
-        privileges = ["INSERT", *(["UPDATE", "SELECT"] if conflict == "update" else []), *(["SELECT"] if statement.returning else [])]
+        reads = arbiter is not None or reads_table(table, () if returning is None else returning.expressions)
+        privileges = ["INSERT", *(["UPDATE"] if conflict == "update" else []), *(["SELECT"] if reads else [])]
         return replace(bound, demands=self._demands(table, *privileges))
 
     @typed_by(WITH_GENERAL)
@@ -267,30 +269,40 @@ class Writes:
         target, weight = counted(table)
         source = Source(target, self._scope(table, statement.alias))
         self.level.tables.extend(source.scope.tables)
-        for node in statement.sources:
-            source = bind_cross_join(source, node, self.level, position(node))
+        if statement.sources:  # which cannot read the table, as in PostgreSQL
+            others = bind_table(statement.sources[0], self.level)
+            for node in statement.sources[1:]:
+                others = bind_cross_join(others, node, self.level, position(node))
+            scope = source.scope.joined(others.scope, len(target.columns))
+            source = Source(Join(target, others.plan, "cross", None), scope)
         plan = source.plan
         binder = Expressions(source.scope, self.level, "UPDATE", aggregates=False)
         pinned = False
+        read: list[Scalar] = []
         if statement.where is not None:
             condition = replace(binder, clause="WHERE").boolean(statement.where.tree, "WHERE")
+            read.append(condition)
             plan = Filter(plan, condition)
             pinned = not statement.sources and table.key is not None and set(table.key) <= constant_columns(condition)
         old: tuple[Scalar, ...] = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
         new = self._set(table, assignments, binder, 0) if assignments is not None else ()
-        others = plan.columns[len(target.columns) :] if statement.returning else ()
-        values = tuple(Column(len(target.columns) + i, f.type) for i, f in enumerate(others))
+        assigned_names = {a.column for a in assignments or ()}
+        read += [value for value, column in zip(new, table.columns, strict=False) if column.name in assigned_names]
+        fields = plan.columns[len(target.columns) :] if statement.returning else ()
+        values = tuple(Column(len(target.columns) + i, f.type) for i, f in enumerate(fields))
         new_fields = fields_of(table.columns, [new]) if new else ()
-        rows = Project(plan, (*old, weight, *new, *values), (*table.columns, PLACE, *new_fields, *others))
+        rows = Project(plan, (*old, weight, *new, *values), (*table.columns, PLACE, *new_fields, *fields))
         moved = source.scope.moved(width - len(target.columns))
         own = self._scope(table, statement.alias)
         tables = (*own.tables, *(t for t in moved.tables if t.alias != alias))
         scope = Scope((*own.columns, *moved.columns[len(own.columns) :]), tables)
-        incoming = Scan(INCOMING, (*table.columns, *others, PLACE), (width + len(others),), alias)
+        incoming = Scan(INCOMING, (*table.columns, *fields, PLACE), (width + len(fields),), alias)
         shown = self._returning(incoming, scope, statement.returning)
         returning = None if shown is None else decorrelate(shown)
         updates = assignments is not None
-        demands, rules = self._demands(table, "UPDATE" if updates else "DELETE", "SELECT"), rules_of(table, self.catalog)
+        reads = reads_table(table, read) or reads_table(table, () if shown is None else shown.expressions)
+        demands = self._demands(table, "UPDATE" if updates else "DELETE", *(["SELECT"] if reads else []))
+        rules = rules_of(table, self.catalog)
         return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, rules)
 
     def _set(self, table: items.Table, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
@@ -316,7 +328,7 @@ class Writes:
 
     # ---- RETURNING ---------------------------------------------------------------------------------------------------------
 
-    def _returning(self, input: Relation, scope: Scope, items: tuple[ReturningItem, ...]) -> Relation | None:
+    def _returning(self, input: Relation, scope: Scope, items: tuple[ReturningItem, ...]) -> Project | None:
         if not items:
             return None
         outputs = self._outputs(scope, items)
@@ -378,16 +390,6 @@ class Writes:
 
 def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:
     return Expressions(Scope(), empty_level(parameters)).operate("=", [Column(left, type), Column(right, type)], None)
-
-
-def counted(table: items.Table) -> tuple[Relation, Scalar]:
-    """Returns the table's distinct rows and, as a scalar, the number of copies of each row."""
-    scan = Scan(table.id, table.columns, table.key, table.name)
-    if table.key is not None:
-        return scan, Literal(1, INT8)
-    every = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
-    count = next(f for f in catalogue.calls("count") if not f.arguments)
-    return Reduce(scan, every, (AggregateCall(count, (), INT8),)), Column(len(every), INT8)
 
 
 def _place(value: InsertValue) -> int | None:
