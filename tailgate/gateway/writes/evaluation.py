@@ -358,11 +358,13 @@ class Evaluation(RowQueries):
         if self.earlier is None:
             return matches
         changes = self.earlier.changes.get(table.id)
-        gone = [*self.changed[table.id], *([] if changes is None else [changes.filter(pc.less(changes[WEIGHT], 0)).drop_columns([WEIGHT])])]
-        if not any(rows.num_rows for rows in gone):
+        old_rows = list(self.changed[table.id])
+        if changes is not None:
+            old_rows.append(changes.filter(pc.less(changes[WEIGHT], 0)).drop_columns([WEIGHT]))
+        if not any(rows.num_rows for rows in old_rows):
             return matches
         columns = range(len(table.columns)) if table.key is None else table.key
-        old = pa.concat_tables([rows.select(list(columns)) for rows in gone])
+        old = pa.concat_tables([rows.select(list(columns)) for rows in old_rows])
         return matches.take(pa.array(others(self.cursor, table, columns, matches.select([first + i for i in columns]), old)))
 
     def truncate(self, write: TruncatePlan) -> Effect:
