@@ -65,6 +65,11 @@ def main() -> None:
         if marks := MARKS.get(chosen.rate) if chosen.bucket is None else BUCKET_MARKS.get(chosen.bucket):
             met = [report.mark(age, marks[name] + allowance) if name in marks else "" for name, age in turn.ages_ms.items()]
             print(report.line(("its marks", "", *met, "", "", "")), flush=True)
+    for reader_turn in turns_by_reader.values():
+        print(f"\n{reader_turn['reader']}: where the time of the oldest order of a tick goes\n")
+        print(report.head(("step", "p50 ms", "p95 ms", "p99 ms", "max ms")))
+        for step, ages in reader_turn["steps_ms"].items():
+            print(report.line((step, *ages.values())))
     print("\nThe reader's copy of the view equals the recompute.\n")
     print(json.dumps({"rate": chosen.rate, "changes": chosen.changes, "customers": chosen.customers, **turns_by_reader}))
 

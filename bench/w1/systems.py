@@ -21,6 +21,7 @@ SOURCES = (
     f"""CREATE SOURCE {CUSTOMERS} (id int, segment text)
         FROM KAFKA BROKER '{{kafka}}' TOPIC '{CUSTOMERS}' KEY FORMAT TEXT VALUE FORMAT JSON INCLUDE KEY AS key ENVELOPE UPSERT""",
 )
+STEPS = "SELECT kafka_ms, wait_ms, tick_ms, commit_ms, mirror_ms FROM tailgate.freshness WHERE name = %s"
 STATEMENTS = (*SOURCES, f"CREATE MATERIALIZED VIEW {VIEW} AS {QUERY}")
 
 
@@ -64,6 +65,10 @@ class System(ABC):
             if not child.running():
                 raise RuntimeError(f"{child.name} ended with {child.returncode()}:\n{child.last_lines()}")
 
+    def steps(self) -> dict[str, float]:
+        """Returns where the time of the newest rows went: milliseconds by step, if the system knows them."""
+        return {}
+
 
 class Tailgate(System):
     """An engine and a gateway. `reader` says how the view is read.
@@ -81,6 +86,7 @@ class Tailgate(System):
         self.port = free_port()
         self._reader, self._bucket = reader, bucket
         self._s3: S3 | None = None
+        self._observer: psycopg.Connection | None = None  # reads `steps`
 
     @property
     def version(self) -> str:
@@ -111,7 +117,16 @@ class Tailgate(System):
             for statement in STATEMENTS:
                 db.execute(statement.format(kafka=self.brokers))
 
+    def steps(self) -> dict[str, float]:
+        if self._observer is None:
+            self._observer = psycopg.connect(self.dsn, autocommit=True)
+        row = self._observer.execute(STEPS, (VIEW,)).fetchone()
+        names = ("kafka", "wait", "tick", "commit", "mirror")
+        return {} if row is None or None in row else {name: float(ms) for name, ms in zip(names, row, strict=True)}
+
     def stop(self) -> None:
+        if self._observer is not None:
+            self._observer.close()
         super().stop()
         if self._s3 is not None:
             self._s3.stop()

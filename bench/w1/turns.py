@@ -29,6 +29,7 @@ FIRST = 1_000  # orders before the load begins, so that the view has rows
 FIRST_S = 180.0  # for a JVM's start and a first result, on a busy machine
 EQUAL_S = 300.0  # from the last message to the complete view; a longer time means that the system cannot hold the load
 CATCH_UP_S = 600.0
+SAMPLE_S = 0.5
 BROKER = ("-Xms1g", "-Xmx1g")  # as Kafka starts a broker: with the JVM's second compiler
 
 Make = Callable[[Path, str], System]
@@ -48,6 +49,7 @@ class Freshness:
     cores: dict[str, float]  # used in the measured interval, by process
     peak_mib: int  # of the system, without broker, load and reader
     reader: str
+    steps_ms: dict[str, dict[str, float]]  # of the newest rows, sampled in the measured interval, if the system knows them
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def freshness(make: Make, workload: Workload, rate: float, changes: float, warm_
         with Usage({"system": system.children, "broker": [kafka], "load": [load], "reader": [reader]}) as usage:
             _sleep_until(since, system)
             before = usage.cpu_s()
-            _sleep_until(until, system)
+            steps = _sleep_until(until, system, sampling=True)
             after = usage.cpu_s()
         produced = load.finish()
         reader.await_answer(workload.answer(len(produced.times), produced.changes), EQUAL_S)
@@ -118,6 +120,7 @@ def freshness(make: Make, workload: Workload, rate: float, changes: float, warm_
             cores={name: round((after[name] - before[name]) / seconds, 2) for name in before},
             peak_mib=usage.peak_mib["system"],
             reader=system.output.words,
+            steps_ms=_quantiles_of_steps(steps),
         )
 
 
@@ -134,7 +137,17 @@ def catch_up(make: Make, workload: Workload, orders: int) -> CatchUp:
         return CatchUp(round(ended - began, 1), round(usage.cpu_s()["system"], 1), usage.peak_mib["system"], system.output.words)
 
 
-def _sleep_until(moment: float, system: System) -> None:
+def _sleep_until(moment: float, system: System, *, sampling: bool = False) -> list[dict[str, float]]:
+    """Waits, and returns samples of the system's steps."""
+    samples: list[dict[str, float]] = []
     while (left := moment - time.monotonic()) > 0:
         system.check()
-        time.sleep(min(left, 0.5))
+        time.sleep(min(left, SAMPLE_S))
+        if sampling and (steps := system.steps()):
+            samples.append(steps)
+    return samples
+
+
+def _quantiles_of_steps(samples: list[dict[str, float]]) -> dict[str, dict[str, float]]:
+    """Returns the quantiles of each step."""
+    return {step: quantiles(np.array([sample[step] for sample in samples])) for step in (samples[0] if samples else {})}
