@@ -239,9 +239,13 @@ def _not_evaluated(text: str) -> object:
 
 
 class KsqldbWithoutKafka(KsqldbItems):
-    """The streams and tables of ksqlDB without a broker. `messages`: those that INSERT has written, as (topic, key, value)."""
+    """The streams and tables of ksqlDB without a broker.
+
+    `messages`: those that INSERT has written, as (topic, key, value). `deleted`: the names of deleted topics.
+    """
 
     messages: list[tuple[str | None, bytes | None, bytes | None]]
+    deleted: list[str]
 
     def items(self, statement: CreateKsqldbItem, text: str, catalog: Catalog) -> tuple[Item, ...]:
         if not isinstance(statement.statement, CreateItem):
@@ -258,6 +262,7 @@ class KsqldbWithoutKafka(KsqldbItems):
         yield
 
     def delete(self, topics: list[DroppedTopic]) -> list[str]:
+        self.deleted += [topic.name for topic in topics]
         return []
 
     def _partitions(self, item: Item) -> int | None:
@@ -274,7 +279,7 @@ class WithoutKafka(Statements):
         self.installation = Installation(engine, fills=fills)
         super().__init__(engine, self.installation)  # type: ignore[arg-type]
         self._ksqldb = self.ksqldb = KsqldbWithoutKafka(engine, ENDPOINTS, self._registry)  # type: ignore[arg-type]
-        self.ksqldb.messages = []
+        self.ksqldb.messages, self.ksqldb.deleted = [], []
         self._new_items = ItemsWithoutKafka(engine, self._registry, self._ksqldb)  # type: ignore[arg-type]
         self.planning = Planning(engine, self._new_items)  # type: ignore[arg-type]
 

@@ -95,9 +95,19 @@ class Control:
 
     async def push_query(self, sql: str, settings: dict[str, str], resolution: Resolution, tell: NoticeHandler) -> PushView:
         """Creates the view of a push query, which exists until it is closed. Raises 40001 as `statement` does."""
-        body = control.StatementRequest(sql, settings, resolution).encode()
-        connection, answer = await self._answered(_Request("POST", control.PUSH, body, keeps=True), None, tell)
+        connection, answer = await self._held(control.PUSH, control.StatementRequest(sql, settings, resolution), tell)
         return PushView(StatementResult.of(answer), connection)
+
+    async def print(self, sql: str, settings: dict[str, str], resolution: Resolution) -> Printed:
+        """Starts a PRINT that continues with new records. Raises 40001 as `statement` does."""
+        connection, _ = await self._held(control.PRINT, control.StatementRequest(sql, settings, resolution))
+        return Printed(connection)
+
+    async def _held(
+        self, path: str, statement: control.StatementRequest, tell: NoticeHandler | None = None
+    ) -> tuple[_Connection, control.Answer]:
+        """Starts a statement that ends with its connection. Returns the connection and the answer."""
+        return await self._answered(_Request("POST", path, statement.encode(), keeps=True), None, tell)
 
     async def sequence(self, request: control.SequenceRequest) -> control.SequenceValues:
         """Reserves values of a sequence, or sets it."""
@@ -307,6 +317,23 @@ class PushView:
 
     result: StatementResult
     _connection: _Connection
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A PRINT that continues, until its limit or until it is closed."""
+
+    _connection: _Connection
+
+    async def next(self) -> list[str]:
+        """Waits for records and returns their lines; none at the end. Raises the error of the PRINT, or 58000."""
+        try:
+            return await control.next_part(self._connection.reader)
+        except (OSError, asyncio.IncompleteReadError, ValueError):
+            raise SystemError_("the engine ended while it printed a topic", hint="Start the PRINT again.") from None
 
     def close(self) -> None:
         self._connection.close()

@@ -6,6 +6,8 @@
     POST /table                           FilledTable      ──► StatementResult or {"conflict": c}
     POST /block                           BlockCommit      ──► StatementResult or {"conflict": c}
     POST /push                            StatementRequest ──► StatementResult; its view exists until the connection ends
+    POST /print                           StatementRequest ──► {}, then parts: the lines of records as they arrive, or an error,
+                                                               until the client disconnects; an empty part at the LIMIT
     POST /sequence                        SequenceRequest  ──► SequenceValues
     GET  /entries                                          ──► a stream: each new entry as "n length\\n" and its bytes, or length 0 without
                                                                them; every HEARTBEAT_S the newest number with length 0
@@ -26,6 +28,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from asyncio import StreamReader
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +42,7 @@ VERSION = 2  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"
 WRITE_ID_HEADER, WRITE_AGAIN_HEADER, WRITE_AFTER_HEADER = "Write-Id", "Write-Again", "Write-After"  # of an Attempt
 STATEMENT, WRITE, TABLE, BLOCK, SEQUENCE, HAND_OVER = "/statement", "/write", "/table", "/block", "/sequence", "/hand-over"
-PUSH = "/push"
+PUSH, PRINT = "/push", "/print"
 ENTRIES, RECENT, STATUS, FRESHNESS, HEALTH = "/entries", "/recent", "/status", "/freshness", "/health"
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
 HEARTBEAT_S = 1.0  # between two lines of the stream of entries
@@ -344,6 +347,21 @@ class SequenceValues:
 def encode(answer: Answer) -> bytes:
     """Returns the body of an answer, or the value of a Notice header."""
     return json.dumps(answer).encode()
+
+
+def encode_part(lines: Sequence[str] | Answer) -> bytes:
+    """Returns a part of the stream of a PRINT: its length (4 bytes, big-endian), and lines or the fields of an error as JSON."""
+    data = json.dumps(lines, ensure_ascii=False).encode()
+    return struct.pack(">I", len(data)) + data
+
+
+async def next_part(reader: StreamReader) -> list[str]:
+    """Waits for the next part of the stream of a PRINT and returns its lines. Raises its error, or IncompleteReadError."""
+    (length,) = struct.unpack(">I", await reader.readexactly(4))
+    lines = json.loads(await reader.readexactly(length))
+    if isinstance(lines, dict):
+        raise error_of(lines)
+    return list(map(str, lines))
 
 
 def decode(body: bytes) -> Answer:

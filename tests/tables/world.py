@@ -71,6 +71,7 @@ class Engine:
             plan=self._statements.planning.plan_in_block,
             block=self.commit_block,
             push=self._statements.push_queries.begin,
+            print=self._statements.follow_topic,
         )
         self.control = Control(answers)
         self.control.start()

@@ -134,7 +134,7 @@ def run(options: Options, jvm: Jvm) -> int:
     commits = Commits(installation, writes)
     answers = Answers(
         run, entries.serve, status, writes.write, recency, change_table, sequences, freshness, status.health, stop, plan, commits,
-        statements.push_queries.begin,
+        statements.push_queries.begin, statements.follow_topic,
     )  # fmt: skip
     control = Control(answers, jvm.ended)
     signal.signal(signal.SIGTERM, stop)

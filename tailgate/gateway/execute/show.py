@@ -1,4 +1,4 @@
-"""SHOW and PRINT: results from the catalog, the engine's status, the lake and a session's settings."""
+"""SHOW: results from the catalog, the engine's status, the lake and a session's settings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tailgate.sql.compute.regexp import likes
 from tailgate.sql.definitions import for_search_path
 from tailgate.sql.ksqldb.dialect import HTTP
 from tailgate.sql.ksqldb.names import catalog_name, quoted
-from tailgate.sql.statements import Explain, Name, Print, QueryId, Show
+from tailgate.sql.statements import Explain, Name, QueryId, Show
 from tailgate.sql.tables.definition import definition
 from tailgate.values.times.calendar import INFINITE_TIME
 
@@ -96,17 +96,8 @@ def bind(session: Session, bound: Bound, statement: Show, oids: Sequence[int]) -
     return replace(bound, columns=columns(statement, session.settings))
 
 
-def bind_print(session: Session, bound: Bound, statement: Print, oids: Sequence[int]) -> Bound:
-    return replace(bound, columns=(Field("record", TEXT),))
-
-
 async def run(session: Session, bound: Bound, statement: Show, values: Sequence[object]) -> Tagged:
     return Tagged(TableRows(bound.columns or (), await _table_of(session, bound, statement)), "SHOW", counted=False)
-
-
-async def run_print(session: Session, bound: Bound, statement: Print, values: Sequence[object]) -> Tagged:
-    lines = pa.table([pa.array(await _topic_lines(session, bound), pa.string())], names=["c0"])
-    return Tagged(TableRows(bound.columns or (), lines), "PRINT", counted=False)
 
 
 def _as_entity(session: Session, statement: Show) -> bool:

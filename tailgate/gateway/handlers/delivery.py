@@ -11,8 +11,9 @@ from tailgate.gateway.answers.answers import Request
 from tailgate.gateway.encode.rows import RowEncoder, description
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.results.copying import CopyOut, Result
-from tailgate.gateway.results.rows import TableRows, tag
+from tailgate.gateway.results.rows import TableRows, Tagged, tag
 from tailgate.gateway.results.tail import TailRows
+from tailgate.gateway.results.topic import TopicRows
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e
@@ -67,7 +68,7 @@ async def deliver(session: Session, result: Result, formats: Sequence[int], *, d
         complete(session, tag(result, count))
         return True
     count = 0
-    session.execution.following = isinstance(result, TailRows)
+    follows = session.execution.following = isinstance(result.rows if isinstance(result, Tagged) else result, TailRows | TopicRows)
     try:
         while limit is None or count < limit:
             if session.execution.following:
@@ -87,6 +88,8 @@ async def deliver(session: Session, result: Result, formats: Sequence[int], *, d
             await _send(session)
     finally:
         session.execution.following = False
+        if follows and limit is None:
+            await result.close()
     if limit is not None and count == limit and not (result.ended and isinstance(result, TailRows)):
         return False
     complete(session, tag(result, count))

@@ -34,7 +34,7 @@ from tailgate.gateway.execute import (
     tokens,
 )
 from tailgate.gateway.execute.blocks import cursors, transactions
-from tailgate.gateway.execute.ksqldb import pull, push
+from tailgate.gateway.execute.ksqldb import printing, pull, push
 from tailgate.gateway.execute.tables import changes, copy_in, create_table_as, maintenance
 from tailgate.gateway.execute.tables import writes as table_writes
 from tailgate.gateway.ksqldb import targets
@@ -227,7 +227,7 @@ EXECUTORS: dict[type, Executor] = {
     s.AlterSystem: Executor(commands.alter_system),
     s.Show: Executor(show.run, show.bind),
     s.Explain: Executor(_explain, _bind_explain),
-    s.Print: Executor(show.run_print, show.bind_print),
+    s.Print: Executor(printing.run, printing.bind),
     s.Prepare: Executor(_prepare),
     s.Execute: Executor(_execute, _bind_execute),
     s.Deallocate: Executor(commands.deallocate),

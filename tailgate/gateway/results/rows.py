@@ -68,17 +68,17 @@ class Tagged:
         self.columns = rows.columns
         self.word = word
         self.counted = counted
-        self._rows = rows
+        self.rows = rows
 
     @property
     def ended(self) -> bool:
-        return self._rows.ended
+        return self.rows.ended
 
     async def fetch(self, limit: int | None, timeout: float | None = None) -> pa.Table:
-        return await self._rows.fetch(limit, timeout)
+        return await self.rows.fetch(limit, timeout)
 
     async def close(self) -> None:
-        await self._rows.close()
+        await self.rows.close()
 
 
 def tag(rows: Rows, count: int) -> str:

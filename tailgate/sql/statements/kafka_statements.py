@@ -254,13 +254,17 @@ class RefreshSchema:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """PRINT 'topic' [FROM BROKER '…' | FROM CONNECTION name] [FROM BEGINNING] [LIMIT n]."""
+    """PRINT 'topic' [FROM BROKER '…' | FROM CONNECTION name] [FROM BEGINNING] [INTERVAL n] [LIMIT n].
+
+    `interval`: one of so many records is printed.
+    """
 
     topic: str
     brokers: str = ""
     beginning: bool = False
     limit: int | None = None
     connection: Name | None = None
+    interval: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -162,3 +163,22 @@ def test_defaults_of_declarations(connection: psycopg.Connection[Any], api: Api)
     assert "UNWRAPPED" in str(rows(connection, "SHOW CREATE SOURCE e")[0])
     failure = api.failed("/ksql", {"ksql": "CREATE STREAM f (n INT) WITH (kafka_topic = 'f');"})
     assert "VALUE_FORMAT" in failure[1]["message"]
+
+
+def test_terminate_deletes_topics_with_their_items(connection: psycopg.Connection[Any], api: Api, world: KsqldbWorld) -> None:
+    """Names and patterns match whole names of topics, and those of derived items only. Readers are dropped first."""
+    connection.execute("CREATE STREAM ended WITH (kafka_topic = 'ended.a') AS SELECT sensor, reading FROM readings EMIT CHANGES")
+    connection.execute("CREATE STREAM after_ended WITH (kafka_topic = 'ended.b') AS SELECT sensor, reading FROM ended EMIT CHANGES")
+    connection.execute("CREATE TABLE b_ended WITH (kafka_topic = 'ended.c') AS SELECT sensor, count(*) FROM after_ended GROUP BY sensor")
+    connection.execute("CREATE STREAM staying WITH (kafka_topic = 'not.ended.d') AS SELECT sensor, reading FROM readings EMIT CHANGES")
+    request = {"deleteTopicList": [r"ended\..", "averages", "r"]}
+    status, _, body = api.request("POST", "/ksql/terminate", request)
+    assert (status, [entity["statementText"] for entity in json.loads(body)]) == (200, ["TERMINATE CLUSTER;"])
+    assert rows(connection, "SHOW QUERIES") == []
+    assert sorted(world.engine._statements.ksqldb.deleted) == ["ended.a", "ended.b", "ended.c"]
+    names = {name for name, *_ in rows(connection, "SHOW STREAMS")}
+    assert {"readings", "staying"} <= names and names.isdisjoint({"ended", "after_ended"})
+    connection.execute("CREATE STREAM reading_staying AS SELECT sensor FROM readings EMIT CHANGES")
+    status, document = api.failed("/ksql/terminate", {"deleteTopicList": ["READING_STAYING", "a" * 1_001]})
+    assert (status, document["error_code"]) == (400, 40000)
+    assert len(rows(connection, "SHOW QUERIES")) == 1

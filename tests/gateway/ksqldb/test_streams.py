@@ -1,4 +1,4 @@
-"""Push queries and streams of inserts over HTTP: rows as they arrive, their ends, and clients that vanish or do not read."""
+"""Push queries, PRINT and streams of inserts over HTTP: rows as they arrive, their ends, and clients that vanish or do not read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 from psycopg import AsyncConnection
 
+from tailgate.embedded.kafka import Kafka
+from tailgate.engine.runtime.control import source_statements
 from tailgate.gateway.asgi import limits as shared
 from tailgate.gateway.asgi.rows import Rows
 from tailgate.gateway.asgi.sessions import Caller, Session
@@ -151,6 +155,100 @@ def test_the_number_of_push_queries_is_limited(api: Api, monkeypatch: pytest.Mon
     stream.close()
 
 
+class Topic:
+    """A new topic with two partitions."""
+
+    def __init__(self, kafka: Kafka, name: str) -> None:
+        self.name = name
+        self._producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
+        admin = AdminClient({"bootstrap.servers": kafka.address, "log_level": 2})
+        admin.create_topics([NewTopic(name, 2)])[name].result(30)
+
+    def send(self, *keys: str) -> None:
+        """Writes a record for each key and waits until the broker has them. The last letter of the key is its partition."""
+        for key in keys:
+            self._producer.produce(self.name, json.dumps({"A": key}), key=key, partition=int(key[-1]), timestamp=1_000)
+        self._producer.flush()
+
+
+class Printing:
+    """A running PRINT over HTTP/1.1."""
+
+    def __init__(self, api: Api, text: str, path: str = "/query") -> None:
+        self._connection = api.connection("POST", path, {"ksql": text})
+        self._response = self._connection.getresponse()
+
+    def line(self) -> str:
+        """Waits for the next line."""
+        return self._response.readline().decode().rstrip("\n")
+
+    def keys(self, count: int) -> list[str]:
+        """Waits for so many records and returns their keys in order."""
+        return sorted(self.line().partition("key: ")[2].partition(",")[0] for _ in range(count))
+
+    def rest(self) -> str:
+        """Waits for the end of the response and returns its rest."""
+        data = self._response.read().decode()
+        self.close()
+        return data
+
+    def close(self) -> None:
+        self._response.close()
+        self._connection.close()
+
+
+@pytest.mark.kafka
+def test_print_continues_until_its_client_leaves(api: Api, world: KsqldbWorld, kafka: Kafka) -> None:
+    topic = Topic(kafka, "printed")
+    topic.send("a0", "b1")
+    of = f"'printed' FROM BROKER '{kafka.address}'"
+    first, next_ = Printing(api, f"PRINT {of} FROM BEGINNING;"), Printing(api, f"PRINT {of};", "/query-stream")
+    assert [first.line(), first.line()] == ["Key format: KAFKA_STRING", "Value format: JSON or KAFKA_STRING"]
+    assert first.keys(2) == ["a0", "b1"]
+    topic.send("c0")
+    assert first.line() == 'rowtime: 1970/01/01 00:00:01.000 Z, key: c0, value: {"A": "c0"}, partition: 0'
+    assert [next_.line(), next_.line()] == ["Key format: KAFKA_STRING", "Value format: JSON or KAFKA_STRING"]
+    assert next_.keys(1) == ["c0"]
+    assert sessions(world) == api.server._api.queries.running == 2
+    first.close()
+    next_.close()
+    until(lambda: sessions(world) == 0 and api.server._api.queries.running == 0)
+    following = attending(api)._following
+    until(lambda: following._value == source_statements.FOLLOWING_MAX)  # the engine has ended both
+
+
+@pytest.mark.kafka
+def test_print_ends_at_its_limit(api: Api, kafka: Kafka) -> None:
+    topic = Topic(kafka, "limited")
+    of = f"'limited' FROM BROKER '{kafka.address}'"
+    printing = Printing(api, f"PRINT {of} FROM BEGINNING INTERVAL 2 LIMIT 2;")
+    topic.send("a0", "b0")
+    printing.line(), printing.line()
+    assert printing.keys(1) == ["a0"]
+    topic.send("c0", "d0", "e0")
+    assert printing.keys(1) == ["c0"]
+    assert printing.rest() == "Topic printing ceased\n"
+    assert Printing(api, f"PRINT {of} LIMIT 0;").rest().splitlines()[1:] == [
+        r"Value format: ¯\_(ツ)_/¯ - no data processed",
+        "Topic printing ceased",
+    ]
+    assert (
+        'topic "nowhere" does not exist' in api.failed("/query", {"ksql": f"PRINT 'nowhere' FROM BROKER '{kafka.address}';"})[1]["message"]
+    )
+    following = attending(api)._following
+    until(lambda: following._value == source_statements.FOLLOWING_MAX)
+    for _ in range(source_statements.FOLLOWING_MAX):
+        following.acquire()
+    assert api.failed("/query", {"ksql": f"PRINT {of};"})[1]["message"].startswith("too many PRINT statements")
+    following.release(source_statements.FOLLOWING_MAX)
+
+
+def attending(api: Api) -> source_statements.Attending:
+    """Returns the engine's statements about topics."""
+    attending: source_statements.Attending = api.world.engine._statements._attending
+    return attending
+
+
 def test_inserts_are_acknowledged_while_the_body_is_open(api: Api, world: KsqldbWorld) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=30)
     connection.putrequest("POST", "/inserts-stream")
@@ -180,10 +278,13 @@ def test_inserts_are_acknowledged_while_the_body_is_open(api: Api, world: Ksqldb
     ]
 
 
-def test_a_stopped_server_ends_its_queries(world: KsqldbWorld) -> None:
+@pytest.mark.kafka
+def test_a_stopped_server_ends_its_queries(world: KsqldbWorld, kafka: Kafka) -> None:
     api = Api(world)
     stream = Stream(api, PUSH)
+    topic = Topic(kafka, "stopped")
+    printing = Printing(api, f"PRINT '{topic.name}' FROM BROKER '{kafka.address}';")
     began = time.monotonic()
     api.close()
-    assert stream.rest() == b""
+    assert (stream.rest(), printing.rest()) == (b"", "")
     assert time.monotonic() - began < 10

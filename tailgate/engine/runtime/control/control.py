@@ -12,10 +12,11 @@ are few, and each holds the stream of entries (`entry_stream`) and one long poll
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
@@ -32,6 +33,7 @@ from tailgate.sql.lexer.literal_masking import mask_literals
 STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
 IDLE_S = 60.0  # of a connection that sends nothing; gateways connect again
 CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops further ones, whose clients retry after a second
+STATEMENTS = (protocol.STATEMENT, protocol.PUSH, protocol.PRINT)  # paths whose body is a statement
 WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write or a new table: `writes.TRANSACTION_BYTES_MAX`, and its head
 
 
@@ -62,6 +64,10 @@ class _Nobody:
 NOBODY: Client = _Nobody()  # of the engine's own statements
 
 
+def _no_lines(request: protocol.StatementRequest) -> Generator[list[str]]:
+    yield from ()
+
+
 @dataclass(frozen=True)
 class Answers:
     """The functions that answer requests; the control interface sends their results as JSON.
@@ -69,7 +75,8 @@ class Answers:
     `statement(sql, settings, resolution, client)`, `entries(connection)`, which answers until the client disconnects,
     `write(body, id, again)`, `recent(relations, timeout)`, `table(body, client)`, `sequence(body, client)`,
     `freshness(after, version)`, `hand_over()`, `plan(request)` for a statement in a transaction block, `block(body, client)`,
-    `push(request, client)`, whose second result is called when the connection has ended.
+    `push(request, client)`, whose second result is called when the connection has ended, `print(request)`: the lines of records as they
+    arrive, or none at times.
     """
 
     statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]]
@@ -88,6 +95,7 @@ class Answers:
         {},
         lambda: None,
     )
+    print: Callable[[protocol.StatementRequest], Generator[list[str]]] = _no_lines
 
 
 class _Server(ThreadingHTTPServer):
@@ -133,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         path = urlsplit(self.path).path
         try:
-            length = body_length(self.headers, STATEMENT_BYTES_MAX if path in (protocol.STATEMENT, protocol.PUSH) else WRITE_BYTES_MAX)
+            length = body_length(self.headers, STATEMENT_BYTES_MAX if path in STATEMENTS else WRITE_BYTES_MAX)
         except BadRequest as e:
             self.close_connection = True
             self._answer(e.status, {"sqlstate": "54000" if e.status == 413 else "08P01", "message": e.message})
@@ -143,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(length)
         answers = self.server.answers
         with_client = {protocol.TABLE: answers.table, protocol.SEQUENCE: answers.sequence, protocol.BLOCK: answers.block}
-        if path not in (protocol.STATEMENT, protocol.WRITE, protocol.PUSH, protocol.HAND_OVER, *with_client):
+        if path not in (*STATEMENTS, protocol.WRITE, protocol.HAND_OVER, *with_client):
             self._answer(404, {"message": "no such path"})
             return
         text = ""
@@ -163,6 +171,8 @@ class _Handler(BaseHTTPRequestHandler):
             text = request.sql
             if path == protocol.PUSH:
                 self._push(request)
+            elif path == protocol.PRINT:
+                self._print(request)
             elif request.block is not None:
                 self._answer(200, answers.plan(request))
             else:
@@ -179,6 +189,26 @@ class _Handler(BaseHTTPRequestHandler):
             readable([self.connection])  # a client sends nothing after its request
         finally:
             end()
+
+    def _print(self, request: protocol.StatementRequest) -> None:
+        """Sends the lines of records as they arrive, until the client disconnects."""
+        with contextlib.closing(self.server.answers.print(request)) as batches:
+            self.close_connection = True
+            self._answer(200, {})
+            try:
+                for lines in batches:
+                    if lines:
+                        self.wfile.write(protocol.encode_part(lines))
+                        self.wfile.flush()
+                    if self.gone():
+                        return
+                end = protocol.encode_part(())
+            except OSError:
+                return
+            except Exception as e:  # noqa: BLE001  # as in `do_POST`
+                end = protocol.encode_part(protocol.error_fields(self.server.errors.reported(e, request.sql)))
+            with contextlib.suppress(OSError):
+                self.wfile.write(end)
 
     def _failed(self, error: Exception, text: str = "") -> None:
         """Answers with an error; `text`: of the statement that ended in it."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.backfill.letters import of_source
 from tailgate.engine.runtime.control.control import Client
 from tailgate.engine.runtime.control.turns import turn
+from tailgate.engine.runtime.kafka import printing
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka.consumer_groups import consumers
 from tailgate.engine.runtime.kafka.readers import beginning, reader_name
@@ -20,17 +22,20 @@ from tailgate.lake.catalog import Catalog, Change, Connection, Sink, Source
 from tailgate.lake.catalog.codec import encode_settings
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.catalog.roles import OPERATOR
-from tailgate.lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, TailgateError, WrongObjectType
-from tailgate.lake.writer.inbox import Record
+from tailgate.lake.errors import (
+    ConfigurationLimitExceeded,
+    InvalidParameterValue,
+    ObjectNotInPrerequisiteState,
+    TailgateError,
+    WrongObjectType,
+)
 from tailgate.sql.statements import DeleteDeadLetters, Name, Pause, Print, ResumeSource
 
 log = logging.getLogger("tailgate.engine")
 
 # option of a source: the losses that RESUME AT EARLIEST has accepted, newest last
 LOST_MAX = 100  # descriptions of losses that a source keeps
-LINES_MAX = 10_000  # limit of one PRINT
-LINES = 100  # default limit of PRINT
-
+FOLLOWING_MAX = 50  # PRINTs that continue: each holds a consumer and a thread of the control interface
 
 Place = tuple[str, str, dict[str, str]]  # result of Engine.place: brokers, topic, client settings
 
@@ -40,6 +45,7 @@ class Attending:
 
     def __init__(self, installation: Installation, kafka: str = "") -> None:
         self._installation, self._engine, self._kafka = installation, installation.engine, kafka
+        self._following = threading.BoundedSemaphore(FOLLOWING_MAX)
 
     # ---- pause and resume ------------------------------------------------------------------------
 
@@ -138,27 +144,38 @@ class Attending:
 
     def print(self, statement: Print, names: Resolution) -> list[str]:
         """Returns the first or the last records of a topic, as lines of text."""
+        return printing.present(*self._place(statement, names), statement)
+
+    def follow(self, statement: Print, names: Resolution) -> Generator[list[str]]:
+        """Yields the records of a topic as they arrive. Raises 53400 at the call if too many PRINTs continue."""
+        place = self._place(statement, names)
+        if not self._following.acquire(blocking=False):
+            raise ConfigurationLimitExceeded("too many PRINT statements", detail=f"At most {FOLLOWING_MAX} can continue at a time.")
+        try:
+            lines = printing.arriving(*place, statement)
+        except BaseException:
+            self._following.release()
+            raise
+        return self._released(lines)
+
+    def _released(self, lines: Generator[list[str]]) -> Generator[list[str]]:
+        try:
+            yield from lines
+        finally:
+            self._following.release()
+
+    def _place(self, statement: Print, names: Resolution) -> tuple[str, dict[str, str]]:
+        """Returns the brokers of a PRINT and the client settings. Raises 22023 if it is not clear which brokers have the topic."""
         if statement.connection is not None:
-            brokers, settings = self._reached(find_item(Connection, statement.connection, self._engine.catalog.with_resolution(names)))
-        elif statement.brokers:
-            brokers, settings = statement.brokers, {}
-        else:
-            all_brokers = self._brokers()
-            if len(all_brokers) != 1:
-                raise InvalidParameterValue(
-                    "it is not clear which broker has the topic", hint="Write PRINT 'topic' FROM BROKER 'host:port', or FROM CONNECTION c."
-                )
-            brokers, settings = all_brokers[0]
-        limit = LINES if statement.limit is None else min(statement.limit, LINES_MAX)
-        bounds = kafka.topic(brokers, statement.topic, settings).bounds
-        begin = {p: low if statement.beginning else max(low, high - limit) for p, (low, high) in bounds.items()}
-        records = []
-        for record in kafka.history(brokers, statement.topic, begin, {p: high for p, (_, high) in bounds.items()}, settings):
-            records.append(record)
-            if statement.beginning and len(records) >= limit:
-                break
-        records.sort(key=lambda r: (r.timestamp, r.partition, r.offset))
-        return [_line(r) for r in (records[:limit] if statement.beginning else records[-limit:] if limit else [])]
+            return self._reached(find_item(Connection, statement.connection, self._engine.catalog.with_resolution(names)))
+        if statement.brokers:
+            return statement.brokers, {}
+        brokers = self._brokers()
+        if len(brokers) != 1:
+            raise InvalidParameterValue(
+                "it is not clear which broker has the topic", hint="Write PRINT 'topic' FROM BROKER 'host:port', or FROM CONNECTION c."
+            )
+        return brokers[0]
 
     def _brokers(self) -> list[tuple[str, dict[str, str]]]:
         """Returns all brokers of sources, sinks, connections and ksqlDB's statements, each with client settings."""
@@ -209,20 +226,3 @@ def _loss(topic: str, partition: str, at: int, next_: int) -> str:
     if next_ > at:
         return f"topic {topic}, partition {partition}: the records from offset {at} to {next_ - 1} are lost"
     return f"topic {topic}, partition {partition}: the records from offset {next_} to {at - 1} were read and are no longer there"
-
-
-def _line(record: Record) -> str:
-    """Returns a record as a line of PRINT."""
-    place = f"partition: {record.partition}, offset: {record.offset}"
-    return f"timestamp: {record.timestamp}, key: {_text(record.key)}, value: {_text(record.value)}, {place}"
-
-
-def _text(value: bytes | None) -> str:
-    """Returns printable text as it is and other bytes as bytea prints them."""
-    if value is None:
-        return "NULL"
-    try:
-        text = value.decode()
-    except UnicodeDecodeError:
-        return "\\x" + value.hex()
-    return text if text.isprintable() else "\\x" + value.hex()

@@ -9,7 +9,7 @@ filled; this does not block other statements.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Literal
@@ -48,7 +48,7 @@ from tailgate.engine.runtime.ticks.repeated_writes import unanswered
 from tailgate.formats.events.schemas import Part
 from tailgate.lake.catalog import Change, Connection, Item, MaterializedView, Sink, Table
 from tailgate.lake.catalog.resolution import Resolution, changed
-from tailgate.lake.control import FilledTable, Write
+from tailgate.lake.control import FilledTable, StatementRequest, Write
 from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
 from tailgate.lake.tables.weights import formed
 from tailgate.lake.types import WEIGHT, arrow_schema
@@ -187,6 +187,13 @@ class Statements:
             case ResumeSource():
                 return self._answer(tag_of(statement), *map(notice, self._attending.accept_loss(statement, names, client)))
         return self._read(statement, text, settings, names)
+
+    def follow_topic(self, request: StatementRequest) -> Generator[list[str]]:
+        """Yields the lines of a PRINT as its records arrive. Raises 0A000 at the call for another statement."""
+        statement = parse(request.sql)
+        if not isinstance(statement, Print):
+            raise FeatureNotSupported(f"{type(statement).__name__} is not PRINT")
+        return self._attending.follow(statement, request.resolution)
 
     def _read(self, statement: Statement, text: str, settings: dict[str, str], names: Resolution) -> Answer:
         """Executes a statement that changes nothing. Raises 0A000 for one that the engine does not execute."""

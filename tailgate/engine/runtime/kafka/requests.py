@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from time import monotonic, sleep, time_ns
 from typing import Any, cast
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime
@@ -248,6 +248,13 @@ def start(
         client.close()
 
 
+def record(topic: str, message: Message) -> Record:
+    """Returns the record of a message."""
+    headers = cast(list[tuple[str, bytes | None]], message.headers() or [])
+    partition, offset = cast(int, message.partition()), cast(int, message.offset())
+    return Record(topic, message.key(), message.value(), partition, offset, message.timestamp()[1], tuple(headers))
+
+
 def history(brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str, int], options: Mapping[str, str]) -> Iterator[Record]:
     """Yields the committed records of a topic in [begin, end) of each partition, by offset."""
     open_ = {int(p): end[p] for p in end if begin.get(p, 0) < end[p]}
@@ -270,8 +277,7 @@ def history(brokers: str, topic: str, begin: Mapping[str, int], end: Mapping[str
                     open_.pop(partition, None)
                 elif partition in open_:
                     if offset < open_[partition]:
-                        headers = cast(list[tuple[str, bytes | None]], message.headers() or [])
-                        yield Record(topic, message.key(), message.value(), partition, offset, message.timestamp()[1], tuple(headers))
+                        yield record(topic, message)
                     if offset + 1 >= open_[partition]:
                         del open_[partition]
             if messages:

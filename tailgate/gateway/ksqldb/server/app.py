@@ -29,9 +29,10 @@ from tailgate.gateway.ksqldb.server import inserts
 from tailgate.gateway.ksqldb.server.http import errors, limits, media
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document
 from tailgate.gateway.ksqldb.server.http.forms import form_of
-from tailgate.gateway.ksqldb.server.http.requests import PREFIX, StatementRequest, parsed, statement_request
+from tailgate.gateway.ksqldb.server.http.requests import PREFIX, parsed, statement_request
 from tailgate.gateway.ksqldb.server.queries import Queries
 from tailgate.gateway.ksqldb.server.statements import Statements
+from tailgate.gateway.ksqldb.server.terminating import terminate
 from tailgate.sql.ksqldb.declared.refusals import IGNORED, OBEYED
 
 VERSION = "0.29.0"  # of ksqlDB's API; clients compare it with their own
@@ -113,10 +114,7 @@ class Api:
 
     async def _terminate(self, request: Request) -> Response:
         type, caller = self._entered(request, media.ENTITIES)
-        if parsed(await body(request) or b"{}").get("deleteTopicList"):
-            raise ApiError(errors.BAD_REQUEST, "deleteTopicList is not supported: delete the topics in Kafka")
-        entities = await self._statements.run(caller, StatementRequest("TERMINATE ALL;"))
-        return _document([{**entity, "statementText": "TERMINATE CLUSTER;"} for entity in entities], type)
+        return _document(await terminate(self._statements, caller, parsed(await body(request) or b"{}")), type)
 
     async def _query(self, request: Request) -> Response:
         return await self._queried(request, media.QUERY, "ksql", "sql", stream=False)

@@ -1,8 +1,8 @@
-"""PRINT by /query and /query-stream: the records that a topic has, as lines of text.
+"""PRINT by /query and /query-stream: the records of a topic as they arrive, as lines of text.
 
-    PRINT 'topic' [FROM BEGINNING] [LIMIT n]  ──►  the gateway's lines  ──►  rowtime: …, key: …, value: …, partition: …
-
-In ksqlDB it continues with new records; here it ends.
+    PRINT 'topic' [FROM BEGINNING] [INTERVAL n] [LIMIT n]  ──►  the gateway's lines  ──►  rowtime: …, key: …, value: …, partition: …
+                                                                               ▲ LIMIT, disconnection, an error
+The first records that arrive together determine the guess of the formats.
 
 Source: ksqlDB 0.29, documentation, "PRINT".
 """
@@ -14,18 +14,17 @@ import re
 from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime, timezone
 
-import psycopg
-
-from tailgate.gateway.asgi.sessions import Caller, Sessions
+from tailgate.gateway.asgi.rows import Rows
 from tailgate.gateway.ksqldb.server.http.errors import StatementError, of_sql
 from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
-from tailgate.gateway.ksqldb.server.statements import PRINT, prepare
+from tailgate.gateway.ksqldb.server.statements import PRINT
 from tailgate.gateway.ksqldb.variables import substituted
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.statements import split
 
 LINE = re.compile(r"timestamp: (\d+), key: (.*), value: (.*), partition: (\d+), offset: \d+", re.DOTALL)
 END = "Topic printing ceased"
+RECORDS_MAX = 1_000  # records that are sent together
 NO_DATA = r"¯\_(ツ)_/¯ - no data processed"
 
 
@@ -40,29 +39,35 @@ def print_text(request: StatementRequest) -> str | None:
         raise StatementError(of_sql(error, request.text), request.text) from None
 
 
-async def printed(sessions: Sessions, caller: Caller, request: StatementRequest, text: str) -> AsyncGenerator[bytes, None]:
-    """Returns the lines of a PRINT."""
-    async with sessions.session(caller) as session:
-        await prepare(session, request)
-        try:
-            rows, _ = await session.execute(text)
-        except psycopg.Error as error:
-            raise StatementError(of_sql(error, text), text) from None
-        yield "".join(f"{line}\n" for line in lines([json.loads(row[0]) for row in rows])).encode()
+async def printed(rows: Rows) -> AsyncGenerator[bytes, None]:
+    """Returns the lines of a PRINT. Raises psycopg.Error."""
+    records, formatted, ended = list[str](), False, False
+    while not ended:
+        row = await rows.next()
+        ended = row is None
+        if row is not None:
+            records.append(json.loads(row[0]))
+            if not rows.waiting and len(records) < RECORDS_MAX:
+                continue
+        parts = [match.groups() for match in map(LINE.fullmatch, records) if match is not None]
+        records.clear()
+        yield "".join(f"{line}\n" for line in [*([] if formatted else _formats(parts)), *map(_line, parts), *[END] * ended]).encode()
+        formatted = True
 
 
-def lines(records: Sequence[str]) -> list[str]:
-    """Returns the lines of ksqlDB for those of the gateway.
+def _formats(parts: Sequence[tuple[str, ...]]) -> list[str]:
+    """Returns a guess of the formats of the keys and values in the parts of lines."""
+    return [f"Key format: {_format([p[1] for p in parts])}", f"Value format: {_format([p[2] for p in parts])}"]
 
-    >>> lines(["timestamp: 1647614033989, key: 18, value: {}, partition: 0, offset: 3"])[2]
+
+def _line(parts: tuple[str, ...]) -> str:
+    """Returns a line of ksqlDB for the parts of one of the gateway.
+
+    >>> _line(("1647614033989", "18", "{}", "0"))
     'rowtime: 2022/03/18 14:33:53.989 Z, key: 18, value: {}, partition: 0'
     """
-    parts = [match.groups() for match in map(LINE.fullmatch, records) if match is not None]
-    shown = [
-        f"rowtime: {_time(int(time))}, key: {_null(key)}, value: {_null(value)}, partition: {partition}"
-        for time, key, value, partition in parts
-    ]
-    return [f"Key format: {_format([p[1] for p in parts])}", f"Value format: {_format([p[2] for p in parts])}", *shown, END]
+    time, key, value, partition = parts
+    return f"rowtime: {_time(int(time))}, key: {_null(key)}, value: {_null(value)}, partition: {partition}"
 
 
 def _time(milliseconds: int) -> str:

@@ -1,4 +1,4 @@
-"""POST /query and /query-stream: a pull or push query, whose rows are sent as they arrive, or a PRINT. POST /close-query ends a push query.
+"""POST /query and /query-stream: a pull or push query or a PRINT, whose rows are sent as they arrive. POST /close-query ends a push query.
 
 text ──► one query ──► a session of the gateway, row by row ──► form ──► chunks of about ROWS_BYTES
                                                     ▲ LIMIT, /close-query, disconnection, an error
@@ -10,8 +10,8 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import AsyncGenerator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import psycopg
@@ -35,7 +35,7 @@ LEADING = 2  # columns of a push query's result: mz_timestamp and tombstone
 
 @dataclass(slots=True)
 class Push:
-    """A running push query of a user. `closed`: whether /close-query or the server has ended it."""
+    """A running push query or PRINT of a user. `closed`: whether /close-query or the server has ended it."""
 
     caller: Caller
     session: Session
@@ -69,7 +69,8 @@ class Queries:
         if (text := self._texts.find(request)) is not None:
             return await self._pulled(caller, request, text, form)
         if (text := print_text(request)) is not None:
-            return await begun(printed(self._sessions, caller, request, text))
+            self._check_running()
+            return await begun(self._printed(caller, request, text))
         part = one_query(request)
         assert isinstance(part.statement, k.PushQuery)
         if not part.statement.query.emit:
@@ -92,7 +93,7 @@ class Queries:
         push.close()
 
     async def close_all(self) -> None:
-        """Ends all push queries."""
+        """Ends all push queries and PRINTs."""
         for push in list(self._push.values()):
             push.close()
 
@@ -127,17 +128,37 @@ class Queries:
             self._pulls -= 1
 
     async def _pushed(self, id: str, caller: Caller, request: StatementRequest, part: Parsed, form: Form) -> AsyncGenerator[bytes, None]:
+        async with self._started(id, caller, request, part.text) as (push, rows):
+            yield form.header(id, _columns(rows, LEADING))
+            async for data in _changes(rows, push, form):
+                yield data
+
+    async def _printed(self, caller: Caller, request: StatementRequest, text: str) -> AsyncGenerator[bytes, None]:
+        async with self._started(f"print_{secrets.token_hex(8)}", caller, request, text) as (push, rows):
+            try:
+                await rows.next()
+            except psycopg.Error as error:
+                raise StatementError(of_sql(error, text), text) from None
+            yield b""  # the response begins before the first record
+            try:
+                async for data in printed(rows):
+                    yield data
+            except psycopg.Error as error:
+                if not push.closed:
+                    yield f"{of_sql(error).message}\n".encode()
+
+    @asynccontextmanager
+    async def _started(self, id: str, caller: Caller, request: StatementRequest, text: str) -> AsyncIterator[tuple[Push, Rows]]:
+        """Starts a query that continues, and ends it with the block. Raises ApiError if it does not start."""
         async with self._sessions.stream(caller) as session:
             push = self._push[id] = Push(caller, session)
             try:
                 await prepare(session, request)
                 try:
-                    rows = await Rows.started(session, part.text)
+                    rows = await Rows.started(session, text)
                 except psycopg.Error as error:
-                    raise StatementError(of_sql(error, part.text), part.text) from None
-                yield form.header(id, _columns(rows, LEADING))
-                async for data in _changes(rows, push, form):
-                    yield data
+                    raise StatementError(of_sql(error, text), text) from None
+                yield push, rows
             finally:
                 del self._push[id]
 

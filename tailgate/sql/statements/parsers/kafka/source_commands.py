@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tailgate.lake.catalog.names import Name
+from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.kafka_statements import DeleteDeadLetters, Pause, Print, RetryDeadLetters
@@ -32,7 +33,7 @@ def delete_dead_letters(cursor: Parser) -> DeleteDeadLetters:
 
 
 def print_(cursor: Parser) -> Print:
-    """Parses PRINT 'topic' [FROM …] [FROM BEGINNING] [LIMIT n]."""
+    """Parses PRINT 'topic' [FROM …] [FROM BEGINNING] [{INTERVAL | SAMPLE} n] [LIMIT n]."""
     cursor.expect_word("print")
     topic = cursor.string() if cursor.token.kind == "string" else name(cursor).name
     brokers = ""
@@ -42,4 +43,9 @@ def print_(cursor: Parser) -> Print:
     elif cursor.accept_word("from", "connection"):
         connection = relation_name(cursor)
     beginning = cursor.accept_word("from", "beginning")
-    return Print(topic, brokers, beginning, cursor.integer() if cursor.accept_word("limit") else None, connection)
+    interval, token = 1, cursor.token
+    if cursor.accept_word("interval") or cursor.accept_word("sample"):
+        token, interval = cursor.token, cursor.integer()
+        if interval < 1:
+            raise InvalidParameterValue("the interval of PRINT must be at least 1", position=token.position)
+    return Print(topic, brokers, beginning, cursor.integer() if cursor.accept_word("limit") else None, connection, interval)

@@ -1,0 +1,86 @@
+"""POST /ksql/terminate: terminates the user's queries, and deletes topics of derived streams and tables.
+
+    deleteTopicList: names and patterns ──► the derived items with such topics ──► TERMINATE ALL; DROP … DELETE TOPIC; …
+
+A topic is deleted with its stream or table, after those that read it.
+
+Source: ksqlDB 0.29, documentation, "Terminate a cluster".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailgate.gateway.asgi.sessions import Caller
+from tailgate.gateway.ksqldb.server.http import errors
+from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document
+from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
+from tailgate.gateway.ksqldb.server.statements import Statements
+from tailgate.sql.ksqldb import parser
+from tailgate.sql.ksqldb.names import catalog_name, quoted
+from tailgate.sql.ksqldb.statements import CreateAs
+
+MEMBER = "deleteTopicList"
+PATTERNS_MAX = 1_000
+PATTERN_MAX = 1_000  # characters
+
+
+async def terminate(statements: Statements, caller: Caller, request: Mapping[str, Any]) -> list[Document]:
+    """Terminates the queries of a user and deletes topics. Returns the entities of TERMINATE. Raises ApiError."""
+    patterns = _patterns(request)
+    matching(patterns, [""])
+    entities = await statements.run(caller, StatementRequest("TERMINATE ALL;"))
+    described = await statements.run(caller, StatementRequest("DESCRIBE STREAMS; DESCRIBE TABLES;")) if patterns else []
+    sources = [source for entity in described for source in entity["sourceDescriptions"] if _is_derived(source)]
+    topics = set(matching(patterns, [source["topic"] for source in sources]))
+    await _drop(statements, caller, [source for source in sources if source["topic"] in topics])
+    return [{**entity, "statementText": "TERMINATE CLUSTER;"} for entity in entities]
+
+
+def _patterns(request: Mapping[str, Any]) -> list[str]:
+    """Returns the names and patterns of a request. Raises 400."""
+    patterns = request.get(MEMBER) or []
+    if not isinstance(patterns, list) or not all(isinstance(p, str) and len(p) <= PATTERN_MAX for p in patterns):
+        raise ApiError(errors.BAD_REQUEST, f"{MEMBER} must be an array of texts of at most {PATTERN_MAX} characters")
+    if len(patterns) > PATTERNS_MAX:
+        raise ApiError(errors.BAD_REQUEST, f"{MEMBER} may have at most {PATTERNS_MAX} elements")
+    return patterns
+
+
+def matching(patterns: Sequence[str], topics: Sequence[str]) -> list[str]:
+    """Returns the topics whose whole name matches one of the regular expressions. Raises 400 for an invalid one.
+
+    >>> matching(["A", "B.*"], ["A", "AB", "BC"])
+    ['A', 'BC']
+    """
+    names, found = pa.array(topics, pa.string()), set[str]()
+    for pattern in patterns:
+        try:  # Arrow's regular expressions are RE2's, whose time is bounded
+            found.update(names.filter(pc.match_substring_regex(names, f"^(?:{pattern})$")).to_pylist())
+        except pa.ArrowInvalid:
+            raise ApiError(errors.BAD_REQUEST, f"Invalid pattern: {pattern}") from None
+    return [topic for topic in topics if topic in found]
+
+
+def _is_derived(source: Document) -> bool:
+    """Returns whether a stream or table has a query. The statement of another role's is empty."""
+    return bool(source["statement"]) and isinstance(parser.parse(source["statement"]), CreateAs)
+
+
+async def _drop(statements: Statements, caller: Caller, sources: Sequence[Document]) -> None:
+    """Drops items with their topics, each after those that read it. Raises the error of one that cannot be dropped."""
+    while sources:
+        failures = list[tuple[Document, ApiError]]()
+        for source in sources:
+            try:
+                text = f"DROP {source['type']} {quoted(catalog_name(source['name']))} DELETE TOPIC;"
+                await statements.run(caller, StatementRequest(text))
+            except ApiError as error:
+                failures.append((source, error))
+        if len(failures) == len(sources):
+            raise failures[0][1]
+        sources = [source for source, _ in failures]
