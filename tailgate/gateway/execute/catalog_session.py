@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tailgate.gateway.execute.monitoring import system_relations
 from tailgate.gateway.resources.concurrency import Requester
+from tailgate.gateway.session.registry import PUSH_QUERY
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog.roles import Role
@@ -42,7 +43,8 @@ class CatalogSession:
     def sessions(self) -> list[dict[str, Any]]:
         """Returns the rows of pg_stat_activity, including those of other gateways."""
         gateway = self._session.gateway
-        return [*gateway.sessions.rows(self._requester, self.process), *gateway.peers.sessions(self._requester)]
+        rows = [*gateway.sessions.rows(self._requester, self.process), *gateway.peers.sessions(self._requester)]
+        return [{name: value for name, value in row.items() if name != PUSH_QUERY} for row in rows]
 
     def settings_rows(self) -> list[dict[str, Any]]:
         """Returns Tailgate's own settings of sessions, and for superusers those of processes."""

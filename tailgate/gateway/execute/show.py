@@ -15,6 +15,7 @@ from tailgate.gateway.catalog.relations import rows as catalog_rows
 from tailgate.gateway.catalog.relations.constraint_rows import beyond_rows
 from tailgate.gateway.catalog.relations.item_status import LISTS, NAME
 from tailgate.gateway.execute import catalog_changes
+from tailgate.gateway.execute.monitoring import push_queries
 from tailgate.gateway.execute.monitoring.states import objective_states, subscription_states
 from tailgate.gateway.ksqldb import connectors, entities, figures, other_entities
 from tailgate.gateway.ksqldb import lists as ksqldb_lists
@@ -170,6 +171,8 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
             entity = other_entities.entity(statement, session.settings.__getitem__)
         else:
             entity = entities.entity(statement, session.catalog, lines, session.access.may_see)
+        if statement.what == "queries":
+            entity["queries"] += [entities.push_query(f.id, f.text) for f in await push_queries.followed(session)]
         return _entity(session, entity)
     catalog, lake = session.catalog, session.gateway.lake
     status: Mapping[str, Any] = {}
@@ -189,6 +192,10 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
             status = {"subscriptions": await asyncio.to_thread(subscription_states, lake, catalog)}
         case "objectives":
             status = {"objectives": await asyncio.to_thread(objective_states, lake, catalog)}
+        case "queries":
+            listed = answer(statement, catalog, session.settings, session.client.database, {}, session.access.may_see)
+            followed = [(f.id, "PUSH", "RUNNING", "", "", f.text) for f in await push_queries.followed(session)]
+            return pa.concat_tables([listed, _table(ksqldb_lists.COLUMNS["queries"], followed)])
         case _ if needs_engine(statement):
             status = await session.control.status()
     return answer(statement, catalog, session.settings, session.client.database, status, session.access.may_see)

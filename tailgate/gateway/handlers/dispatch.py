@@ -250,6 +250,7 @@ EXECUTORS: dict[type, Executor] = {
     s.Checkpoint: Executor(maintenance.checkpoint),
     s.Lock: Executor(maintenance.lock),
     **dict.fromkeys(catalog_changes.CHANGING, Executor(catalog_changes.run)),
+    s.ControlQueries: Executor(push.control),
     s.CreateIndex: Executor(changes.create_index),
     s.AlterDomain: Executor(changes.alter_domain),
     s.CreateToken: Executor(tokens.create, tokens.bind),

@@ -198,16 +198,22 @@ def _listed(item: Item, ksqldb: KsqldbItem) -> Entity:
 
 
 def _query(item: Item, ksqldb: KsqldbItem, catalog: Catalog, may_see: MaySee) -> Entity:
-    status, sink = query_status(item), sink_of(item, ksqldb, catalog)
+    sink = sink_of(item, ksqldb, catalog)
     return {
         "queryString": ksqldb.statement if may_see(item) else "",
         "sinks": [] if sink is None else [ksqldb_name(sink.name)],
         "sinkKafkaTopics": [] if sink is None else [ksqldb.topic],
-        "id": ksqldb.query,
-        "statusCount": {status: 1},
-        "queryType": query_type(item),
-        "state": status,
+        **_state(ksqldb.query, query_type(item), query_status(item)),
     }
+
+
+def push_query(id: str, text: str) -> Entity:
+    """Returns the entity of a running push query without a view."""
+    return {"queryString": text, "sinks": [], "sinkKafkaTopics": [], **_state(id, "PUSH", "RUNNING")}
+
+
+def _state(id: str, type: str, status: str) -> Entity:
+    return {"id": id, "statusCount": {status: 1}, "queryType": type, "state": status}
 
 
 def described_fields(item: Item) -> list[Entity]:

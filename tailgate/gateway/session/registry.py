@@ -24,6 +24,8 @@ from tailgate.sql.lexer.secret_masking import mask_secrets
 
 SESSIONS_MAX = 10_000  # an idle one costs about 30 KB
 
+PUSH_QUERY = "push_query"  # the field of a row that pg_stat_activity does not show
+
 Row = dict[str, Any]
 
 IDLE_STATES = {
@@ -41,6 +43,7 @@ class RegisteredSession(Protocol):
     settings: Settings
     transaction: Transaction
     execution: Execution
+    push_query: str | None
 
     def fatal(self, sqlstate: str, message: str) -> None:
         """Sends a FATAL error and closes the connection."""
@@ -111,6 +114,7 @@ class Sessions(dict[int, RegisteredSession]):
             "wait_event_type": None if state == "active" else "Client",
             "wait_event": None if state == "active" else "ClientRead",
             "query": mask_secrets(query),
+            PUSH_QUERY: session.push_query if activity.running else None,
         }
 
     def _may_see(self, session: RegisteredSession, requester: Requester) -> bool:

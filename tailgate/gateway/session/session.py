@@ -65,6 +65,7 @@ class Session:
         self.last_write = 0  # the inbox entry of the session's last commit, which the mirrors may not contain yet
         self.sequences = SequenceValues()
         self.execution = Execution()
+        self.push_query: str | None = None  # the id of the push query of ksqlDB that is bound or running
         current = CurrentRole(gateway.serving, self.client, self.settings)
         self.naming = Naming(gateway, self.client, self.settings, self.transaction, current, self.memory)
         self.access = Access(gateway.serving, current, self.naming)
@@ -145,6 +146,7 @@ class Session:
         call = Call(self.client.role, activity.lane, text, now - activity.clock, sqlstate, activity.rows)
         self.gateway.statistics.ended(call if portal is None else replace(call, types=portal.bound.parameters, values=portal.values))
         activity.next(now)
+        self.push_query = None
 
     def polled(self, text: bytes, answer: bytes, seconds: float) -> None:
         """Counts a SELECT that was answered from memory, outside a transaction."""

@@ -82,6 +82,27 @@ def test_changes_arrive_until_the_query_is_closed(api: Api, world: KsqldbWorld) 
     sql(world, "DELETE FROM t")
 
 
+@pytest.mark.parametrize("text", [PUSH, "SELECT * FROM readings EMIT CHANGES;"])
+def test_the_id_of_a_query_is_that_of_show_queries(api: Api, world: KsqldbWorld, text: str) -> None:
+    """With and without a view. TERMINATE ends the query."""
+    stream = Stream(api, text)
+    id = stream.header["queryId"]
+
+    def listed() -> list[str]:
+        (entity,) = api.ksql("SHOW QUERIES;")
+        return [query["id"] for query in entity["queries"] if query["queryType"] == "PUSH"]
+
+    until(lambda: listed() == [id])
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        rows = [row for row in connection.execute("SHOW QUERIES").fetchall() if row[1] == "PUSH"]
+    assert [(row[0], row[2], row[5].rstrip(";")) for row in rows] == [(id, "RUNNING", text.rstrip(";"))]
+    (entity,) = api.ksql(f"TERMINATE {id};")
+    assert entity["commandStatus"] == {"status": "SUCCESS", "message": "Query terminated."}
+    assert b'"message"' in stream.rest()
+    until(lambda: listed() == [])
+    assert "does not exist" in api.failed("/ksql", {"ksql": f"TERMINATE {id};"})[1]["message"]
+
+
 def test_a_query_that_the_gateway_has_not_begun_is_closed(world: KsqldbWorld) -> None:
     """A cancel request that arrives between two statements has no effect."""
 
@@ -232,9 +253,8 @@ def test_print_ends_at_its_limit(api: Api, kafka: Kafka) -> None:
         r"Value format: ¯\_(ツ)_/¯ - no data processed",
         "Topic printing ceased",
     ]
-    assert (
-        'topic "nowhere" does not exist' in api.failed("/query", {"ksql": f"PRINT 'nowhere' FROM BROKER '{kafka.address}';"})[1]["message"]
-    )
+    _, document = api.failed("/query", {"ksql": f"PRINT 'nowhere' FROM BROKER '{kafka.address}';"})
+    assert 'topic "nowhere" does not exist' in document["message"]
     following = attending(api)._following
     until(lambda: following._value == source_statements.FOLLOWING_MAX)
     for _ in range(source_statements.FOLLOWING_MAX):

@@ -5,7 +5,6 @@ It is in a system schema, which no search path contains, and dropped when its qu
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import replace
 from typing import Literal
 
@@ -13,16 +12,18 @@ from tailgate.engine.ddl.ksqldb.items import view_of
 from tailgate.lake.catalog import Catalog, MaterializedView
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.schemas import TRANSIENT_ID
+from tailgate.lake.errors import DuplicateTable
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import Translation, push_query
 from tailgate.sql.ksqldb.queries.scopes import nested_types
 from tailgate.sql.ksqldb.statements import PushQuery
 
 
-def transient_view(statement: PushQuery, text: str, catalog: Catalog, reset: Literal["earliest", "latest"]) -> MaterializedView:
-    """Returns the view of a push query; `text` is the statement as typed."""
+def transient_view(statement: PushQuery, text: str, catalog: Catalog, reset: Literal["earliest", "latest"], name: str) -> MaterializedView:
+    """Returns the view of a push query; `text` is the statement as typed. Raises 42P07 if a query has the name."""
     query = push_query(statement.query, catalog)
-    name = f"transient_{statement.query.source.name}_{secrets.token_hex(8)}"
+    if ksqldb_name(name) in catalog.queries:
+        raise DuplicateTable(f'query "{name}" already exists')
     ksqldb = KsqldbItem(
         type=query.type,
         statement=text,

@@ -85,14 +85,19 @@ class KsqldbItems:
             return view, errors
         return view, errors, ddl.inserting_sink(view, catalog.apply(Change(put=(view, errors))), self._endpoints)
 
-    def transient(self, statement: PushQuery, text: str, catalog: Catalog, reset: Literal["earliest", "latest"]) -> tuple[Item, ...]:
-        """Returns the view of a push or pull query, and its errors. Raises 54000 for a pull query of too many records."""
+    def transient(
+        self, statement: PushQuery, text: str, catalog: Catalog, reset: Literal["earliest", "latest"], name: str
+    ) -> tuple[Item, ...]:
+        """Returns the view of a push or pull query, and its errors. `name`: of the view.
+
+        Raises 54000 for a pull query of too many records.
+        """
         if not statement.query.emit and self._records(catalog.relation(Name(statement.query.source.name))) > PULLED_RECORDS_MAX:
             raise ProgramLimitExceeded(
                 f"a pull query of a stream can read at most {PULLED_RECORDS_MAX} records",
                 hint="Use EMIT CHANGES, or pull from a stream or table that a query derives.",
             )
-        items = with_errors(ddl.transient_view(statement, text, catalog, reset))
+        items = with_errors(ddl.transient_view(statement, text, catalog, reset, name))
         ddl.check_partitions(statement.query, catalog, self._partitions)
         return items
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tailgate.gateway.control import PushView
 from tailgate.gateway.execute import catalog_changes, queries
+from tailgate.gateway.execute.monitoring import push_queries
 from tailgate.gateway.execute.temporary.relations import DescribedView, described_query
 from tailgate.gateway.ksqldb import http_rows
 from tailgate.gateway.results import tail
@@ -30,7 +31,9 @@ from tailgate.lake.types import Field
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Authorized, Followed, authorize
 from tailgate.sql.ksqldb.dialect import HTTP
+from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 from tailgate.sql.ksqldb.queries import PushQuery, push_query
+from tailgate.sql.ksqldb.queries.push import QUERY_NAME, transient_name
 from tailgate.sql.statements import QueryText, Tail
 
 EARLIEST = "earliest"
@@ -46,20 +49,30 @@ class Pushed:
 
 
 async def bind(session: Session, bound: Bound, statement: s.FollowKsqldb, oids: Sequence[int]) -> Bound:
-    """Sets the columns of a push query. For the HTTP API, the rows have ksqlDB's names and types, and tombstones."""
+    """Sets the columns of a push query.
+
+    For the HTTP API, the rows have ksqlDB's names and types, and tombstones; the first column has the id of the query as its name.
+    """
+    session.push_query = session.push_query or ksqldb_name(transient_name(statement.statement.query))
     query = push_query(statement.statement.query, session.catalog)
     is_earliest = session.settings["auto.offset.reset"] == EARLIEST
     if query.needs_view:
         described = await authorized(session, query.text)  # before the response begins
         shape = _shape(session, query, described.columns)
         snapshot = is_earliest or not query.is_of_tables
-        return replace(bound, columns=tail.columns(shape, False), body=Pushed(shape, snapshot))
+        return replace(bound, columns=_columns(session, shape), body=Pushed(shape, snapshot))
     follows = Tail(QueryText(query.text), snapshot=is_earliest, limit=statement.statement.query.limit)
     result = await queries.bind_tail(session, replace(bound, statement=follows), follows, oids)
     assert result.prepared is not None
     session.access.authorize(result.prepared)
     shape = _shape(session, query, result.prepared.columns)
-    return replace(result, columns=tail.columns(shape, False), body=tail.Target(None, shape))
+    return replace(result, columns=_columns(session, shape), body=tail.Target(None, shape))
+
+
+def _columns(session: Session, shape: Shape) -> tuple[Field, ...]:
+    time, *others = tail.columns(shape, False)
+    is_http = session.settings.dialect == HTTP and session.push_query is not None
+    return (replace(time, name=session.push_query) if is_http else time, *others)
 
 
 async def authorized(session: Session, text: str) -> DescribedView:
@@ -115,9 +128,12 @@ async def opened(session: Session, statement: s.FollowKsqldb | s.PullKsqldb) -> 
     tell = partial(catalog_changes.send_notice, session)
 
     async def execute(resolution: Resolution) -> PushView:
-        return await session.control.push_query(statement.text, catalog_changes.settings_of(session, statement), resolution, tell)
+        return await session.control.push_query(statement.text, settings, resolution, tell)
 
     await catalog_changes.caught_up(session)
+    settings = catalog_changes.settings_of(session, statement)
+    if session.push_query is not None:
+        settings[QUERY_NAME] = catalog_name(session.push_query)
     return await catalog_changes.resolved(session, statement, statement.text, execute)
 
 
@@ -172,3 +188,14 @@ def _ended() -> e.TailgateError:
         "the push query has ended",
         hint="It was terminated, a stream that it reads was dropped, or the engine was restarted: start it again.",
     )
+
+
+async def control(session: Session, bound: Bound, statement: s.ControlQueries, values: Sequence[object]) -> str:
+    """Executes TERMINATE, PAUSE or RESUME. TERMINATE also ends a push query that has no view: it cancels the statement of its session."""
+    query = statement.query
+    if statement.action == "terminate" and query is not None and query not in session.catalog.queries:
+        followed = await push_queries.followed(session)
+        if (process := next((f.process for f in followed if f.id == query), None)) is not None:
+            await push_queries.cancel(session, process)
+            return "TERMINATE"
+    return await catalog_changes.run(session, bound, statement, values)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -28,17 +27,20 @@ from tailgate.gateway.ksqldb.server.printing import print_text, printed
 from tailgate.gateway.ksqldb.server.pull_texts import PullTexts
 from tailgate.gateway.ksqldb.server.statements import Parsed, prepare, texts_of
 from tailgate.sql.ksqldb import statements as k
-from tailgate.sql.ksqldb.names import ksqldb_name
 
-LEADING = 2  # columns of a push query's result: mz_timestamp and tombstone
+LEADING = 2  # columns of a push query's result: the time, whose name is the id of the query, and tombstone
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Push:
-    """A running push query or PRINT of a user. `closed`: whether /close-query or the server has ended it."""
+    """A running push query or PRINT of a user.
+
+    `id`: as SHOW QUERIES lists it, '' before the start. `closed`: whether /close-query or the server has ended it.
+    """
 
     caller: Caller
     session: Session
+    id: str = ""
     closed: bool = False
 
     def close(self) -> None:
@@ -55,7 +57,7 @@ class Queries:
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._push: dict[str, Push] = {}
+        self._push: list[Push] = []
         self._pulls = 0
         self._texts = PullTexts()
 
@@ -77,8 +79,7 @@ class Queries:
             self._texts.add(request, part.text)
             return await self._pulled(caller, request, part.text, form)
         self._check_running()
-        id = f"transient_{ksqldb_name(part.statement.query.source.name)}_{secrets.token_hex(8)}"
-        return await begun(self._pushed(id, caller, request, part, form))
+        return await begun(self._pushed(caller, request, part, form))
 
     def _check_running(self) -> None:
         """Raises 429 if STREAMS_MAX queries run."""
@@ -87,14 +88,14 @@ class Queries:
 
     async def close(self, caller: Caller, id: str) -> None:
         """Ends a push query of the same user. Raises 400 if there is none."""
-        push = self._push.get(id)
-        if push is None or push.caller.key != caller.key:
+        push = next((push for push in self._push if push.id == id and push.caller.key == caller.key), None)
+        if push is None:
             raise ApiError(errors.BAD_REQUEST, f"No query with id {id}")
         push.close()
 
     async def close_all(self) -> None:
         """Ends all push queries and PRINTs."""
-        for push in list(self._push.values()):
+        for push in list(self._push):
             push.close()
 
     async def _pulled(self, caller: Caller, request: StatementRequest, text: str, form: Form) -> bytes | AsyncGenerator[bytes, None]:
@@ -127,14 +128,14 @@ class Queries:
         finally:
             self._pulls -= 1
 
-    async def _pushed(self, id: str, caller: Caller, request: StatementRequest, part: Parsed, form: Form) -> AsyncGenerator[bytes, None]:
-        async with self._started(id, caller, request, part.text) as (push, rows):
-            yield form.header(id, _columns(rows, LEADING))
+    async def _pushed(self, caller: Caller, request: StatementRequest, part: Parsed, form: Form) -> AsyncGenerator[bytes, None]:
+        async with self._started(caller, request, part.text) as (push, rows):
+            yield form.header(rows.columns[0][0], _columns(rows, LEADING))
             async for data in _changes(rows, push, form):
                 yield data
 
     async def _printed(self, caller: Caller, request: StatementRequest, text: str) -> AsyncGenerator[bytes, None]:
-        async with self._started(f"print_{secrets.token_hex(8)}", caller, request, text) as (push, rows):
+        async with self._started(caller, request, text) as (push, rows):
             try:
                 await rows.next()
             except psycopg.Error as error:
@@ -148,19 +149,21 @@ class Queries:
                     yield f"{of_sql(error).message}\n".encode()
 
     @asynccontextmanager
-    async def _started(self, id: str, caller: Caller, request: StatementRequest, text: str) -> AsyncIterator[tuple[Push, Rows]]:
+    async def _started(self, caller: Caller, request: StatementRequest, text: str) -> AsyncIterator[tuple[Push, Rows]]:
         """Starts a query that continues, and ends it with the block. Raises ApiError if it does not start."""
         async with self._sessions.stream(caller) as session:
-            push = self._push[id] = Push(caller, session)
+            push = Push(caller, session)
+            self._push.append(push)
             try:
                 await prepare(session, request)
                 try:
                     rows = await Rows.started(session, text)
                 except psycopg.Error as error:
                     raise StatementError(of_sql(error, text), text) from None
+                push.id = rows.columns[0][0]
                 yield push, rows
             finally:
-                del self._push[id]
+                self._push.remove(push)
 
 
 async def _changes(rows: Rows, push: Push, form: Form) -> AsyncGenerator[bytes, None]:

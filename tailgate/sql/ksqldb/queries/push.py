@@ -6,6 +6,7 @@ of others, JOIN, WINDOW         ──► the query of a view that the engine ma
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +16,8 @@ from tailgate.sql.ksqldb.custom_types import with_types
 from tailgate.sql.ksqldb.expressions import SelectQuery, TypeName
 from tailgate.sql.ksqldb.queries.joins import from_clause
 from tailgate.sql.ksqldb.queries.selections import aggregation, pushed
+
+QUERY_NAME = "query_name"  # the setting of a request to the engine with the name of the view
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,11 @@ class PushQuery:
     type: Literal["stream", "table"]
     needs_view: bool
     is_of_tables: bool
+
+
+def transient_name(query: SelectQuery) -> str:
+    """Returns a new name for a push query, in the catalog's case."""
+    return f"transient_{query.source.name}_{secrets.token_hex(8)}"
 
 
 def push_query(query: SelectQuery, catalog: Catalog) -> PushQuery:

@@ -26,6 +26,7 @@ from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, is_tr
 from tailgate.lake.control import StatementRequest
 from tailgate.lake.errors import ConfigurationLimitExceeded, FeatureNotSupported, TailgateError
 from tailgate.sql.ksqldb.dialect import HTTP
+from tailgate.sql.ksqldb.queries.push import QUERY_NAME, transient_name
 from tailgate.sql.ksqldb.statements import PushQuery
 from tailgate.sql.statements import FollowKsqldb, PullKsqldb, parse
 
@@ -34,7 +35,7 @@ log = logging.getLogger("tailgate.engine")
 # views of push queries, of all roles and of one: each takes part in every tick, and holds a thread of the control interface
 RUNNING_MAX, RUNNING_EACH = 100, 50
 
-Items = Callable[[PushQuery, str, Catalog, Literal["earliest", "latest"]], tuple[Item, ...]]
+Items = Callable[[PushQuery, str, Catalog, Literal["earliest", "latest"], str], tuple[Item, ...]]
 
 
 class PushQueries:
@@ -53,7 +54,7 @@ class PushQueries:
             raise FeatureNotSupported(f"{type(statement).__name__} is not a query")
         is_earliest = isinstance(statement, PullKsqldb) or settings.get("auto.offset.reset") == "earliest"
         reset: Literal["earliest", "latest"] = "earliest" if is_earliest else "latest"
-        installation = self._installation
+        installation, name = self._installation, settings.get(QUERY_NAME) or transient_name(statement.statement.query)
         tables = JoinedTables(installation.engine)
         while True:
             with turn(installation, client):
@@ -61,7 +62,7 @@ class PushQueries:
                 catalog = committed.with_resolution(request.resolution)
                 owner = owner_id(settings.get("role"), catalog)
                 _check_limits(committed, owner)
-                items = tuple(replace(item, owner=owner) for item in self._items(statement.statement, request.sql, catalog, reset))
+                items = tuple(replace(item, owner=owner) for item in self._items(statement.statement, request.sql, catalog, reset, name))
                 ddl.check_definitions(items, catalog)
                 if tables.are_read(Change(put=items), catalog):
                     installed = install_filled(installation, Change(put=items), client)
