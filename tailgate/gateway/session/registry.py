@@ -114,7 +114,7 @@ class Sessions(dict[int, RegisteredSession]):
             "wait_event_type": None if state == "active" else "Client",
             "wait_event": None if state == "active" else "ClientRead",
             "query": mask_secrets(query),
-            PUSH_QUERY: session.push_query if activity.running else None,
+            PUSH_QUERY: session.push_query if session.execution.following else None,
         }
 
     def _may_see(self, session: RegisteredSession, requester: Requester) -> bool:

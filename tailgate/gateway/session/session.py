@@ -44,6 +44,7 @@ from tailgate.gateway.settings.settings import Settings, milliseconds
 from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.sequence_ranges import SequenceValues
 from tailgate.lake.catalog import Catalog
+from tailgate.sql.ksqldb.dialect import HTTP
 
 # Idle timeouts: the setting, the SQLSTATE, and the message that ends the session.
 IDLE = ("idle_session_timeout", "57P05", "terminating connection due to idle-session timeout")
@@ -146,7 +147,8 @@ class Session:
         call = Call(self.client.role, activity.lane, text, now - activity.clock, sqlstate, activity.rows)
         self.gateway.statistics.ended(call if portal is None else replace(call, types=portal.bound.parameters, values=portal.values))
         activity.next(now)
-        self.push_query = None
+        if self.settings.dialect != HTTP:  # a client of the HTTP API has described the statement: its id stays
+            self.push_query = None
 
     def polled(self, text: bytes, answer: bytes, seconds: float) -> None:
         """Counts a SELECT that was answered from memory, outside a transaction."""

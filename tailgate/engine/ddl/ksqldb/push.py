@@ -12,18 +12,18 @@ from tailgate.engine.ddl.ksqldb.items import view_of
 from tailgate.lake.catalog import Catalog, MaterializedView
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.schemas import TRANSIENT_ID
-from tailgate.lake.errors import DuplicateTable
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries import Translation, push_query
+from tailgate.sql.ksqldb.queries.push import transient_name
 from tailgate.sql.ksqldb.queries.scopes import nested_types
 from tailgate.sql.ksqldb.statements import PushQuery
 
 
 def transient_view(statement: PushQuery, text: str, catalog: Catalog, reset: Literal["earliest", "latest"], name: str) -> MaterializedView:
-    """Returns the view of a push query; `text` is the statement as typed. Raises 42P07 if a query has the name."""
+    """Returns the view of a push query; `text` is the statement as typed. If a query has the `name`, the view gets another one."""
     query = push_query(statement.query, catalog)
-    if ksqldb_name(name) in catalog.queries:
-        raise DuplicateTable(f'query "{name}" already exists')
+    if not name or ksqldb_name(name) in catalog.queries:
+        name = transient_name(statement.query)
     ksqldb = KsqldbItem(
         type=query.type,
         statement=text,

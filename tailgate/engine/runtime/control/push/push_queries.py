@@ -26,7 +26,7 @@ from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, is_tr
 from tailgate.lake.control import StatementRequest
 from tailgate.lake.errors import ConfigurationLimitExceeded, FeatureNotSupported, TailgateError
 from tailgate.sql.ksqldb.dialect import HTTP
-from tailgate.sql.ksqldb.queries.push import QUERY_NAME, transient_name
+from tailgate.sql.ksqldb.queries.push import QUERY_NAME
 from tailgate.sql.ksqldb.statements import PushQuery
 from tailgate.sql.statements import FollowKsqldb, PullKsqldb, parse
 
@@ -54,7 +54,7 @@ class PushQueries:
             raise FeatureNotSupported(f"{type(statement).__name__} is not a query")
         is_earliest = isinstance(statement, PullKsqldb) or settings.get("auto.offset.reset") == "earliest"
         reset: Literal["earliest", "latest"] = "earliest" if is_earliest else "latest"
-        installation, name = self._installation, settings.get(QUERY_NAME) or transient_name(statement.statement.query)
+        installation, name = self._installation, settings.get(QUERY_NAME, "")
         tables = JoinedTables(installation.engine)
         while True:
             with turn(installation, client):
