@@ -71,8 +71,9 @@ async def bind(session: Session, bound: Bound, statement: s.FollowKsqldb, oids: 
 
 def _columns(session: Session, shape: Shape) -> tuple[Field, ...]:
     time, *others = tail.columns(shape, False)
-    is_http = session.settings.dialect == HTTP and session.push_query is not None
-    return (replace(time, name=session.push_query) if is_http else time, *others)
+    if session.settings.dialect == HTTP and session.push_query is not None:
+        time = replace(time, name=session.push_query)
+    return (time, *others)
 
 
 async def authorized(session: Session, text: str) -> DescribedView:
