@@ -172,7 +172,7 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
         else:
             entity = entities.entity(statement, session.catalog, lines, session.access.may_see)
         if statement.what == "queries":
-            entity["queries"] += [entities.push_query(f.id, f.text) for f in await push_queries.followed(session)]
+            entity["queries"] += [entities.push_query(f.id, f.text) for f in await push_queries.running(session)]
         return _entity(session, entity)
     catalog, lake = session.catalog, session.gateway.lake
     status: Mapping[str, Any] = {}
@@ -194,8 +194,8 @@ async def _table_of(session: Session, bound: Bound, statement: Show) -> pa.Table
             status = {"objectives": await asyncio.to_thread(objective_states, lake, catalog)}
         case "queries":
             listed = answer(statement, catalog, session.settings, session.client.database, {}, session.access.may_see)
-            followed = [(f.id, "PUSH", "RUNNING", "", "", f.text) for f in await push_queries.followed(session)]
-            return pa.concat_tables([listed, _table(ksqldb_lists.COLUMNS["queries"], followed)])
+            push_rows = [(f.id, "PUSH", "RUNNING", "", "", f.text) for f in await push_queries.running(session)]
+            return pa.concat_tables([listed, _table(ksqldb_lists.COLUMNS["queries"], push_rows)])
         case _ if needs_engine(statement):
             status = await session.control.status()
     return answer(statement, catalog, session.settings, session.client.database, status, session.access.may_see)

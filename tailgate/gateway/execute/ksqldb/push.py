@@ -195,8 +195,8 @@ async def control(session: Session, bound: Bound, statement: s.ControlQueries, v
     """Executes TERMINATE, PAUSE or RESUME. TERMINATE also ends a push query that has no view: it cancels the statement of its session."""
     query = statement.query
     if statement.action == "terminate" and query is not None and query not in session.catalog.queries:
-        followed = await push_queries.followed(session)
-        if (process := next((f.process for f in followed if f.id == query), None)) is not None:
+        rows = await push_queries.running(session)
+        if (process := next((f.process for f in rows if f.id == query), None)) is not None:
             await push_queries.cancel(session, process)
             return "TERMINATE"
     return await catalog_changes.run(session, bound, statement, values)

@@ -20,7 +20,7 @@ class FollowedQuery:
     text: str
 
 
-async def followed(session: Session) -> list[FollowedQuery]:
+async def running(session: Session) -> list[FollowedQuery]:
     """Returns those of sessions that the session's role may see. Those with a view are in the catalog, and are left out."""
     gateway, requester = session.gateway, _requester(session)
     rows: list[dict[str, Any]] = [*gateway.sessions.rows(requester), *await asyncio.to_thread(gateway.peers.sessions, requester)]
