@@ -41,18 +41,18 @@ def print_text(request: StatementRequest) -> str | None:
 
 async def printed(rows: Rows) -> AsyncGenerator[bytes, None]:
     """Returns the lines of a PRINT. Raises psycopg.Error."""
-    records, formatted, ended = list[str](), False, False
-    while not ended:
+    records, is_first, at_end = list[str](), True, False
+    while not at_end:
         row = await rows.next()
-        ended = row is None
+        at_end = row is None
         if row is not None:
             records.append(json.loads(row[0]))
             if not rows.waiting and len(records) < RECORDS_MAX:
                 continue
         parts = [match.groups() for match in map(LINE.fullmatch, records) if match is not None]
         records.clear()
-        yield "".join(f"{line}\n" for line in [*([] if formatted else _formats(parts)), *map(_line, parts), *[END] * ended]).encode()
-        formatted = True
+        yield "".join(f"{line}\n" for line in [*(_formats(parts) if is_first else []), *map(_line, parts), *[END] * at_end]).encode()
+        is_first = False
 
 
 def _formats(parts: Sequence[tuple[str, ...]]) -> list[str]:

@@ -34,8 +34,8 @@ async def terminate(statements: Statements, caller: Caller, request: Mapping[str
     patterns = _patterns(request)
     matching(patterns, [""])
     entities = await statements.run(caller, StatementRequest("TERMINATE ALL;"))
-    described = await statements.run(caller, StatementRequest("DESCRIBE STREAMS; DESCRIBE TABLES;")) if patterns else []
-    sources = [source for entity in described for source in entity["sourceDescriptions"] if _is_derived(source)]
+    descriptions = await statements.run(caller, StatementRequest("DESCRIBE STREAMS; DESCRIBE TABLES;")) if patterns else []
+    sources = [source for entity in descriptions for source in entity["sourceDescriptions"] if _is_derived(source)]
     topics = set(matching(patterns, [source["topic"] for source in sources]))
     await _drop(statements, caller, [source for source in sources if source["topic"] in topics])
     return [{**entity, "statementText": "TERMINATE CLUSTER;"} for entity in entities]
