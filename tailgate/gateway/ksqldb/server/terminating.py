@@ -57,13 +57,13 @@ def matching(patterns: Sequence[str], topics: Sequence[str]) -> list[str]:
     >>> matching(["A", "B.*"], ["A", "AB", "BC"])
     ['A', 'BC']
     """
-    names, found = pa.array(topics, pa.string()), set[str]()
+    names, matches = pa.array(topics, pa.string()), set[str]()
     for pattern in patterns:
         try:  # Arrow's regular expressions are RE2's, whose time is bounded
-            found.update(names.filter(pc.match_substring_regex(names, f"^(?:{pattern})$")).to_pylist())
+            matches.update(names.filter(pc.match_substring_regex(names, f"^(?:{pattern})$")).to_pylist())
         except pa.ArrowInvalid:
             raise ApiError(errors.BAD_REQUEST, f"Invalid pattern: {pattern}") from None
-    return [topic for topic in topics if topic in found]
+    return [topic for topic in topics if topic in matches]
 
 
 def _is_derived(source: Document) -> bool:
