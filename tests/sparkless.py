@@ -21,7 +21,7 @@ from tailgate.engine.ddl import ksqldb as ddl
 from tailgate.engine.plan.views.inserts import united
 from tailgate.engine.plan.views.replacements import switch
 from tailgate.engine.runtime.control.blocks.planning import Planning
-from tailgate.engine.runtime.control.ksqldb_items import DroppedTopic, KsqldbItems
+from tailgate.engine.runtime.control.ksqldb.items import DroppedTopic, KsqldbItems
 from tailgate.engine.runtime.control.new_items import NewItems
 from tailgate.engine.runtime.control.statements import Statements
 from tailgate.engine.runtime.ticks import writes

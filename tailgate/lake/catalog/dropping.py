@@ -15,7 +15,7 @@ from typing import TypeAlias
 from tailgate.lake.catalog.catalog import Catalog
 from tailgate.lake.catalog.custom_types import Domain, Enum, types_of_column
 from tailgate.lake.catalog.item_fields import is_transient
-from tailgate.lake.catalog.items import DroppedWithOwner, Item, Sink, Table
+from tailgate.lake.catalog.items import DroppedWithOwner, Item, MaterializedView, Sink, Table
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import DependentObjectsStillExist
 
@@ -51,8 +51,8 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool,
 
     `readers`: returns the items that read a column; with `cascade`, those of columns whose enum type or domain is dropped are dropped.
 
-    Companions, unfinished replacements, the view of a sink with a query, and those of push queries are dropped
-    with their owner and never prevent it.
+    Companions, unfinished replacements, the view of a sink with a query, the table of a stream's inserted rows, and the views of push
+    queries are dropped with their owner and never prevent it.
     """
     root_ids = {root.id for root in roots}
     going: dict[int, Item | Schema] = {}  # in reverse order
@@ -68,11 +68,11 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool,
                 because[dependent.id] = this
                 visit(dependent)
         going[this.id] = this
-        view = this.query_view if isinstance(this, Sink) else None
-        if view is not None and view not in because and view not in root_ids:
-            own.add(view)
-            because[view] = this
-            visit(catalog[view])
+        for owned in _owned(catalog, this):
+            if owned not in because and owned not in root_ids:
+                own.add(owned)
+                because[owned] = this
+                visit(catalog[owned])
 
     for root in roots:
         visit(root)
@@ -135,6 +135,20 @@ def _columns_of(catalog: Catalog, type: int) -> list[tuple[Table, int]]:
 def _goes_with_owner(item: Item) -> bool:
     """Returns whether an item is dropped with another without preventing it."""
     return isinstance(item, DroppedWithOwner) or (isinstance(item, Sink) and item.of_view) or is_transient(item)
+
+
+def _owned(catalog: Catalog, of: Item | Schema) -> tuple[int, ...]:
+    """Returns the ids of the items that an item reads and that are dropped with it."""
+    if isinstance(of, Sink):
+        return () if of.query_view is None else (of.query_view,)
+    table = inserted_rows(of, catalog) if isinstance(of, MaterializedView) else None
+    return () if table is None else (table.id,)
+
+
+def inserted_rows(stream: MaterializedView, catalog: Catalog) -> Table | None:
+    """Returns the table with the rows that were inserted into a derived stream of ksqlDB, or None if there is none."""
+    inputs = (catalog.items.get(id) for id in stream.depends)
+    return next((item for item in inputs if isinstance(item, Table) and item.of_stream == stream.id), None)
 
 
 def _dependents(catalog: Catalog, of: Item | Schema) -> tuple[Item, ...]:

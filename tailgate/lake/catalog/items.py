@@ -110,6 +110,7 @@ class Table(ItemFields):
     - `defaults`, `generated`: expressions by column. `identity`: columns with a default of nextval.
     - `constraint`: the primary key's name. `key_comment`: the comment on the primary key.
     - `stored_names`: for columns that were renamed or dropped, by position, their names in the Delta table.
+    - `of_stream`: the id of the derived stream of ksqlDB whose inserted rows it holds, and with which it is dropped, else 0.
     """
 
     kind: ClassVar[Literal["table"]] = "table"
@@ -122,6 +123,7 @@ class Table(ItemFields):
     retain_history_ms: int = 0
     stored_names: Mapping[int, str] = field(default_factory=dict)
     key_comment: str = ""
+    of_stream: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

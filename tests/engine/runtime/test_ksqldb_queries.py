@@ -23,6 +23,7 @@ from tailgate.lake.readers import reading
 from testing import engine_process
 from testing.engine_process import EngineProcess, until
 
+KSQLDB = {"tailgate.dialect": "ksqldb"}
 TABLE_ROWS = 50_000  # more than one tick reads
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -591,6 +592,59 @@ def test_several_queries_insert_into_one_stream(world: World) -> None:
     until(lambda: world.rows(rocks) == [("a", 1), ("a", 5)])
     with pytest.raises(TailgateError, match="cannot drop source songs because other objects depend on it"):
         world.engine.execute("DROP STREAM songs")
+
+
+def test_rows_are_inserted_into_a_derived_stream(world: World) -> None:
+    """They reach the queries above it and follow each other in the order of their statements, also after the engine is killed."""
+    world.stream("given")
+    world.engine.execute(
+        "CREATE STREAM doubled AS SELECT k, n * 2 AS n, ARRAY[n] AS a, CAST(n AS DECIMAL(4, 1)) AS d FROM given EMIT CHANGES"
+    )
+    world.engine.execute("CREATE TABLE lists AS SELECT k, COLLECT_LIST(n) AS n FROM doubled GROUP BY k EMIT CHANGES")
+    world.send("given", "a", 1, 1000)
+    until(lambda: world.rows("lists") == [("a", "[2]")])
+    assert world.engine.execute("INSERT INTO doubled (k, n, a, rowtime) VALUES ('a', 3, ARRAY[1, 2], 2000)", KSQLDB)["tag"] == "INSERT 0 1"
+    for n in (9, 8):
+        world.engine.execute(f"INSERT INTO doubled (k, n, d) VALUES ('a', {n}, 2.5)", KSQLDB)
+    until(lambda: world.rows("lists") == [("a", "[2, 3, 9, 8]")])
+    world.engine.kill()
+    world.engine.start()
+    world.engine.execute("INSERT INTO doubled (k, n) VALUES ('b', 1 + 1)", KSQLDB)
+    world.send("given", "b", 2)
+    until(lambda: dict(world.rows("lists")).get("b") in ("[2, 4]", "[4, 2]"))
+    of_a = sorted((row[1], row[2], row[3], row[4].timestamp()) for row in rows(world.lake, "doubled") if row[0] == "a" and row[1] < 9)
+    assert of_a[:2] == [(2, "[1]", Decimal("1.0"), 1.0), (3, "[1, 2]", None, 2.0)] and of_a[2][:3] == (8, None, Decimal("2.5"))
+    with pytest.raises(TailgateError, match="cannot drop table doubled_inserted because other objects depend on it"):
+        world.engine.execute("DROP TABLE doubled_inserted")
+    with pytest.raises(TailgateError, match="Cannot insert into read-only table: LISTS"):
+        world.engine.execute("INSERT INTO lists VALUES ('a', ARRAY[1])", KSQLDB)
+    world.engine.execute("DROP TABLE lists")
+    world.engine.execute("DROP STREAM doubled")
+    assert world.lake.catalog().find("doubled_inserted") is None
+
+
+def test_inserted_rows_are_joined_in_their_order(world: World) -> None:
+    """With tables as of arrival, and with streams after the first INSERT."""
+    world.stream("clicks")
+    world.stream("views")
+    world.engine.execute(
+        "CREATE TABLE names (k VARCHAR PRIMARY KEY, name VARCHAR) WITH (kafka_topic = 'names', partitions = 1, value_format = 'json')"
+    )
+    world.put("names", "a", '{"NAME": "Ann"}', 1000)
+    until(lambda: world.rows("names") == [("a", "Ann")])
+    world.engine.execute("CREATE STREAM moments WITH (timestamp = 'at') AS SELECT k, CAST(n AS BIGINT) AS at FROM clicks EMIT CHANGES")
+    world.engine.execute("INSERT INTO moments VALUES ('a', 5000)", KSQLDB)
+    with pytest.raises(TailgateError, match="column AT has no ROWTIME"):
+        world.engine.execute("INSERT INTO moments VALUES ('a', NULL)", KSQLDB)
+    world.engine.execute("CREATE STREAM named AS SELECT m.k, at, name FROM moments m JOIN names ON m.k = names.k EMIT CHANGES")
+    world.engine.execute("CREATE STREAM seen AS SELECT m.k, at, n FROM moments m JOIN views v WITHIN 1 SECOND ON m.k = v.k EMIT CHANGES")
+    world.send("views", "a", 7, 7200)
+    world.engine.execute("INSERT INTO moments VALUES ('a', 7000)", KSQLDB)
+    until(lambda: [row[:3] for row in rows(world.lake, "seen")] == [("a", 7000, 7)])
+    until(lambda: sorted(row[:3] for row in rows(world.lake, "named")) == [("a", 7000, "Ann")])
+    assert world.times("moments") == {"a": 7000}
+    with pytest.raises(TailgateError, match="CREATE OR REPLACE of a stream with inserted rows is not supported"):
+        world.engine.execute("CREATE OR REPLACE STREAM moments WITH (timestamp = 'at') AS SELECT k, CAST(n AS BIGINT) AS at FROM clicks")
 
 
 def test_a_terminated_query_leaves_its_table(world: World) -> None:

@@ -5,6 +5,7 @@ A declared stream or table is a source, a derived table a materialized view with
 
 from tailgate.engine.ddl.ksqldb.custom_types import create_type, drop_type
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
+from tailgate.engine.ddl.ksqldb.inserted_rows import derived_stream, inserted_row, with_table
 from tailgate.engine.ddl.ksqldb.inserts import check_inserts, inserting_sink, inserting_view
 from tailgate.engine.ddl.ksqldb.items import SinkTopic, declared_source, derived_sink, derived_view, topic_of, topic_of_sink
 from tailgate.engine.ddl.ksqldb.messages import message_of
@@ -24,8 +25,10 @@ __all__ = [
     "create_type",
     "declared_source",
     "derived_sink",
+    "derived_stream",
     "derived_view",
     "drop_type",
+    "inserted_row",
     "inserting_sink",
     "inserting_view",
     "message_of",
@@ -39,4 +42,5 @@ __all__ = [
     "upgraded",
     "upgraded_view",
     "with_columns",
+    "with_table",
 ]

@@ -95,14 +95,19 @@ def _check_derived(statement: InsertQuery, view: MaterializedView, target: Mater
         raise InvalidObjectDefinition(
             f"the query reads {ksqldb_name(target.name)}, into which it inserts", position=statement.query.position
         )
+    check_insertable(target, catalog, statement.position)
+
+
+def check_insertable(target: MaterializedView, catalog: Catalog, position: int) -> None:
+    """Raises 55000 if a derived stream is not kept up to date, and 0A000 below a join of streams."""
     check_ready([target], catalog)
     check_running(target)
     for above in readers([target.id], catalog):
         if isinstance(above, MaterializedView) and joins_in_order(above, catalog):
             raise FeatureNotSupported(
-                f'INSERT INTO … SELECT into a stream below "{above.name}", which joins streams in their order, is not supported',
-                hint="Create the query of INSERT first.",
-                position=statement.position,
+                f'INSERT into a derived stream below "{above.name}", which joins streams in their order, is not supported',
+                hint=f"Execute an INSERT before CREATE of {above.name}.",
+                position=position,
             )
 
 

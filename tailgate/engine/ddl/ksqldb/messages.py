@@ -1,4 +1,4 @@
-"""The message of INSERT INTO … VALUES into a declared stream or table."""
+"""INSERT INTO … VALUES: its values, and the message for the topic of a declared stream or table."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import pyarrow as pa
 from tailgate.engine.ddl.ksqldb.serdes import Part, named, serde_of
 from tailgate.formats.ksqldb import serde as serdes
 from tailgate.formats.registry import Schema
-from tailgate.lake.catalog import Catalog, Source, ksqldb_of
+from tailgate.lake.catalog import Catalog, MaterializedView, Source, ksqldb_of
+from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, NotNullViolation, WrongObjectType
 from tailgate.sql.ksqldb import types as ksqldb_types
-from tailgate.sql.ksqldb.declared.inserts import row
+from tailgate.sql.ksqldb.declared.inserts import Row, row
 from tailgate.sql.ksqldb.expressions import Expression, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.queries.translation import MessageScope, Translator
 from tailgate.sql.ksqldb.statements import InsertValues
@@ -39,43 +40,17 @@ Evaluate: TypeAlias = Callable[[str], Any]
 
 
 def message_of(statement: InsertValues, catalog: Catalog, register: Register, evaluate: Evaluate) -> tuple[Source, Message]:
-    """Returns the source and the message of INSERT INTO … VALUES. Raises 42809 or 0A000 for an item that cannot be written so.
+    """Returns the declared source and the message of INSERT INTO … VALUES. Raises 42809 or 0A000 for an item that cannot be written so.
 
     `register` registers a schema under a subject and returns its id. `evaluate` returns the value of an expression of PostgreSQL's
     dialect without columns.
     """
     item = catalog.relation(Name(statement.name, position=statement.position))
     ksqldb = ksqldb_of(item)
-    if ksqldb is None:
+    if ksqldb is None or not isinstance(item, Source):
         raise WrongObjectType(f'"{item.name}" is not a stream or table of ksqlDB', position=statement.position)
-    if not isinstance(item, Source):
-        raise FeatureNotSupported(
-            f"INSERT into a derived {ksqldb.type} is not supported",
-            hint="Insert into the stream that it is made of.",
-            position=statement.position,
-        )
-    if ksqldb.read_only:
-        raise WrongObjectType(f"Cannot insert into read-only {ksqldb.type}: {ksqldb_name(item.name)}", position=statement.position)
-    if ksqldb.unnamed_key:
-        raise FeatureNotSupported(
-            f"INSERT into a {ksqldb.type} with an unnamed key is not supported",
-            hint="Declare a KEY column in a stream over the same topic.",
-            position=statement.position,
-        )
-    if ksqldb.window:
-        raise WrongObjectType("Cannot insert values into windowed stream/table!", position=statement.position)
-    headers = {include.name for include in item.include if include.kind in ("header", "headers")}
-    if headers.intersection(statement.columns):
-        raise WrongObjectType("Cannot insert into HEADER columns", position=statement.position)
-    columns = [c for c in item.columns if c.name not in PSEUDO_COLUMNS and c.name not in headers]
-    types = column_types(item)
+    written = values_of(statement, item, ksqldb, evaluate)
     keys = list(ksqldb.message_key)
-    others = [c.name for c in columns if c.name not in keys]
-
-    def value(expression: Expression, type: TypeName, name: str) -> Any:
-        return evaluate(_text(expression, type, name))
-
-    written = row(statement, {name: types[name] for name in (*keys, *others)}, value)
     missing = [ksqldb_name(name) for name in keys if written.values[name] is None]
     if missing and ksqldb.type == "table":
         raise NotNullViolation(
@@ -83,7 +58,7 @@ def message_of(statement: InsertValues, catalog: Catalog, register: Register, ev
             " is required for tables",
             position=statement.position,
         )
-    arrow = {c.name: c.type.arrow for c in columns}
+    arrow = {c.name: c.type.arrow for c in item.columns}
 
     def encode(part: Part, names: Sequence[str]) -> bytes | None:
         """Returns the bytes of the key or the value."""
@@ -94,7 +69,33 @@ def message_of(statement: InsertValues, catalog: Catalog, register: Register, ev
         return out
 
     is_keyed = any(written.values[name] is not None for name in keys)
+    others = [name for name in written.values if name not in keys]
     return item, Message(encode("key", keys) if is_keyed else None, encode("value", others), written.timestamp)
+
+
+def values_of(statement: InsertValues, item: Source | MaterializedView, ksqldb: KsqldbItem, evaluate: Evaluate) -> Row:
+    """Returns the values of the columns, first those of the key. Raises 42809 or 0A000 for an item that cannot be written."""
+    if ksqldb.read_only:
+        raise WrongObjectType(f"Cannot insert into read-only {ksqldb.type}: {ksqldb_name(item.name)}", position=statement.position)
+    if ksqldb.unnamed_key:
+        raise FeatureNotSupported(
+            f"INSERT into a {ksqldb.type} with an unnamed key is not supported",
+            hint="Declare a KEY column in a stream over the same topic.",
+            position=statement.position,
+        )
+    if ksqldb.window:
+        raise WrongObjectType("Cannot insert values into windowed stream/table!", position=statement.position)
+    includes = item.include if isinstance(item, Source) else ()
+    headers = {include.name for include in includes if include.kind in ("header", "headers")}
+    if headers.intersection(statement.columns):
+        raise WrongObjectType("Cannot insert into HEADER columns", position=statement.position)
+    names = [c.name for c in item.columns if c.name not in HIDDEN_COLUMNS and c.name not in headers]
+    types, keys = column_types(item), ksqldb.message_key
+
+    def value(expression: Expression, type: TypeName, name: str) -> Any:
+        return evaluate(_text(expression, type, name))
+
+    return row(statement, {name: types[name] for name in (*keys, *(n for n in names if n not in keys))}, value)
 
 
 def _text(expression: Expression, type: TypeName, name: str) -> str:

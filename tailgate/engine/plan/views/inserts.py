@@ -1,8 +1,10 @@
-"""INSERT INTO … SELECT into a derived stream: its view reads the views of these queries, too.
+"""INSERT into a derived stream: its view reads the views of these queries, too, and the table with the rows of INSERT … VALUES.
 
     INSERTQUERY_n  ──► view insertquery_n, filled alone ──► ready: its rows are added to the stream, whose query ends with
                                                             UNION ALL SELECT … FROM insertquery_n
     TERMINATE      ──► the stream keeps its rows, and its query is without this part
+
+    INSERT … VALUES ──► table name_inserted, a part of the stream's query since the first statement; dropped with the stream
 
 One entry of the log has the rows, the stream's new query and the readiness of the view.
 """
@@ -12,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.engine.plan.views.replacements import readers, stored_inputs
-from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, ksqldb_of
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Table, ksqldb_of
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.readers.failed import failure
@@ -46,9 +48,14 @@ def united(view: MaterializedView, catalog: Catalog) -> MaterializedView | None:
     target = target_of(view, catalog)
     if target is None or view.id in target.depends:
         return None
-    part = _part(view, target, catalog)
-    new = replace(target, query=target.query + part, sql=target.sql + part, depends=(*target.depends, view.id))
-    return replace(new, columns=bind_definition(new, catalog.apply(Change(put=(view, new)))).columns)
+    return with_rows_of(view, target, catalog)
+
+
+def with_rows_of(relation: MaterializedView | Table, target: MaterializedView, catalog: Catalog) -> MaterializedView:
+    """Returns a derived stream with a query that reads a relation, too."""
+    part = _part(relation, target, catalog)
+    new = replace(target, query=target.query + part, sql=target.sql + part, depends=(*target.depends, relation.id))
+    return replace(new, columns=bind_definition(new, catalog.apply(Change(put=(relation, new)))).columns)
 
 
 def separated(view: MaterializedView, target: MaterializedView, catalog: Catalog) -> MaterializedView:
@@ -63,6 +70,6 @@ def separated(view: MaterializedView, target: MaterializedView, catalog: Catalog
     return replace(target, query=query, sql=sql, depends=tuple(id for id in target.depends if id != view.id))
 
 
-def _part(view: MaterializedView, target: MaterializedView, catalog: Catalog) -> str:
-    name = catalog.stored.name_of(view).sql
+def _part(relation: MaterializedView | Table, target: MaterializedView, catalog: Catalog) -> str:
+    name = catalog.stored.name_of(relation).sql
     return f" UNION ALL SELECT {', '.join(quoted(column.name) for column in target.columns)} FROM {name}"

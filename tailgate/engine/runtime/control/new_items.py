@@ -9,7 +9,7 @@ from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.kafka.start import StartOffsets, StartTime
 from tailgate.engine.ddl.view import with_errors
 from tailgate.engine.runtime.control.channels import on_channel
-from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
+from tailgate.engine.runtime.control.ksqldb.items import KsqldbItems
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import Catalog, Change, Connection, Item, MaterializedView, Source

@@ -35,8 +35,9 @@ from tailgate.engine.runtime.control.blocks.repeated_statements import answer_ag
 from tailgate.engine.runtime.control.blocks.tags import tag_of
 from tailgate.engine.runtime.control.control import NOBODY, Client, notice
 from tailgate.engine.runtime.control.fill_waits import cancel
-from tailgate.engine.runtime.control.ksqldb_items import KsqldbItems
-from tailgate.engine.runtime.control.ksqldb_queries import KsqldbQueries
+from tailgate.engine.runtime.control.ksqldb.inserts import KsqldbInserts
+from tailgate.engine.runtime.control.ksqldb.items import KsqldbItems
+from tailgate.engine.runtime.control.ksqldb.queries import KsqldbQueries
 from tailgate.engine.runtime.control.new_items import Creation, NewItems
 from tailgate.engine.runtime.control.push.push_queries import PushQueries
 from tailgate.engine.runtime.control.recency import JoinedTables
@@ -117,6 +118,7 @@ class Statements:
         self._registry = ddl.Registry(engine.vault)
         self._ksqldb = KsqldbItems(engine, endpoints, self._registry)
         self._queries = KsqldbQueries(installation)
+        self._inserts = KsqldbInserts(installation, self._ksqldb)
         self._assertions = Assertions(endpoints, self._registry)
         self._connectors = Connectors(endpoints)
         self._new_items = NewItems(engine, self._registry, self._ksqldb)
@@ -147,8 +149,8 @@ class Statements:
                 reset: Literal["earliest", "latest"] = "earliest" if settings.get("auto.offset.reset") == "earliest" else "latest"
                 return self._create(_with_settings(replace(statement, reset=reset), settings), text, settings.get("role"), names, client)
             case InsertMessage():
-                self._ksqldb.insert(statement.statement, self._engine.catalog.with_resolution(names))
-                return self._answer("INSERT 0 1")
+                again = self._inserts.insert(statement.statement, names, client)
+                return self._answer("INSERT 0 1", *_filled_again(again))
             case AssertKafka():
                 self._assertions.check(statement.statement, lambda: check_canceled(client))
                 return self._answer(f"ASSERT {'TOPIC' if isinstance(statement.statement, AssertTopic) else 'SCHEMA'}")

@@ -60,6 +60,10 @@ def written_table(name: Name, names: Names, verb: str = "insert into") -> Table:
         hint = "Rows come from Kafka." if isinstance(item, Source) else None
         raise WrongObjectType(f'cannot change {item.kind} "{item.name}"', hint=hint)
     check_writable(item)
+    if item.of_stream:
+        raise WrongObjectType(
+            f'cannot change table "{item.name}"', hint="It has the rows of INSERT into a derived stream: insert into the stream."
+        )
     names.use(item, name.position)
     return item
 

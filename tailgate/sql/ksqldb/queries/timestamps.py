@@ -8,6 +8,7 @@ from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import quoted
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.properties import check_timestamp, timestamp_column
+from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.parser import parse
 from tailgate.sql.ksqldb.queries.selections import Translation
@@ -33,6 +34,13 @@ def timestamp_of(item: KsqldbItem) -> TimestampColumn:
     return TimestampColumn(name, str(properties.get("TIMESTAMP_FORMAT", "")))
 
 
+def moment_of(text: str, type: TypeName | None, format: str) -> str:
+    """Returns the timestamp in UTC of a value of a column with the ROWTIME, in PostgreSQL's dialect."""
+    if type == types.BIGINT:
+        return of_milliseconds(text)
+    return text if type == types.TIMESTAMP else f"ksqldb_parse_timestamp({text}, {literal(format)}, 'UTC')"
+
+
 def timed(translation: Translation, timestamp: TimestampColumn, position: int, *, is_stream: bool = True) -> Translation:
     """Returns a query whose rows have the time of a column. It leaves out rows without one and before 1970.
 
@@ -42,13 +50,7 @@ def timed(translation: Translation, timestamp: TimestampColumn, position: int, *
         return translation
     type = dict(translation.columns).get(timestamp.name)
     check_timestamp(ksqldb_name(timestamp.name), type, bool(timestamp.format), position)
-    column = quoted(timestamp.name)
-    if type == types.BIGINT:
-        moment = of_milliseconds(column)
-    elif type == types.TIMESTAMP:
-        moment = column
-    else:
-        moment = f"ksqldb_parse_timestamp({column}, {literal(timestamp.format)}, 'UTC')"
+    moment = moment_of(quoted(timestamp.name), type, timestamp.format)
     columns = [quoted(name) for name, _ in translation.columns]
     others = [name for name in translation.hidden if name != "rowtime" and is_stream]
     time = f"try({moment} AT TIME ZONE 'UTC') AS rowtime"

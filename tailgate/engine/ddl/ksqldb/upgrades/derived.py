@@ -24,6 +24,7 @@ from tailgate.engine.plan.views.inserts import target_of
 from tailgate.engine.plan.views.replacements import readers
 from tailgate.engine.plan.views.streams import Streams, joins_in_order
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, ViewErrors, ksqldb_of
+from tailgate.lake.catalog.dropping import inserted_rows
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
 from tailgate.sql.ksqldb.names import ksqldb_name
@@ -47,6 +48,12 @@ def upgraded_view(
         raise FeatureNotSupported(
             f'CREATE OR REPLACE of a stream into which "{inserting[0].name}" inserts is not supported',
             hint="TERMINATE its query first.",
+            position=statement.position,
+        )
+    if inserted_rows(view, catalog) is not None:
+        raise FeatureNotSupported(
+            "CREATE OR REPLACE of a stream with inserted rows is not supported",
+            hint=f"DROP STREAM {ksqldb_name(view.name)}, and create it again.",
             position=statement.position,
         )
     without = catalog.apply(Change(drop=(view.id, *(item.id for item in companions))))

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from time import monotonic, sleep
+from time import monotonic, sleep, time_ns
 from typing import Literal
+
+import pyarrow as pa
 
 from tailgate.engine.ddl import ksqldb as ddl
 from tailgate.engine.ddl.kafka.registry import SchemaLookup
@@ -19,7 +21,7 @@ from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.spark.constants import evaluated
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.formats import registry
-from tailgate.lake.catalog import Catalog, Change, Item, Sink, Source, ksqldb_of
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import ProgramLimitExceeded, TailgateError
 from tailgate.lake.readers import holds
@@ -51,6 +53,7 @@ class KsqldbItems:
         self._engine, self._endpoints, self._schemas = engine, endpoints, schemas
         self._producers = producing.Producers()
         self._schema_ids: dict[tuple[str, str, str], int] = {}
+        self._position = 0  # of the last row that was inserted into a derived stream, in ns
 
     def items(self, statement: CreateKsqldbItem, text: str, catalog: Catalog) -> tuple[Item, ...]:
         """Returns the items of CREATE STREAM or TABLE."""
@@ -171,6 +174,11 @@ class KsqldbItems:
         source, message = ddl.message_of(statement, catalog, self._register, partial(evaluated, session=self._engine.session))
         brokers, topic, access = self._engine.place(source)
         self._producers.produce(brokers, topic, message.key, message.value, message.timestamp, access)
+
+    def row(self, statement: InsertValues, stream: MaterializedView) -> pa.Table:
+        """Returns the row of INSERT INTO … VALUES into a derived stream. Rows of later statements have greater positions."""
+        self._position = max(time_ns(), self._position + 1)
+        return ddl.inserted_row(statement, stream, self._position, partial(evaluated, session=self._engine.session))
 
     def _register(self, subject: str, schema: registry.Schema) -> int:
         """Returns the id of a schema in the registry, where it is registered if it is new. Raises 08006 or 22023."""

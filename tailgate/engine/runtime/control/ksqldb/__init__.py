@@ -1,0 +1,1 @@
+"""Statements of ksqlDB in the running engine."""
