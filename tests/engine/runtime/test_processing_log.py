@@ -17,7 +17,7 @@ from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import MaterializedView
 from tailgate.lake.errors import TailgateError
 from testing.engine_process import until
-from tests.engine.runtime.test_ksqldb_queries import World, rows
+from tests.engine.runtime.ksqldb_world import World, rows
 from tests.sinks.feed import records
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

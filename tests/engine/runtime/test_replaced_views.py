@@ -16,7 +16,7 @@ from tailgate.embedded.kafka import Kafka
 from tailgate.lake.catalog import ksqldb_of
 from tailgate.lake.errors import TailgateError
 from testing.engine_process import rows, until
-from tests.engine.runtime.test_ksqldb_queries import World
+from tests.engine.runtime.ksqldb_world import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -205,7 +205,8 @@ class _Compiler:
         # fewer columns than the item: columns were added to it later
         width = None if len(scan.columns) == len(item.columns) else len(scan.columns)
         if isinstance(item, DeadLetters) or item.stored:
-            return Stream(StoredRelation(item.id, width), Steps(), scan.columns, isinstance(item, items.Source) and item.append_only)
+            append_only = (isinstance(item, items.Source) and item.append_only) or (isinstance(item, items.Table) and item.of_stream > 0)
+            return Stream(StoredRelation(item.id, width), Steps(), scan.columns, append_only)
         if isinstance(item, items.Source):
             return Stream(Source(item.id, width), Steps(), scan.columns, True)
         raise FeatureNotSupported(f'a materialized view over {item.kind} "{item.name}" is not supported', position=scan.position)

@@ -1,0 +1,73 @@
+"""An engine with the address of a Kafka, for tests of ksqlDB."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from tailgate.embedded.kafka import Kafka
+from tailgate.lake.catalog import MaterializedView, ksqldb_of
+from tailgate.lake.folder import Lake
+from testing import engine_process
+from testing.engine_process import EngineProcess
+
+
+def rows(lake: Lake, name: str) -> Counter[tuple[Any, ...]]:
+    """Returns a relation's current rows, with their number of copies. Those of a table of ksqlDB are without ROWTIME."""
+    item = lake.catalog().relation(name)
+    ksqldb, out = ksqldb_of(item), Counter[tuple[Any, ...]]()
+    hidden = ("rowtime",) if ksqldb is not None and ksqldb.type == "table" else ()
+    for row, count in engine_process.rows(lake, name).items():
+        out[tuple(value for value, column in zip(row, item.columns, strict=True) if column.name not in hidden)] += count
+    return out
+
+
+class World:
+    """An engine with the address of a Kafka."""
+
+    def __init__(self, folder: Path, kafka: Kafka, *options: str) -> None:
+        self.kafka = kafka
+        self.engine = EngineProcess(folder / "lake", "--kafka", kafka.address, *options)
+        self.engine.start()
+        self.lake = Lake(folder / "lake")
+        self._producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
+
+    def enqueue(self, topic: str, key: str, n: int) -> None:
+        self._producer.produce(topic, json.dumps({"N": n}), key=key)
+
+    def send(self, topic: str, key: str, n: int, timestamp: int = 0) -> None:
+        self.put(topic, key, json.dumps({"N": n}), timestamp)
+
+    def put(self, topic: str, key: str, value: str, timestamp: int = 0) -> None:
+        self._producer.produce(topic, value, key=key, timestamp=timestamp)
+        self._producer.flush()
+
+    def produce(self, topic: str, key: bytes, value: bytes | None, headers: dict[str, bytes] | None = None) -> None:
+        self._producer.produce(topic, value, key=key, headers=dict(headers or {}))
+        self._producer.flush()
+
+    def times(self, name: str) -> dict[str, int]:
+        """Returns ROWTIME of the rows of a table, in ms, by their first column."""
+        return {row[0]: round(row[-1].timestamp() * 1000) for row in engine_process.rows(self.lake, name)}
+
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        return sorted(row[:2] for row in rows(self.lake, name))
+
+    def stream(self, name: str) -> None:
+        self.engine.execute(
+            f"CREATE STREAM {name} (k VARCHAR KEY, n INT) WITH (kafka_topic = '{name}', partitions = 1, value_format = 'json')"
+        )
+
+    def view(self, name: str) -> MaterializedView:
+        item = self.lake.catalog().relation(name)
+        assert isinstance(item, MaterializedView)
+        return item
+
+    def query(self, name: str) -> str:
+        properties = self.view(name).ksqldb
+        assert properties is not None
+        return properties.query
