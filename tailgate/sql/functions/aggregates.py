@@ -38,6 +38,7 @@ STRICT = {  # arguments whose NULLs are ignored, if not the first alone
 }
 SIMPLE = """
     count sum avg min max bool_and bool_or every bit_and bit_or bit_xor any_value max_by min_by latest_by_offset earliest_by_offset
+    ksqldb_high_watermark
 """.split()
 MAINTAINED = frozenset([*SIMPLE, *VARIANCES, *REGRESSIONS, *COLLECTING, *WITHIN_GROUP])
 

@@ -5,6 +5,9 @@ Their names begin with `ksqldb_`.
 - `ksqldb_present(jsonb)`: NULL for JSON's null.
 - `ksqldb_wrapped(bigint)`: the integer of its lowest 32 bits, as Java's arithmetic of INT wraps around.
 
+- `ksqldb_high_watermark(timestamptz)`: an aggregate, the greatest value that the group has had, also of rows that have left. In a
+  view, the group stays when its last row leaves; its other aggregates are those of no rows.
+
 LAMBDAS evaluate their last argument for each element of an array. `sql.binder.lambdas` binds them, and the variables in
 that argument: both engines write a variable as a name.
 
@@ -25,6 +28,7 @@ ROWS = (
     *(udf(u.name, u.arguments, u.result) for u in UDFS.values() if u.name.startswith(PREFIX)),
     Function("ksqldb_present", ("jsonb",), "jsonb", "nullif({0}, 'null')", "nullif({0}, 'null')"),
     Function("ksqldb_wrapped", ("int8",), "int4", _WRAPPED, _WRAPPED),
+    Function("ksqldb_high_watermark", ("timestamptz",), "timestamptz", "", "max({0}){filter}", "aggregate", strict=False),
 )
 
 _ELEMENTS = "tg_ksqldb_elements({0})"

@@ -11,6 +11,7 @@ from decimal import Decimal
 import pytest
 
 from tailgate.embedded.kafka import Kafka
+from testing import engine_process
 from testing.engine_process import until
 from tests.engine.runtime.ksqldb_world import World, rows
 
@@ -263,3 +264,25 @@ def test_rowtime_of_tables(world: World) -> None:
 
 OF_A = [("a", 1_000_000_000, 11), ("a", 1_000_010_000, 4)]
 HOPS = [(999_995_000, 9), (1_000_000_000, 11), (1_000_005_000, 6), (1_000_010_000, 4)]
+
+
+def test_a_group_of_a_table_stays_when_its_last_row_leaves(world: World) -> None:
+    """Its aggregates are those of no rows, its ROWTIME does not go back, and HAVING can leave it out. The engine is killed meanwhile."""
+    world.engine.execute(
+        "CREATE TABLE users (k VARCHAR PRIMARY KEY, n INT) WITH (kafka_topic = 'users', partitions = 1, value_format = 'json')"
+    )
+    world.engine.execute("CREATE TABLE levels AS SELECT n, count(*) AS users, collect_list(k) AS list FROM users GROUP BY n EMIT CHANGES")
+    world.engine.execute("CREATE TABLE used AS SELECT n, sum(n) AS n_sum FROM users GROUP BY n HAVING count(*) > 0 EMIT CHANGES")
+    world.send("users", "a", 1, 5000)
+    world.send("users", "b", 1, 3000)
+    until(lambda: sorted(rows(world.lake, "levels")) == [(1, 2, '["a", "b"]')])
+    world.send("users", "a", 2, 6000)
+    world.produce("users", b"b", None)
+    levels = [(1, 0, "[]"), (2, 1, '["a"]')]
+    until(lambda: sorted(rows(world.lake, "levels"), key=str) == levels)
+    until(lambda: sorted(rows(world.lake, "used")) == [(2, 2)])
+    world.engine.kill()
+    world.engine.start()
+    world.send("users", "c", 1, 4000)
+    until(lambda: sorted(rows(world.lake, "levels"), key=str) == [(1, 1, '["c"]'), levels[1]])
+    assert {row[0]: row[-1].timestamp() for row in engine_process.rows(world.lake, "levels")} == {1: 5.0, 2: 6.0}

@@ -109,13 +109,13 @@ def _check_items(sources: tuple[e.SourceName, ...], items: list[Item]) -> None:
 
 
 def _check_windows(sources: tuple[e.SourceName, ...], items: list[Item]) -> None:
-    """Raises 0A000 for a join of streams or tables whose keys have windows, other than two streams with windows of one kind."""
+    """Raises 0A000 for a join of streams or tables whose keys have windows, other than two of one kind with windows of one kind."""
     bounds = [_bounds(item) for item in items]
-    are_streams = len(items) == 2 and all(map(is_stream, items)) and bounds[0] == bounds[1]
-    for source, item, of_item in zip(sources, items, bounds, strict=True) if len(items) > 1 and not are_streams else ():
+    are_alike = len(items) == 2 and is_stream(items[0]) == is_stream(items[1]) and bounds[0] == bounds[1]
+    for source, item, of_item in zip(sources, items, bounds, strict=True) if len(items) > 1 and not are_alike else ():
         if of_item:
             message = f"a join of '{ksqldb_name(item.name)}', whose keys have windows, is not supported here"
-            raise FeatureNotSupported(message, hint="Two streams with windows of the same kind can be joined.", position=source.position)
+            raise FeatureNotSupported(message, hint="Two streams, or two tables, with windows of the same kind can be joined.", position=source.position)
 
 
 def _bounds(item: Item) -> tuple[str, ...]:
@@ -134,19 +134,24 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
     together = replace(left, co_partitioned=(*left.co_partitioned, item))
     if is_stream(item):
         return _joined_streams(together, join, item, scopes, right)
-    keys = key_names(item)
+    bounds = _bounds(item)
+    keys = [name for name in key_names(item) if name not in bounds]
     if len(keys) != 1:
         raise FeatureNotSupported("a join with a table whose key has several columns is not supported", position=join.source.position)
     other = Typed(left.scope.text(keys[0], right), column_types(item)[keys[0]])
     before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key)
-    one = _left_side(join, other, before, replace(before, joined=(*before.joined, right)))
+    both = replace(before, joined=(*before.joined, right))
+    one = _left_side(join, other, before, both)
     _check_types(join, one, other)
-    by_key = len(left.key) == 1 and one.text in left.key[0].columns
+    by_key = len(left.key) == 1 + len(bounds) and one.text in left.key[0].columns
+    windows = _windows(join, item, both, by_key=by_key)
     one = left.key[0].value if by_key else one
     as_of = f" {AS_OF_ARRIVAL}" if left.type == "stream" else ""
     text = f"{left.text} {join.kind.upper()} JOIN {quoted(item.name)}{as_of} AS {quoted(right.names[0])} ON {one.text} = {other.text}"
+    text += _same_windows(windows, both)
     if by_key and left.type == "table":
-        return _by_primary_key(replace(together, text=text), join, other, keys[0])
+        by_primary_key = _by_primary_key(replace(together, text=text), join, other, keys[0])
+        return replace(by_primary_key, key=(*by_primary_key.key, *windows))
     joined = replace(
         left if left.type == "table" else together,
         text=text,
@@ -172,15 +177,13 @@ def _joined_streams(left: FromClause, join: e.JoinClause, item: Item, scopes: li
     _check_types(join, one, other)
     by_key = bool(left.key) and one.text in left.key[0].columns and len(left.key) == 1 + len(_bounds(item))
     one = left.key[0].value if by_key else one
-    windows = [_window_bound(name, both) for name in _bounds(item)]
-    if windows and not by_key:
-        raise FeatureNotSupported("Implicit repartitioning of windowed sources is not supported.", position=join.condition.position)
+    windows = _windows(join, item, both, by_key=by_key)
     number = quoted(f"join {len(scopes)}")
     earlier, later = replace(both, of_join=left.scope.of_join).position[0], both.text("rowtime", right)
     lengths = (*join.within, *(() if join.grace is None else (join.grace,)))
     within = ", ".join([earlier, later, *(f"interval '{length} milliseconds'" for length in lengths)])
     text = f"{left.text} {join.kind.upper()} JOIN {quoted(item.name)} AS {quoted(right.names[0])} ON {one.text} = {other.text}"
-    text += "".join(f" AND {' = '.join(both.text(window.name, side) for side in both.sources)}" for window in windows)
+    text += _same_windows(windows, both)
     position = f"greatest({earlier}, {later})", "0", f"{number}.number"
     joined = replace(left, text=f"{text} WITHIN ({within}) AS {number}", scope=replace(left.scope, of_join=position))
     columns = frozenset([one.text, other.text]) | (left.key[0].columns if by_key else frozenset())
@@ -192,8 +195,21 @@ def _joined_streams(left: FromClause, join: e.JoinClause, item: Item, scopes: li
     return replace(joined, key=(KeyColumn(other if join.kind == "right" else one, columns, name), *windows))
 
 
+def _windows(join: e.JoinClause, item: Item, both: Scope, *, by_key: bool) -> list[KeyColumn]:
+    """Returns the bounds of windows in the key of a join. Raises 0A000 for a join by other columns than the keys."""
+    windows = [_window_bound(name, both) for name in _bounds(item)]
+    if windows and not by_key:
+        raise FeatureNotSupported("Implicit repartitioning of windowed sources is not supported.", position=join.condition.position)
+    return windows
+
+
+def _same_windows(windows: list[KeyColumn], both: Scope) -> str:
+    """Returns the conditions that the bounds of windows of both sides are equal."""
+    return "".join(f" AND {' = '.join(both.text(window.name, side) for side in both.sources)}" for window in windows)
+
+
 def _window_bound(name: str, scope: Scope) -> KeyColumn:
-    """Returns a bound of the windows of two streams as a column of the key of their join."""
+    """Returns a bound of the windows of two streams or tables as a column of the key of their join."""
     value = Translator(scope, aggregates=False).value(bound_of_windows(name, scope))
     return KeyColumn(value, frozenset([value.text, *(scope.text(name, side) for side in scope.sources)]), name)
 
@@ -226,7 +242,7 @@ def _is_valid(expression: e.Expression, scope: Scope) -> bool:
 
 def _by_primary_key(joined: FromClause, join: e.JoinClause, right: Typed, name: str) -> FromClause:
     """Returns the join of two tables by their keys, with its key. `right`: the key of the right table, with this name."""
-    (left,) = joined.key
+    left = joined.key[0]
     match join.kind:
         case "full":
             value = Typed(f"coalesce({left.value.text}, {right.text})", right.type)

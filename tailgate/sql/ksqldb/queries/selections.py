@@ -127,7 +127,8 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
         message_key = () if missing else (*message_key, *names[:in_key])
         rows = with_session_keys(rows, [key.text for key in keys]) if query.window.kind == "session" else rows
         keys += [typed for _, _, typed in bounds[:in_key]]
-    time = f", max({scope.rowtime}) AS rowtime" if scope.rowtime and not is_push else ""
+    latest = "ksqldb_high_watermark" if source.type == "table" else "max"  # a group of a table stays when its last row leaves
+    time = f", {latest}({scope.rowtime}) AS rowtime" if scope.rowtime and not is_push else ""
     text = f"SELECT {texts_of(items)}{time} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
     return Translation(text, columns, message_key, hidden=hidden)
 

@@ -16,7 +16,7 @@ import tailgate.rows.Rows.Bytes;
  * {@link ExactSum}. Retracted values leave no trace, and the result does not depend on the order of
  * arrival. The result of no values is NULL, except for counts.
  *
- * <p>The implementations: {@link Counts}, {@link Sums}, {@link Bits}, {@link Moments}; with stored
+ * <p>The implementations: {@link Counts}, {@link Sums}, {@link Bits}, {@link Moments}, {@link HighWatermark}; with stored
  * values: {@link ExtremeAccumulator}, {@link OrderedAccumulator}; and {@link DistinctAccumulator}
  * for DISTINCT.
  */
@@ -31,6 +31,9 @@ public abstract class Accumulator {
 
   /** Returns whether the accumulator of a change holds each changed value. */
   public boolean keepsValues() { return false; }
+
+  /** Returns whether a group with this aggregate stays when its last row leaves. */
+  public boolean keepsGroup() { return false; }
 
   /**
    * Returns the result in Catalyst's form, or null. `rows` is the number of rows of the group.
@@ -68,6 +71,7 @@ public abstract class Accumulator {
         GeneralTotals general = GeneralTotals.ofGeneral(call, row);
         yield general == null ? Moments.of(call, row) : general;
       }
+      case "ksqldb_high_watermark" -> new HighWatermark(call);
       default -> Moments.of(call, row);
     };
   }

@@ -48,6 +48,7 @@ final class Reduce extends Operator {
   private final boolean appendOnly;
   private final int end;
   private final long retention;
+  private final boolean keeps;  // whether groups stay when their last row leaves
 
   /** `end`: the column from which the retention of a group in µs is counted, or -1. */
   Reduce(StructType row, int[] group, AggregateCall[] calls, boolean appendOnly, int end, long retention) {
@@ -63,7 +64,7 @@ final class Reduce extends Operator {
     StructType results = new StructType();
     for (AggregateCall call : calls) results = results.add(call.function, call.result);
     this.results = results;
-    totals();  // rejects aggregates that cannot be computed
+    keeps = Arrays.stream(totals()).anyMatch(Accumulator::keepsGroup);  // rejects aggregates that cannot be computed
   }
 
   private Accumulator[] totals() {
@@ -245,7 +246,7 @@ final class Reduce extends Operator {
 
     /** Returns the results, an error, or null if the group has no row. */
     Object row(Member member) {
-      if (rows <= 0 && !always()) return null;
+      if (rows <= 0 && !always() && !keeps) return null;
       Object[] values = new Object[totals.length];
       try {
         for (int i = 0; i < values.length; i++) values[i] = totals[i].result(rows, member.values(i));
