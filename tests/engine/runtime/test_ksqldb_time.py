@@ -179,9 +179,8 @@ def test_tables_with_windows_join_by_their_windows(world: World) -> None:
     for name in ("counts_1", "counts_2"):
         properties = f"kafka_topic = '{name}', partitions = 1, value_format = 'json', window_type = 'tumbling', window_size = '1 second'"
         world.engine.execute(f"CREATE TABLE {name} (k VARCHAR PRIMARY KEY, n INT) WITH ({properties})")
-    world.engine.execute(
-        "CREATE TABLE counts AS SELECT ROWKEY AS w, l.k AS k, l.n AS n, r.n AS m FROM counts_1 l FULL JOIN counts_2 r ON l.k = r.k EMIT CHANGES"
-    )
+    columns, sources = "l.k AS k, l.n AS n, r.n AS m", "counts_1 l FULL JOIN counts_2 r"
+    world.engine.execute(f"CREATE TABLE counts AS SELECT ROWKEY AS w, {columns} FROM {sources} ON l.k = r.k EMIT CHANGES")
     for topic, start, n in (("counts_1", 1000, 1), ("counts_2", 2000, 2), ("counts_2", 1000, 3)):
         world.produce(topic, b"a" + start.to_bytes(8, "big"), json.dumps({"N": n}).encode())
     expected = [("a", "a", 1, 3, 1000, 2000), ("a", None, None, 2, 2000, 3000)]

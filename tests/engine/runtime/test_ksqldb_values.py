@@ -104,7 +104,7 @@ def test_keys_and_formats(world: World) -> None:
             f" WITH (partitions = 1, kafka_topic = 'formats_{number}', key_format = '{format}', value_format = '{value_format}')"
         )
         world.produce(f"formats_{number}", key, message)
-        until(lambda name=f"formats_{number}", expected=expected: list(rows(world.lake, name)) == [(*expected, *row)])  # type: ignore[misc]
+        until(lambda name=f"formats_{number}", expected=expected: list(rows(world.lake, name)) == [(*expected, *row)])
         world.produce(f"formats_{number}", key, None)
     until(lambda: all(not rows(world.lake, f"formats_{number}") for number in range(4)))
 

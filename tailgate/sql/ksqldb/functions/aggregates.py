@@ -94,7 +94,7 @@ ROWS = (
          "The value if it is the same in all rows, otherwise NULL."),
     *_by_offset("earliest_by_offset", "{order}", "The value of the first record, or of the first n. Optional: whether NULL is ignored."),
     *_by_offset("latest_by_offset", "{latest}", "The value of the last record, or of the last n. Optional: whether NULL is ignored."),
-    _row("collect_list", ("any",), _array, _COLLECTED, _LIST),
+    _row("collect_list", ("any",), _array, f"coalesce({_COLLECTED}, CAST('[]' AS jsonb))", _LIST),
     _row("collect_set", ("any",), _array, f"ksqldb_array_distinct({_COLLECTED})", _SET),
     _row("topk", ("comparable", t.INT), _array, _slice(_TOP, "1, {1}"), "The n greatest values in descending order."),
     *map(_top_columns, range(1, TOP_COLUMNS_MAX + 1)),

@@ -115,7 +115,8 @@ def _check_windows(sources: tuple[e.SourceName, ...], items: list[Item]) -> None
     for source, item, of_item in zip(sources, items, bounds, strict=True) if len(items) > 1 and not are_alike else ():
         if of_item:
             message = f"a join of '{ksqldb_name(item.name)}', whose keys have windows, is not supported here"
-            raise FeatureNotSupported(message, hint="Two streams, or two tables, with windows of the same kind can be joined.", position=source.position)
+            hint = "Two streams, or two tables, with windows of the same kind can be joined."
+            raise FeatureNotSupported(message, hint=hint, position=source.position)
 
 
 def _bounds(item: Item) -> tuple[str, ...]:
