@@ -53,6 +53,7 @@ from tailgate.sql.ksqldb.queries.windows import check_window, windowed, with_ses
 from tailgate.sql.ksqldb.typed.values import Typed
 
 RECORD = len(PSEUDO_COLUMNS)  # the columns of a position before the number
+LATEST = {"stream": "max", "table": "ksqldb_high_watermark"}  # a group of a table stays when its last row leaves
 NUMBER_DIGITS = 8  # of a number of a row, in base 16; arrays have at most 2 GB
 
 
@@ -127,8 +128,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
         message_key = () if missing else (*message_key, *names[:in_key])
         rows = with_session_keys(rows, [key.text for key in keys]) if query.window.kind == "session" else rows
         keys += [typed for _, _, typed in bounds[:in_key]]
-    latest = "ksqldb_high_watermark" if source.type == "table" else "max"  # a group of a table stays when its last row leaves
-    time = f", {latest}({scope.rowtime}) AS rowtime" if scope.rowtime and not is_push else ""
+    time = f", {LATEST[source.type]}({scope.rowtime}) AS rowtime" if scope.rowtime and not is_push else ""
     text = f"SELECT {texts_of(items)}{time} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
     return Translation(text, columns, message_key, hidden=hidden)
 
