@@ -67,7 +67,7 @@ def test_several_queries_insert_into_one_stream(world: World) -> None:
 
 
 def test_rows_are_inserted_into_a_derived_stream(world: World) -> None:
-    """They reach the queries above it and follow each other in the order of their statements, also after the engine is killed."""
+    """The rows reach the queries above it and have the order of their statements, also after the engine is killed."""
     world.stream("given")
     world.engine.execute(
         "CREATE STREAM doubled AS SELECT k, n * 2 AS n, ARRAY[n] AS a, CAST(n AS DECIMAL(4, 1)) AS d FROM given EMIT CHANGES"
