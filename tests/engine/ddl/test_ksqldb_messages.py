@@ -31,6 +31,20 @@ def test_values_without_a_list_begin_with_those_of_the_key() -> None:
     assert written("INSERT INTO s (n) VALUES (1)", STREAM) == (None, b'{"N":1,"T":null}')
 
 
+@pytest.mark.parametrize(
+    ("columns", "values", "key", "value"),
+    [
+        ("id INT, t VARCHAR", "5, 'x'", b"5", b'{"ID":5,"T":"x"}'),
+        ("t VARCHAR, id VARCHAR", "'x', 'a'", b"a", b'{"T":"x","ID":"a"}'),
+        ("id BOOLEAN", "true", b"true", b'{"ID":true}'),
+        ("t VARCHAR, id INT", "'x', NULL", None, b'{"T":"x","ID":null}'),
+    ],
+)
+def test_an_unnamed_key_is_the_text_of_its_column(columns: str, values: str, key: bytes | None, value: bytes) -> None:
+    declaration = f"CREATE STREAM u ({columns}) WITH (kafka_topic = 'u', value_format = 'json', key = 'ID')"
+    assert written(f"INSERT INTO u VALUES ({values})", declaration) == (key, value)
+
+
 def test_expressions_are_evaluated() -> None:
     """A value has the type of its column, or is a narrower number."""
     texts: list[str] = []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from tailgate.engine.ddl.ksqldb.serdes import Part, named, serde_of
+from tailgate.engine.ddl.ksqldb.unnamed_keys import key_bytes
 from tailgate.formats.ksqldb import serde as serdes
 from tailgate.formats.registry import Schema
 from tailgate.lake.catalog import Catalog, MaterializedView, Source, ksqldb_of
@@ -21,7 +22,7 @@ from tailgate.sql.ksqldb.expressions import Expression, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS
 from tailgate.sql.ksqldb.queries.scopes import column_types
-from tailgate.sql.ksqldb.queries.translation import MessageScope, Translator
+from tailgate.sql.ksqldb.queries.translation import ROWKEY, MessageScope, Translator
 from tailgate.sql.ksqldb.statements import InsertValues
 from tailgate.sql.ksqldb.typed.values import coerced
 
@@ -77,10 +78,10 @@ def values_of(statement: InsertValues, item: Source | MaterializedView, ksqldb: 
     """Returns the values of the columns, first those of the key. Raises 42809 or 0A000 for an item that cannot be written."""
     if ksqldb.read_only:
         raise WrongObjectType(f"Cannot insert into read-only {ksqldb.type}: {ksqldb_name(item.name)}", position=statement.position)
-    if ksqldb.unnamed_key:
+    if ksqldb.unnamed_key and not isinstance(item, Source):
         raise FeatureNotSupported(
-            f"INSERT into a {ksqldb.type} with an unnamed key is not supported",
-            hint="Declare a KEY column in a stream over the same topic.",
+            "INSERT into a derived stream with an unnamed key is not supported",
+            hint="Insert into the stream that it is made of.",
             position=statement.position,
         )
     if ksqldb.window:
@@ -90,12 +91,16 @@ def values_of(statement: InsertValues, item: Source | MaterializedView, ksqldb: 
     if headers.intersection(statement.columns):
         raise WrongObjectType("Cannot insert into HEADER columns", position=statement.position)
     names = [c.name for c in item.columns if c.name not in HIDDEN_COLUMNS and c.name not in headers]
-    types, keys = column_types(item), ksqldb.message_key
+    types = column_types(item)
+    is_bytes = ksqldb.unnamed_key and ksqldb.message_key == (ROWKEY,)
+    keys = () if is_bytes else ksqldb.message_key
+    names = [name for name in names if name != ROWKEY or not is_bytes]
 
     def value(expression: Expression, type: TypeName, name: str) -> Any:
         return evaluate(_text(expression, type, name))
 
-    return row(statement, {name: types[name] for name in (*keys, *(n for n in names if n not in keys))}, value)
+    written = row(statement, {name: types[name] for name in (*keys, *(n for n in names if n not in keys))}, value)
+    return replace(written, values={ROWKEY: key_bytes(item, written.values), **written.values}) if is_bytes else written
 
 
 def _text(expression: Expression, type: TypeName, name: str) -> str:

@@ -8,14 +8,16 @@ The value can lack the column after PARTITION BY, which moves it to the key.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
+from typing import Any
 
 from tailgate.engine.ddl.ksqldb.own_topics import of_topic
-from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog import Catalog, Item, ksqldb_of
 from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
+from tailgate.sql.ksqldb.parser import parse
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.queries.translation import ROWKEY
 from tailgate.sql.ksqldb.statements import ColumnElement, CreateItem, Properties
@@ -33,8 +35,7 @@ def with_key(statement: CreateItem, topic: str, value_names: Set[str], catalog: 
 
     Raises 22023 for KEY together with key columns, and for a column that neither the value nor the key has.
     """
-    spelling = str(dict(statement.properties)[PROPERTY])
-    name = catalog_name(spelling.strip("`") if spelling.startswith("`") else spelling.upper())
+    name = _key_name(statement)
     role = "key" if statement.type == "stream" else "primary key"
     if any(column.role in ("key", "primary key") for column in statement.columns):
         raise InvalidParameterValue(
@@ -51,6 +52,22 @@ def with_key(statement: CreateItem, topic: str, value_names: Set[str], catalog: 
     raise InvalidParameterValue(
         f"The KEY column set in the WITH clause does not exist in the schema: '{ksqldb_name(name)}'", position=statement.position
     )
+
+
+def key_bytes(item: Item, values: Mapping[str, Any]) -> bytes | None:
+    """Returns the key of a message with these values into a declared item with an unnamed key: the text of the column of KEY."""
+    ksqldb = ksqldb_of(item)
+    assert ksqldb is not None
+    statement = parse(ksqldb.statement)
+    assert isinstance(statement, CreateItem)
+    value = values[_key_name(statement)]
+    return None if value is None else (str(value).lower() if isinstance(value, bool) else str(value)).encode()
+
+
+def _key_name(statement: CreateItem) -> str:
+    """Returns the name of the column that the property KEY names."""
+    spelling = str(dict(statement.properties)[PROPERTY])
+    return catalog_name(spelling.strip("`") if spelling.startswith("`") else spelling.upper())
 
 
 def _with(statement: CreateItem, column: ColumnElement, key_format: str) -> CreateItem:
