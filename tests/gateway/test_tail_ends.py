@@ -58,3 +58,18 @@ async def ended() -> list[dict[str, Any]]:
 
 def test_the_error_of_an_ended_tail_is_not_logged() -> None:
     assert [c["message"] for c in asyncio.run(ended())] == []
+
+
+def test_a_tail_whose_close_is_canceled_leaves_no_task() -> None:
+    async def remaining() -> int:
+        rows = TailRows(Failing(), shared(Followed(ITEM)), Plain(COLUMNS), TailOptions(1, snapshot=False, progress=False))  # type: ignore[arg-type]  # a stand-in
+        await rows.fetch(1, timeout=0)
+        closing = asyncio.ensure_future(rows.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.wait((closing,))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        return len(asyncio.all_tasks()) - 1
+
+    assert asyncio.run(remaining()) == 0

@@ -274,13 +274,15 @@ class TailRows:
 
     async def close(self) -> None:
         self.ended = True
-        if self._pending is not None:
-            if not self._begun:  # a feed cannot be closed while it is opening
-                await asyncio.wait((self._pending,), timeout=OPENING_S)
-            self._pending.cancel()
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            try:
+                if not self._begun:  # a feed cannot be closed while it is opening
+                    await asyncio.wait((pending,), timeout=OPENING_S)
+            finally:
+                pending.cancel()
             with contextlib.suppress(BaseException):
-                await self._pending
-            self._pending = None
+                await pending
         aclose = getattr(self._iterator, "aclose", None)
         if aclose is not None:
             with contextlib.suppress(Exception):

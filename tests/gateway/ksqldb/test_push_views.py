@@ -149,3 +149,22 @@ def test_a_block_that_has_changed_the_catalog_has_no_push_query(world: KsqldbWor
         connection.execute("CREATE TABLE in_block (a int)")
         with pytest.raises(errors.ActiveSqlTransaction):
             connection.execute(f"DECLARE c CURSOR FOR {PUSH}".encode())
+
+
+@pytest.mark.parametrize("limit", [2, 5])
+def test_lists_have_the_limit_of_the_property(api: Api, world: KsqldbWorld, limit: int) -> None:
+    """Without a view, over a derived stream, and with one, whose definition has the limit."""
+    properties = {"auto.offset.reset": "earliest", "ksql.functions.collect_list.limit": str(limit)}
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("CREATE STREAM listing AS SELECT sensor, reading FROM readings EMIT CHANGES")
+        world.append("listing", [("a", n) for n in range(4)])
+        text = "SELECT sensor, COLLECT_LIST(reading) AS readings FROM listing GROUP BY sensor EMIT CHANGES LIMIT 1;"
+        assert api.lines(text, properties=properties)[1:] == [["a", [0, 1, 2, 3][:limit]]]
+        connection.execute(f"SET 'ksql.functions.collect_list.limit' = '{limit}'".encode())
+        text = "SELECT sensor, COLLECT_LIST(reading) AS readings FROM readings GROUP BY sensor EMIT CHANGES"
+        connection.execute("BEGIN")
+        connection.execute(f"DECLARE c CURSOR FOR {text}".encode())
+        assert f"1, {limit})" in views(world)[0].sql
+        connection.execute("ROLLBACK")
+        until(lambda: not views(world))
+        connection.execute("DROP STREAM listing")

@@ -31,6 +31,7 @@ from tailgate.lake.types import Field
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Authorized, Followed, authorize
 from tailgate.sql.ksqldb.dialect import HTTP
+from tailgate.sql.ksqldb.limits import with_limits
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 from tailgate.sql.ksqldb.queries import PushQuery, push_query
 from tailgate.sql.ksqldb.queries.push import QUERY_NAME, transient_name
@@ -54,7 +55,7 @@ async def bind(session: Session, bound: Bound, statement: s.FollowKsqldb, oids: 
     For the HTTP API, the rows have ksqlDB's names and types, and tombstones; the first column has the id of the query as its name.
     """
     session.push_query = session.push_query or ksqldb_name(transient_name(statement.statement.query))
-    query = push_query(statement.statement.query, session.catalog)
+    query = push_query(with_limits(statement.statement.query, catalog_changes.settings_of(session)), session.catalog)
     is_earliest = session.settings["auto.offset.reset"] == EARLIEST
     if query.needs_view:
         described = await authorized(session, query.text)  # before the response begins

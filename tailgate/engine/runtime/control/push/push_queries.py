@@ -26,6 +26,7 @@ from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, is_tr
 from tailgate.lake.control import StatementRequest
 from tailgate.lake.errors import ConfigurationLimitExceeded, FeatureNotSupported, TailgateError
 from tailgate.sql.ksqldb.dialect import HTTP
+from tailgate.sql.ksqldb.limits import with_limits
 from tailgate.sql.ksqldb.queries.push import QUERY_NAME
 from tailgate.sql.ksqldb.statements import PushQuery
 from tailgate.sql.statements import FollowKsqldb, PullKsqldb, parse
@@ -52,6 +53,7 @@ class PushQueries:
         statement, settings = parse(request.sql, HTTP), request.settings
         if not isinstance(statement, FollowKsqldb | PullKsqldb):
             raise FeatureNotSupported(f"{type(statement).__name__} is not a query")
+        pushed = replace(statement.statement, query=with_limits(statement.statement.query, settings))
         is_earliest = isinstance(statement, PullKsqldb) or settings.get("auto.offset.reset") == "earliest"
         reset: Literal["earliest", "latest"] = "earliest" if is_earliest else "latest"
         installation, name = self._installation, settings.get(QUERY_NAME, "")
@@ -62,7 +64,7 @@ class PushQueries:
                 catalog = committed.with_resolution(request.resolution)
                 owner = owner_id(settings.get("role"), catalog)
                 _check_limits(committed, owner)
-                items = tuple(replace(item, owner=owner) for item in self._items(statement.statement, request.sql, catalog, reset, name))
+                items = tuple(replace(item, owner=owner) for item in self._items(pushed, request.sql, catalog, reset, name))
                 ddl.check_definitions(items, catalog)
                 if tables.are_read(Change(put=items), catalog):
                     installed = install_filled(installation, Change(put=items), client)
