@@ -62,7 +62,8 @@ def test_the_error_of_an_ended_tail_is_not_logged() -> None:
 
 def test_a_tail_whose_close_is_canceled_leaves_no_task() -> None:
     async def remaining() -> int:
-        rows = TailRows(Failing(), shared(Followed(ITEM)), Plain(COLUMNS), TailOptions(1, snapshot=False, progress=False))  # type: ignore[arg-type]  # a stand-in
+        options, serving = TailOptions(1, snapshot=False, progress=False), Failing()
+        rows = TailRows(serving, shared(Followed(ITEM)), Plain(COLUMNS), options)  # type: ignore[arg-type]  # a stand-in
         await rows.fetch(1, timeout=0)
         closing = asyncio.ensure_future(rows.close())
         await asyncio.sleep(0)
