@@ -23,6 +23,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
 from tailgate.sql.binder.grouping import aggregate, windowed
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.ksqldb import PREFIX
 from tailgate.sql.plan import Call, Case, Coalesce, Column, Generate, Relation, Scalar
 from tailgate.sql.plan.rewriting import parts, rebuild
 from tailgate.sql.plan.rows import is_row, row
@@ -33,13 +34,13 @@ HINT = "You might be able to move the set-returning function into a LATERAL FROM
 def calls_in(scalar: Scalar) -> Iterator[Call]:
     """Yields the set-returning functions in an expression.
 
-    Those in the arguments of another one come before it. Raises 0A000 for one in CASE or COALESCE.
+    Those in the arguments of another one come before it. Raises 0A000 for one in CASE or COALESCE, unless it is ksqlDB's.
     """
     if aggregate(scalar) is not None or windowed(scalar) is not None:
         return
     for part in parts(scalar):
         for call in calls_in(part):
-            if isinstance(scalar, Case | Coalesce):
+            if isinstance(scalar, Case | Coalesce) and not call.function.name.startswith(PREFIX):
                 word = "CASE" if isinstance(scalar, Case) else "COALESCE"
                 raise FeatureNotSupported(f"set-returning functions are not allowed in {word}", hint=HINT, position=call.position)
             yield call

@@ -5,6 +5,7 @@ Their names begin with `ksqldb_`.
 - `ksqldb_present(jsonb)`: NULL for JSON's null.
 - `ksqldb_wrapped(bigint)`: the integer of its lowest 32 bits, as Java's arithmetic of INT wraps around.
 
+- `ksqldb_array_elements(jsonb)`: jsonb_array_elements, also in CASE and COALESCE: its rows do not depend on the branch.
 - `ksqldb_high_watermark(timestamptz)`: an aggregate, the greatest value that the group has had, also of rows that have left. In a
   view, the group stays when its last row leaves; its other aggregates are those of no rows.
 
@@ -18,16 +19,21 @@ that argument: both engines write a variable as a name.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tailgate.sql.compute.catalogue import UDFS
+from tailgate.sql.functions import set_returning
 from tailgate.sql.functions.entry import Function, udf
 
 PREFIX = "ksqldb_"
+ELEMENTS = next(row for row in set_returning.ROWS if row.name == "jsonb_array_elements")
 _WRAPPED = "CAST((({0} + 2147483648) & 4294967295) - 2147483648 AS {type})"
 
 ROWS = (
     *(udf(u.name, u.arguments, u.result) for u in UDFS.values() if u.name.startswith(PREFIX)),
     Function("ksqldb_present", ("jsonb",), "jsonb", "nullif({0}, 'null')", "nullif({0}, 'null')"),
     Function("ksqldb_wrapped", ("int8",), "int4", _WRAPPED, _WRAPPED),
+    replace(ELEMENTS, name="ksqldb_array_elements"),
     Function("ksqldb_high_watermark", ("timestamptz",), "timestamptz", "", "max({0}){filter}", "aggregate", strict=False),
 )
 

@@ -356,7 +356,7 @@ def test_explode_is_a_row_for_each_element() -> None:
     catalog = declared(NESTED)
     view, _, _ = derived("CREATE STREAM e AS SELECT k, EXPLODE(tags) AS tag, EXPLODE(ARRAY[1, 2]) AS n FROM n EMIT CHANGES", catalog)
     assert [(c.name, str(c.type)) for c in view.columns][:3] == [("k", "text"), ("tag", "text"), ("n", "integer")]
-    assert "SELECT k AS k, (jsonb_array_elements(tags) #>> '{}') AS tag" in view.query
+    assert "SELECT k AS k, (ksqldb_array_elements(tags) #>> '{}') AS tag" in view.query
     with pytest.raises(TailgateError, match="Table functions cannot be used with aggregations"):
         derived("CREATE TABLE e AS SELECT k, EXPLODE(tags) AS t, count(*) AS n FROM n GROUP BY k EMIT CHANGES", catalog)
     with pytest.raises(TailgateError, match="'EXPLODE' does not accept parameters"):

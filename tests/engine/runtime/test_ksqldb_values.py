@@ -200,6 +200,8 @@ def test_rows_of_table_functions_have_an_order(world: World) -> None:
     )
     world.engine.execute("CREATE STREAM parts_of AS SELECT k, EXPLODE(parts) AS part FROM packs EMIT CHANGES")
     world.engine.execute("CREATE STREAM numbers_of AS SELECT k, EXPLODE(part) AS n, EXPLODE(ARRAY['x']) AS x FROM parts_of EMIT CHANGES")
+    chosen = "CASE WHEN LEN(k) > 1 THEN 0 ELSE EXPLODE(part) END AS n, COALESCE(EXPLODE(part), 0) AS m"
+    world.engine.execute(f"CREATE STREAM chosen AS SELECT k, {chosen} FROM parts_of EMIT CHANGES")
     world.engine.execute("CREATE STREAM signs_of AS SELECT k, - n AS n FROM numbers_of EMIT CHANGES")
     world.engine.execute(
         "CREATE TABLE in_order AS SELECT k, COLLECT_LIST(n) AS l, EARLIEST_BY_OFFSET(n) AS e, LATEST_BY_OFFSET(n) AS n"
@@ -213,6 +215,7 @@ def test_rows_of_table_functions_have_an_order(world: World) -> None:
     expected = [("a", "[-30, -1, -1, -20, null, -5, -40, -7, -6]", -30, -6)]
     until(lambda: [row[:4] for row in rows(world.lake, "in_order")] == expected)
     until(lambda: [row[1] for row in rows(world.lake, "in_windows")] == ["[30, 1, 1, 20, null, 5, 40, 7, 6]"])
+    until(lambda: sorted(row[1:3] for row in rows(world.lake, "chosen").elements()) == [(n, n) for n in (1, 1, 5, 6, 7, 20, 30, 40)])
     assert sum(rows(world.lake, "signs_of").values()) == len(rows(world.lake, "signs_of")) == 9
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tailgate.sql.ksqldb.functions.entry import ARRAY, ELEMENT, Function
 
-ROWS_OF, COUNT_OF = "jsonb_array_elements", "jsonb_array_length"  # the rows of an array, and their number
+ROWS_OF, COUNT_OF = "ksqldb_array_elements", "jsonb_array_length"  # the rows of an array, and their number
 
 ROWS = (
     Function("explode", (ARRAY,), ELEMENT, f"{ROWS_OF}({{0}})", "A row for each element of an array.", json=True),
