@@ -284,8 +284,11 @@ def test_a_group_of_a_table_stays_when_its_last_row_leaves(world: World) -> None
     levels = [(1, 0, "[]"), (2, 1, '["a"]')]
     until(lambda: sorted(rows(world.lake, "levels"), key=str) == levels)
     until(lambda: sorted(rows(world.lake, "used")) == [(2, 2)])
+    world.engine.execute("CREATE TABLE again AS SELECT n, count(*) AS users, collect_list(k) AS list FROM users GROUP BY n EMIT CHANGES")
+    assert list(rows(world.lake, "again")) == [levels[1]]
     world.engine.kill()
     world.engine.start()
     world.send("users", "c", 1, 4000)
     until(lambda: sorted(rows(world.lake, "levels"), key=str) == [(1, 1, '["c"]'), levels[1]])
+    until(lambda: sorted(rows(world.lake, "again"), key=str) == [(1, 1, '["c"]'), levels[1]])
     assert {row[0]: row[-1].timestamp() for row in engine_process.rows(world.lake, "levels")} == {1: 5.0, 2: 6.0}

@@ -250,6 +250,9 @@ class Closing:
         return self.input[: self.width]
 
 
+KEEPS_GROUPS = "ksqldb_high_watermark"  # an aggregate
+
+
 @dataclass(frozen=True, slots=True)
 class Reduce:
     """Grouped aggregation: one row for each group that has rows.
@@ -269,6 +272,11 @@ class Reduce:
     append_only: bool
     retention: tuple[int, int] | None
     fingerprint: str
+
+    @property
+    def keeps_groups(self) -> bool:
+        """Returns whether a group stays when its last row leaves."""
+        return any(call.function == KEEPS_GROUPS for call in self.aggregates)
 
     @property
     def columns(self) -> tuple[Field, ...]:

@@ -6,7 +6,8 @@ Two operators can be shared if all of this holds:
     same state          the sums of their inputs are equal; the state is a function of this sum
     same input          the same edges lead to them, after the operators above have been replaced
 
-Operators that depend on the order of their input are never shared: when a fill ends, live changes wait in their state.
+Operators that depend on the order of their input are never shared: when a fill ends, live changes wait in their state. Neither
+are aggregations whose groups stay: their state is not a function of the sum.
 
 Equal digests alone do not imply equal state. A view reads its topic during its backfill, and since
 another view read the topic, Kafka may have compacted it, or a record may have been handled
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from tailgate.engine.plan.circuit.graph import Edge, Graph
-from tailgate.engine.plan.circuit.operators import ORDERED
+from tailgate.engine.plan.circuit.operators import ORDERED, Reduce
 from tailgate.engine.plan.circuit.steps import Steps
 from tailgate.engine.plan.views.catalog_graph import BACKFILL
 from tailgate.engine.plan.views.nodes import is_maintained, with_record
@@ -70,7 +71,7 @@ class Sharing:
         for edge in graph.edges:
             if edge.origin not in fills:
                 self._edges.setdefault(edge.to, []).append(edge)
-        self._unshared = {o.node for o in graph.operators if isinstance(o, ORDERED)}
+        self._unshared = {o.node for o in graph.operators if isinstance(o, ORDERED) or (isinstance(o, Reduce) and o.keeps_groups)}
         self._replaced: dict[int, int] = {}
 
     def __call__(self, item: MaterializedView, catalog: Catalog) -> MaterializedView:
