@@ -286,6 +286,7 @@ def test_a_group_of_a_table_stays_when_its_last_row_leaves(world: World) -> None
     until(lambda: sorted(rows(world.lake, "used")) == [(2, 2)])
     world.engine.execute("CREATE TABLE again AS SELECT n, count(*) AS users, collect_list(k) AS list FROM users GROUP BY n EMIT CHANGES")
     assert list(rows(world.lake, "again")) == [levels[1]]
+    assert not {node for _, node in world.view("again").nodes} & {node for _, node in world.view("levels").nodes}
     world.engine.kill()
     world.engine.start()
     world.send("users", "c", 1, 4000)
