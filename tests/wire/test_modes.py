@@ -42,6 +42,27 @@ def test_a_transaction_begins_with_the_defaults(live: Live, postgres: str) -> No
     )
 
 
+def test_modes_outside_of_a_block_have_no_effect(live: Live, postgres: str) -> None:
+    """They are those of the transaction of the statement."""
+    same(
+        live.dsn,
+        postgres,
+        "SET transaction_read_only = on",
+        "SHOW transaction_read_only",
+        "SET transaction_isolation = 'serializable'",
+        "SHOW transaction_isolation",
+        "SET transaction_isolation = 'nothing'",
+        "SET default_transaction_read_only = on",
+        "SET transaction_read_only = off",
+        "SHOW transaction_read_only",
+        "BEGIN",
+        "SET transaction_read_only = off",
+        "SHOW transaction_read_only",
+        "COMMIT",
+        "SHOW transaction_read_only",
+    )
+
+
 def test_of_the_start_up(live: Live, postgres: str) -> None:
     options = "-c default_transaction_isolation=serializable -c default_transaction_read_only=on"
     steps = ("SHOW transaction_isolation", "BEGIN", "SHOW transaction_isolation", "SHOW transaction_read_only", "ROLLBACK")
