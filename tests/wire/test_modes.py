@@ -43,7 +43,7 @@ def test_a_transaction_begins_with_the_defaults(live: Live, postgres: str) -> No
 
 
 def test_modes_outside_of_a_block_have_no_effect(live: Live, postgres: str) -> None:
-    """They are those of the transaction of the statement."""
+    """The transaction of the statement has the modes, and ends with it."""
     same(
         live.dsn,
         postgres,

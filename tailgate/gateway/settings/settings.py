@@ -149,7 +149,7 @@ class Settings:
             if key not in self._values and sum("." in existing for existing in self._values) >= CUSTOM_MAX:
                 raise ProgramLimitExceeded(f"a session can have at most {CUSTOM_MAX} settings of its own")
         if self._before is None and key.removeprefix("transaction_") in MODES:
-            return value  # that of the statement's own transaction
+            return value  # the transaction ends with the statement
         if local and key not in self._local:
             self._local[key] = self._values.get(key, "")
         elif not local:
