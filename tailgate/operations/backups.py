@@ -13,7 +13,7 @@ from tailgate.operations.settings.quantities import Quantity
 
 def add_backup_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `tailgate backup`."""
-    data_folder.add_folder(parser)
+    data_folder.add(parser)
     parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder of the backups")
     count = Quantity(1, 1_000_000)
     parser.add_argument("--keep", type=count, metavar="N", help="remove all but the N newest backups afterwards (all are kept)")
@@ -23,7 +23,7 @@ def add_restore_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `tailgate restore`."""
     parser.add_argument("--from", dest="source", type=Path, required=True, metavar="FOLDER", help="the folder of the backups")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--data", type=data_folder.folder, metavar="FOLDER", help="the data folder to create")
+    what.add_argument("--data", type=data_folder.location, metavar="FOLDER|URL", help="the lake to create: a folder, or s3://bucket/prefix")
     what.add_argument("--list", action="store_true", help="print the backups instead, oldest first")
     parser.add_argument("--at", type=_time, metavar="TIME", help="the newest backup at or before this time, or of this name")
 
@@ -33,7 +33,7 @@ def backup(options: argparse.Namespace) -> int:
     from tailgate.lake.folder import Lake
     from tailgate.lake.readers.backups import back_up
 
-    result = back_up(Lake.open(options.data), options.to, options.keep)
+    result = back_up(Lake.open(options.data, options.work_dir), options.to, options.keep)
     if result.created:
         print(f"{result.backup.path}: {result.files} files, {result.bytes_copied} bytes copied")
     else:
@@ -44,7 +44,7 @@ def backup(options: argparse.Namespace) -> int:
 
 
 def restore(options: argparse.Namespace) -> int:
-    """Creates a data folder from a backup, or prints the names of all backups."""
+    """Creates a lake from a backup, or prints the names of all backups."""
     from tailgate.lake.readers import backups
 
     if options.list:

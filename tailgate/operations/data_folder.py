@@ -26,11 +26,6 @@ def _add(parser: argparse.ArgumentParser, default: Path | None, help: str) -> No
     )
 
 
-def add_folder(parser: argparse.ArgumentParser) -> None:
-    """Adds the option --data of a command that needs a folder."""
-    parser.add_argument("--data", type=folder, default=Path(DATA), metavar="FOLDER", help=f"the data folder, the lake (./{DATA})")
-
-
 def add_for_demo(parser: argparse.ArgumentParser) -> None:
     """Adds the options, without a default."""
     _add(parser, None, "keep everything in this lake: a folder, or s3://bucket/prefix (otherwise a temporary folder)")
@@ -64,13 +59,4 @@ def location(text: str) -> Location:
         return text.rstrip("/")
     if "://" in text:
         raise FeatureNotSupported(f'a lake in "{text}" is not supported', hint="Use a folder, or a bucket: s3://bucket/prefix.")
-    return Path(text)
-
-
-def folder(text: str) -> Path:
-    """Returns the path of a data folder. Raises 0A000 for the URL of an object store."""
-    from tailgate.lake.errors import FeatureNotSupported
-
-    if "://" in text:
-        raise FeatureNotSupported(f'this command does not support a lake in "{text}"', hint="The lake is a folder: --data FOLDER.")
     return Path(text)

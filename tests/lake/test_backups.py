@@ -21,10 +21,12 @@ from tailgate.lake.readers import backups as module
 from tailgate.lake.readers import subscriptions
 from tailgate.lake.readers.backups import back_up, backups, restore
 from tailgate.lake.readers.verification import findings
+from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.inbox import Inbox
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
+from testing.s3 import S3
 from tests.lake.life import BAG, FEED, KEYED, STEPS, Life, short_history
 from tests.lake.relations import snapshot
 
@@ -32,39 +34,72 @@ BACKUPS = 4
 KEPT_MS = 3_000  # in place of five minutes: much longer than the image of this small lake takes
 
 
-def content(lake: Path, time_ms: int) -> list[object]:
-    return [snapshot(Lake(lake), item, time_ms) for item in (KEYED, BAG)]
+@pytest.fixture(params=["folder", "bucket"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Returns the place of a new lake in each of the stores."""
+    if request.param == "folder":
+        return tmp_path / "lake"
+    bucket: BucketStore = request.getfixturevalue("bucket")
+    return bucket.location("")
 
 
-def test_each_backup_is_the_lake_at_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_each_backup_is_the_lake_at_its_time(location: Path | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """A restored lake equals the model at the backup's time, is complete, and an engine continues it.
 
-    Random steps change the lake before each of its folders is linked.
+    Random steps change the lake before each of its folders is copied.
     """
     short_history(monkeypatch)
     monkeypatch.setattr(retention, "AGE_MIN_MS", KEPT_MS)
     monkeypatch.setattr(maintenance, "GRACE_S", KEPT_MS / 1000)
-    life, chance = Life(tmp_path / "lake", seed), random.Random(seed)
-    link_tree = module._link_tree
+    life, chance = Life(location, seed, tmp_path), random.Random(seed)
+    take_tree = module.Origin.take_tree
 
     def steps() -> None:
         for _ in range(chance.randrange(4)):
             life.step(chance.choice(STEPS))
 
-    def link_after_steps(*arguments: Any) -> None:
+    def take_after_steps(*arguments: Any) -> None:
         steps()
-        link_tree(*arguments)
+        take_tree(*arguments)
 
-    monkeypatch.setattr(module, "_link_tree", link_after_steps)
+    monkeypatch.setattr(module.Origin, "take_tree", take_after_steps)
     for _ in range(BACKUPS):
         for _ in range(5):
             steps()
         unread = {n for n in life.inbox_entries if n > life.consumed}
         backup = back_up(Lake(life.path), tmp_path / "backups").backup
-        restored = tmp_path / f"restored-{backup.time}"
+        restored = restored_location(location, tmp_path, f"restored-{backup.time}")
         assert restore(tmp_path / "backups", restored, backup.time) == backup
-        check_restored(restored, [life.history.at(item.id, backup.time) for item in (KEYED, BAG)], unread)
+        expected = [life.history.at(item.id, backup.time) for item in (KEYED, BAG)]
+        check_restored(restored, expected, unread, tmp_path / f"work-{backup.time}")
     assert len(backups(tmp_path / "backups")) == BACKUPS
+
+
+def restored_location(location: Path | str, folder: Path, name: str) -> Path | str:
+    """Returns a place in the same store as a lake, where there is nothing."""
+    return folder / name if isinstance(location, Path) else f"{location}-{name}"
+
+
+def test_a_bucket_is_emptied_and_restored(bucket: BucketStore, tmp_path: Path, s3: S3) -> None:
+    """Only new objects are read for a further backup; a lake is not restored over others."""
+    life = Life(bucket.location(""), 1, tmp_path)
+    for step in ("tick", "large", "round", "tick", "write"):
+        life.step(step)
+    target = tmp_path / "backups"
+    back_up(life.lake, target)
+    life.tick()
+    s3.requests()
+    backup = back_up(life.lake, target).backup
+    read = [request.name for request in s3.request_log() if request.method == "GET"]
+    assert not any("/tables/" in name and name.endswith(".parquet") for name in read)
+    assert [name.rpartition("/")[2] for name in read if "/log/" in name] == [str(life.writer.newest.n)]
+    with pytest.raises(ObjectNotInPrerequisiteState, match="there are objects in"):
+        restore(target, life.path)
+    bucket.discard_folder("")
+    restore(target, life.path)
+    restore(target, tmp_path / "folder")
+    for restored in (life.path, tmp_path / "folder"):
+        check_restored(restored, [life.history.at(item.id, backup.time) for item in (KEYED, BAG)], set(life.inbox_entries))
 
 
 def test_settings_of_alter_system_and_the_newest_backups(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,9 +125,9 @@ def test_settings_of_alter_system_and_the_newest_backups(tmp_path: Path, seed: i
     assert [b.path.name for b in backups(target)] == names[-1:]
 
 
-def check_restored(path: Path, expected: list[Any], unread: set[int]) -> None:
+def check_restored(path: Path | str, expected: list[Any], unread: set[int], work_dir: Path | None = None) -> None:
     """Checks the rows of both relations, before and after the start of an engine, and that the entries of the inbox have no gap."""
-    lake = Lake(path)
+    lake = Lake(path, work_dir)
     newest = lake.log.newest()
     assert newest is not None
     assert [snapshot(lake, item, newest.time) for item in (KEYED, BAG)] == expected

@@ -30,6 +30,7 @@ log = logging.getLogger("tailgate.files")
 PRIVATE = 0o600
 PRIVATE_FOLDER = 0o700
 SYNC_THREADS = 8  # concurrent fsyncs share the commits of the file system's journal
+NO_LINK = (errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EXDEV)  # the file system has no links, or no more or no other of this file
 REMOVE_ATTEMPTS = 100  # of a folder in which another process still creates files,
 REMOVE_PAUSE_S = 0.01  # with this pause between two attempts
 
@@ -75,6 +76,22 @@ def make_folder(path: Path) -> None:
 def link(source: Path, target: Path) -> None:
     """Gives a file a second name. Raises FileExistsError if the name is taken."""
     operation("link", target, lambda: os.link(source, target))
+
+
+def link_same(earlier: Path, target: Path, size: int, modified_ns: int) -> bool:
+    """Gives the file `earlier` a second name if it has this size and time. Returns whether it did."""
+    try:
+        status = earlier.stat()
+        if (status.st_size, status.st_mtime_ns) != (size, modified_ns):
+            return False
+        os.link(earlier, target)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        if error.errno in NO_LINK:
+            return False
+        raise
+    return True
 
 
 def rename(source: Path, target: Path) -> None:

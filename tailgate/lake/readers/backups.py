@@ -1,11 +1,13 @@
 """Backups of a lake, also while it is in use, and their restoration.
 
     lake ── hard links, for some seconds ──► image in `scratch` ── copy ──► TARGET/.<time> ── rename ──► TARGET/<time>
-                                                                             │ unchanged files: hard links to the previous backup
+    bucket ── copies of new objects ───────► image                           │ unchanged files: hard links to the previous backup
     TARGET/<time> ── copy ──► .DATA ── rename ──► DATA
+    TARGET/<time> ── copy, without the state ──► bucket, lake.json last
 
 A backup is a lake: a folder with everything up to one entry of the log, whose time is its name. Files
-of a lake never change; they are created, replaced or removed. The image is made in this order, so that
+of a lake never change; they are created, replaced or removed. A lake in a bucket has no state: an engine
+restores it. The image is made in this order, so that
 it is a state that a power loss could have left, and an engine that opens it recovers as after one:
 
     settings             at any time: of ALTER SYSTEM
@@ -22,13 +24,13 @@ The engine removes a file at the earliest five minutes after it was last needed 
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -36,17 +38,20 @@ from functools import partial
 from pathlib import Path
 
 from tailgate.lake.errors import IoError, ObjectInUse, ObjectNotInPrerequisiteState, UndefinedObject
-from tailgate.lake.folder import FOLDERS, Lake
+from tailgate.lake.folder import FILE, FOLDERS, Lake
 from tailgate.lake.host import disk, files, scratch
 from tailgate.lake.log.entry import Header
 from tailgate.lake.readers import holds
-from tailgate.lake.store import Store
+from tailgate.lake.store import Store, locations
+from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.tables import checkpoints, delta
 
 IMAGE_S_MAX = 120.0  # for the image: less than half of the time for which the engine keeps files that are no longer needed
 IMAGE_ATTEMPTS = 3  # an attempt fails if a reader moves on and the engine removes the entries that it has held
 NAME = "%Y%m%dT%H%M%S"  # of a backup, followed by milliseconds and Z
 LOCK = ".lock"
+CONSTANT = ("tables", "log", "segments", "catalog")  # folders whose objects do not change
+UPLOADS = 8  # files that are copied into a bucket at once
 SETTINGS = ".toml"  # suffix of the settings that ALTER SYSTEM writes
 
 
@@ -97,7 +102,7 @@ def back_up(lake: Lake, target: Path, keep: int | None = None) -> Copied:
                 f'folder "{target}" has backups of another lake', detail=f"They have the id {other}, and this lake has the id {lake.id}."
             )
         image = folder.path / "image"
-        header = _image(lake, image)
+        header = _image(lake, image, previous)
         backup = Backup(target / _name_of(header.time), header.time)
         if backup.path.exists():
             return Copied(backup, False, 0, 0, _remove(existing, keep))
@@ -119,75 +124,127 @@ def _remove(existing: list[Backup], keep: int | None) -> tuple[Backup, ...]:
     return removed
 
 
-def restore(target: Path, data: Path, at: int | None = None) -> Backup:
-    """Creates the data folder `data` from the newest backup whose time is at most `at`, in ms since the epoch.
+def restore(target: Path, data: Path | str, at: int | None = None) -> Backup:
+    """Creates the lake `data`, a folder or a prefix of a bucket, from the newest backup whose time is at most `at`, in ms since the epoch.
 
     Raises 55000 if `data` exists and is not empty, and 42704 if there is no such backup.
     """
     candidates = [b for b in backups(target) if at is None or b.time <= at]
     if not candidates:
         raise UndefinedObject(f'folder "{target}" has no backup' + ("" if at is None else f" at or before {_name_of(at)}"))
-    data = data.absolute()
+    backup = candidates[-1]
+    if locations.is_bucket(data):
+        _upload(backup.path, str(data))
+        return backup
+    data = Path(data).absolute()
     if data.exists() and (not data.is_dir() or any(data.iterdir())):
         raise ObjectNotInPrerequisiteState(f'"{data}" is not an empty folder', hint="Restore into a new folder.")
     files.make_folder(data.parent)
     unfinished = data.with_name(f".{data.name}.restored")
     files.discard_folder(unfinished)
-    _copy(candidates[-1].path, unfinished, None)
+    _copy(backup.path, unfinished, None)
     with contextlib.suppress(FileNotFoundError):
         data.rmdir()
     files.rename(unfinished, data)
     files.sync_folder(data.parent)
-    return candidates[-1]
+    return backup
+
+
+def _upload(source: Path, location: str) -> None:
+    """Copies a backup into a bucket, without the operators' state, which an engine restores. The file that makes it a lake is the last."""
+    store = locations.opened(location)
+    if store.names(""):
+        raise ObjectNotInPrerequisiteState(f"there are objects in {location}", hint="Restore into a new prefix.")
+    paths = [path for path in source.rglob("*") if path.is_file() and path.relative_to(source).parts[0] not in (FILE, "state")]
+    with ThreadPoolExecutor(UPLOADS, thread_name_prefix="upload") as threads:
+        list(threads.map(lambda path: store.adopt(path, path.relative_to(source).as_posix()), paths))
+    store.adopt(source / FILE, FILE)
 
 
 # ---- the image -----------------------------------------------------------------------------------------------------------------
 
 
-def _image(lake: Lake, image: Path) -> Header:
-    """Creates the image of a lake, and returns its newest entry."""
-    for _ in range(IMAGE_ATTEMPTS):
-        files.discard_folder(image)
+def _image(lake: Lake, image: Path, previous: Path | None) -> Header:
+    """Creates the image of a lake, and returns its newest entry. `previous`: the previous backup."""
+    earlier = image.with_name("earlier")  # the image of the attempt before, whose files are not read from a bucket again
+    for attempt in range(IMAGE_ATTEMPTS):
+        files.discard_folder(earlier)
+        with contextlib.suppress(FileNotFoundError):
+            files.rename(image, earlier)
         began = time.monotonic()
-        header = _link_all(lake, image)
+        header = _copy_all(Origin(lake, image, tuple(filter(None, (earlier, previous)))))
         if time.monotonic() - began > IMAGE_S_MAX:
-            raise IoError(f"the image of the lake took longer than {IMAGE_S_MAX:.0f} s", hint="Back up when the disk has less to do.")
+            if attempt < IMAGE_ATTEMPTS - 1:
+                continue
+            raise IoError(f"the image of the lake took longer than {IMAGE_S_MAX:.0f} s", hint="Back up when there is less to do.")
         first = Lake(image).log.first()
         if all(hold.stopped is not None or hold.n + 1 >= first for hold in holds.holds(Lake(image))):
             return header
     raise IoError("sinks and subscriptions move on faster than the lake can be read", hint="Try again.")
 
 
-def _link_all(lake: Lake, image: Path) -> Header:
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A lake of which an image is made: hard links to its files, or copies of a bucket's objects.
+
+    `earlier`: folders with objects of the bucket, which are not read again.
+    """
+
+    lake: Lake
+    image: Path
+    earlier: tuple[Path, ...]
+
+    def take(self, names: Iterable[str]) -> None:
+        """Takes objects whose content may change."""
+        for name in names:
+            if isinstance(self.lake.store, BucketStore):
+                files.write(self.image / name, [memoryview(self.lake.store.get(name))])
+            else:
+                os.link(self.lake.path / name, self.image / name)
+
+    def take_tree(self, folder: str, matches: Callable[[str], bool] = lambda name: True) -> None:
+        """Takes what is below a folder, except Delta's logs and temporary files, whose names begin with a dot.
+
+        Objects may be removed meanwhile.
+        """
+        if isinstance(self.lake.store, BucketStore):
+            earlier = self.earlier if folder.partition("/")[0] in CONSTANT else ()
+            self.lake.store.download(folder, self.image, earlier, lambda name: _is_taken(name.removeprefix(f"{folder}/"), matches))
+        else:
+            _link_tree(self.lake.path, self.image, folder, matches)
+
+
+def _is_taken(path: str, matches: Callable[[str], bool]) -> bool:
+    parts = path.split("/")
+    return matches(parts[-1]) and not any(part.startswith(".") or part == delta.LOG for part in parts)
+
+
+def _copy_all(origin: Origin) -> Header:
+    lake, image = origin.lake, origin.image
     image.mkdir(mode=files.PRIVATE_FOLDER)
     for name in FOLDERS:
         (image / name).mkdir(mode=files.PRIVATE_FOLDER)
-    os.link(lake.path / "lake.json", image / "lake.json")
-    for path in lake.path.glob(f"*{SETTINGS}"):
-        os.link(path, image / path.name)
-    _link_tree(lake.path, image, "readers")
-    _link_tree(lake.path, image, "inbox")
-    for name in sorted(os.listdir(lake.path / "tables"), key=lambda name: (name != checkpoints.NAME, name)):
-        _link_tree(lake.path, image, f"tables/{name}/{delta.LOG}")
-        _link_tree(lake.path, image, f"tables/{name}")
-    _link_tree(lake.path, image, "state")
-    header = lake.log.newest()
+    origin.take(name for name in lake.store.names("") if name == FILE or name.endswith(SETTINGS))
+    origin.take_tree("readers")
+    origin.take_tree("inbox")
+    for name in sorted(lake.store.names("tables"), key=lambda name: (name != checkpoints.NAME, name)):
+        origin.take_tree(f"tables/{name}/{delta.LOG}")
+        origin.take_tree(f"tables/{name}")
+    origin.take_tree("state")
+    header = lake.log.look()
     if header is None:
         raise ObjectNotInPrerequisiteState("the lake has no log", hint="An engine writes the first entry when it starts.")
     newest = header.n
-    _link_tree(lake.path, image, "log", lambda name: name.partition(".")[0].isdecimal() and int(name.partition(".")[0]) <= newest)
-    _link_tree(lake.path, image, "segments", lambda name: int(name.partition("-")[2] or 0) <= newest)
-    _link_tree(lake.path, image, "catalog", lambda name: name.isdecimal() and int(name) <= newest)
-    _link_tree(lake.path, image, "state")
+    origin.take_tree("log", lambda name: name.partition(".")[0].isdecimal() and int(name.partition(".")[0]) <= newest)
+    origin.take_tree("segments", lambda name: int(name.partition("-")[2] or 0) <= newest)
+    origin.take_tree("catalog", lambda name: name.isdecimal() and int(name) <= newest)
+    origin.take_tree("state")
     _without_gaps(Lake(image).store, header.inbox)
     return header
 
 
-def _link_tree(source: Path, image: Path, folder: str, matches: Callable[[str], bool] = lambda name: True) -> None:
-    """Links the files below a folder, except those in Delta's logs and temporary ones, whose names begin with a dot.
-
-    Files may be removed meanwhile.
-    """
+def _link_tree(source: Path, image: Path, folder: str, matches: Callable[[str], bool]) -> None:
+    """Links the files of a lake in a folder, as of `Origin.take_tree`."""
     for path, folders, names in os.walk(source / folder):
         folders[:] = [name for name in folders if not name.startswith(".") and name != delta.LOG]
         place = image / Path(path).relative_to(source)
@@ -222,29 +279,14 @@ def _copy(source: Path, target: Path, previous: Path | None) -> tuple[int, int]:
         for name in names:
             file, copy = Path(path, name), place / name
             count += 1
-            if previous is None or not _link_same(previous / copy.relative_to(target), file, copy):
+            status = file.stat()
+            if previous is None or not files.link_same(previous / copy.relative_to(target), copy, status.st_size, status.st_mtime_ns):
                 disk.operation("write", copy, partial(shutil.copy2, file, copy))
                 size += copy.stat().st_size
                 written.append(copy)
         written.append(place)
     files.sync_all([*written, target.parent])
     return count, size
-
-
-def _link_same(before: Path, file: Path, copy: Path) -> bool:
-    """Links `copy` to the file of the previous backup if this is the same file. Returns whether it did."""
-    try:
-        old, new = before.stat(), file.stat()
-        if (old.st_size, old.st_mtime_ns) != (new.st_size, new.st_mtime_ns):
-            return False
-        os.link(before, copy)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        if error.errno in (errno.EPERM, errno.EMLINK, errno.ENOTSUP):  # the file system has no links, or no more of this file
-            return False
-        raise
-    return True
 
 
 # ---- the folder of the backups ---------------------------------------------------------------------------------------------------

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import time
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -28,13 +30,14 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from tailgate.lake.errors import IoError, Uncertain
+from tailgate.lake.host import files
 from tailgate.lake.host.locks import NoLocks
 from tailgate.lake.store import conditions
 from tailgate.lake.store.bucket_writer import NAMES, BucketWriter
 from tailgate.lake.store.interface import StoreUnavailable, nothing, numbers_in
 
 if TYPE_CHECKING:
-    from obstore import GetResult, PutMode
+    from obstore import GetResult, ObjectMeta, PutMode
 
 SCHEME = "s3://"
 ID, FREED = "tailgate-id", "tailgate-freed"  # in the metadata of objects: the id of the PUT; that the name is not used any more
@@ -42,6 +45,7 @@ CONDITIONAL_TIMEOUT_S = 60.0  # for a conditional PUT with its repetitions; an e
 REPEAT_PAUSE_S = 0.1  # between two of them
 RETRY_TIMEOUT = timedelta(seconds=60)  # for the client's own repetitions of requests that failed with 5xx, or whose connection was cut
 RETRIES_MAX = 10
+DOWNLOADS = 8  # objects that are copied to files at once
 RETRIES_OF_FIRST = 3  # of the first request, for a soon answer if the endpoint or the credentials are wrong
 ALIGNMENT = 64  # of the address of a content, as for sections of entries
 FREE = "there is no object with this name"
@@ -241,6 +245,30 @@ class BucketStore:
     def names_below(self, folder: str) -> list[str]:
         with _os_errors():
             return [o["path"] for o in self._client.list(folder).collect()]
+
+    def download(self, folder: str, target: Path, earlier: Sequence[Path], is_needed: Callable[[str], bool]) -> None:
+        """Copies the objects below a folder, if they are needed, to files below `target`, with the times of the objects.
+
+        A file of such a copy in `earlier` is linked if it is the same object. Times are in seconds, so this is only for objects that
+        do not change; those whose names begin with `_` are always copied. Objects may be removed meanwhile.
+        """
+        with _os_errors():
+            objects = [o for o in self._client.list(folder).collect() if is_needed(o["path"])]
+
+        def fetch(one: ObjectMeta) -> None:
+            name, size, modified_ns = one["path"], one["size"], round(one["last_modified"].timestamp()) * 1_000_000_000
+            if size == 0 and self._is_freed(name):
+                return
+            is_constant = _last(name)[0] != "_"
+            if not any(is_constant and files.link_same(path / name, target / name, size, modified_ns) for path in earlier):
+                with suppress(FileNotFoundError):
+                    files.write(target / name, [memoryview(self.get(name))])
+                    os.utime(target / name, ns=(modified_ns, modified_ns))
+
+        for path in {target / one["path"] for one in objects}:
+            path.parent.mkdir(mode=files.PRIVATE_FOLDER, parents=True, exist_ok=True)
+        with ThreadPoolExecutor(DOWNLOADS, thread_name_prefix="download") as threads:
+            list(threads.map(fetch, objects))
 
     def mark_freed(self, name: str) -> None:
         with _os_errors():

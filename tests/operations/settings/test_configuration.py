@@ -68,16 +68,6 @@ def test_a_lake_in_a_bucket(command: str, bucket: BucketStore) -> None:
         assert (history.value, history.origin.partition(":")[0]) == (5, "tailgate.auto.toml")
 
 
-@pytest.mark.parametrize("command", ["backup --to b", "restore --from b"])
-def test_a_command_that_needs_a_folder_refuses_a_bucket(command: str) -> None:
-    with pytest.raises(FeatureNotSupported, match=r'this command does not support a lake in "s3://bucket/lake"') as error:
-        values(f"{command} --data s3://bucket/lake")
-    assert error.value.hint
-    if not command.startswith("restore"):  # it requires --data or --list as flags
-        with pytest.raises(FeatureNotSupported):
-            values(command, TAILGATE_DATA="s3://bucket/lake")
-
-
 def test_an_engine_on_a_cluster_refuses_a_bucket() -> None:
     with pytest.raises(FeatureNotSupported, match="an engine on a cluster does not support a lake in s3://bucket/lake"):
         data_folder.shared(argparse.Namespace(data="s3://bucket/lake"))
