@@ -203,7 +203,7 @@ class Origin:
                 os.link(self.lake.path / name, self.image / name)
 
     def take_tree(self, folder: str, matches: Callable[[str], bool] = lambda name: True) -> None:
-        """Takes what is below a folder, except Delta's logs and temporary files, whose names begin with a dot.
+        """Takes the objects below a folder, except Delta's logs and temporary files, whose names begin with a dot.
 
         Objects may be removed meanwhile.
         """
