@@ -52,7 +52,7 @@ def test_each_backup_is_the_lake_at_its_time(location: Path | str, tmp_path: Pat
     monkeypatch.setattr(retention, "AGE_MIN_MS", KEPT_MS)
     monkeypatch.setattr(maintenance, "GRACE_S", KEPT_MS / 1000)
     life, chance = Life(location, seed, tmp_path), random.Random(seed)
-    take_tree = module.Origin.take_tree
+    take_tree = module._take_tree
 
     def steps() -> None:
         for _ in range(chance.randrange(4)):
@@ -62,7 +62,7 @@ def test_each_backup_is_the_lake_at_its_time(location: Path | str, tmp_path: Pat
         steps()
         take_tree(*arguments)
 
-    monkeypatch.setattr(module.Origin, "take_tree", take_after_steps)
+    monkeypatch.setattr(module, "_take_tree", take_after_steps)
     for _ in range(BACKUPS):
         for _ in range(5):
             steps()
@@ -106,7 +106,7 @@ def test_settings_of_alter_system_and_the_newest_backups(tmp_path: Path, seed: i
     """With --keep, old backups are removed after the new one is complete; their files that others share stay."""
     life = Life(tmp_path / "lake", seed)
     settings = '[up]\nhistory = "2h"\n'
-    (life.path / "tailgate.auto.toml").write_text(settings)
+    (life.lake.path / "tailgate.auto.toml").write_text(settings)
     target, names = tmp_path / "backups", []
     for _ in range(4):
         newest = Lake(life.path).log.newest()
@@ -162,7 +162,7 @@ def test_files_are_shared_with_the_previous_backup(life: Life, tmp_path: Path) -
     assert (third.created, third.backup) == (False, second.backup)
     name = f"log/{life.writer.newest.n - 1}"
     assert (first.backup.path / name).samefile(second.backup.path / name)
-    assert not (second.backup.path / name).samefile(life.path / name)
+    assert not (second.backup.path / name).samefile(life.lake.path / name)
 
 
 def test_the_newest_backup_before_a_time_is_restored(life: Life, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_killed_backup_leaves_nothing(life: Life, tmp_path: Path, seed: int) -
     newest = back_up(life.lake, target)
     assert newest.created
     assert {name for name in os.listdir(target) if name != ".lock"} == {b.path.name for b in backups(target)}
-    assert not any((life.path / ROOT).iterdir())
+    assert not any((life.lake.path / ROOT).iterdir())
 
 
 def test_commands(life: Life, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

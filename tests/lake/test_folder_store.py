@@ -18,9 +18,6 @@ from tailgate.lake.store.folder import FolderStore
 SOURCE = Path(__file__).parents[2] / "tailgate"
 
 # modules that may use the folder of a lake, and why
-USES_OF_THE_FOLDER = {
-    "lake/readers/backups.py": "copies a folder with hard links",
-}
 
 
 def test_a_fenced_writer_creates_nothing(folder: FolderStore) -> None:
@@ -67,7 +64,7 @@ def test_locks(folder: FolderStore) -> None:
 
 
 def test_only_the_store_uses_the_folder_of_a_lake() -> None:
-    """No module of lake, engine, gateway, operations and sinks uses `lake.path`, except those listed.
+    """No module of lake, engine, gateway, operations and sinks uses `lake.path`.
 
     `make lint` forbids the import of `lake.host.files`.
     """
@@ -77,4 +74,4 @@ def test_only_the_store_uses_the_folder_of_a_lake() -> None:
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Attribute) and node.attr == "path" and ast.unparse(node.value).split(".")[-1] in ("lake", "_lake"):
                     uses.add(str(path.relative_to(SOURCE)))
-    assert uses == set(USES_OF_THE_FOLDER)
+    assert uses == set()

@@ -29,7 +29,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,14 +43,12 @@ from tailgate.lake.host import disk, files, scratch
 from tailgate.lake.log.entry import Header
 from tailgate.lake.readers import holds
 from tailgate.lake.store import Store, locations
-from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.tables import checkpoints, delta
 
 IMAGE_S_MAX = 120.0  # for the image: less than half of the time for which the engine keeps files that are no longer needed
 IMAGE_ATTEMPTS = 3  # an attempt fails if a reader moves on and the engine removes the entries that it has held
 NAME = "%Y%m%dT%H%M%S"  # of a backup, followed by milliseconds and Z
 LOCK = ".lock"
-CONSTANT = ("tables", "log", "segments", "catalog")  # folders whose objects do not change
 UPLOADS = 8  # files that are copied into a bucket at once
 SETTINGS = ".toml"  # suffix of the settings that ALTER SYSTEM writes
 
@@ -172,7 +170,7 @@ def _image(lake: Lake, image: Path, previous: Path | None) -> Header:
         with contextlib.suppress(FileNotFoundError):
             files.rename(image, earlier)
         began = time.monotonic()
-        header = _copy_all(Origin(lake, image, tuple(filter(None, (earlier, previous)))))
+        header = _copy_all(lake, image, tuple(filter(None, (earlier, previous))))
         if time.monotonic() - began > IMAGE_S_MAX:
             if attempt < IMAGE_ATTEMPTS - 1:
                 continue
@@ -183,76 +181,43 @@ def _image(lake: Lake, image: Path, previous: Path | None) -> Header:
     raise IoError("sinks and subscriptions move on faster than the lake can be read", hint="Try again.")
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """A lake of which an image is made: hard links to its files, or copies of a bucket's objects.
-
-    `earlier`: folders with objects of the bucket, which are not read again.
-    """
-
-    lake: Lake
-    image: Path
-    earlier: tuple[Path, ...]
-
-    def take(self, names: Iterable[str]) -> None:
-        """Takes objects whose content may change."""
-        for name in names:
-            if isinstance(self.lake.store, BucketStore):
-                files.write(self.image / name, [memoryview(self.lake.store.get(name))])
-            else:
-                os.link(self.lake.path / name, self.image / name)
-
-    def take_tree(self, folder: str, matches: Callable[[str], bool] = lambda name: True) -> None:
-        """Takes the objects below a folder, except Delta's logs and temporary files, whose names begin with a dot.
-
-        Objects may be removed meanwhile.
-        """
-        if isinstance(self.lake.store, BucketStore):
-            earlier = self.earlier if folder.partition("/")[0] in CONSTANT else ()
-            self.lake.store.download(folder, self.image, earlier, lambda name: _is_taken(name.removeprefix(f"{folder}/"), matches))
-        else:
-            _link_tree(self.lake.path, self.image, folder, matches)
-
-
 def _is_taken(path: str, matches: Callable[[str], bool]) -> bool:
     parts = path.split("/")
     return matches(parts[-1]) and not any(part.startswith(".") or part == delta.LOG for part in parts)
 
 
-def _copy_all(origin: Origin) -> Header:
-    lake, image = origin.lake, origin.image
+def _copy_all(lake: Lake, image: Path, earlier: Sequence[Path]) -> Header:
+    """Copies the lake's objects to `image`. `earlier`: as of `Store.export_tree`."""
+    store = lake.store
     image.mkdir(mode=files.PRIVATE_FOLDER)
     for name in FOLDERS:
         (image / name).mkdir(mode=files.PRIVATE_FOLDER)
-    origin.take(name for name in lake.store.names("") if name == FILE or name.endswith(SETTINGS))
-    origin.take_tree("readers")
-    origin.take_tree("inbox")
-    for name in sorted(lake.store.names("tables"), key=lambda name: (name != checkpoints.NAME, name)):
-        origin.take_tree(f"tables/{name}/{delta.LOG}")
-        origin.take_tree(f"tables/{name}")
-    origin.take_tree("state")
+    for name in store.names(""):
+        if name == FILE or name.endswith(SETTINGS):
+            store.export(name, image / name)
+    _take_tree(store, "readers", image)
+    _take_tree(store, "inbox", image)
+    for name in sorted(store.names("tables"), key=lambda name: (name != checkpoints.NAME, name)):
+        _take_tree(store, f"tables/{name}/{delta.LOG}", image, earlier)
+        _take_tree(store, f"tables/{name}", image, earlier)
+    _take_tree(store, "state", image)
     header = lake.log.look()
     if header is None:
         raise ObjectNotInPrerequisiteState("the lake has no log", hint="An engine writes the first entry when it starts.")
     newest = header.n
-    origin.take_tree("log", lambda name: name.partition(".")[0].isdecimal() and int(name.partition(".")[0]) <= newest)
-    origin.take_tree("segments", lambda name: int(name.partition("-")[2] or 0) <= newest)
-    origin.take_tree("catalog", lambda name: name.isdecimal() and int(name) <= newest)
-    origin.take_tree("state")
+    _take_tree(store, "log", image, earlier, lambda name: name.partition(".")[0].isdecimal() and int(name.partition(".")[0]) <= newest)
+    _take_tree(store, "segments", image, earlier, lambda name: int(name.partition("-")[2] or 0) <= newest)
+    _take_tree(store, "catalog", image, earlier, lambda name: name.isdecimal() and int(name) <= newest)
+    _take_tree(store, "state", image)
     _without_gaps(Lake(image).store, header.inbox)
     return header
 
 
-def _link_tree(source: Path, image: Path, folder: str, matches: Callable[[str], bool]) -> None:
-    """Links the files of a lake in a folder, as of `Origin.take_tree`."""
-    for path, folders, names in os.walk(source / folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and name != delta.LOG]
-        place = image / Path(path).relative_to(source)
-        place.mkdir(mode=files.PRIVATE_FOLDER, parents=True, exist_ok=True)
-        for name in names:
-            if not name.startswith(".") and matches(name):
-                with contextlib.suppress(FileNotFoundError, FileExistsError):
-                    os.link(os.path.join(path, name), place / name)
+def _take_tree(
+    store: Store, folder: str, image: Path, earlier: Sequence[Path] = (), matches: Callable[[str], bool] = lambda name: True
+) -> None:
+    """Copies the objects below a folder, except Delta's logs and temporary files, whose names begin with a dot."""
+    store.export_tree(folder, image, earlier, lambda path: _is_taken(path, matches))
 
 
 def _without_gaps(image: Store, consumed: int) -> None:

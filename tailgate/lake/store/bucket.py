@@ -45,7 +45,7 @@ CONDITIONAL_TIMEOUT_S = 60.0  # for a conditional PUT with its repetitions; an e
 REPEAT_PAUSE_S = 0.1  # between two of them
 RETRY_TIMEOUT = timedelta(seconds=60)  # for the client's own repetitions of requests that failed with 5xx, or whose connection was cut
 RETRIES_MAX = 10
-DOWNLOADS = 8  # objects that are copied to files at once
+EXPORTS = 8  # objects that are copied to files at once
 RETRIES_OF_FIRST = 3  # of the first request, for a soon answer if the endpoint or the credentials are wrong
 ALIGNMENT = 64  # of the address of a content, as for sections of entries
 FREE = "there is no object with this name"
@@ -246,14 +246,12 @@ class BucketStore:
         with _os_errors():
             return [o["path"] for o in self._client.list(folder).collect()]
 
-    def download(self, folder: str, target: Path, earlier: Sequence[Path], is_needed: Callable[[str], bool]) -> None:
-        """Copies the objects below a folder, if they are needed, to files below `target`, with the times of the objects.
+    def export(self, name: str, path: Path) -> None:
+        files.write(path, [memoryview(self.get(name))])
 
-        A file of such a copy in `earlier` is linked if it is the same object. Times are in seconds, so this is only for objects that
-        do not change; those whose names begin with `_` are always copied. Objects may be removed meanwhile.
-        """
+    def export_tree(self, folder: str, target: Path, earlier: Sequence[Path], is_needed: Callable[[str], bool]) -> None:
         with _os_errors():
-            objects = [o for o in self._client.list(folder).collect() if is_needed(o["path"])]
+            objects = [o for o in self._client.list(folder).collect() if is_needed(o["path"].removeprefix(f"{folder}/"))]
 
         def fetch(one: ObjectMeta) -> None:
             name, size, modified_ns = one["path"], one["size"], round(one["last_modified"].timestamp()) * 1_000_000_000
@@ -262,12 +260,12 @@ class BucketStore:
             is_constant = _last(name)[0] != "_"
             if not any(is_constant and files.link_same(path / name, target / name, size, modified_ns) for path in earlier):
                 with suppress(FileNotFoundError):
-                    files.write(target / name, [memoryview(self.get(name))])
+                    self.export(name, target / name)
                     os.utime(target / name, ns=(modified_ns, modified_ns))
 
         for path in {target / one["path"] for one in objects}:
             path.parent.mkdir(mode=files.PRIVATE_FOLDER, parents=True, exist_ok=True)
-        with ThreadPoolExecutor(DOWNLOADS, thread_name_prefix="download") as threads:
+        with ThreadPoolExecutor(EXPORTS, thread_name_prefix="export") as threads:
             list(threads.map(fetch, objects))
 
     def mark_freed(self, name: str) -> None:

@@ -15,7 +15,7 @@ import os
 import shutil
 import stat
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -149,6 +149,20 @@ class FolderStore:
         if not path.parent.is_dir():
             files.make_folder(path.parent)
         return path
+
+    def export(self, name: str, path: Path) -> None:
+        os.link(self._root + name, path)
+
+    def export_tree(self, folder: str, target: Path, earlier: Sequence[Path], is_needed: Callable[[str], bool]) -> None:
+        root = self._root + folder
+        for path, _, names in os.walk(root):
+            below = os.path.relpath(path, root)
+            place = target / folder / below
+            for name in names:
+                if is_needed(os.path.normpath(f"{below}/{name}")):
+                    place.mkdir(mode=files.PRIVATE_FOLDER, parents=True, exist_ok=True)
+                    with suppress(FileNotFoundError, FileExistsError):
+                        os.link(f"{path}/{name}", place / name)
 
     # ---- removal, durability ---------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ creates may be visible earlier, and so may that of a copy; `sync` makes it durab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -114,6 +114,16 @@ class Store(Protocol):
 
     def adopt(self, path: Path, name: str) -> int:
         """Creates or replaces an object from a file of this machine, which is not changed any more. Returns its bytes."""
+
+    def export(self, name: str, path: Path) -> None:
+        """Creates a file of this machine with the content of an object, as a link if that is possible."""
+
+    def export_tree(self, folder: str, target: Path, earlier: Sequence[Path], is_needed: Callable[[str], bool]) -> None:
+        """Exports the objects below a folder, if they are needed, to files with their names below `target`.
+
+        `earlier`: such targets. A file in them is linked if it is the same object, which is known if the objects do not change, except
+        those whose names begin with `_`. `is_needed` gets the part of a name after the folder. Objects may be removed meanwhile.
+        """
 
     # ---- removal, durability ---------------------------------------------------------------------------------------------------
 
