@@ -17,8 +17,6 @@ from tailgate.lake.store.folder import FolderStore
 
 SOURCE = Path(__file__).parents[2] / "tailgate"
 
-# modules that may use the folder of a lake, and why
-
 
 def test_a_fenced_writer_creates_nothing(folder: FolderStore) -> None:
     first, second = folder.writer(), folder.writer()
