@@ -3,7 +3,8 @@
     PostgreSQL type ──► Type (this module) ──► spark | arrow | duckdb | avro of the *stored form*
 
 Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds;
-interval is months, days and microseconds; json is text, jsonb canonical text; uuid is text. A `numeric` is
+interval is months, days and microseconds; json is text, jsonb canonical text; uuid and macaddr are text, inet is
+sortable bytes. A `numeric` is
 fixed or general (ADR 0020). A fixed one is a decimal everywhere. Without a declared precision and scale it
 has 38 digits and the scale of its expression (0 for `sum(bigint)`, 16 by default), and clients see no type
 modifier. A general one has a display scale per value, NaN and infinities: a column of a table without a declared
@@ -66,6 +67,10 @@ FACTS: dict[str, Facts] = {
         Facts("interval", 1186, 1187, 16, "T", "interval", INTERVAL_SPARK, INTERVAL_DUCKDB, "interval"),
         Facts("numeric", 1700, 1231, -1, "N", "numeric", "decimal", "DECIMAL", "decimal"),
         Facts("uuid", 2950, 2951, 16, "U", "uuid", "string", "VARCHAR", "uuid"),
+        Facts("inet", 869, 1041, -1, "I", "inet", "binary", "BLOB", "string"),
+        Facts("cidr", 650, 651, -1, "I", "cidr", "binary", "BLOB", "string"),
+        Facts("macaddr", 829, 1040, 6, "U", "macaddr", "string", "VARCHAR", "string"),
+        Facts("macaddr8", 774, 775, 8, "U", "macaddr8", "string", "VARCHAR", "string"),
         Facts("json", 114, 199, -1, "U", "json", "string", "VARCHAR", "json"),
         Facts("jsonb", 3802, 3807, -1, "U", "jsonb", "string", "VARCHAR", "json"),
         Facts("oid", 26, 1028, 4, "N", "oid", "bigint", "BIGINT", "long"),
@@ -349,6 +354,10 @@ ARROW: dict[str, pa.DataType] = {
     "timestamptz": pa.timestamp("us", tz="UTC"),
     "interval": pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]),
     "uuid": pa.string(),
+    "inet": pa.binary(),
+    "cidr": pa.binary(),
+    "macaddr": pa.string(),
+    "macaddr8": pa.string(),
     "json": pa.string(),
     "jsonb": pa.string(),
     "oid": pa.int64(),

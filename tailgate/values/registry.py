@@ -14,6 +14,8 @@ from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import DEFAULT, Style
 from tailgate.values.composites import arrays, records
 from tailgate.values.enums import ENUM
+from tailgate.values.networks.inet import CIDR, INET
+from tailgate.values.networks.macaddr import MACADDR, MACADDR8
 from tailgate.values.numbers.floats import DOUBLE_PRECISION, REAL
 from tailgate.values.numbers.general import GENERAL
 from tailgate.values.numbers.integers import BIGINT, INTEGER, OID, SMALLINT
@@ -55,6 +57,10 @@ CODECS: dict[str, Codec] = {
     "timestamptz": TIMESTAMPTZ,
     "interval": INTERVAL,
     "uuid": UUID,
+    "inet": INET,
+    "cidr": CIDR,
+    "macaddr": MACADDR,
+    "macaddr8": MACADDR8,
     "json": JSON,
     "jsonb": JSONB,
     "enum": ENUM,

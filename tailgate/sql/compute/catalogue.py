@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from tailgate.sql.compute import aggregates, casts, json_texts, registry
+from tailgate.sql.compute import aggregates, casts, json_texts, networks, registry
 from tailgate.sql.compute.jsonb import access, construction, edits
 from tailgate.sql.compute.ksqldb import casts as ksqldb_casts
 from tailgate.sql.compute.ksqldb import collections as ksqldb_collections
@@ -47,6 +47,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     ksqldb_times,
     ksqldb_urls,
     likes,
+    networks,
     number_formats,
     number_parsing,
     numeric_functions,

@@ -72,9 +72,9 @@ TO_TEXT: dict[str, tuple[str, str]] = {
     },
     **{t: (f"tg_{t}_to_text({{0}})",) * 2 for t in ("float4", "float8", "timestamptz", "time", "interval")},
     "bytea": ("concat('\\\\x', lower(hex({0})))", "('\\x' || lower(hex({0})))"),
-    "uuid": ("{0}", "{0}"),
-    "json": ("{0}", "{0}"),
-    "jsonb": ("{0}", "{0}"),
+    "inet": ("tg_inet_to_text({0})",) * 2,
+    "cidr": ("tg_inet_to_text({0})",) * 2,
+    **dict.fromkeys(("uuid", "macaddr", "macaddr8", "json", "jsonb"), ("{0}", "{0}")),
 }
 # casts to text that print a value as its type's output function does, where the cast of PostgreSQL differs
 OUTPUT = {
@@ -82,10 +82,11 @@ OUTPUT = {
         "cast", ("bool",), "text", "left(CAST({0} AS STRING), 1)", "left(CAST({0} AS VARCHAR), 1)", "cast", context="assignment"
     ),
     "bpchar": Function("cast", ("bpchar",), "text", "{0}", "{0}", "cast"),  # keeps trailing blanks
+    "inet": Function("cast", ("inet",), "text", "tg_inet_output({0})", "tg_inet_output({0})", "cast"),  # without the length of a whole address
 }
 TEXT_TARGETS = (
     "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "json", "jsonb", "bytea", "time",
-    "interval", "uuid", "oid",
+    "interval", "uuid", "oid", "inet", "cidr", "macaddr", "macaddr8",
 )  # fmt: skip
 INPUT_FUNCTIONS = {"jsonb": "jsonb_parse"}  # others are text_to_<type>
 
@@ -158,6 +159,12 @@ TIMES = (
         f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})",
     ),
 )
+NETWORKS = (
+    _cast("cidr", "inet", "implicit", "{0}", "{0}"),
+    _cast("inet", "cidr", "assignment", "tg_network({0})", "tg_network({0})"),
+    _cast("macaddr", "macaddr8", "implicit", "tg_macaddr_to_macaddr8({0})", "tg_macaddr_to_macaddr8({0})"),
+    _cast("macaddr8", "macaddr", "implicit", "tg_macaddr8_to_macaddr({0})", "tg_macaddr8_to_macaddr({0})"),
+)
 OTHERS = (
     _cast("bool", "int4", "explicit", "CAST({0} AS INT)", "CAST({0} AS INTEGER)"),
     _cast("int4", "bool", "explicit", "({0} <> 0)", "({0} <> 0)"),
@@ -182,7 +189,7 @@ OTHERS = (
     ),
 )
 
-ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *OTHERS)
+ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *NETWORKS, *OTHERS)
 
 # Fractions of a second are rounded half away from zero; for timestamps, zero is the begin of 2000.
 EPOCH = 946_684_800_000_000  # 2000-01-01 in microseconds since 1970

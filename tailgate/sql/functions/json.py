@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailgate.sql.functions.casts import TO_TEXT
+from tailgate.sql.functions.casts import OUTPUT, TO_TEXT
 from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.functions.entry import Function, Kind, duckdb_error, spark_error, strict, udf
 
@@ -31,10 +31,10 @@ def _to_jsonb() -> list[Function]:
     rows = [_both("to_jsonb", (J,), J, "{0}"), _both("to_jsonb", (W,), J, "tg_jsonb_parse({0})")]
     for t in ("int2", "int4", "int8", "numeric", "bool"):
         rows.append(Function("to_jsonb", (t,), J, *TO_TEXT[t]))
-    for t in ("text", "varchar", "name", "uuid"):
+    for t in ("text", "varchar", "name", "uuid", "macaddr", "macaddr8"):
         rows.append(_both("to_jsonb", (t,), J, "tg_jsonb_of_text({0})"))
-    for t in ("time", "interval", "bytea"):
-        spark, duckdb = TO_TEXT[t]
+    for t in ("time", "interval", "bytea", "inet", "cidr"):
+        spark, duckdb = (OUTPUT[t].spark, OUTPUT[t].duckdb) if t in OUTPUT else TO_TEXT[t]
         rows.append(Function("to_jsonb", (t,), J, f"tg_jsonb_of_text({spark})", f"tg_jsonb_of_text({duckdb})"))
     for t in ("float4", "float8", "timestamp", "timestamptz", "date"):
         rows.append(udf("to_jsonb", (t,), J, f"jsonb_of_{t}", note="at UTC" if t == "timestamptz" else ""))

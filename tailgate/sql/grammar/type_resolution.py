@@ -13,7 +13,7 @@ ALIASES = {"char": "bpchar", "float": "float8"}
 # PostgreSQL's types that Tailgate does not support
 KNOWN = frozenset(
     """
-    bit varbit money timetz xml cidr inet macaddr macaddr8 point line lseg box path polygon circle tsvector tsquery int4range int8range
+    bit varbit money timetz xml point line lseg box path polygon circle tsvector tsquery int4range int8range
     numrange tsrange tstzrange daterange regclass regtype regproc regprocedure regoper regoperator regnamespace regrole regconfig
     regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any anyelement anyarray
     """.split()

@@ -197,7 +197,7 @@ def literal(value: Value, type: Type, dialect: Dialect) -> str:
             return f"tg_text_to_general('{value:f}')" if struct["x"] else dialect.general.format(struct["u"], struct["s"])
         case "numeric", Decimal():
             return cast.format(f"'{value:f}'")
-        case "bytea", bytes():
+        case _, bytes():
             return dialect.bytes.format(value.hex())
         case "timestamp", int():
             return dialect.timestamp.format(dialect.timestamp_text(value))

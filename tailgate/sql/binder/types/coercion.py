@@ -23,7 +23,7 @@ from tailgate.sql.functions.general import templates as general_templates
 from tailgate.sql.plan import Call, Literal, Parameter, Scalar, rows
 from tailgate.sql.plan.rows import is_row
 
-PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval")
+PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval", "inet")
 MODIFIED = {name: Function("cast", (name,), name, *templates, kind="cast") for name, templates in LENGTHS.items()}
 RANKS: dict[Context, int] = {"implicit": 0, "assignment": 1, "explicit": 2}
 # Any type can be cast to these on assignment, by its output function, and from these explicitly, by
@@ -175,7 +175,7 @@ def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
         return scalar
     if scalar.type.general:
         return _general(scalar, TEXT.array(), position)
-    row = OUTPUT["bool"] if name == "bool" else enums.conversion(scalar.type.element, TEXT) or catalogue.cast(name, "text")
+    row = OUTPUT.get(name) or enums.conversion(scalar.type.element, TEXT) or catalogue.cast(name, "text")
     return None if row is None else Call(arrays.each(row, name, "text"), (scalar,), TEXT.array(), position)
 
 

@@ -49,6 +49,8 @@ import tailgate.functions.ksqldb.KsqldbRegexps;
 import tailgate.functions.ksqldb.KsqldbTexts;
 import tailgate.functions.ksqldb.KsqldbTimes;
 import tailgate.functions.ksqldb.KsqldbUrls;
+import tailgate.functions.network.HardwareAddresses;
+import tailgate.functions.network.NetworkFunctions;
 import tailgate.functions.numeric.FloatFunctions;
 import tailgate.functions.numeric.General;
 import tailgate.functions.numeric.GeneralNumerics;
@@ -100,6 +102,7 @@ public final class Functions {
       FloatFunctions.class,
       Formatting.class,
       GeneralNumerics.class,
+      HardwareAddresses.class,
       IntervalFunctions.class,
       JsonTexts.class,
       JsonbConstruction.class,
@@ -115,6 +118,7 @@ public final class Functions {
       KsqldbTimes.class,
       KsqldbUrls.class,
       LikePatterns.class,
+      NetworkFunctions.class,
       Timestamps.class,
       NumberFormats.class,
       NumberParsing.class,

@@ -39,6 +39,10 @@ class GoldenTest {
       "timestamptz|tg_timestamptz_to_text(tg_text_to_timestamptz(x))",
       "interval|tg_interval_to_text(tg_text_to_interval(x))",
       "uuid|tg_text_to_uuid(x)",
+      "inet|tg_inet_output(tg_text_to_inet(x))",
+      "cidr|tg_inet_to_text(tg_text_to_cidr(x))",
+      "macaddr|tg_text_to_macaddr(x)",
+      "macaddr8|tg_text_to_macaddr8(x)",
       "json|tg_text_to_json(x)",
       "jsonb|tg_jsonb_parse(x)",
   })

@@ -1,0 +1,1 @@
+"""Types inet, cidr, macaddr and macaddr8."""
