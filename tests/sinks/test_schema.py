@@ -19,6 +19,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import FACTS, EnumType, Field, Type
 from tailgate.sinks.formats import avro, jsons
 from tailgate.values.numeric.scales import scale_of
+from tailgate.values.registry import read_text, text_writer
 
 
 def test_debezium_schema_is_materializes() -> None:
@@ -99,6 +100,7 @@ TYPES: list[tuple[Type, Any]] = [
     (types.numeric(0), {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}),
     (MOOD, "string"),
     (types.UUID, {"type": "string", "logicalType": "uuid"}),
+    *((Type(name), "string") for name in ("inet", "cidr", "macaddr", "macaddr8")),
     (types.JSON, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.JSONB, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.INT4.array(), {"type": "array", "items": ["null", "int"]}),
@@ -136,6 +138,13 @@ def test_a_named_type_is_defined_once() -> None:
 
 
 NOON = datetime(2026, 2, 3, 12, 0, 0, 123456, tzinfo=timezone.utc)
+# types that are written as PostgreSQL's text, and texts
+PRINTED = {
+    "inet": ["10.0.0.1", "10.0.0.1/8", "::ffff:1.2.3.4"],
+    "cidr": ["10.0.0.0/8", "::1/128"],
+    "macaddr": ["08:00:2b:01:02:03"],
+    "macaddr8": ["08:00:2b:01:02:03:04:05"],
+}
 VALUES: list[tuple[Type, list[Any]]] = [
     (types.BOOL, [True, False]),
     (types.INT2, [0, 1, -1, 32767, -32768]),
@@ -161,6 +170,7 @@ VALUES: list[tuple[Type, list[Any]]] = [
     (types.NUMERIC, [Decimal("1234567890123456789012.1234567890123456"), Decimal(-1)]),
     (types.GENERAL, [sortable.stored(Decimal(t)) for t in ("1.10", "-128", "0.000", "-1" + "0" * 60, "0." + "3" * 50)]),
     (types.UUID, ["6f1e1d0a-0000-4000-8000-000000000001"]),
+    *((Type(name), [read_text(text, Type(name)) for text in texts]) for name, texts in PRINTED.items()),
     (types.JSON, ['{"a" :1}']),
     (types.JSONB, ['{"a": 1}']),
     (types.INT4.array(), [[], [1, None, 3], [2**30]]),
@@ -203,6 +213,8 @@ def expected_value(type: Type, value: Any) -> Any:
         return datetime(2000, 1, 1, seconds // 3600, seconds // 60 % 60, seconds % 60, micros).time()
     if type.name == "timestamp":
         return value.replace(tzinfo=timezone.utc)
+    if type.name in PRINTED and isinstance(value, bytes):
+        return text_writer(type)(value).decode()
     if type.name == "uuid":
         import uuid
 

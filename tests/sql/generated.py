@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
+from ipaddress import IPv4Address, IPv6Address, ip_network
 from typing import Any
 
 LETTERS = "abcABCxyzXYZ0129 ,.;:%_-'\"()[]{}+*/=<>äßé日😀"
@@ -77,6 +78,27 @@ def _uuid(rng: random.Random) -> str:
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
+def _address(rng: random.Random) -> IPv4Address | IPv6Address:
+    few = rng.choice((0xFF, 0xFFFF00, 2**32 - 1))  # few addresses are in the same networks
+    if rng.random() < 0.5:
+        return IPv4Address(rng.getrandbits(32) & few)
+    return IPv6Address(rng.getrandbits(128) & (few | few << 96) if rng.random() < 0.7 else rng.getrandbits(128))
+
+
+def _inet(rng: random.Random) -> str:
+    address = _address(rng)
+    return str(address) if rng.random() < 0.3 else f"{address}/{rng.randint(0, address.max_prefixlen)}"
+
+
+def _cidr(rng: random.Random) -> str:
+    address = _address(rng)
+    return str(ip_network((address, rng.randint(0, address.max_prefixlen)), strict=False))
+
+
+def _octets(count: int) -> Callable[[random.Random], str]:
+    return lambda rng: rng.randbytes(count).hex(":")
+
+
 def _json(rng: random.Random, depth: int = 3) -> Any:
     kind = rng.randrange(10 if depth else 5)
     if kind in (5, 6):
@@ -105,6 +127,10 @@ GENERATORS: dict[str, Callable[[random.Random], str]] = {
     "timestamptz": _timestamptz,
     "interval": _interval,
     "uuid": _uuid,
+    "inet": _inet,
+    "cidr": _cidr,
+    "macaddr": _octets(6),
+    "macaddr8": lambda rng: _octets(8)(rng) if rng.random() < 0.7 else _octets(3)(rng) + ":ff:fe:" + _octets(3)(rng),
     "json": lambda rng: json.dumps(_json(rng), ensure_ascii=rng.random() < 0.5, indent=rng.choice((None, None, 1))),
     "jsonb": lambda rng: json.dumps(_json(rng), ensure_ascii=rng.random() < 0.5),
     "oid": lambda rng: str(rng.getrandbits(32)),

@@ -42,6 +42,7 @@ SCRIPTS = (
     "unconstrained",
     "enums",
     "domains",
+    "networks",
 )
 
 # intended differences: statement → the part of the answer that differs
@@ -76,6 +77,8 @@ DIFFERENT: dict[str, str] = {
         "about",  # errors of expressions have no names of objects
     ),
     "CREATE VIEW v AS WITH a AS (DELETE FROM bag RETURNING a) SELECT * FROM a": "message position",
+    "SELECT mac FROM hosts UNION SELECT mac8 FROM hosts ORDER BY mac": "hint",
+    "SELECT '08:00:2b:01:02:03:04:05'::macaddr8::macaddr": "hint",
     "INSERT INTO t VALUES (1, 'x') ON CONFLICT (nope) DO NOTHING": "hint",
 }
 

@@ -28,6 +28,7 @@ from tailgate.lake.sortable import EXACT
 from tailgate.lake.types import Field, Type
 from tailgate.values.numbers import general
 from tailgate.values.numeric.scales import scale_of
+from tailgate.values.registry import text_column
 
 NULL, PRESENT = b"\x00", b"\x02"  # the branches of ["null", t], as zigzag numbers
 
@@ -76,7 +77,8 @@ def _values(array: pa.Array, type: Type) -> list[bytes | None]:
     if type.enum is not None:
         labels = {number: text.encode() for number, text in type.labels}
         return [None if number is None else long(len(labels[number])) + labels[number] for number in array.to_pylist()]
-    return _PLAIN[type.name](array)
+    write = _PLAIN.get(type.name)
+    return _bytes(text_column(array, type)) if write is None else write(array)
 
 
 def _masked(array: pa.Array, values: list[bytes]) -> list[bytes | None]:
@@ -124,6 +126,8 @@ _PLAIN: dict[str, Callable[[pa.Array], list[bytes | None]]] = {
     "bpchar": _strings,
     "name": _strings,
     "uuid": _strings,
+    "macaddr": _strings,
+    "macaddr8": _strings,
     "json": _strings,
     "jsonb": _strings,
     "unknown": _strings,

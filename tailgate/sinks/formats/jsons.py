@@ -8,6 +8,7 @@
     json, jsonb       unchanged
     arrays, records   arrays, objects
     enums             the label as a string
+    all others        a string with PostgreSQL's text
 
 Source: Materialize, src/interchange/src/json.rs; the form of intervals is our own.
 """
@@ -26,6 +27,7 @@ import pyarrow as pa
 from tailgate.lake import sortable
 from tailgate.lake.tables import moments
 from tailgate.lake.types import Field, Type
+from tailgate.values.registry import text_writer
 from tailgate.values.times.calendar import INFINITIES_TIME
 from tailgate.values.times.dates import write_date
 
@@ -57,23 +59,30 @@ def texts(field: Field, array: pa.Array) -> list[bytes]:
 
 
 def _column(array: pa.Array, type: Type) -> list[str]:
-    write = _writer(type)
+    write = writer(type)
     return ["null" if value is None else write(value) for value in moments.numbers(array).to_pylist()]
 
 
-def _writer(type: Type) -> Callable[[Any], str]:
+def writer(type: Type) -> Callable[[Any], str]:
+    """Returns the function that writes one value that is not NULL."""
     if type.is_array:
-        element = _writer(type.element)
+        element = writer(type.element)
         return lambda values: "[" + ",".join("null" if v is None else element(v) for v in values) + "]"
     if type.name == "record":
-        fields = [(QUOTED(f.name) + ":", _writer(f.type)) for f in type.fields]
+        fields = [(QUOTED(f.name) + ":", writer(f.type)) for f in type.fields]
         return lambda row: (
             "{" + ",".join(name + ("null" if v is None else write(v)) for v, (name, write) in zip(row.values(), fields, strict=True)) + "}"
         )
     if type.enum is not None:
         labels = {number: QUOTED(text) for number, text in type.labels}
         return labels.__getitem__
-    return WRITERS["general" if type.general else type.name]
+    return WRITERS.get("general" if type.general else type.name) or _printed(type)
+
+
+def _printed(type: Type) -> Callable[[Any], str]:
+    """Returns the writer of values as strings with PostgreSQL's text."""
+    write = text_writer(type)
+    return lambda value: QUOTED(write(value).decode())
 
 
 def _float(value: float) -> str:
@@ -123,7 +132,7 @@ def _date(value: int) -> str:
 WRITERS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("int2", "int4", "int8", "oid"), _plain),
     **dict.fromkeys(("float4", "float8"), _float),
-    **dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid", "unknown"), QUOTED),
+    **dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid", "macaddr", "macaddr8", "unknown"), QUOTED),
     **dict.fromkeys(("timestamp", "timestamptz"), _timestamp),
     "bool": lambda value: "true" if value else "false",
     "bytea": lambda value: "[" + ",".join(map(str, value)) + "]",

@@ -82,7 +82,7 @@ def _encoder(number: int, type: Type) -> Callable[[Any], bytes]:
         case "enum":
             labels = {number: label.encode() for number, label in type.labels}
             return lambda value: begin[LENGTH] + sized(labels[value])
-    write = jsons.WRITERS["general" if type.general else type.name]
+    write = jsons.writer(type)
     quoted = type.name not in jsons.JSON_TYPES
 
     def text(value: Any) -> bytes:

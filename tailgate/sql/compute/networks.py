@@ -14,6 +14,7 @@ from tailgate.values.networks.addresses import V4, Address, decode, encode
 from tailgate.values.networks.inet import write_inet
 from tailgate.values.networks.macaddr import MIDDLE
 
+BIGINT_BITS = 64
 BIGINT = range(-(2**63), 2**63)
 OUT_OF_RANGE = "result is out of range"
 
@@ -211,13 +212,16 @@ def inet_plus(form: bytes, addend: int) -> bytes:
 
 @udf("inet", "int8", to="inet")
 def inet_minus(form: bytes, subtrahend: int) -> bytes:
-    return inet_plus(form, -subtrahend)
+    return inet_plus(form, -subtrahend if subtrahend > BIGINT.start else subtrahend)  # the smallest bigint is its own negation
 
 
 @udf("inet", "inet", to="int8")
 def inet_difference(form: bytes, other: bytes) -> int:
     a, b = _same_family(form, other, "subtract")
     difference = a.number - b.number
+    if a.width > BIGINT_BITS:  # as in PostgreSQL, the difference of 128 bits has a sign
+        half = 1 << a.width - 1
+        difference = (difference + half) % (2 * half) - half
     if difference not in BIGINT:
         raise NumericValueOutOfRange(OUT_OF_RANGE)
     return difference

@@ -79,7 +79,7 @@ def named_type(node: exp.DataType, *, value: bool = False) -> Type:
 
 
 def _modifiers(name: str, modifiers: tuple[int, ...], at: int | None) -> tuple[int, ...]:
-    """Checks the modifiers of a type and returns those to keep. Raises 22023 or 0A000 for others."""
+    """Checks the modifiers of a type and returns those to keep. Raises 42601, 22023 or 0A000 for others."""
     if not modifiers:
         return ()
     match name:
@@ -111,4 +111,4 @@ def _modifiers(name: str, modifiers: tuple[int, ...], at: int | None) -> tuple[i
             if len(modifiers) > 1:
                 raise InvalidParameterValue("invalid type modifier", position=at)
             return (min(modifiers[0], MICROSECONDS),)
-    raise FeatureNotSupported(f'type modifier is not allowed for type "{name}"', position=at)
+    raise SyntaxError_(f'type modifier is not allowed for type "{name}"', position=at)

@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
 from tailgate.lake.types import FLOAT8, GENERAL, INT4, INT8, TEXT, TIMESTAMP, Field, Type
+from tailgate.values.networks.addresses import Address, encode
 from testing.random_queries import START, Row, Table, Value
 from testing.reference.sets import json_text
 from testing.worlds import World
@@ -19,9 +20,9 @@ EXOTIC = (
     ("k", INT4), ("ts", TIMESTAMP), ("tz", Type("timestamptz")), ("ms", INT8), ("j", Type("jsonb")), ("o", Type("jsonb")),
     ("a", INT4.array()), ("b", TEXT.array()), ("u", Type("uuid")), ("d", Type("date")), ("y", Type("bytea")), ("f", FLOAT8),
     ("g", Type("float4")), ("iv", Type("interval")), ("tm", Type("time")), ("vc", Type("varchar", (4,))), ("x", TEXT),
-    ("n", Type("numeric", (10, 2))), ("q", GENERAL),
+    ("n", Type("numeric", (10, 2))), ("q", GENERAL), ("ip", Type("inet")),
 )  # fmt: skip
-SORTED = ("k", "ts", "tz", "ms", "d", "f", "g", "tm", "vc", "x", "n", "q")  # columns of `w` that min and max accept
+SORTED = ("k", "ts", "tz", "ms", "d", "f", "g", "tm", "vc", "x", "n", "q", "ip")  # columns of `w` that min and max accept
 EQUAL = (*SORTED, "u", "y", "j", "a", "b")
 SUBQUERY_MAX = 1500  # characters; larger queries find nothing more
 NAN = float("nan")
@@ -117,6 +118,8 @@ class Wide(World):
                 return json_text(self.json(name == "o"))
             case "uuid":
                 return f"00000000-0000-4000-8000-00000000000{r.randint(0, 4)}"
+            case "inet":
+                return encode(Address(4, r.choice((0, 1, 0x0A000001)), r.choice((8, 24, 32))))
             case "date":
                 return date(2026, 1, r.randint(1, 5))
             case "bytea":

@@ -244,5 +244,7 @@ def printed(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar:
     if scalar.type.name == "bool":
         t, f, none = (Literal(v, TEXT) for v in ("t", "f", None))
         return Case(((scalar, t), (Not(scalar), f)), none, TEXT)
+    if scalar.type.name in OUTPUT and not scalar.type.is_array:
+        return Call(OUTPUT[scalar.type.name], (scalar,), TEXT)
     text = coerce(scalar, TEXT, binder.parameters, "assignment", leftmost(node))
     return text if text is not None else cast(scalar, TEXT, binder.parameters, leftmost(node))

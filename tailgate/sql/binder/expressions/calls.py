@@ -120,7 +120,7 @@ def _printed(binder: ExpressionBinder, name: str, operands: list[Scalar], nodes:
         first = 0 if name == "concat" else 1  # the first argument of the others is a text, the rest has any type
         operands[first:] = [_as_text(binder, g, n) for g, n in zip(operands[first:], nodes[first:], strict=True)]
     if name in ("quote_literal", "quote_nullable") and len(operands) == 1 and operands[0].type != UNKNOWN:
-        operands = [_as_text(binder, operands[0], nodes[0])]
+        operands = [cast(operands[0], TEXT, binder.parameters, position(nodes[0]))]
     if name == "array_to_string" and operands and operands[0].type.is_array and operands[0].type.name != "text":
         operands[0] = elements_as_text(operands[0], position(nodes[0])) or operands[0]
     return operands
@@ -132,8 +132,6 @@ def _as_text(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar
     A parameter gets no type from its use here. If nothing else gives it one, the result is 42P18.
     """
     if isinstance(scalar, Parameter) and scalar.type == UNKNOWN:
-        return Call(OUTPUT["bpchar"], (scalar,), TEXT)
-    if scalar.type.name == "bpchar" and not scalar.type.is_array:
         return Call(OUTPUT["bpchar"], (scalar,), TEXT)
     return printed(binder, scalar, node)
 

@@ -203,7 +203,7 @@ public final class NetworkFunctions {
   }
 
   public static byte[] inetMinus(byte[] form, long subtrahend) {
-    return plus(Address.decode(form), BigInteger.valueOf(subtrahend).negate());
+    return plus(Address.decode(form), BigInteger.valueOf(-subtrahend)); // the smallest bigint is its own negation
   }
 
   private static byte[] plus(Address a, BigInteger addend) {
@@ -220,8 +220,15 @@ public final class NetworkFunctions {
     Address a = Address.decode(form);
     Address b = ofSameFamily(a, other, "subtract");
     BigInteger difference = new BigInteger(1, a.data()).subtract(new BigInteger(1, b.data()));
+    if (a.width() == Address.V6_BITS) difference = signed(difference);
     if (difference.bitLength() > 63) throw outOfRange();
     return difference.longValue();
+  }
+
+  /** Returns a difference as a number of 128 bits with a sign, as PostgreSQL computes it. */
+  private static BigInteger signed(BigInteger difference) {
+    BigInteger half = BigInteger.ONE.shiftLeft(Address.V6_BITS - 1);
+    return difference.add(half).mod(half.shiftLeft(1)).subtract(half);
   }
 
   private static SqlError outOfRange() { return new SqlError("22003", "result is out of range"); }
