@@ -23,7 +23,10 @@ from tests.generator.values import quoted
 
 HERE = "§"  # placeholder for the tree's text in a step
 PARAMETER = re.compile(r"\$([0-9]+)")
-PLAIN = ("int4", "text", "int8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid", "inet", "macaddr", "int2", "bytea", "time", "int4[]")
+PLAIN = (
+    "int4", "text", "int8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid", "inet", "macaddr", "int2", "bytea",
+    "time", "int4[]",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,8 @@ CHANGES = 12
 SHRINKING_S = 120.0
 FIRST_ID = 16384
 TYPES = (
-    "int4", "text", "int8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid", "inet", "int2", "bytea", "time", "int4[]",
+    "int4", "text", "int8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid",
+    "inet", "int2", "bytea", "time", "int4[]",
     "text[]", "numeric", "float8", "float4",
 )  # fmt: skip
 

@@ -22,7 +22,10 @@ TABLES = (
         (("id", "int4"), ("a", "int2"), ("b", "int4"), ("c", "int8"), ("d", "numeric"), ("e", "float8"), ("f", "float4"), ("g", "bool")),
         "id",
     ),
-    Relation("texts", (("k", "int4"), ("t", "text"), ("v", "varchar"), ("h", "bpchar"), ("y", "bytea"), ("u", "uuid"), ("n", "inet"), ("m", "macaddr"))),
+    Relation(
+        "texts",
+        (("k", "int4"), ("t", "text"), ("v", "varchar"), ("h", "bpchar"), ("y", "bytea"), ("u", "uuid"), ("n", "inet"), ("m", "macaddr")),
+    ),
     Relation(
         "moments", (("id", "int4"), ("d", "date"), ("tm", "time"), ("ts", "timestamp"), ("tz", "timestamptz"), ("iv", "interval")), "id"
     ),

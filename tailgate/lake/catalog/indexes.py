@@ -7,7 +7,25 @@ from tailgate.lake.catalog.items import Index, Item
 from tailgate.lake.catalog.names import quoted
 
 # types whose equal values have the same stored form, so that a look-up by stored form finds all equal values
-KEY_TYPES = frozenset(("int2", "int4", "int8", "text", "varchar", "bool", "date", "timestamp", "timestamptz", "uuid", "enum", "inet", "cidr", "macaddr", "macaddr8"))
+KEY_TYPES = frozenset(
+    (
+        "int2",
+        "int4",
+        "int8",
+        "text",
+        "varchar",
+        "bool",
+        "date",
+        "timestamp",
+        "timestamptz",
+        "uuid",
+        "enum",
+        "inet",
+        "cidr",
+        "macaddr",
+        "macaddr8",
+    )
+)
 
 
 def indexes(catalog: Catalog, relation: int | None = None) -> tuple[Index, ...]:

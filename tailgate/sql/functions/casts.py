@@ -82,7 +82,9 @@ OUTPUT = {
         "cast", ("bool",), "text", "left(CAST({0} AS STRING), 1)", "left(CAST({0} AS VARCHAR), 1)", "cast", context="assignment"
     ),
     "bpchar": Function("cast", ("bpchar",), "text", "{0}", "{0}", "cast"),  # keeps trailing blanks
-    "inet": Function("cast", ("inet",), "text", "tg_inet_output({0})", "tg_inet_output({0})", "cast"),  # without the length of a whole address
+    "inet": Function(
+        "cast", ("inet",), "text", "tg_inet_output({0})", "tg_inet_output({0})", "cast"
+    ),  # without the length of a whole address
 }
 TEXT_TARGETS = (
     "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "json", "jsonb", "bytea", "time",

@@ -5,7 +5,7 @@ Source: PostgreSQL 15, src/backend/libpq/pqformat.c.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any
 
@@ -39,6 +39,21 @@ def check_size(data: bytes, size: int) -> None:
         raise insufficient()
     if len(data) > size:
         raise TrailingData
+
+
+def each_byte(data: bytes) -> Iterator[int]:
+    """Yields the bytes that a reader asks for one by one. Raises 08P01 after the last one."""
+    yield from data
+    raise ProtocolViolation("no data left in message")
+
+
+def octets(data: bytes, size: int) -> bytes:
+    """Returns the data if it has `size` bytes that PostgreSQL reads one by one. Raises 08P01 or 22P03 otherwise."""
+    if len(data) < size:
+        raise ProtocolViolation("no data left in message")
+    if len(data) > size:
+        raise TrailingData
+    return data
 
 
 def fixed(format: str) -> Callable[[bytes, Type], Any]:

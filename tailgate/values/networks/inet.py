@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 from tailgate.lake.errors import InvalidBinaryRepresentation, InvalidTextRepresentation
 from tailgate.lake.types import Type
-from tailgate.values.codec.binary import TrailingData, insufficient
+from tailgate.values.codec.binary import TrailingData, each_byte
 from tailgate.values.codec.codec import Codec
 from tailgate.values.codec.style import Style
 from tailgate.values.codec.texts import invalid
 from tailgate.values.networks.address_input import parse
-from tailgate.values.networks.addresses import V4, V6, Address, decode, encode, inet_text, with_length
+from tailgate.values.networks.addresses import V4, V6, WIDTHS, Address, decode, encode, inet_text, with_length
 
 _FAMILIES = {2: V4, 3: V6}  # of the binary form
 _BITS_RIGHT = "Value has bits set to right of mask."
@@ -31,23 +31,23 @@ def read(text: str, type: Type, style: Style) -> bytes:
 
 
 def read_binary(data: bytes, type: Type) -> bytes:
-    if len(data) < _HEADER:
-        raise insufficient()
-    family, length, _, size = data[:_HEADER]
+    message = each_byte(data)
+    family = next(message)
     if family not in _FAMILIES:
         raise InvalidBinaryRepresentation(f'invalid address family in external "{type.name}" value')
-    address = Address(_FAMILIES[family], 0, 0)
-    if length > address.width:
+    width = WIDTHS[_FAMILIES[family]]
+    length = next(message)
+    if length > width:
         raise InvalidBinaryRepresentation(f'invalid bits in external "{type.name}" value')
-    if size != address.width // 8:
+    next(message)  # whether it is a cidr, which PostgreSQL ignores
+    if next(message) != width // 8:
         raise InvalidBinaryRepresentation(f'invalid length in external "{type.name}" value')
-    if len(data) < _HEADER + size:
-        raise insufficient()
-    if len(data) > _HEADER + size:
-        raise TrailingData
-    address = Address(address.family, int.from_bytes(data[_HEADER:], "big"), length)
+    number = bytes(next(message) for _ in range(width // 8))
+    address = Address(_FAMILIES[family], int.from_bytes(number, "big"), length)
     if type.name == "cidr" and address != address.network:
         raise InvalidBinaryRepresentation('invalid external "cidr" value', detail=_BITS_RIGHT)
+    if len(data) > _HEADER + width // 8:
+        raise TrailingData
     return encode(address)
 
 

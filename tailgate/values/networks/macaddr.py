@@ -9,7 +9,7 @@ import re
 
 from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.lake.types import Type
-from tailgate.values.codec.binary import check_size, insufficient
+from tailgate.values.codec.binary import octets
 from tailgate.values.codec.codec import Codec
 from tailgate.values.codec.columns import same_bytes, spelled
 from tailgate.values.codec.style import Style
@@ -32,12 +32,12 @@ MIDDLE = "ff:fe"  # the middle of a macaddr8 that a macaddr becomes
 
 
 def read_macaddr(text: str, type: Type, style: Style) -> str:
-    octets = next((octets for width, separators in _FORMATS if (octets := _scan(text, width, separators))), None)
-    if octets is None:
+    numbers = next((numbers for width, separators in _FORMATS if (numbers := _scan(text, width, separators))), None)
+    if numbers is None:
         raise invalid("macaddr", text)
-    if not all(0 <= octet <= 255 for octet in octets):
+    if not all(0 <= number <= 255 for number in numbers):
         raise NumericValueOutOfRange(f'invalid octet value in "macaddr" value: "{text}"')
-    return bytes(octets).hex(":")
+    return bytes(numbers).hex(":")
 
 
 def _scan(text: str, width: int | None, separators: tuple[str, ...]) -> list[int] | None:
@@ -83,17 +83,13 @@ def read_macaddr8(text: str, type: Type, style: Style) -> str:
 
 
 def read_macaddr_binary(data: bytes, type: Type) -> str:
-    check_size(data, 6)
-    return data.hex(":")
+    return octets(data, 6).hex(":")
 
 
 def read_macaddr8_binary(data: bytes, type: Type) -> str:
     if len(data) == 6:
         return f"{data[:3].hex(':')}:{MIDDLE}:{data[3:].hex(':')}"
-    if len(data) < 6:
-        raise insufficient()
-    check_size(data, 8)
-    return data.hex(":")
+    return octets(data, 8).hex(":")
 
 
 def write_binary(value: bytes) -> bytes:
@@ -101,9 +97,7 @@ def write_binary(value: bytes) -> bytes:
 
 
 _COMMON = "[0-9a-f]{2}(?::[0-9a-f]{2}){%d}"
-MACADDR = Codec(
-    read_macaddr, read_macaddr_binary, lambda type, style: bytes, lambda type: write_binary, spelled(_COMMON % 5), same_bytes
-)
+MACADDR = Codec(read_macaddr, read_macaddr_binary, lambda type, style: bytes, lambda type: write_binary, spelled(_COMMON % 5), same_bytes)
 MACADDR8 = Codec(
     read_macaddr8, read_macaddr8_binary, lambda type, style: bytes, lambda type: write_binary, spelled(_COMMON % 7), same_bytes
 )

@@ -33,10 +33,11 @@ SELECT k, i, rank() OVER (PARTITION BY k ORDER BY i) FROM t
 SELECT k, m, lag(m) OVER (PARTITION BY k ORDER BY m DESC) FROM t
 SELECT * FROM (SELECT i FROM t ORDER BY i LIMIT 5) q
 SELECT DISTINCT ON (n) n FROM t ORDER BY n
-SELECT k, i + k, i - 1, ~ i, i & (i - 1), i | '0.0.0.255', i - inet '10.0.0.0' FROM t WHERE family(i) = 4 AND host(i) NOT IN ('0.0.0.0', '255.255.255.255')
+SELECT k, i + k, i - 1, ~ i, i & (i - 1), i | '0.0.0.255', i - inet '10.0.0.0' FROM t WHERE i << '128.0.0.0/1' AND i <> '255.255.255.255'
 SELECT abbrev(i), abbrev(n), broadcast(i), hostmask(i), netmask(n), masklen(i), set_masklen(i, 24), set_masklen(n, 20), text(n) FROM t
 SELECT inet_same_family(i, n), CASE WHEN inet_same_family(i, n) THEN inet_merge(i, n) END, coalesce(i, n), greatest(i, n), i::cidr FROM t
-SELECT ~ m, m & '00:00:00:ff:ff:ff', m | '80:00:00:00:00:00', trunc(m), m::macaddr8, macaddr8_set7bit(o), trunc(o), o > '08:00:2b:ff:fe:01:02:03' FROM t
+SELECT ~ m, m & '00:00:00:ff:ff:ff', m | '80:00:00:00:00:00', trunc(m), m::macaddr8 FROM t
+SELECT macaddr8_set7bit(o), trunc(o), o > '08:00:2b:ff:fe:01:02:03' FROM t
 SELECT k, jsonb_build_object('i', i, 'n', n, 'm', m, 'o', o, 'a', a), to_json(i), to_jsonb(n) FROM t
 SELECT k, jsonb_agg(i ORDER BY i), json_agg(m ORDER BY m), jsonb_object_agg(k, n ORDER BY n) FROM t GROUP BY k
 SELECT unnest(a) AS u, count(*) FROM t GROUP BY u

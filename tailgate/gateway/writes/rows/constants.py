@@ -15,7 +15,12 @@ from tailgate.values.numbers import numerics
 from tailgate.values.numbers.integers import RANGES
 
 _TEXTS = ("text", "varchar", "name")
-_PLAIN = frozenset("bool int2 int4 int8 float4 float8 text numeric date timestamp timestamptz uuid bytea varchar json jsonb enum inet cidr macaddr macaddr8".split())
+_PLAIN = frozenset(
+    """
+    bool int2 int4 int8 float4 float8 text numeric date timestamp timestamptz uuid bytea varchar json jsonb enum
+    inet cidr macaddr macaddr8
+    """.split()
+)
 
 
 def constants(rows: plan.Relation, values: Sequence[object]) -> pa.Table | None:
