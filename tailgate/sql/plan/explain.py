@@ -55,6 +55,7 @@ from tailgate.sql.plan import (
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.plan.writes import BoundWrite, ChangeRows, InsertRows, MergeRows, TruncateTables, WithRows
+from tailgate.values.registry import text_writer
 from tailgate.values.times.dates import write_date, write_timestamp, write_timestamptz
 
 Scanned = Callable[[Scan], str]
@@ -330,7 +331,7 @@ def _literal(literal: Literal) -> str:
         quoted = "'" + value.replace("'", "''") + "'"
         return quoted if type.name == "text" else f"{quoted}::{type}"
     if isinstance(value, bytes):
-        return f"'\\x{value.hex()}'::bytea"
+        return f"'{text_writer(type)(value).decode()}'::{type}"
     if isinstance(value, int) and type.name in MOMENTS:
         return f"'{MOMENTS[type.name](value).decode()}'::{type}"
     if isinstance(value, Decimal):
