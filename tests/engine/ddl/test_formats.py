@@ -66,6 +66,28 @@ def test_include_columns(session: Any, tmp_path: Path) -> None:
     ]
 
 
+def test_network_addresses(session: Any, tmp_path: Path) -> None:
+    """Strings of JSON and fields of CSV are read as by PostgreSQL's casts."""
+    columns = "(id int, ip inet, net cidr, mac macaddr)"
+    source = create_source(session, tmp_path / "json", "FORMAT JSON", columns)
+    lines = (
+        b'{"id": 1, "ip": "10.1.2.3/8", "net": "10/8", "mac": "08002b:010203"}',
+        b'{"id": 2, "ip": "::ffff:1.2.3.4", "net": null}',
+        b'{"id": 3, "ip": "localhost"}',
+        b'{"id": 4, "net": "10.0.0.1/8"}',
+    )
+    address, network, mapped = (bytes.fromhex(form) for form in FORMS)
+    assert source.rows_after(raw(*lines)) == [
+        (1, address, network, "08:00:2b:01:02:03"),
+        (2, mapped, None, None),
+    ]
+    assert len(source.reasons()) == 2
+    csv = create_source(session, tmp_path / "csv", "FORMAT CSV WITH 2 COLUMNS", "(ip inet, mac macaddr)")
+    assert csv.rows_after(raw(b"10.1.2.3/8,08002b010203")) == [(address, "08:00:2b:01:02:03")]
+
+
+# the stored forms of 10.1.2.3/8, 10.0.0.0/8 and ::ffff:1.2.3.4
+FORMS = ("040a000000080a010203", "040a00000008", "06" + "0" * 20 + "ffff0102030480")
 UNION = {"type": "record", "name": "Pair", "fields": [{"name": "x", "type": "int"}]}
 ALL = {
     "type": "record",
