@@ -38,6 +38,7 @@ SCRIPTS = (
     "merge",
     "modifying_with",
     "privileges",
+    "array_parts",
     "numerics",
     "unconstrained",
     "enums",
@@ -76,6 +77,9 @@ DIFFERENT: dict[str, str] = {
         ),
         "about",  # errors of expressions have no names of objects
     ),
+    "UPDATE t SET a[:2] = '{1,2}' WHERE id = 3": "detail",
+    "INSERT INTO t (id, n[1]) VALUES (15, 1)": "position",
+    "UPDATE t SET d[2] = 12345.1 WHERE id = 1": "detail",
     "CREATE VIEW v AS WITH a AS (DELETE FROM bag RETURNING a) SELECT * FROM a": "message position",
     "SELECT mac FROM hosts UNION SELECT mac8 FROM hosts ORDER BY mac": "hint",
     "SELECT '08:00:2b:01:02:03:04:05'::macaddr8::macaddr": "hint",

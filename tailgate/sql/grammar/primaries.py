@@ -224,18 +224,22 @@ def _elements(cursor: Rules) -> exp.Array:
     return exp.Array(expressions=items)
 
 
+def subscript(cursor: Rules) -> exp.Expr:
+    """Parses [index] or [[from]:[to]]. Returns the index, or an exp.Slice."""
+    cursor.expect("[")
+    low = None if cursor.at(":") else cursor.expression()
+    index = exp.Slice(this=low, expression=None if cursor.at("]") else cursor.expression()) if cursor.accept(":") else low
+    cursor.expect("]")
+    assert index is not None
+    return index
+
+
 def _indirection(cursor: Rules, node: exp.Expr) -> exp.Expr:
     """Parses [index], [from:to], .field and .* after a column, parameter, call or parentheses."""
     while True:
         at = cursor.position
         if cursor.at("[") and not isinstance(node, exp.Literal):
-            cursor.advance()
-            low = None if cursor.at(":") else cursor.expression()
-            index: exp.Expr | None = low
-            if cursor.accept(":"):
-                index = exp.Slice(this=low, expression=None if cursor.at("]") else cursor.expression())
-            cursor.expect("]")
-            node = place(exp.Bracket(this=node, expressions=[index]), at)
+            node = place(exp.Bracket(this=node, expressions=[subscript(cursor)]), at)
         elif cursor.at(".") and isinstance(node, (exp.Paren, exp.Parameter, exp.Subquery, exp.Bracket, exp.Dot, exp.Anonymous)):
             cursor.advance()
             star = cursor.token

@@ -52,10 +52,11 @@ InsertValue: TypeAlias = Expression | Default
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment `column = value` of SET."""
+    """An assignment `column = value` of SET. `subscripts`: those of `column[…]`."""
 
     column: str
     value: InsertValue
+    subscripts: tuple[Expression, ...] = ()
     position: int | None = field(default=None, compare=False)
 
 
@@ -69,9 +70,10 @@ class ReturningItem:
 
 @dataclass(frozen=True, slots=True)
 class ColumnName:
-    """The name of a column, with its position."""
+    """The name of a column, with its position. `subscripts`: those of `name[…]`, in the columns of INSERT."""
 
     name: str
+    subscripts: tuple[Expression, ...] = ()
     position: int | None = field(default=None, compare=False)
 
 

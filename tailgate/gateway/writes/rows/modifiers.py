@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,7 +35,18 @@ def _column(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
             return _numeric(values, type)
         if type.name in FRACTIONAL and type.modifiers:
             return _rounded(values, type)
+    elif type.modifiers and (type.name in ("varchar", "bpchar") or type.name in FRACTIONAL):
+        return _elements(values, type)
     return values if values.type == type.arrow else values.cast(type.arrow)
+
+
+def _elements(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Applies the modifiers of an array's elements."""
+    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy()
+    offsets = pa.array(np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)]))
+    elements = _column(pa.chunked_array([pc.list_flatten(values).combine_chunks()]), type.element)
+    missing = pc.is_null(values).combine_chunks()
+    return pa.chunked_array([pa.ListArray.from_arrays(offsets, elements.combine_chunks(), mask=missing)]).cast(type.arrow)
 
 
 def _text(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:

@@ -42,13 +42,14 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Bracket) -> Scalar:
         message = f"cannot subscript type {bare_type(value.type)} because it does not support subscripting"
         raise DatatypeMismatch(message, position=leftmost(node.this))
     if not isinstance(index, exp.Slice):
-        return binder.call(function("[]", (value.type, INT4), at), [value, _whole(binder, index)], at)
+        return binder.call(function("[]", (value.type, INT4), at), [value, whole_subscript(binder, index)], at)
     bounds = ((index.this, 1), (index.args.get("expression"), 2**31 - 1))
-    ends = (_whole(binder, e) if e is not None else Literal(d, INT4) for e, d in bounds)
+    ends = (whole_subscript(binder, e) if e is not None else Literal(d, INT4) for e, d in bounds)
     return binder.call(function("[:]", (value.type, INT4, INT4), at), [value, *ends], at)
 
 
-def _whole(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
+def whole_subscript(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
+    """Binds a subscript of an array as an integer. Raises 42804."""
     index = coerce(binder.bind(node), INT4, binder.parameters, "assignment", position(node))
     if index is None:
         raise DatatypeMismatch("array subscript must have type integer", position=leftmost(node))

@@ -139,8 +139,7 @@ class Merges(Writes):
         insert = Insert(statement.table, (clause.row,), clause.columns, overriding=clause.overriding)
         (row,) = with_defaults((clause.row,), identity_columns(table, targets, insert))
         self._check_width(row, targets, clause.columns)
-        values = {target: self._assigned(table, target, value, binder) for target, value in zip(targets, row, strict=False)}
-        return self._filled(table, values)
+        return self._filled(table, self._given(table, targets, clause.columns, row, binder))
 
     def _is(self, column: Column, number: int) -> Scalar:
         operands: Sequence[Scalar] = [replace(column), Literal(number, INT4)]

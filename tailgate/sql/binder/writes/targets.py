@@ -29,7 +29,7 @@ from tailgate.lake.errors import (
     UndefinedObject,
     WrongObjectType,
 )
-from tailgate.lake.types import INT8, Field
+from tailgate.lake.types import INT8, Field, Type
 from tailgate.sql.binder import domains
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Level
@@ -127,13 +127,16 @@ def columns_named(table: Table, columns: tuple[ColumnName, ...]) -> tuple[int, .
         return tuple(i for i, column in enumerate(table.columns) if not column.is_dropped)
     names = [c.name for c in table.columns]
     indexes: list[int] = []
+    parts: set[int] = set()  # of which only parts are assigned
     for column in columns:
         if column.name not in names:
             raise UndefinedColumn(f'column "{column.name}" of relation "{table.name}" does not exist', position=column.position)
         index = names.index(column.name)
-        if index in indexes:
+        if index in indexes and not (column.subscripts and index in parts):
             raise DuplicateColumn(f'column "{column.name}" specified more than once', position=column.position)
         indexes.append(index)
+        if column.subscripts:
+            parts.add(index)
     return tuple(indexes)
 
 
@@ -244,6 +247,13 @@ def domain_conditions(column: Field) -> tuple[tuple[str, Scalar], ...]:
     return domains.conditions(binder, column.domain, column.type)
 
 
+def without_modifiers(type: Type) -> Type:
+    """Returns the type to which an assignment casts a value, before the modifiers are applied to the stored row."""
+    if type.name not in MODIFIED or (type.is_array and type.name == "numeric"):
+        return type
+    return replace(type, modifiers=(), declared=True)
+
+
 def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:
     """Casts a scalar to a column's type without modifiers, as an assignment does.
 
@@ -251,7 +261,7 @@ def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int |
 
     The modifiers, such as a length, are applied when the row is stored.
     """
-    target = replace(column.type, modifiers=(), declared=True) if column.type.name in MODIFIED and not column.type.is_array else column.type
+    target = without_modifiers(column.type)
     if isinstance(scalar, Literal) and isinstance(scalar.value, int) and {scalar.type.name, target.name} <= RANGES.keys():
         low, high = RANGES[target.name]
         if not low <= scalar.value <= high:

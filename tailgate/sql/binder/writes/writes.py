@@ -6,45 +6,41 @@ parse_clause.c (infer_arbiter_indexes).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Catalog, items
+from tailgate.lake.catalog import items
 from tailgate.lake.constraints import Key, references_to
 from tailgate.lake.errors import (
     SyntaxError_,
-    UndefinedColumn,
     WrongObjectType,
 )
 from tailgate.lake.types import BOOL, INT8, UNKNOWN, Field, Type
 from tailgate.sql.authorization import Demand
-from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.name_lookup import find_table, named_item
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.from_items import bind_cross_join, bind_table
 from tailgate.sql.binder.queries.output_columns import column_name
-from tailgate.sql.binder.queries.queries import Queries, values_plan
-from tailgate.sql.binder.relation_names import NO_WIDTHS, Names
+from tailgate.sql.binder.queries.queries import values_plan
 from tailgate.sql.binder.scope import Named, Scope, Source, Table, placed
 from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.binder.writes.array_parts import with_part
 from tailgate.sql.binder.writes.copying import copied_columns
+from tailgate.sql.binder.writes.row_values import RowValues, place_of
 from tailgate.sql.binder.writes.rules import rules_of
 from tailgate.sql.binder.writes.targets import (
     arbiter_of,
-    assigned,
     check_truncated,
     check_writable,
     columns_named,
     counted,
-    default_of,
     empty_level,
     fields_of,
     identity_columns,
-    only_default,
     reads_table,
     scope_of,
     with_defaults,
@@ -61,9 +57,7 @@ from tailgate.sql.statements.writes import (
     Assignment,
     ColumnName,
     CopyFrom,
-    Default,
     Delete,
-    Expression,
     Insert,
     InsertValue,
     ReturningItem,
@@ -72,21 +66,8 @@ from tailgate.sql.statements.writes import (
 )
 
 
-class Writes:
-    """The binder of one statement that writes. `parameters`, `widths`: see `sql.bind.bind_query`."""
-
-    def __init__(self, catalog: Catalog, parameters: tuple[Type, ...] | None, widths: Mapping[int, int] = NO_WIDTHS) -> None:
-        self.catalog = catalog
-        self.parameters = Parameters(parameters or (), parameters is not None)
-        self.names = Names(catalog, widths=widths)
-        self.queries = Queries(self.parameters)
-        self.level = Level(self.queries, self.names)
-
-    def _with(self, clause: exp.With | None) -> None:
-        """Adds the queries of a WITH before the statement to the known names."""
-        if clause is not None:
-            self.names = self.queries.ctes(clause, self.names)
-            self.level = replace(self.level, names=self.names)
+class Writes(RowValues):
+    """The binder of one statement that writes."""
 
     # ---- INSERT ------------------------------------------------------------------------------------------------------------
 
@@ -145,47 +126,26 @@ class Writes:
         width = len(lists[0])
         for row in lists:
             if len(row) != width:
-                raise SyntaxError_("VALUES lists must all be the same length", position=_place(row[0]))
+                raise SyntaxError_("VALUES lists must all be the same length", position=place_of(row[0]))
         self._check_width(lists[0], targets, columns)
         binder = Expressions(Scope(), self.level, "VALUES", aggregates=False)
         defaults = {i: self._default(table, i) for i in range(len(table.columns))}
         rows = []
         for row in lists:
-            values = {t: self._assigned(table, t, value, binder) for t, value in zip(targets, row, strict=False)}
+            values = self._given(table, targets, columns, row, binder)
             rows.append(tuple(values.get(i, defaults[i]) for i in range(len(table.columns))))
         fields = fields_of(table.columns, rows)
         return values_plan(tuple(self._level(row, fields) for row in rows), fields)
-
-    def _check_width(self, row: tuple[InsertValue, ...], targets: tuple[int, ...], columns: tuple[ColumnName, ...]) -> None:
-        """Raises 42601 if a row of VALUES has another number of values than the statement has columns."""
-        if len(row) > len(targets):
-            raise SyntaxError_("INSERT has more expressions than target columns", position=_place(row[len(targets)]))
-        if columns and len(row) < len(targets):
-            raise SyntaxError_("INSERT has more target columns than expressions", position=columns[len(row)].position)
-
-    def _level(self, row: tuple[Scalar, ...], fields: tuple[Field, ...]) -> tuple[Scalar, ...]:
-        """Casts a row of VALUES to the common types of all rows, which differ only in scale."""
-
-        def one(scalar: Scalar, type: Type) -> Scalar:
-            if scalar.type == type:
-                return scalar
-            return (
-                replace(scalar, type=type) if isinstance(scalar, Literal) else coerce(scalar, type, self.parameters, "explicit") or scalar
-            )
-
-        return tuple(one(s, f.type) for s, f in zip(row, fields, strict=True))
-
-    def _filled(self, table: items.Table, values: dict[int, Scalar]) -> tuple[Scalar, ...]:
-        """Returns a whole row: the scalars in `values`, by column index, and defaults elsewhere."""
-        return tuple(values[i] if i in values else self._default(table, i) for i in range(len(table.columns)))
 
     def _selected(
         self, table: items.Table, targets: tuple[int, ...], columns: tuple[ColumnName, ...], query: QueryText, ignored: Collection[int]
     ) -> Relation:
         tree = query.tree
         shown = tree.expressions if isinstance(tree, exp.Select) else []
-        for target, node in zip(targets, shown, strict=False):
-            if isinstance(node, exp.Parameter):  # a parameter without a type gets the column's type
+        for i, (target, node) in enumerate(zip(targets, shown, strict=False)):
+            if isinstance(node, exp.Parameter) and not (
+                columns and columns[i].subscripts
+            ):  # a parameter without a type gets the column's type
                 parameter = self.parameters.at(int(node.name), position(node))
                 if parameter.type == UNKNOWN:
                     coerce(parameter, table.columns[target].type, self.parameters, "assignment")
@@ -197,30 +157,21 @@ class Writes:
         if columns and width < len(targets):
             raise SyntaxError_("INSERT has more target columns than expressions", position=columns[width].position)
         values: dict[int, Scalar] = {}
+        binder = Expressions(Scope(), self.level, "INSERT", aggregates=False)
         for i, target in zip(range(width), targets, strict=False):
             scalar: Scalar = Column(i, body.columns[i].type)
             node = shown[i] if len(shown) == width else None
             if isinstance(node, (exp.Literal, exp.Null)) and (isinstance(node, exp.Null) or node.is_string):
                 value = None if isinstance(node, exp.Null) else node.this
                 scalar = Literal(value, UNKNOWN, position(node))
-            if i not in ignored:
-                values[target] = self._fitted(table, target, scalar, leftmost(node) if node is not None else None)
+            at = leftmost(node) if node is not None else None
+            if columns and columns[i].subscripts:
+                before = values.get(target, Literal(None, table.columns[target].type))
+                values[target] = with_part(table.columns[target], before, columns[i], scalar, binder)
+            elif i not in ignored:
+                values[target] = self._fitted(table, target, scalar, at)
         filled = self._filled(table, values)
         return Project(body, filled, fields_of(table.columns, [filled]))
-
-    def _default(self, table: items.Table, index: int) -> Scalar:
-        name = table.columns[index].name
-        names = None if name in table.identity else self.names  # the sequence of an identity column needs no privilege
-        return default_of(table.columns[index], table.defaults.get(name), names)
-
-    def _assigned(self, table: items.Table, index: int, value: InsertValue, binder: Expressions) -> Scalar:
-        if isinstance(value, Default):
-            return self._default(table, index)
-        return self._fitted(table, index, binder.bind(value.tree), leftmost(value.tree))
-
-    def _fitted(self, table: items.Table, index: int, scalar: Scalar, place: int | None) -> Scalar:
-        """Casts a scalar to the type of a column, as an assignment does. Raises 42804."""
-        return assigned(table.columns[index], scalar, self.parameters, place)
 
     def _existing(self, table: items.Table, statement: Insert, arbiter: Key) -> Relation | None:
         """Returns the plan of the stored rows that DO UPDATE changes; None for another action."""
@@ -305,27 +256,6 @@ class Writes:
         rules = rules_of(table, self.catalog)
         return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, rules)
 
-    def _set(self, table: items.Table, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
-        """Returns the new row.
-
-        Columns that are not set keep their old values, which begin at index `begin`.
-        """
-        names = [c.name for c in table.columns]
-        values: dict[int, Scalar] = {}
-        for assignment in assignments:
-            if assignment.column not in names:
-                raise UndefinedColumn(
-                    f'column "{assignment.column}" of relation "{table.name}" does not exist', position=assignment.position
-                )
-            index = names.index(assignment.column)
-            if index in values:
-                raise SyntaxError_(f'multiple assignments to same column "{assignment.column}"')
-            only = table.identity.get(assignment.column) == "always" or assignment.column in table.generated
-            if only and not isinstance(assignment.value, Default):
-                raise only_default(table, assignment.column)
-            values[index] = self._assigned(table, index, assignment.value, binder)
-        return tuple(values.get(i, Column(begin + i, f.type)) for i, f in enumerate(table.columns))
-
     # ---- RETURNING ---------------------------------------------------------------------------------------------------------
 
     def _returning(self, input: Relation, scope: Scope, items: tuple[ReturningItem, ...]) -> Project | None:
@@ -390,7 +320,3 @@ class Writes:
 
 def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:
     return Expressions(Scope(), empty_level(parameters)).operate("=", [Column(left, type), Column(right, type)], None)
-
-
-def _place(value: InsertValue) -> int | None:
-    return value.position if isinstance(value, Default) else leftmost(value.tree) if isinstance(value, Expression) else None

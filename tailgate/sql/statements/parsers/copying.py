@@ -68,7 +68,7 @@ def _from(cursor: Parser, table: Name, columns: list[exp.Identifier], binary: bo
     format, settings = _options(cursor, at)
     if cursor.at_word("where"):
         raise FeatureNotSupported("COPY … FROM with WHERE is not supported", position=cursor.position)
-    column_names = tuple(ColumnName(c.name, c.meta["position"]) for c in columns)
+    column_names = tuple(ColumnName(c.name, position=c.meta["position"]) for c in columns)
     return CopyFrom(table, column_names, "binary" if binary else format, settings)
 
 

@@ -15,6 +15,7 @@ from tailgate.sql.grammar import names, queries
 from tailgate.sql.grammar import tables as joins
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.grammar.primaries import subscript
 from tailgate.sql.statements.parsers.clauses import query, relation_name, since
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.values import QueryText
@@ -112,13 +113,22 @@ def _columns(cursor: Parser) -> tuple[ColumnName, ...]:
     columns = []
     while True:
         at = cursor.position
-        columns.append(ColumnName(names.name(cursor).name, at))
-        if cursor.at("[") or cursor.at("."):
-            raise unsupported("assigning to a part of a column", cursor.position)
+        columns.append(ColumnName(names.name(cursor).name, _subscripts(cursor), at))
         if not cursor.accept(","):
             break
     cursor.expect(")")
     return tuple(columns)
+
+
+def _subscripts(cursor: Parser) -> tuple[Expression, ...]:
+    """Parses the subscripts behind the name of a column: [index], [from:to]."""
+    subscripts = []
+    while cursor.at("["):
+        at = cursor.position
+        subscripts.append(Expression(subscript(cursor), since(cursor, at)))
+    if cursor.at("."):
+        raise unsupported("assigning to a field of a column", cursor.position)
+    return tuple(subscripts)
 
 
 def _value_or_default(cursor: Parser) -> InsertValue:
@@ -153,7 +163,9 @@ def _conflict(cursor: Parser) -> OnConflict | None:
         constraint = names.name(cursor).name
     elif cursor.at("("):
         opens = cursor.position  # PostgreSQL reports an unknown column at the parenthesis
-        columns = tuple(ColumnName(c.name, opens) for c in _columns(cursor))
+        columns = tuple(ColumnName(c.name, c.subscripts, opens) for c in _columns(cursor))
+        if any(column.subscripts for column in columns):
+            raise unsupported("an expression in ON CONFLICT", opens)
         if cursor.at_word("where"):
             raise unsupported("a condition of a conflict's key", cursor.position)
     cursor.expect_word("do")
@@ -206,13 +218,12 @@ def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
             cursor.expect(")")
             if len(values) != len(columns):
                 raise _syntax("number of columns does not match number of values", values_at)
-            assignments += [Assignment(c.name, v, c.position) for c, v in zip(columns, values, strict=True)]
+            assignments += [Assignment(c.name, v, c.subscripts, c.position) for c, v in zip(columns, values, strict=True)]
         else:
             column = names.name(cursor).name
-            if cursor.at("[") or cursor.at("."):
-                raise unsupported("assigning to a part of a column", cursor.position)
+            subscripts = _subscripts(cursor)
             cursor.expect("=")
-            assignments.append(Assignment(column, _value_or_default(cursor), at))
+            assignments.append(Assignment(column, _value_or_default(cursor), subscripts, at))
         if not cursor.accept(","):
             return tuple(assignments)
 

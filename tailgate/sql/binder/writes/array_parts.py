@@ -1,0 +1,98 @@
+"""Assignments to elements and slices of array columns: UPDATE … SET a[1] = value, INSERT INTO t (a[1:2]).
+
+Source: PostgreSQL 15, src/backend/parser/parse_target.c (transformAssignmentSubscripts); src/backend/utils/adt/arrayfuncs.c
+(array_set_element, array_set_slice).
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported
+from tailgate.lake.types import INT4, Field
+from tailgate.sql.binder.expressions.expressions import Expressions
+from tailgate.sql.binder.expressions.syntax_calls import whole_subscript
+from tailgate.sql.binder.types.coercion import bare_type, coerce
+from tailgate.sql.binder.types.overloads import fixed
+from tailgate.sql.binder.writes.targets import assigned, without_modifiers
+from tailgate.sql.functions.entry import Function, duckdb_error
+from tailgate.sql.plan import Call, Literal, Scalar
+from tailgate.sql.statements.writes import Assignment, ColumnName
+
+ELEMENTS_MAX = 134_217_727  # of an array, as in PostgreSQL
+ARRAY = "coalesce({0}, CAST([] AS {type}))"
+IS_EMPTY = f"len({ARRAY}) = 0"
+NULL_SUBSCRIPT = duckdb_error("22004", "array subscript in assignment must not be null")
+OTHER_BOUND = duckdb_error("0A000", "arrays with another lower bound than 1 are not supported")
+MISSING_BOUND = duckdb_error("2202E", "array slice subscript must provide both boundaries")
+TOO_LARGE = duckdb_error("54000", f"array size exceeds the maximum allowed ({ELEMENTS_MAX})")
+
+
+def with_part(column: Field, before: Scalar, target: Assignment | ColumnName, value: Scalar, binder: Expressions) -> Scalar:
+    """Returns the array `before` with a value in place of the element or slice that `target` names.
+
+    Raises 42804, and 0A000 for jsonb and several subscripts.
+    """
+    type, at = column.type, target.position
+    if not type.is_array:
+        if type.name == "jsonb":
+            raise FeatureNotSupported("assigning to a part of a jsonb column is not supported", hint="Use jsonb_set.", position=at)
+        raise DatatypeMismatch(f"cannot subscript type {bare_type(type)} because it does not support subscripting", position=at)
+    if len(target.subscripts) > 1:
+        raise FeatureNotSupported("arrays of more than one dimension are not supported", position=at)
+    subscript = target.subscripts[0].tree
+    type = without_modifiers(type)
+    part = type if isinstance(subscript, exp.Slice) else type.element
+    new = coerce(value, part, binder.parameters, "assignment", at)
+    if new is None:
+        shown = f"{bare_type(type.element)}{'[]' * part.is_array}"
+        raise DatatypeMismatch(
+            f'subscripted assignment to "{column.name}" requires type {shown} but expression is of type {bare_type(value.type)}',
+            hint="You will need to rewrite or cast the expression.",
+            position=at,
+        )
+    new = new if type.general else fixed(new, part)
+    if isinstance(subscript, exp.Slice):
+        low, high = subscript.this, subscript.args.get("expression")
+        bounds = (Literal(1, INT4) if bound is None else whole_subscript(binder, bound) for bound in (low, high))
+        whole = Call(_slice(low is not None, high is not None), (before, *bounds, new), type)
+    else:
+        whole = Call(ELEMENT, (before, whole_subscript(binder, subscript), new), type)
+    return assigned(column, whole, binder.parameters, at)
+
+
+def _replaced(first: str, last: str, new: str) -> str:
+    """Returns SQL for the array with new elements from one position to another; NULLs fill a gap before them."""
+    before = f"list_resize({ARRAY}[1:{first} - 1], {first} - 1)"
+    return f"list_concat(list_concat({before}, {new}), {ARRAY}[{last} + 1:])"
+
+
+ELEMENT = Function(
+    "[] =",
+    ("anyarray", "int4", "anyelement"),
+    "anyarray",
+    duckdb=f"(CASE WHEN {{1}} IS NULL THEN {NULL_SUBSCRIPT} WHEN {{1}} < 1 OR ({{1}} > 1 AND {IS_EMPTY}) THEN {OTHER_BOUND}"
+    f" WHEN {{1}} > {ELEMENTS_MAX} THEN {TOO_LARGE} ELSE {_replaced('{1}', '{1}', 'CAST([{2}] AS {type})')} END)",
+    strict=False,
+)
+
+
+def _slice(has_low: bool, has_high: bool) -> Function:
+    """Returns the function that assigns to a slice. A bound that is not given is that of the array."""
+    low, high = "{1}" if has_low else "1", "{2}" if has_high else f"len({ARRAY})"
+    both = (
+        ""
+        if has_low and has_high
+        else f" WHEN {IS_EMPTY} THEN {duckdb_error('2202E', 'array slice subscript must provide both boundaries')}"
+    )
+    return Function(
+        "[:] =",
+        ("anyarray", "int4", "int4", "anyarray"),
+        "anyarray",
+        duckdb=f"(CASE WHEN {{1}} IS NULL OR {{2}} IS NULL THEN {NULL_SUBSCRIPT} WHEN {{3}} IS NULL THEN {ARRAY}{both}"
+        f" WHEN {low} > {high} THEN {duckdb_error('2202E', 'upper bound cannot be less than lower bound')}"
+        f" WHEN {low} < 1 OR ({low} > 1 AND {IS_EMPTY}) THEN {OTHER_BOUND} WHEN {high} > {ELEMENTS_MAX} THEN {TOO_LARGE}"
+        f" WHEN len({{3}}) < {high} - {low} + 1 THEN {duckdb_error('2202E', 'source array too small')}"
+        f" ELSE {_replaced(low, high, f'{{3}}[1:{high} - {low} + 1]')} END)",
+        strict=False,
+    )

@@ -1,0 +1,136 @@
+"""The values of new rows: those that a statement assigns, defaults, and old values.
+
+Source: PostgreSQL 15, src/backend/parser/parse_target.c (transformAssignedExpr), analyze.c (transformUpdateTargetList).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from tailgate.lake.catalog import Catalog, items
+from tailgate.lake.errors import FeatureNotSupported, SyntaxError_, UndefinedColumn
+from tailgate.lake.types import Field, Type
+from tailgate.sql.binder.context import Level
+from tailgate.sql.binder.expressions.expressions import Expressions
+from tailgate.sql.binder.positions import leftmost
+from tailgate.sql.binder.queries.queries import Queries
+from tailgate.sql.binder.relation_names import NO_WIDTHS, Names
+from tailgate.sql.binder.types.coercion import coerce
+from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.binder.writes.array_parts import with_part
+from tailgate.sql.binder.writes.targets import assigned, default_of, only_default
+from tailgate.sql.plan import Column, Literal, Scalar
+from tailgate.sql.statements.writes import Assignment, ColumnName, Default, Expression, InsertValue
+
+Row: TypeAlias = tuple[InsertValue, ...]
+
+
+class RowValues:
+    """Binds the values of a statement's new rows. `parameters`, `widths`: see `sql.bind.bind_query`."""
+
+    def __init__(self, catalog: Catalog, parameters: tuple[Type, ...] | None, widths: Mapping[int, int] = NO_WIDTHS) -> None:
+        self.catalog = catalog
+        self.parameters = Parameters(parameters or (), parameters is not None)
+        self.names = Names(catalog, widths=widths)
+        self.queries = Queries(self.parameters)
+        self.level = Level(self.queries, self.names)
+
+    def _with(self, clause: exp.With | None) -> None:
+        """Adds the queries of a WITH before the statement to the known names."""
+        if clause is not None:
+            self.names = self.queries.ctes(clause, self.names)
+            self.level = replace(self.level, names=self.names)
+
+    def _check_width(self, row: tuple[InsertValue, ...], targets: tuple[int, ...], columns: tuple[ColumnName, ...]) -> None:
+        """Raises 42601 if a row of VALUES has another number of values than the statement has columns."""
+        if len(row) > len(targets):
+            raise SyntaxError_("INSERT has more expressions than target columns", position=place_of(row[len(targets)]))
+        if columns and len(row) < len(targets):
+            raise SyntaxError_("INSERT has more target columns than expressions", position=columns[len(row)].position)
+
+    def _level(self, row: tuple[Scalar, ...], fields: tuple[Field, ...]) -> tuple[Scalar, ...]:
+        """Casts a row of VALUES to the common types of all rows, which differ only in scale."""
+
+        def one(scalar: Scalar, type: Type) -> Scalar:
+            if scalar.type == type:
+                return scalar
+            return (
+                replace(scalar, type=type) if isinstance(scalar, Literal) else coerce(scalar, type, self.parameters, "explicit") or scalar
+            )
+
+        return tuple(one(s, f.type) for s, f in zip(row, fields, strict=True))
+
+    def _filled(self, table: items.Table, values: dict[int, Scalar]) -> tuple[Scalar, ...]:
+        """Returns a whole row: the scalars in `values`, by column index, and defaults elsewhere."""
+        return tuple(values[i] if i in values else self._default(table, i) for i in range(len(table.columns)))
+
+    def _default(self, table: items.Table, index: int) -> Scalar:
+        name = table.columns[index].name
+        names = None if name in table.identity else self.names  # the sequence of an identity column needs no privilege
+        return default_of(table.columns[index], table.defaults.get(name), names)
+
+    def _given(
+        self, table: items.Table, targets: tuple[int, ...], columns: tuple[ColumnName, ...], row: Row, binder: Expressions
+    ) -> dict[int, Scalar]:
+        """Returns the values that a row of VALUES assigns, by column."""
+        values: dict[int, Scalar] = {}
+        for i, (target, value) in enumerate(zip(targets, row, strict=False)):
+            if columns and columns[i].subscripts:
+                before = values.get(target, Literal(None, table.columns[target].type))
+                values[target] = self._part(table, target, columns[i], value, before, binder)
+            else:
+                values[target] = self._assigned(table, target, value, binder)
+        return values
+
+    def _part(
+        self, table: items.Table, index: int, target: Assignment | ColumnName, value: InsertValue, before: Scalar, binder: Expressions
+    ) -> Scalar:
+        """Returns the array `before` with an assigned part."""
+        if isinstance(value, Default):
+            raise FeatureNotSupported("cannot set an array element to DEFAULT", position=target.position)
+        return with_part(table.columns[index], before, target, binder.bind(value.tree), binder)
+
+    def _assigned(self, table: items.Table, index: int, value: InsertValue, binder: Expressions) -> Scalar:
+        if isinstance(value, Default):
+            return self._default(table, index)
+        return self._fitted(table, index, binder.bind(value.tree), leftmost(value.tree))
+
+    def _fitted(self, table: items.Table, index: int, scalar: Scalar, place: int | None) -> Scalar:
+        """Casts a scalar to the type of a column, as an assignment does. Raises 42804."""
+        return assigned(table.columns[index], scalar, self.parameters, place)
+
+    def _set(self, table: items.Table, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
+        """Returns the new row.
+
+        Columns that are not set keep their old values, which begin at index `begin`.
+        """
+        names = [c.name for c in table.columns]
+        values: dict[int, Scalar] = {}
+        parts: set[int] = set()  # of which only parts are assigned
+        for assignment in assignments:
+            if assignment.column not in names:
+                raise UndefinedColumn(
+                    f'column "{assignment.column}" of relation "{table.name}" does not exist', position=assignment.position
+                )
+            index = names.index(assignment.column)
+            if index in values and not (assignment.subscripts and index in parts):
+                raise SyntaxError_(f'multiple assignments to same column "{assignment.column}"')
+            only = table.identity.get(assignment.column) == "always" or assignment.column in table.generated
+            if only and not isinstance(assignment.value, Default):
+                raise only_default(table, assignment.column)
+            if assignment.subscripts:
+                parts.add(index)
+                before = values.get(index, Column(begin + index, table.columns[index].type))
+                values[index] = self._part(table, index, assignment, assignment.value, before, binder)
+            else:
+                values[index] = self._assigned(table, index, assignment.value, binder)
+        return tuple(values.get(i, Column(begin + i, f.type)) for i, f in enumerate(table.columns))
+
+
+def place_of(value: InsertValue) -> int | None:
+    """Returns the position of a value in the text."""
+    return value.position if isinstance(value, Default) else leftmost(value.tree) if isinstance(value, Expression) else None
