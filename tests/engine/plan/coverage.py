@@ -1,10 +1,14 @@
-"""The features of SQL that a query uses, and the set of all that views support."""
+"""The features of SQL that a query uses, and the set of all that views support.
+
+Without the aggregate whose groups stay: its result depends on rows that have left.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from tailgate.engine.plan.circuit.operators import KEEPS_GROUPS
 from tailgate.sql import plan
 from tailgate.sql.functions.aggregates import MAINTAINED
 from tailgate.sql.functions.windows import ROWS as WINDOW_FUNCTIONS
@@ -33,7 +37,7 @@ EVERY = frozenset(
         *(f"{kind}{more}" for kind in ("INTERSECT", "EXCEPT") for more in ("", " ALL")),
         "UNION", "VALUES", "WHERE", "DISTINCT", "GROUP BY", "aggregate without groups", "top-k", "top-k of each key", "self join",
         "aggregate of DISTINCT", "aggregate with ORDER BY", "aggregate with FILTER", "aggregate of an aggregate",
-        *(f"{f}()" for f in MAINTAINED), *(f"{f.name}() OVER" for f in WINDOW_FUNCTIONS), "aggregate OVER",
+        *(f"{f}()" for f in MAINTAINED if f != KEEPS_GROUPS), *(f"{f.name}() OVER" for f in WINDOW_FUNCTIONS), "aggregate OVER",
         *(f"{mode} frame" for mode in ("rows", "range", "groups")), "EXCLUDE", *(f"{f} in FROM" for f in SETS), "WITH ORDINALITY",
         "LEFT JOIN of a function", "the clock", "WITH RECURSIVE",
     )
