@@ -120,7 +120,7 @@ class Grammar(Expressions):
             (1, lambda: " ON CONFLICT DO NOTHING"),
             (1, lambda: f" ON CONFLICT (n) DO UPDATE SET name = {self.text()} WHERE {self.truth()}"),
         )
-        first = f"WITH w AS (DELETE FROM {self.target()}{self.returning()}) " if self.r.random() < 0.1 else ""
+        first = "WITH w AS (DELETE FROM own.hidden RETURNING *) " if len(rows) % 10 == 0 else ""
         return f"{first}INSERT INTO {self.target()} {rows}{conflict}{self.returning()}"
 
     def updates(self) -> str:
