@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import pyarrow as pa
 from obstore.exceptions import BaseError
@@ -254,11 +255,10 @@ class BucketStore:
             objects = [o for o in self._client.list(folder).collect() if is_needed(o["path"].removeprefix(f"{folder}/"))]
 
         def fetch(one: ObjectMeta) -> None:
-            name, size, modified_ns = one["path"], one["size"], round(one["last_modified"].timestamp()) * 1_000_000_000
+            name, size, modified_ns = one["path"], one["size"], _file_time(one)
             if size == 0 and self._is_freed(name):
                 return
-            is_constant = _last(name)[0] != "_"
-            if not any(is_constant and files.link_same(path / name, target / name, size, modified_ns) for path in earlier):
+            if not any(files.link_same(path / name, target / name, size, modified_ns) for path in earlier):
                 with suppress(FileNotFoundError):
                     self.export(name, target / name)
                     os.utime(target / name, ns=(modified_ns, modified_ns))
@@ -346,6 +346,11 @@ def _aligned(content: pa.Buffer) -> pa.Buffer:
 
 def _last(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _file_time(one: ObjectMeta) -> int:
+    """Returns the time of an object's file, in ns: S3 has whole seconds, and the rest tells apart objects of one second by their ETags."""
+    return round(one["last_modified"].timestamp()) * 1_000_000_000 + crc32((one["e_tag"] or "").encode()) % 1_000_000 * 1000
 
 
 def _version(result: GetResult) -> str:

@@ -121,8 +121,8 @@ class Store(Protocol):
     def export_tree(self, folder: str, target: Path, earlier: Sequence[Path], is_needed: Callable[[str], bool]) -> None:
         """Exports the objects below a folder, if they are needed, to files with their names below `target`.
 
-        `earlier`: such targets. A file in them is linked if it is the same object, which is known if the objects do not change, except
-        those whose names begin with `_`. `is_needed` gets the part of a name after the folder. Objects may be removed meanwhile.
+        `earlier`: such targets. A file in them is linked if it is the same object. `is_needed` gets the part of a name after the folder.
+        Objects may be removed meanwhile.
         """
 
     # ---- removal, durability ---------------------------------------------------------------------------------------------------
