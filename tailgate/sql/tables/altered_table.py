@@ -5,6 +5,7 @@ from __future__ import annotations
 from tailgate.lake.catalog import Catalog, MaterializedView, Table, View
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, UndefinedObject, WrongObjectType
+from tailgate.sql.binder.writes.targets import check_writable
 from tailgate.sql.statements import (
     AddColumn,
     AddConstraint,
@@ -54,4 +55,5 @@ def table_to_alter(statement: AlterTable, catalog: Catalog) -> Table | None:
         )
     if not isinstance(item, Table):
         raise WrongObjectType(f'"{item.name}" is not a table')
+    check_writable(item)
     return item

@@ -12,6 +12,7 @@ from tailgate.lake.catalog.indexes import KEY_TYPES
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.control import Notice
 from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedColumn, WrongObjectType
+from tailgate.sql.binder.writes.targets import check_writable
 from tailgate.sql.statements import CreateIndex
 from tailgate.sql.tables.constraints import check_indexable, check_key_types
 from tailgate.sql.tables.names import columns_part, free_name
@@ -28,6 +29,8 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
     if statement.if_not_exists and statement.name is not None and catalog.at(statement.name.name, schema) is not None:
         return None, [Notice(f'relation "{statement.name.name}" already exists, skipping', sqlstate=DuplicateTable.sqlstate)]
     enforced = statement.unique and isinstance(relation, Table)
+    if enforced:
+        check_writable(relation)
     columns = _columns(statement, relation, enforced=enforced)
     _check_method(statement)
     if statement.name is not None:

@@ -60,18 +60,18 @@ def written_table(name: Name, names: Names, verb: str = "insert into") -> Table:
         hint = "Rows come from Kafka." if isinstance(item, Source) else None
         raise WrongObjectType(f'cannot change {item.kind} "{item.name}"', hint=hint)
     check_writable(item)
-    if item.of_stream:
-        raise WrongObjectType(
-            f'cannot change table "{item.name}"', hint="It has the rows of INSERT into a derived stream: insert into the stream."
-        )
     names.use(item, name.position)
     return item
 
 
 def check_writable(item: Item) -> None:
-    """Raises 42501 for a relation of the schema tailgate, whose rows are computed."""
+    """Raises 42501 for a relation of the schema tailgate, whose rows are computed, and 42809 for the inserted rows of a derived stream."""
     if is_system(item.id):
         check_not_system(item)
+    if isinstance(item, Table) and item.of_stream:
+        raise WrongObjectType(
+            f'cannot change table "{item.name}"', hint="It has the rows of INSERT into a derived stream: insert into the stream."
+        )
 
 
 def scope_of(table: Table, alias: str | None, width: int | None = None) -> Scope:

@@ -1,0 +1,81 @@
+"""INSERT INTO … VALUES into a derived stream: its row, and the table with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tailgate.engine.ddl.ksqldb import inserted_row, with_table
+from tailgate.lake.catalog import Catalog, Change
+from tailgate.lake.errors import TailgateError
+from tailgate.sql.binder.writes.merges import Merges
+from tailgate.sql.binder.writes.writes import Writes
+from tailgate.sql.statements import AlterTable, CreateIndex, InsertMessage, Merge, Truncate, parse
+from tailgate.sql.tables.altered_table import table_to_alter
+from tailgate.sql.tables.indexes import create_index
+from tests.engine.ddl.test_ksqldb import READINGS, declared, derived, no_expression
+
+STREAM = "CREATE STREAM s AS SELECT sensor, reading FROM readings EMIT CHANGES"
+
+
+def inserted(text: str, declaration: str = READINGS, query: str = STREAM) -> dict[str, Any]:
+    """Returns the row of a statement."""
+    statement = parse(text, "ksqldb")
+    assert isinstance(statement, InsertMessage)
+    view, _, _ = derived(query, declared(declaration))
+    table = inserted_row(statement.statement, view, 5_000_000, no_expression)
+    return {name: table.column(name).to_pylist()[0] for name in table.column_names if name != "rowtime"} | {
+        "rowtime": table.column("rowtime").cast("int64").to_pylist()[0]
+    }
+
+
+def with_rows() -> Catalog:
+    """Returns a catalog with a derived stream into which a row was inserted."""
+    view, _, catalog = derived(STREAM, declared(READINGS))
+    catalog = catalog.apply(Change(put=(replace(view, ready=True),)))
+    return catalog.apply(with_table(replace(view, ready=True), catalog, 0))
+
+
+def change(text: str, catalog: Catalog) -> None:
+    """Binds a statement that changes a table."""
+    match parse(text, "postgresql"):
+        case Truncate() as truncate:
+            Writes(catalog, (), {}).truncate(truncate)
+        case Merge() as merge:
+            Merges(catalog, (), {}).merge(merge)
+        case AlterTable() as alter:
+            table_to_alter(alter, catalog)
+        case CreateIndex() as index:
+            create_index(index, catalog)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TRUNCATE s_inserted",
+        "MERGE INTO s_inserted s USING (SELECT 'a' AS k) x ON s.sensor = x.k WHEN MATCHED THEN DELETE",
+        "ALTER TABLE s_inserted ADD COLUMN x int",
+        "ALTER TABLE s_inserted ADD CHECK (reading > 0)",
+        "CREATE UNIQUE INDEX ON s_inserted (sensor)",
+    ],
+)
+def test_the_table_cannot_be_changed(text: str) -> None:
+    with pytest.raises(TailgateError, match='cannot change table "s_inserted"') as error:
+        change(text, with_rows())
+    assert error.value.sqlstate == "42809"
+
+
+def test_values_of_all_types() -> None:
+    declaration = (
+        "CREATE STREAM v (k VARCHAR KEY, b BOOLEAN, i INT, l BIGINT, x DOUBLE, d DECIMAL(6, 2), t TIME, da DATE, ts TIMESTAMP, y BYTES,"
+        " a ARRAY<INT>, m MAP<VARCHAR, BIGINT>, s STRUCT<f INT, g ARRAY<VARCHAR>>) WITH (kafka_topic = 'v', value_format = 'json')"
+    )
+    row = inserted(
+        "INSERT INTO c VALUES ('k', true, 1, 2, 1.5, 2.25, '10:00:00', '2020-02-03', '2020-02-03T04:05:06', 'YWI=', ARRAY[1, NULL],"
+        " MAP('a' := 1), STRUCT(f := 1, g := ARRAY['x']))",
+        declaration,
+        "CREATE STREAM c AS SELECT * FROM v EMIT CHANGES",
+    )
+    assert (row["b"], row["y"], row["a"], row["s"]) == (True, b"ab", "[1, null]", '{"F": 1, "G": ["x"]}')
