@@ -38,6 +38,20 @@ def with_rows() -> Catalog:
     return catalog.apply(with_table(replace(view, ready=True), catalog, 0))
 
 
+@pytest.mark.parametrize(
+    ("rowtime", "micros"), [("0", 0), ("1500", 1_500_000), ("400000000000000", 400_000_000_000_000_000), ("NULL", 5_000)]
+)
+def test_rowtime(rowtime: str, micros: int) -> None:
+    assert inserted(f"INSERT INTO s (rowtime, sensor) VALUES ({rowtime}, 'a')")["rowtime"] == micros
+
+
+@pytest.mark.parametrize("rowtime", ["-1", "9223372036854775807", "9223372036854776"])
+def test_rowtime_out_of_range(rowtime: str) -> None:
+    with pytest.raises(TailgateError, match="ROWTIME out of range") as error:
+        inserted(f"INSERT INTO s (rowtime, sensor) VALUES ({rowtime}, 'a')")
+    assert (error.value.sqlstate, error.value.position) == ("22008", 0)
+
+
 def change(text: str, catalog: Catalog) -> None:
     """Binds a statement that changes a table."""
     match parse(text, "postgresql"):

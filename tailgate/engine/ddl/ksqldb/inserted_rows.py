@@ -7,7 +7,6 @@ the stream. ROWPARTITION is 0, and ROWOFFSET the time of the statement in ns: ro
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pyarrow as pa
@@ -22,18 +21,17 @@ from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, WrongObjectType
 from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.declared.inserts import ROWTIME_MAX
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import ROW_NUMBER
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.queries.timestamps import moment_of, timestamp_of
 from tailgate.sql.ksqldb.statements import InsertValues
-from tailgate.sql.ksqldb.typed.values import literal
+from tailgate.sql.ksqldb.typed.values import literal, milliseconds
 from tailgate.sql.statements import CreateTable, parse
 from tailgate.sql.tables.names import free_name
 from tailgate.values.strings import jsonb
-
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def derived_stream(statement: InsertValues, catalog: Catalog) -> MaterializedView | None:
@@ -76,12 +74,11 @@ def inserted_row(statement: InsertValues, stream: MaterializedView, now: int, ev
     if timestamp.name:
         type = column_types(stream)[timestamp.name]
         text = moment_of(_text(values[timestamp.name], type), type, timestamp.format)
-        at = evaluate(f"try({text} AT TIME ZONE 'UTC')")
-        moment = None if at is None else (at - EPOCH) // timedelta(milliseconds=1)
-        if moment is None or moment < 0:
+        moment = evaluate(f"try({milliseconds(text)})")
+        if moment is None or not 0 <= moment <= ROWTIME_MAX:
             raise InvalidParameterValue(f"column {ksqldb_name(timestamp.name)} has no ROWTIME", position=statement.position)
-    at = EPOCH + timedelta(milliseconds=now // 1_000_000 if moment is None else moment)
-    values |= {"rowtime": at, "rowpartition": 0, "rowoffset": now, ROW_NUMBER: "", WEIGHT: 1}
+    micros = 1000 * (now // 1_000_000 if moment is None else moment)
+    values |= {"rowtime": micros, "rowpartition": 0, "rowoffset": now, ROW_NUMBER: "", WEIGHT: 1}
     schema = arrow_schema(stream.columns, weight=True)
     of_jsonb = {c.name for c in stream.columns if c.type.name == "jsonb"}
     columns = {f.name: jsonb.canonical(v) if f.name in of_jsonb and (v := values[f.name]) is not None else values[f.name] for f in schema}

@@ -11,13 +11,14 @@ from datetime import date, datetime, time, timezone
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
-from tailgate.lake.errors import DatatypeMismatch, InvalidParameterValue, UndefinedColumn, WrongObjectType
+from tailgate.lake.errors import DatatypeMismatch, DatetimeFieldOverflow, InvalidParameterValue, UndefinedColumn, WrongObjectType
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import Constant, Constructor, Expression, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 
 MICROS = 1_000_000
+ROWTIME_MAX = (2**63 - 1) // 1000  # in ms; a timestamp has µs
 Evaluate: TypeAlias = Callable[[Expression, TypeName, str], Any]  # the value of an expression for a column with this type and name
 
 
@@ -32,7 +33,7 @@ class Row:
 def row(statement: s.InsertValues, columns: Mapping[str, TypeName], evaluate: Evaluate) -> Row:
     """Returns the values of INSERT; missing columns are NULL. `columns`: those of the stream or table with their types, first the key.
 
-    `evaluate`: evaluates a value that is not a literal. Raises 42703, 42804 or 22023.
+    `evaluate`: evaluates a value that is not a literal. Raises 42703, 42804, 22008 or 22023.
     """
     names = statement.columns or tuple(columns)
     if len(names) != len(statement.values):
@@ -47,7 +48,7 @@ def row(statement: s.InsertValues, columns: Mapping[str, TypeName], evaluate: Ev
         if name in ("rowpartition", "rowoffset"):
             raise WrongObjectType(f"Inserting into column `{ksqldb_name(name)}` is not allowed.", position=statement.position)
         if name == "rowtime" and name not in columns:
-            timestamp = _milliseconds(value(expression, types.BIGINT, name))
+            timestamp = _milliseconds(value(expression, types.BIGINT, name), statement.position)
             continue
         if name not in columns:
             raise UndefinedColumn(f"Column name {ksqldb_name(name)} does not exist.", position=statement.position)
@@ -55,7 +56,10 @@ def row(statement: s.InsertValues, columns: Mapping[str, TypeName], evaluate: Ev
     return Row(values, timestamp)
 
 
-def _milliseconds(rowtime: Any) -> int | None:
+def _milliseconds(rowtime: Any, position: int) -> int | None:
+    """Returns a ROWTIME. Raises 22008 if it is out of range."""
+    if rowtime is not None and not 0 <= rowtime <= ROWTIME_MAX:
+        raise DatetimeFieldOverflow("ROWTIME out of range", position=position)
     return None if rowtime is None else int(rowtime)
 
 
