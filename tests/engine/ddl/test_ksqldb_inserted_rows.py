@@ -18,6 +18,9 @@ from tailgate.sql.tables.indexes import create_index
 from tests.engine.ddl.test_ksqldb import READINGS, declared, derived, no_expression
 
 STREAM = "CREATE STREAM s AS SELECT sensor, reading FROM readings EMIT CHANGES"
+WINDOWED = (
+    "CREATE STREAM w (k INT KEY, a INT) WITH (kafka_topic = 'w', value_format = 'json', window_type = 'tumbling', window_size = '1 hour')"
+)
 
 
 def inserted(text: str, declaration: str = READINGS, query: str = STREAM) -> dict[str, Any]:
@@ -50,6 +53,12 @@ def test_rowtime_out_of_range(rowtime: str) -> None:
     with pytest.raises(TailgateError, match="ROWTIME out of range") as error:
         inserted(f"INSERT INTO s (rowtime, sensor) VALUES ({rowtime}, 'a')")
     assert (error.value.sqlstate, error.value.position) == ("22008", 0)
+
+
+def test_a_stream_with_windows_in_its_key_gets_no_rows() -> None:
+    with pytest.raises(TailgateError, match="Cannot insert values into windowed stream/table!") as error:
+        inserted("INSERT INTO d VALUES (1, 0, 2)", WINDOWED, "CREATE STREAM d AS SELECT * FROM w EMIT CHANGES")
+    assert error.value.sqlstate == "42809"
 
 
 def change(text: str, catalog: Catalog) -> None:

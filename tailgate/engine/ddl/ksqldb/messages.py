@@ -20,7 +20,7 @@ from tailgate.sql.ksqldb import types as ksqldb_types
 from tailgate.sql.ksqldb.declared.inserts import Row, row
 from tailgate.sql.ksqldb.expressions import Expression, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.queries.translation import ROWKEY, MessageScope, Translator
 from tailgate.sql.ksqldb.statements import InsertValues
@@ -84,7 +84,7 @@ def values_of(statement: InsertValues, item: Source | MaterializedView, ksqldb: 
             hint="Insert into the stream that it is made of.",
             position=statement.position,
         )
-    if ksqldb.window:
+    if WINDOW_BOUNDS[0] in ksqldb.message_key:
         raise WrongObjectType("Cannot insert values into windowed stream/table!", position=statement.position)
     includes = item.include if isinstance(item, Source) else ()
     headers = {include.name for include in includes if include.kind in ("header", "headers")}
