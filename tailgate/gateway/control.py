@@ -119,14 +119,14 @@ class Control:
     ) -> tuple[_Connection, control.Answer]:
         """Sends a request that changes something until an engine answers, under one id. Raises the error of the answer.
 
-        If the task is canceled between two engines, raises 58000: the next engine decides whether the request took effect.
+        If the task is canceled between two engines, or the next one cannot be reached, raises 58000: the request may have had effect.
         """
         newest = self._lake.log.seen
         attempt = control.Attempt(secrets.token_hex(8), after=newest.n if newest is not None else 0)
         while True:
             try:
                 connection = (self._open_connection() if request.path == control.WRITE else None) or await self._connected()
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, SystemError_):
                 if attempt.again:
                     raise _ended() from None
                 raise

@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tailgate.embedded.children import Child
+from tailgate.embedded.children import Child, free_port
 from tailgate.engine.runtime.ticks.repeated_writes import find_change, undone
 from tailgate.lake.catalog import Change
 from tailgate.lake.control import Attempt
@@ -139,6 +139,23 @@ def test_a_statement_that_is_canceled_between_two_engines(gateway: Served, tmp_p
             creating.result(30)
     place.close()
     first.stop()
+
+
+def test_a_statement_whose_next_engine_cannot_be_reached(gateway: Served, tmp_path: Path) -> None:
+    """The client learns that the statement may have taken effect."""
+    first = engine_that_ends(tmp_path, "catalog.entry:1")
+    lake = Lake(tmp_path / "lake")
+    place = stand_by(lake)
+    with psycopg.connect(gateway.dsn, autocommit=True) as c, ThreadPoolExecutor(1) as threads:
+        creating = threads.submit(c.execute, "CREATE TABLE t (a int)")
+        assert place.wait() is False
+        second = open_epoch(lake)
+        place.close()
+        second.announce(address=f"127.0.0.1:{free_port()}", token="")
+        with pytest.raises(psycopg.errors.SystemError, match="before it answered"):
+            creating.result(30)
+    first.stop()
+    second.close()
 
 
 def test_an_engine_that_hangs_while_it_writes(gateway: Served, tmp_path: Path) -> None:
