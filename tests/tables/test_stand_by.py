@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -16,8 +17,9 @@ import pytest
 from tailgate.embedded.children import Child, free_port
 from tailgate.engine.runtime.ticks.repeated_writes import find_change, undone
 from tailgate.lake.catalog import Change
+from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import Attempt
-from tailgate.lake.errors import CrashShutdown
+from tailgate.lake.errors import CrashShutdown, SystemError_
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.inbox import Record
 from tailgate.lake.writer.log_writer import open_epoch
@@ -238,3 +240,12 @@ def test_a_statement_that_was_undone_is_not_found(tmp_path: Path) -> None:
         assert ids == {"a": [("a",)], "other": [("a",), ("other",)]}.get(id, [])
     assert find_change(lake, replace(attempt, id="other", after=writer.newest.n)) == []
     writer.close()
+
+
+@pytest.mark.parametrize("text", ["DROP STREAM s DELETE TOPIC", "DROP CONNECTOR c"])
+def test_a_statement_with_effects_outside_of_the_log_is_not_repeated(tmp_path: Path, text: str) -> None:
+    """An engine that has dropped a stream may have ended before it deleted the topic."""
+    engine = Engine(Lake.create(tmp_path / "lake"))
+    with pytest.raises(SystemError_, match="before it answered"):
+        engine.statement(text, {}, Resolution(("public",)), SimpleNamespace(attempt=Attempt("a", again=True)))
+    engine.close()

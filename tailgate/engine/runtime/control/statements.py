@@ -99,9 +99,6 @@ from tailgate.sql.tables.indexes import create_index
 
 NO_ENDPOINTS = Endpoints()
 
-# their effects are records and connectors, or rows: nothing shows whether an earlier engine has executed one of them
-NOT_IN_THE_CATALOG = (InsertMessage, ChangeConnector, RetryDeadLetters, DeleteDeadLetters)
-
 WITH_TYPES = (CreateKsqldbItem, AlterKsqldbItem, InsertMessage, InsertStream)  # statements that may name custom types
 
 Answer = dict[str, Any]
@@ -138,7 +135,7 @@ class Statements:
         has changed since.
         """
         statement, names = parse(text, _dialect(settings)), resolution
-        if client.attempt.again and isinstance(statement, NOT_IN_THE_CATALOG):
+        if client.attempt.again and _is_outside_of_the_catalog(statement):
             raise unanswered()
         if (answer := answer_again(self._installation, tag_of(statement), client)) is not None:
             return answer
@@ -356,6 +353,13 @@ class Statements:
         """Returns the answer to a statement: its tag, the newest entry and notices."""
         newest = self._engine.newest
         return {"tag": tag, "n": newest.n, "time": newest.time, "notices": list(notices)}
+
+
+def _is_outside_of_the_catalog(statement: Statement) -> bool:
+    """Returns whether a statement has effects that the catalog does not show: records, topics, connectors or rows."""
+    if isinstance(statement, Drop):
+        return statement.delete_topic
+    return isinstance(statement, InsertMessage | ChangeConnector | RetryDeadLetters | DeleteDeadLetters)
 
 
 def _copies(rows: bytes) -> int:
