@@ -21,6 +21,7 @@ from tailgate.engine.ddl import ksqldb as ddl
 from tailgate.engine.plan.views.inserts import united
 from tailgate.engine.plan.views.replacements import switch
 from tailgate.engine.runtime.control.blocks.planning import Planning
+from tailgate.engine.runtime.control.ksqldb.inserts import KsqldbInserts
 from tailgate.engine.runtime.control.ksqldb.items import DroppedTopic, KsqldbItems
 from tailgate.engine.runtime.control.new_items import NewItems
 from tailgate.engine.runtime.control.statements import Statements
@@ -280,6 +281,7 @@ class WithoutKafka(Statements):
         super().__init__(engine, self.installation)  # type: ignore[arg-type]
         self._ksqldb = self.ksqldb = KsqldbWithoutKafka(engine, ENDPOINTS, self._registry)  # type: ignore[arg-type]
         self.ksqldb.messages, self.ksqldb.deleted = [], []
+        self._inserts = KsqldbInserts(self.installation, self._ksqldb)
         self._new_items = ItemsWithoutKafka(engine, self._registry, self._ksqldb)  # type: ignore[arg-type]
         self.planning = Planning(engine, self._new_items)  # type: ignore[arg-type]
 

@@ -392,9 +392,9 @@ def test_writes_with_the_privileges_of_the_owner(web: Web, world: World) -> None
         "CREATE TABLE k.visits (id int PRIMARY KEY)",
         "GRANT INSERT ON k.visits TO keeper",
     )
-    create = "CREATE ENDPOINT k.visit POST '/visits' (:id int) AS INSERT INTO k.visits VALUES (:id) RETURNING 1 AS one"
+    create = "CREATE ENDPOINT k.visit POST '/visits' (:id int) AS INSERT INTO k.visits VALUES (:id) RETURNING id"
     with pytest.raises(Exception, match="permission denied for table visits"):
-        world.sql("keeper", create)  # RETURNING needs SELECT
+        world.sql("keeper", create)  # RETURNING needs SELECT of what it reads
     world.sql("tailgate", "GRANT SELECT ON k.visits TO keeper")
     world.sql("keeper", create, "GRANT EXECUTE ON ENDPOINT k.visit TO guest", "GRANT USAGE ON SCHEMA k TO guest")
     assert send(web, "POST", "/visits", {"id": 1}, Tailgate_Role="guest")[0] == 201

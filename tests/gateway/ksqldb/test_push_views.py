@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from psycopg import errors
 
-from tailgate.engine.runtime.control import ksqldb_items
+from tailgate.engine.runtime.control.ksqldb import items as ksqldb_items
 from tailgate.engine.runtime.control.push import push_queries
 from tailgate.gateway.execute import queries
 from tailgate.lake.catalog import MaterializedView, is_transient

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from time import monotonic, sleep, time_ns
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -169,16 +168,19 @@ class KsqldbItems:
             self._schema_ids = {key: id for key, id in self._schema_ids.items() if key[1] not in topic.subjects}
         return failures
 
+    def _evaluate(self, text: str) -> Any:
+        return evaluated(text, self._engine.session)
+
     def insert(self, statement: InsertValues, catalog: Catalog) -> None:
         """Writes the message of INSERT INTO … VALUES. Returns when the broker has it."""
-        source, message = ddl.message_of(statement, catalog, self._register, partial(evaluated, session=self._engine.session))
+        source, message = ddl.message_of(statement, catalog, self._register, self._evaluate)
         brokers, topic, access = self._engine.place(source)
         self._producers.produce(brokers, topic, message.key, message.value, message.timestamp, access)
 
     def row(self, statement: InsertValues, stream: MaterializedView) -> pa.Table:
         """Returns the row of INSERT INTO … VALUES into a derived stream. Rows of later statements have greater positions."""
         self._position = max(time_ns(), self._position + 1)
-        return ddl.inserted_row(statement, stream, self._position, partial(evaluated, session=self._engine.session))
+        return ddl.inserted_row(statement, stream, self._position, self._evaluate)
 
     def _register(self, subject: str, schema: registry.Schema) -> int:
         """Returns the id of a schema in the registry, where it is registered if it is new. Raises 08006 or 22023."""
