@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -182,3 +184,16 @@ def test_terminate_deletes_topics_with_their_items(connection: psycopg.Connectio
     status, document = api.failed("/ksql/terminate", {"deleteTopicList": ["READING_STAYING", "a" * 1_001]})
     assert (status, document["error_code"]) == (400, 40000)
     assert len(rows(connection, "SHOW QUERIES")) == 1
+
+
+def test_large_patterns_of_terminate_do_not_block_other_requests(api: Api) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        patterns = [rf"{n}\pL{{100}}" for n in range(20)]  # each takes 400 ms alone
+        terminated = executor.submit(api.request, "POST", "/ksql/terminate", {"deleteTopicList": patterns})
+        longest = 0.0
+        while not terminated.done():
+            began = time.monotonic()
+            assert api.request("GET", "/info")[0] == 200
+            longest = max(longest, time.monotonic() - began)
+    assert longest < 0.5
+    assert terminated.result()[0] == 400

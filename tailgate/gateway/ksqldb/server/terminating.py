@@ -9,6 +9,7 @@ Source: ksqlDB 0.29, documentation, "Terminate a cluster".
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,11 +33,11 @@ PATTERN_MAX = 1_000  # characters
 async def terminate(statements: Statements, caller: Caller, request: Mapping[str, Any]) -> list[Document]:
     """Terminates the queries of a user and deletes topics. Returns the entities of TERMINATE. Raises ApiError."""
     patterns = _patterns(request)
-    matching(patterns, [""])
+    await asyncio.to_thread(matching, patterns, [""])
     entities = await statements.run(caller, StatementRequest("TERMINATE ALL;"))
     descriptions = await statements.run(caller, StatementRequest("DESCRIBE STREAMS; DESCRIBE TABLES;")) if patterns else []
     sources = [source for entity in descriptions for source in entity["sourceDescriptions"] if _is_derived(source)]
-    topics = set(matching(patterns, [source["topic"] for source in sources]))
+    topics = set(await asyncio.to_thread(matching, patterns, [source["topic"] for source in sources]))
     await _drop(statements, caller, [source for source in sources if source["topic"] in topics])
     return [{**entity, "statementText": "TERMINATE CLUSTER;"} for entity in entities]
 
@@ -57,13 +58,12 @@ def matching(patterns: Sequence[str], topics: Sequence[str]) -> list[str]:
     >>> matching(["A", "B.*"], ["A", "AB", "BC"])
     ['A', 'BC']
     """
-    names, matches = pa.array(topics, pa.string()), set[str]()
-    for pattern in patterns:
-        try:  # Arrow's regular expressions are RE2's, whose time is bounded
-            matches.update(names.filter(pc.match_substring_regex(names, f"^(?:{pattern})$")).to_pylist())
-        except pa.ArrowInvalid:
-            raise ApiError(errors.BAD_REQUEST, f"Invalid pattern: {pattern}") from None
-    return [topic for topic in topics if topic in matches]
+    names = pa.array(topics, pa.string())
+    one = "|".join(f"(?:{pattern})" for pattern in patterns)
+    try:  # Arrow's regular expressions are RE2's, whose time and size are bounded
+        return list(names.filter(pc.match_substring_regex(names, f"^(?:{one})$")).to_pylist())
+    except pa.ArrowInvalid:
+        raise ApiError(errors.BAD_REQUEST, f"{MEMBER} has an invalid regular expression, or they are too large") from None
 
 
 def _is_derived(source: Document) -> bool:
