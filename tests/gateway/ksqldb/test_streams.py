@@ -230,6 +230,7 @@ def test_print_continues_until_its_client_leaves(api: Api, world: KsqldbWorld, k
     assert first.line() == 'rowtime: 1970/01/01 00:00:01.000 Z, key: c0, value: {"A": "c0"}, partition: 0'
     assert [next_.line(), next_.line()] == ["Key format: KAFKA_STRING", "Value format: JSON or KAFKA_STRING"]
     assert next_.keys(1) == ["c0"]
+    assert [api.failed("/close-query", {"queryId": id})[0] for id in ("", "record")] == [400, 400]
     assert sessions(world) == api.server._api.queries.running == 2
     first.close()
     next_.close()

@@ -35,7 +35,7 @@ LEADING = 2  # columns of a push query's result: the time, whose name is the id 
 class Push:
     """A running push query or PRINT of a user.
 
-    `id`: as SHOW QUERIES lists it, '' before the start. `closed`: whether /close-query or the server has ended it.
+    `id`: as SHOW QUERIES lists it, '' before the start and of a PRINT. `closed`: whether /close-query or the server has ended it.
     """
 
     caller: Caller
@@ -88,7 +88,7 @@ class Queries:
 
     async def close(self, caller: Caller, id: str) -> None:
         """Ends a push query of the same user. Raises 400 if there is none."""
-        push = next((push for push in self._push if push.id == id and push.caller.key == caller.key), None)
+        push = next((push for push in self._push if id and push.id == id and push.caller.key == caller.key), None)
         if push is None:
             raise ApiError(errors.BAD_REQUEST, f"No query with id {id}")
         push.close()
@@ -130,7 +130,8 @@ class Queries:
 
     async def _pushed(self, caller: Caller, request: StatementRequest, part: Parsed, form: Form) -> AsyncGenerator[bytes, None]:
         async with self._started(caller, request, part.text) as (push, rows):
-            yield form.header(rows.columns[0][0], _columns(rows, LEADING))
+            push.id = rows.columns[0][0]
+            yield form.header(push.id, _columns(rows, LEADING))
             async for data in _changes(rows, push, form):
                 yield data
 
@@ -160,7 +161,6 @@ class Queries:
                     rows = await Rows.started(session, text)
                 except psycopg.Error as error:
                     raise StatementError(of_sql(error, text), text) from None
-                push.id = rows.columns[0][0]
                 yield push, rows
             finally:
                 self._push.remove(push)
