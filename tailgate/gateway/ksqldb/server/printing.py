@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
-from datetime import datetime, timezone
+
+import numpy as np
 
 from tailgate.gateway.asgi.rows import Rows
 from tailgate.gateway.ksqldb.server.http.errors import StatementError, of_sql
@@ -71,8 +72,12 @@ def _line(parts: tuple[str, ...]) -> str:
 
 
 def _time(milliseconds: int) -> str:
-    moment = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
-    return f"{moment:%Y/%m/%d %H:%M:%S}.{milliseconds % 1000:03} Z"
+    """Returns a time in UTC.
+
+    >>> _time(253402300800000)
+    '10000/01/01 00:00:00.000 Z'
+    """
+    return f"{np.datetime64(milliseconds, 'ms')} Z".replace("-", "/").replace("T", " ")
 
 
 def _null(text: str) -> str:
