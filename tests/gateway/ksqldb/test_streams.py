@@ -8,7 +8,7 @@ import json
 import socket
 import time
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 import pytest
@@ -22,6 +22,7 @@ from tailgate.gateway.asgi import limits as shared
 from tailgate.gateway.asgi.rows import Rows
 from tailgate.gateway.asgi.sessions import Caller, Session
 from tailgate.gateway.ksqldb.server.http import limits
+from tailgate.gateway.ksqldb.server.printing import printed
 from tailgate.gateway.ksqldb.server.queries import Push
 from testing.engine_process import until
 from tests.gateway.ksqldb.world import Api, KsqldbWorld
@@ -262,6 +263,24 @@ def test_print_ends_at_its_limit(api: Api, kafka: Kafka) -> None:
         following.acquire()
     assert api.failed("/query", {"ksql": f"PRINT {of};"})[1]["message"].startswith("too many PRINT statements")
     following.release(source_statements.FOLLOWING_MAX)
+
+
+def test_large_records_are_printed_in_parts() -> None:
+    class Available:
+        """Rows of records that have all arrived."""
+
+        waiting = False
+
+        def __init__(self) -> None:
+            self.left = [json.dumps(f"timestamp: 1, key: k, value: {'x' * 20_000}, partition: 0, offset: {n}") for n in range(10)]
+
+        async def next(self) -> list[str] | None:
+            return [self.left.pop()] if self.left else None
+
+    async def sizes() -> list[int]:
+        return [len(part) async for part in printed(cast(Rows, Available()))]
+
+    assert max(asyncio.run(sizes())) < 2 * shared.ROWS_BYTES
 
 
 def attending(api: Api) -> source_statements.Attending:

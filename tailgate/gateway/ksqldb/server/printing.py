@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 import numpy as np
 
+from tailgate.gateway.asgi.limits import ROWS_BYTES
 from tailgate.gateway.asgi.rows import Rows
 from tailgate.gateway.ksqldb.server.http.errors import StatementError, of_sql
 from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
@@ -25,7 +26,6 @@ from tailgate.sql.statements import split
 
 LINE = re.compile(r"timestamp: (\d+), key: (.*), value: (.*), partition: (\d+), offset: \d+", re.DOTALL)
 END = "Topic printing ceased"
-RECORDS_MAX = 1_000  # records that are sent together
 NO_DATA = r"¯\_(ツ)_/¯ - no data processed"
 
 
@@ -42,16 +42,18 @@ def print_text(request: StatementRequest) -> str | None:
 
 async def printed(rows: Rows) -> AsyncGenerator[bytes, None]:
     """Returns the lines of a PRINT. Raises psycopg.Error."""
-    records, is_first, at_end = list[str](), True, False
+    records, size, is_first, at_end = list[str](), 0, True, False
     while not at_end:
         row = await rows.next()
         at_end = row is None
         if row is not None:
             records.append(json.loads(row[0]))
-            if not rows.waiting and len(records) < RECORDS_MAX:
+            size += len(row[0])
+            if not rows.waiting and size < ROWS_BYTES:
                 continue
         parts = [match.groups() for match in map(LINE.fullmatch, records) if match is not None]
         records.clear()
+        size = 0
         yield "".join(f"{line}\n" for line in [*(_formats(parts) if is_first else []), *map(_line, parts), *[END] * at_end]).encode()
         is_first = False
 
