@@ -340,7 +340,7 @@ class Evaluation(RowQueries):
             for relation, part in (*write.parts[: write.first], (INCOMING, write.body), *write.parts[write.first :]):
                 if isinstance(part, Query):
                     rows = named(self.query(part), part.columns)
-                    effect = Effect(rows.num_rows, reads=write.reads, returned=rows)
+                    effect = Effect(rows.num_rows, returned=rows)
                 else:
                     effect = self.run(part)
                 effects.append(effect)
@@ -350,7 +350,7 @@ class Evaluation(RowQueries):
                     stack.enter_context(self.incoming(effect.returned, relation))
         references.check()
         keys = merged(*(effect.keys for effect in effects), joined(references.hashes))
-        reads = frozenset[int]().union(*(effect.reads for effect in effects))
+        reads = write.reads.union(*(effect.reads for effect in effects))
         return Effect(body.count, references.changes, keys, reads, body.returned, write.rules, frozenset(references.postponed))
 
     def unchanged(self, table: Table, matches: pa.Table, first: int = 0) -> pa.Table:

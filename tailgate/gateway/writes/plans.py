@@ -23,6 +23,7 @@ from tailgate.sql.binder.relation_names import NO_WIDTHS
 from tailgate.sql.binder.writes.merges import Merges
 from tailgate.sql.binder.writes.modifying_with import ModifyingWith
 from tailgate.sql.binder.writes.writes import Writes
+from tailgate.sql.plan import Relation
 from tailgate.sql.plan.explain import Explained, explained_write
 from tailgate.sql.plan.writes import RETURNED, BoundWrite, ChangeRows, InsertRows, MergeRows, TableRules, TruncateTables, WithRows, is_item
 
@@ -135,34 +136,42 @@ class TruncatePlan:
     restarted: tuple[items.Sequence, ...]
 
 
+Part: TypeAlias = Query | InsertPlan | ChangePlan | MergePlan
+
+
 @dataclass(frozen=True, slots=True)
 class WithPlan:
     """A rendered `sql.plan.writes.WithRows`.
 
-    `parts`: by the relation id of their RETURNING, in the order of their evaluation. `first`: the number of parts that are evaluated
-    before `body`, which reads their rows; as in PostgreSQL, the others are evaluated after it.
+    `parts`: by the relation id of their rows, in the order of their evaluation. `first`: the number of parts that are evaluated
+    before `body`, which reads their rows; as in PostgreSQL, the others are evaluated after it, and a query that is not read is left out.
     """
 
-    parts: tuple[tuple[int, InsertPlan | ChangePlan], ...]
+    parts: tuple[tuple[int, Part], ...]
     first: int
-    body: Query | InsertPlan | ChangePlan | MergePlan
+    body: Part
     parameters: tuple[Type, ...]
     demands: tuple[Demand, ...]
     rules: RulesByTable
 
     @property
+    def all(self) -> tuple[Part, ...]:
+        """Returns the parts and the body."""
+        return (*(plan for _, plan in self.parts), self.body)
+
+    @property
     def writes(self) -> tuple[InsertPlan | ChangePlan | MergePlan, ...]:
         """Returns all parts that write, with the body if it does."""
-        return (*(plan for _, plan in self.parts), *(() if isinstance(self.body, Query) else (self.body,)))
+        return tuple(plan for plan in self.all if not isinstance(plan, Query))
 
     @property
     def size(self) -> int:
-        return self.body.size + sum(plan.size for _, plan in self.parts)
+        return sum(plan.size for plan in self.all)
 
     @property
     def reads(self) -> frozenset[int]:
-        """Returns the relations that its body reads as a whole, if it is a query."""
-        return frozenset(filter(is_item, self.body.scans)) if isinstance(self.body, Query) else frozenset()
+        """Returns the relations that its queries read as a whole, without those of the parts that write."""
+        return frozenset(scan for plan in self.all if isinstance(plan, Query) for scan in plan.scans if is_item(scan))
 
     @property
     def relations(self) -> frozenset[int]:
@@ -276,29 +285,25 @@ def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
 
 
 def _with_plan(write: WithRows, *, compact: bool) -> WithPlan:
-    body = write.body if isinstance(write.body, InsertRows | ChangeRows | MergeRows) else None
-    rows = [part for _, part in write.parts]
+    everything = (*(part for _, part in write.parts), write.body)
     rules: dict[int, TableRules] = {}  # the one that knows the foreign keys of other tables, if a statement needs these
-    for rule in (rule for part in (*rows, *(() if body is None else (body,))) for rule in part.rules):
+    for rule in (rule for part in everything if isinstance(part, InsertRows | ChangeRows | MergeRows) for rule in part.rules):
         if rule.table.id not in rules or rule.referring:
             rules[rule.table.id] = rule
     shared = tuple(rules.values())
-    parts: list[InsertPlan | ChangePlan] = []
-    for part in rows:
-        part = replace(part, parameters=write.parameters, rules=shared)
-        parts.append(insert_plan(part, compact=compact) if isinstance(part, InsertRows) else _change_plan(part, compact=compact))
-    last: Query | InsertPlan | ChangePlan | MergePlan
-    match body and replace(body, parameters=write.parameters, rules=shared):
-        case InsertRows() as inserts:
-            last = insert_plan(inserts, compact=compact)
-        case ChangeRows() as changes:
-            last = _change_plan(changes, compact=compact)
-        case MergeRows() as merges:
-            last = _merge_plan(merges, compact=compact)
-        case None:
-            assert not isinstance(write.body, InsertRows | ChangeRows | MergeRows)
-            last = numbered(write.body, len(write.parameters), compact=compact)
-    order: dict[int, InsertPlan | ChangePlan] = {}
+
+    def planned(part: InsertRows | ChangeRows | MergeRows | Relation) -> Part:
+        match part:
+            case InsertRows():
+                return insert_plan(replace(part, parameters=write.parameters, rules=shared), compact=compact)
+            case ChangeRows():
+                return _change_plan(replace(part, parameters=write.parameters, rules=shared), compact=compact)
+            case MergeRows():
+                return _merge_plan(replace(part, parameters=write.parameters, rules=shared), compact=compact)
+        return numbered(part, len(write.parameters), compact=compact)
+
+    *parts, last = map(planned, everything)
+    order: dict[int, Part] = {}
 
     def visit(relations: Iterable[int]) -> None:
         for relation in relations:
@@ -309,8 +314,9 @@ def _with_plan(write: WithRows, *, compact: bool) -> WithPlan:
 
     visit(last.scans)
     first = len(order)
-    visit(RETURNED + i for i in range(len(parts)))
-    return WithPlan(tuple(order.items()), first, last, parameter_types(write.parameters), write.demands, parts[0].rules)
+    visit(RETURNED + i for i, part in enumerate(parts) if not isinstance(part, Query))
+    own = next(part.rules for part in parts if not isinstance(part, Query))
+    return WithPlan(tuple(order.items()), first, last, parameter_types(write.parameters), write.demands, own)
 
 
 def parameter_types(parameters: tuple[Type, ...]) -> tuple[Type, ...]:

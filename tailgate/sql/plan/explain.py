@@ -101,7 +101,7 @@ def _explained_with(write: WithRows) -> Explained:
     body = explained_write(write.body) if isinstance(write.body, InsertRows | ChangeRows | MergeRows) else explained(write.body)
     shown, plans = list(body.lines), [body.document]
     for name, rows in write.parts:
-        part = explained_write(rows)
+        part = explained_write(rows) if isinstance(rows, InsertRows | ChangeRows) else explained(rows)
         first, *others = part.lines
         shown += [f"With: {name}", f"└─ {first}", *(f"   {line}" for line in others)]
         plans.append({**part.document, "Subplan Name": f"CTE {name}"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from typing_extensions import assert_never
 
 from tailgate.lake.catalog import Catalog
@@ -32,7 +34,8 @@ from tailgate.sql.plan import (
     WorkingTable,
 )  # fmt: skip
 from tailgate.sql.plan.rewriting import columns_of, conjuncts
-from tailgate.sql.plan.traversal import inputs, memoize_by_object, walk
+from tailgate.sql.plan.rewriting import walk as walk_scalar
+from tailgate.sql.plan.traversal import inputs, memoize_by_object, scalars_of, walk
 
 Key = tuple[int, ...]
 
@@ -199,6 +202,14 @@ def _appends(node: Relation, catalog: Catalog) -> bool:
             return False
         case _:
             assert_never(node)
+
+
+def is_volatile(relation: Relation) -> bool:
+    """Returns whether the rows of a plan depend on volatile functions."""
+    nodes = tuple(walk(relation))
+    values = (scalar for node in nodes if isinstance(node, Values) for row in node.rows for scalar in row)
+    scalars = chain(values, *map(scalars_of, nodes))
+    return any(isinstance(part, Call) and part.function.volatility == "volatile" for scalar in scalars for part in walk_scalar(scalar))
 
 
 def relations(plan: Relation) -> tuple[int, ...]:

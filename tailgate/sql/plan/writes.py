@@ -141,12 +141,12 @@ class TruncateTables:
 class WithRows:
     """A bound WITH whose parts write.
 
-    `parts`: the name of each statement in WITH, with its plan. Other plans find the rows of its RETURNING as the relation RETURNED +
-    its number, with their places as the last column. `body`: the plan of the query or statement behind WITH. All plans see the tables
+    `parts`: the name of each statement in WITH, and of each query whose functions are volatile, with its plan. Other plans find the
+    rows of its RETURNING or of the query as the relation RETURNED + its number, with their places as the last column. `body`: the plan of the query or statement behind WITH. All plans see the tables
     as they are before the statement.
     """
 
-    parts: tuple[tuple[str, InsertRows | ChangeRows], ...]
+    parts: tuple[tuple[str, InsertRows | ChangeRows | Relation], ...]
     body: Relation | InsertRows | ChangeRows | MergeRows
     parameters: tuple[Type, ...] = ()
     demands: tuple[Demand, ...] = ()

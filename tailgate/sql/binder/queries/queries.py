@@ -80,7 +80,7 @@ class Queries(QueryBinder):
     def ctes(self, clause: exp.Expr, names: Names, write: Callable[[object, str, Names], Relation] | None = None) -> Names:
         """Binds the queries of a WITH and returns the names with them. Raises 42712, 42P10.
 
-        `write` binds a statement that writes, with the name of its rows, and returns the plan of these rows.
+        `write` takes a statement that writes, or the plan of a query, with its name, and returns the plan of its rows.
         """
         cte_names: set[str] = set()
         for cte in clause.expressions:
@@ -91,11 +91,11 @@ class Queries(QueryBinder):
             recursive = clause.args.get("recursive") and names_itself(cte)
             below = replace(names, locking=None)
             statement = written(cte)
-            if statement is not None:
-                assert write is not None
+            assert statement is None or write is not None
+            if statement is None:
+                statement = plan = bind_recursive(cte, below, self) if recursive else self.query(cte.this, below)
+            if write is not None:
                 plan = write(statement, name, below)
-            else:
-                plan = bind_recursive(cte, below, self) if recursive else self.query(cte.this, below)
             column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]
             if len(column_names) > len(plan.columns):
                 raise InvalidColumnReference(

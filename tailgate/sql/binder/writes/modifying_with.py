@@ -1,5 +1,7 @@
 """WITH whose parts write, bound against the catalog. Each part is bound like a statement; its RETURNING is a relation for later parts.
 
+A query with volatile functions is a part, too, because it is evaluated once. Other queries are evaluated where they are read.
+
 Source: PostgreSQL 15, section 7.8.4, "Data-Modifying Statements in WITH"; src/backend/parser/parse_cte.c.
 """
 
@@ -16,6 +18,7 @@ from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
 from tailgate.sql.plan import Column, Project, Relation, Scan
 from tailgate.sql.plan.null_folding import fold_nulls
+from tailgate.sql.plan.properties import is_volatile
 from tailgate.sql.plan.writes import PLACE, RETURNED, ChangeRows, InsertRows, MergeRows, WithRows
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import Delete, Insert, Merge, Update, WithWrites
@@ -27,14 +30,21 @@ class ModifyingWith(Merges):
     @typed_by(WITH_GENERAL)
     def with_writes(self, statement: WithWrites) -> WithRows:
         """Binds the parts in order, then the query or statement behind them."""
-        parts: list[tuple[str, InsertRows | ChangeRows]] = []
+        parts: list[tuple[str, InsertRows | ChangeRows | Relation]] = []
 
-        def bind(written: object, name: str, names: Names) -> Relation:
-            assert isinstance(written, Insert | Update | Delete)
-            rows = self._within(names)._written(written)
-            assert not isinstance(rows, MergeRows)
-            parts.append((name, rows))
-            columns = () if rows.returning is None else rows.returning.columns
+        def bind(part: object, name: str, names: Names) -> Relation:
+            if isinstance(part, Insert | Update | Delete):
+                rows = self._within(names)._written(part)
+                assert not isinstance(rows, MergeRows)
+                columns = () if rows.returning is None else rows.returning.columns
+                parts.append((name, rows))
+            else:
+                assert isinstance(part, Relation)
+                query = fold_nulls(decorrelate(part))
+                if not is_volatile(query):
+                    return part
+                columns = query.columns
+                parts.append((name, query))
             scan = Scan(RETURNED + len(parts) - 1, (*columns, PLACE), (len(columns),), name)
             return Project(scan, tuple(Column(i, f.type) for i, f in enumerate(columns)), columns)
 
@@ -46,7 +56,8 @@ class ModifyingWith(Merges):
         else:
             body = self._within(names)._written(statement.body)
             demands = body.demands
-        own = dict.fromkeys((*(demand for _, rows in parts for demand in rows.demands), *demands))
+        writes = [rows for _, rows in parts if isinstance(rows, InsertRows | ChangeRows)]
+        own = dict.fromkeys((*(demand for rows in writes for demand in rows.demands), *demands))
         return WithRows(tuple(parts), body, self._types(), tuple(own | dict.fromkeys(names.demanded())))
 
     def _within(self, names: Names) -> ModifyingWith:
