@@ -74,6 +74,8 @@ def with_clause(cursor: Rules, write: Callable[[], object] | None = None) -> exp
             materialized = False
         cursor.expect("(")
         statement = None
+        if cursor.at_word("merge"):
+            raise FeatureNotSupported("MERGE not supported in WITH query", position=this.meta["position"])
         if any(map(cursor.at_word, ("insert", "update", "delete"))):
             if write is None:
                 message = "WITH clause containing a data-modifying statement must be at the top level"
