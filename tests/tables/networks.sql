@@ -115,3 +115,7 @@ SELECT attname, format_type(atttypid, atttypmod) AS t, attlen FROM pg_attribute 
 SELECT typname, typlen, typcategory, typispreferred, typarray, typelem FROM pg_type WHERE typname IN ('inet', 'cidr', 'macaddr', 'macaddr8', '_inet', '_cidr') ORDER BY typname;
 PREPARE p (inet, cidr) AS SELECT $1 << $2 AS a, $1 AS b, $2 AS c;
 EXECUTE p ('10.0.0.1', '10.0.0.0/8');
+SELECT ('1.1.1.' || repeat('1', 5000))::inet;
+SELECT ('1.1.1.1/' || repeat('1', 5000))::cidr;
+SELECT ('::1/' || repeat('1', 5000))::inet;
+SELECT ('::1.1.1.' || repeat('1', 5000))::inet;

@@ -27,7 +27,7 @@ def parse(source: str, is_cidr: bool) -> Address | None:
         if ":" in source:
             return _v6(source)
         return _cidr_v4(source) if is_cidr else _inet_v4(source)
-    except _MalformedError:
+    except ValueError:  # malformed, or a number with more digits than Python reads
         return None
 
 
