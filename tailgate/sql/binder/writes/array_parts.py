@@ -16,10 +16,11 @@ from tailgate.sql.binder.types.coercion import bare_type, coerce
 from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.binder.writes.targets import assigned, without_modifiers
 from tailgate.sql.functions.entry import Function, duckdb_error
-from tailgate.sql.plan import Call, Literal, Scalar
+from tailgate.sql.plan import Call, Column, Literal, Scalar
 from tailgate.sql.statements.writes import Assignment, ColumnName
 
 ELEMENTS_MAX = 134_217_727  # of an array, as in PostgreSQL
+ASSIGNING = ("[] =", "[:] =")  # names of the functions that replace a part
 ARRAY = "coalesce({0}, CAST([] AS {type}))"
 IS_EMPTY = f"len({ARRAY}) = 0"
 NULL_SUBSCRIPT = duckdb_error("22004", "array subscript in assignment must not be null")
@@ -59,6 +60,16 @@ def with_part(column: Field, before: Scalar, target: Assignment | ColumnName, va
     else:
         whole = Call(ELEMENT, (before, whole_subscript(binder, subscript), new), type)
     return assigned(column, whole, binder.parameters, at)
+
+
+def operands(scalar: Scalar) -> tuple[Scalar, ...]:
+    """Returns the parts of a new value that need privileges: without the array in which it replaces parts."""
+    match scalar:
+        case Call(function=function, arguments=(before, *others)) if function.name in ASSIGNING:
+            return (*(() if isinstance(before, Column) else operands(before)), *others)
+        case Call(function=function, arguments=(inner,)) if function.kind == "cast":
+            return operands(inner)
+    return (scalar,)
 
 
 def _replaced(first: str, last: str, new: str) -> str:

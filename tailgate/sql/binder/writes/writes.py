@@ -28,7 +28,7 @@ from tailgate.sql.binder.queries.queries import values_plan
 from tailgate.sql.binder.scope import Named, Scope, Source, Table, placed
 from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.binder.writes.array_parts import with_part
+from tailgate.sql.binder.writes.array_parts import operands, with_part
 from tailgate.sql.binder.writes.copying import copied_columns
 from tailgate.sql.binder.writes.row_values import RowValues, place_of
 from tailgate.sql.binder.writes.rules import rules_of
@@ -238,7 +238,8 @@ class Writes(RowValues):
         old: tuple[Scalar, ...] = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
         new = self._set(table, assignments, binder, 0) if assignments is not None else ()
         assigned_names = {a.column for a in assignments or ()}
-        read += [value for value, column in zip(new, table.columns, strict=False) if column.name in assigned_names]
+        assigned = (value for value, column in zip(new, table.columns, strict=False) if column.name in assigned_names)
+        read += [operand for value in assigned for operand in operands(value)]
         fields = plan.columns[len(target.columns) :] if statement.returning else ()
         values = tuple(Column(len(target.columns) + i, f.type) for i, f in enumerate(fields))
         new_fields = fields_of(table.columns, [new]) if new else ()
