@@ -22,7 +22,7 @@ from tailgate.sql.statements.statement import Prepare
 log = logging.getLogger("tailgate.gateway.statements")
 
 LOGGED_BYTES_MAX = 4096  # of a statement's text; masking a longer text would block other sessions
-MODIFYING = (LongWrite, s.Insert, s.Update, s.Delete, s.WithWrites, s.Truncate, s.CopyFrom)
+MODIFYING = (LongWrite, s.Insert, s.Update, s.Delete, s.Merge, s.WithWrites, s.Truncate, s.CopyFrom)
 SELECTED = {"none": (), "ddl": ("ddl",), "mod": ("ddl", "mod"), "all": ("ddl", "mod", "all")}
 
 
@@ -79,6 +79,8 @@ def _level(session: Session, statement: ParsedStatement) -> str:
     if isinstance(statement, s.Execute):
         prepared = session.statements.get(statement.name)
         return "all" if prepared is None else _level(session, prepared.bound.statement)
+    if isinstance(statement, s.Explain) and statement.analyze and isinstance(statement.target, (s.Execute, *MODIFYING)):
+        return _level(session, statement.target)
     if isinstance(statement, MODIFYING):
         return "mod"
     kind = KINDS.get(type(statement))
