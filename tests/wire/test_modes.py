@@ -100,3 +100,42 @@ def test_savepoints_bring_settings_back(live: Live, postgres: str) -> None:
         "ROLLBACK",
         *shown,
     )
+
+
+def test_reset_keeps_the_modes_of_a_block(live: Live, postgres: str) -> None:
+    same(
+        live.dsn,
+        postgres,
+        "BEGIN READ ONLY",
+        "RESET ALL",
+        "SHOW transaction_read_only",
+        "COMMIT",
+        "SET default_transaction_read_only = on",
+        "RESET transaction_read_only",
+        "SHOW transaction_read_only",
+        "SET transaction_read_only TO DEFAULT",
+        "SHOW transaction_read_only",
+    )
+
+
+def test_of_several_statements(live: Live, postgres: str) -> None:
+    """A Query of several statements is one transaction, also for its settings."""
+    same(
+        live.dsn,
+        postgres,
+        "SET transaction_read_only = on; SHOW transaction_read_only",
+        "SHOW transaction_read_only",
+        "SET application_name = 'before'",
+        "SET application_name = 'undone'; SELECT 1/0",
+        "SHOW application_name",
+        "SET application_name = 'also undone'; BEGIN; SET application_name = 'inside'; ROLLBACK",
+        "SHOW application_name",
+        "SET application_name = 'kept'; SELECT 1",
+        "SHOW application_name",
+        "SET application_name = 'first'; COMMIT; SET application_name = 'second'; SELECT 1/0",
+        "SHOW application_name",
+        "SET application_name = 'first'; ROLLBACK; SELECT 1",
+        "SHOW application_name",
+        "BEGIN; SET application_name = 'own'; COMMIT; SHOW application_name",
+        "BEGIN; SET my.own = 'x'; ROLLBACK",
+    )

@@ -30,7 +30,7 @@ def set_value(session: Session, bound: Bound, statement: s.Set, values: Sequence
     name = statement.name.lower()
     if name in ("transaction", "session characteristics", "session characteristics as transaction"):
         if name == "transaction":
-            if not session.transaction.in_block:
+            if session.transaction.state is State.IDLE:
                 session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
                 return "SET"
             set_modes(session, statement.values)
@@ -40,7 +40,7 @@ def set_value(session: Session, bound: Bound, statement: s.Set, values: Sequence
     if name == "transaction snapshot":
         _import(session, statement.values[0])
         return "SET"
-    if statement.local and not session.transaction.in_block:
+    if statement.local and session.transaction.state is State.IDLE:
         session.notice("SET LOCAL can only be used in transaction blocks", "WARNING", "25P01")
         return "SET"
     if not statement.values:

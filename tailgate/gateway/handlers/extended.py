@@ -264,7 +264,7 @@ async def _begin(session: Session, portal: Portal, request: Request | None) -> N
             portal.rows = TableRows(bound.columns or (), answer)
             return
     if dispatch.writes(session, bound.statement) and not session.out.at_sync():
-        session.transaction.move(Move.IMPLY)  # a pipeline is one transaction, up to Sync
+        session.imply()  # a pipeline is one transaction, up to Sync
     result = await dispatch.begin(session, bound, portal.values)
     if isinstance(result, (str, CopyOut)):
         portal.exhausted = True

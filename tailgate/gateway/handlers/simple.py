@@ -16,7 +16,7 @@ from tailgate.gateway.protocol import messages as m
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.lanes import lane_of
 from tailgate.gateway.session.statements.parsing import ParsedStatement
-from tailgate.gateway.session.transactions import Move, State
+from tailgate.gateway.session.transactions import State
 from tailgate.lake import errors as e
 from tailgate.sql import statements as s
 
@@ -48,7 +48,7 @@ async def _query(session: Session, raw: bytes) -> None:
             await session.naming.catch_up()  # with changes of the previous statement
             if len(parts) > 1:
                 session.execution.activity.part = text.text.encode()
-                session.transaction.move(Move.IMPLY)
+                session.imply()
             await _run(session, statement, text, raw)
             session.statement_ended()
         if session.transaction.state is State.IMPLICIT:

@@ -120,6 +120,12 @@ class Session:
         self.gateway.sessions.pop(self.client.process, None)
         self.memory.close()
 
+    def imply(self) -> None:
+        """Begins an implicit transaction, or continues the transaction. As in PostgreSQL, its settings are undone if it fails."""
+        if self.transaction.state is State.IDLE:
+            self.settings.begin()
+        self.transaction.move(Move.IMPLY)
+
     def end_block(self, *, undo: bool) -> None:
         """Ends the block for settings, temporary views and, on `undo`, the positions of subscriptions."""
         if undo:
@@ -160,6 +166,8 @@ class Session:
     def ready(self) -> None:
         """Sends ReadyForQuery: the end of a simple Query or of Sync. Starts the idle timeout."""
         transaction = self.transaction
+        if transaction.state is State.IMPLICIT:
+            self.settings.end(undo=False)
         transaction.move(Move.FINISH)
         self.memory.charge_savepoints(len(transaction.savepoints))
         if not transaction.in_block:
@@ -195,6 +203,7 @@ class Session:
                 self.end_block(undo=True)
         elif self.transaction.state is State.IMPLICIT:
             self.subscriptions.rewind()
+            self.settings.end(undo=True)
         self.transaction.move(Move.ERROR)
         self.portals.drop_all()
         self.machine.happened(Event.FAILED)

@@ -62,6 +62,11 @@ def checked_defaults(words: Iterable[str]) -> dict[str, str]:
     return defaults
 
 
+def _is_mode(key: str) -> bool:
+    """Returns whether a setting is a mode of the transaction, which ends with it."""
+    return key.removeprefix("transaction_") in MODES
+
+
 Mark = tuple[dict[str, str], dict[str, str]]
 
 
@@ -148,7 +153,7 @@ class Settings:
             short(name, value)
             if key not in self._values and sum("." in existing for existing in self._values) >= CUSTOM_MAX:
                 raise ProgramLimitExceeded(f"a session can have at most {CUSTOM_MAX} settings of its own")
-        if self._before is None and key.removeprefix("transaction_") in MODES:
+        if self._before is None and _is_mode(key):
             return value  # the transaction ends with the statement
         if local and key not in self._local:
             self._local[key] = self._values.get(key, "")
@@ -162,6 +167,8 @@ class Settings:
         self._marked = None
         if name is None:
             for key in list(self._values):
+                if _is_mode(key):
+                    continue  # as in PostgreSQL, the modes of the transaction stay
                 if key in self._reset:
                     self._put(key, self._reset[key])
                 else:
@@ -173,6 +180,8 @@ class Settings:
             raise CantChangeRuntimeParam(f'parameter "{setting.name}" cannot be changed')
         if setting is not None:
             self._check_privilege(setting)
+        if self._before is None and _is_mode(key):
+            return
         if local:
             self._local.setdefault(key, self._values.get(key, ""))
         self._put(key, self._reset.get(key, ""))
@@ -193,8 +202,9 @@ class Settings:
         return cast(Dialect, self._values["tailgate.dialect"])
 
     def begin(self) -> None:
-        """Begins a block: keeps the settings for ROLLBACK."""
-        self._before = dict(self._values)
+        """Begins a transaction: keeps the settings for ROLLBACK. A block continues the implicit transaction before it."""
+        if self._before is None:
+            self._before = dict(self._values)
 
     def mark(self) -> Mark:
         """Returns a copy of the settings at a savepoint, for `back`. Returns the same object while nothing changes."""
@@ -212,7 +222,7 @@ class Settings:
             self._put(key, value)
 
     def end(self, *, undo: bool) -> None:
-        """Ends a block: undoes each SET LOCAL, and with `undo` every change of the block."""
+        """Ends a transaction: undoes each SET LOCAL, and with `undo` every change of the transaction."""
         self._marked = None
         local, before = self._local, self._before
         self._local, self._before = {}, None

@@ -41,11 +41,13 @@ async def end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, 
             raise e.NoActiveSqlTransaction(f"{'COMMIT' if is_commit else 'ROLLBACK'} AND CHAIN can only be used in transaction blocks")
         session.notice("there is no transaction in progress", "WARNING", "25P01")
     undone = not is_commit or transaction.state is State.FAILED
-    was_block = transaction.in_block
+    was_block, was_implicit = transaction.in_block, transaction.state is State.IMPLICIT
     transaction.move(Move.COMMIT if is_commit else Move.ROLLBACK)
     session.portals.drop_all()
     if was_block:
         session.end_block(undo=undone)
+    elif was_implicit:
+        session.settings.end(undo=undone)
     if statement.chain:
         session.settings.begin()
         transaction.move(Move.BEGIN)

@@ -47,7 +47,7 @@ async def truncate(session: Session, write: TruncatePlan) -> None:
             transaction.move(Move.COMMIT if committed else Move.ROLLBACK)
             session.end_block(undo=not committed)
     if was_implicit:
-        transaction.move(Move.IMPLY)
+        session.imply()
 
 
 async def _in_block(session: Session, write: TruncatePlan) -> None:
