@@ -24,7 +24,6 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.lanes import lane_of
 from tailgate.gateway.session.statements.parsing import ParsedStatement
 from tailgate.gateway.session.statements.portals import Bound, Portal, Statement
-from tailgate.gateway.session.transactions import Move
 from tailgate.lake import errors as e
 from tailgate.lake.types import Type
 from tailgate.sql import statements as s

@@ -142,8 +142,8 @@ class WithRows:
     """A bound WITH whose parts write.
 
     `parts`: the name of each statement in WITH, and of each query whose functions are volatile, with its plan. Other plans find the
-    rows of its RETURNING or of the query as the relation RETURNED + its number, with their places as the last column. `body`: the plan of the query or statement behind WITH. All plans see the tables
-    as they are before the statement.
+    rows of its RETURNING or of the query as the relation RETURNED + its number, with their places as the last column. `body`: the
+    plan of the query or statement behind WITH. All plans see the tables as they are before the statement.
     """
 
     parts: tuple[tuple[str, InsertRows | ChangeRows | Relation], ...]
