@@ -7,15 +7,16 @@ printed. TAILGATE_SEED=n repeats the random choices of a run.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import platform
 import random
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -53,6 +54,19 @@ def _java_version() -> str:
     except OSError:
         return "missing"
     return output.split('"')[1] if '"' in output else output.strip()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    """Formats a failure without the garbage collector: a warning of a finalizer would parse source text while pytest does.
+
+    CPython 3.11 cannot parse within a parse, and the internal error would end the run.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_report_header() -> list[str]:
