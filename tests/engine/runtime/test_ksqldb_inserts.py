@@ -46,6 +46,9 @@ def test_inserted_expressions(world: World) -> None:
     assert (second[0], world.times("inserted")["-c"]) == ("-c", 1500)
     with pytest.raises(TailgateError, match="invalid input syntax for type integer"):
         world.engine.execute("INSERT INTO inserted (k, n) VALUES ('x', CAST('many' AS INT))", dialect)
+    for column, value in (("at", "FROM_UNIXTIME(253402300800000)"), ("d", "FROM_DAYS(2932897)")):
+        with pytest.raises(TailgateError, match="date or timestamp out of range"):
+            world.engine.execute(f"INSERT INTO inserted (k, {column}) VALUES ('x', {value})", dialect)
 
 
 def test_several_queries_insert_into_one_stream(world: World) -> None:

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.errors import of
+from tailgate.lake.errors import DatetimeFieldOverflow, of
 from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
 from tailgate.sql.render.spark import expression
@@ -30,4 +30,8 @@ def evaluated(text: str, session: SparkSession) -> Any:
         jvm: Any = session._jvm
         failure = jvm.tailgate.errors.SparkErrors.of(cause)
         raise of(failure.sqlstate(), failure.getMessage()) from None
-    return table.column("value").cast(query.columns[0].type.arrow).to_pylist()[0]
+    values = table.column("value").cast(query.columns[0].type.arrow)
+    try:
+        return values.to_pylist()[0]
+    except (OverflowError, ValueError):  # Python has no dates after the year 9999
+        raise DatetimeFieldOverflow("date or timestamp out of range") from None
