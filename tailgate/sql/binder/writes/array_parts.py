@@ -19,7 +19,7 @@ from tailgate.sql.functions.entry import Function, duckdb_error
 from tailgate.sql.plan import Call, Column, Literal, Scalar
 from tailgate.sql.statements.writes import Assignment, ColumnName
 
-ELEMENTS_MAX = 134_217_727  # of an array, as in PostgreSQL
+ELEMENTS_MAX = 10_000_000  # up to which an assignment may extend an array: NULLs fill a gap. PostgreSQL allows 134,217,727
 ASSIGNING = ("[] =", "[:] =")  # names of the functions that replace a part
 ARRAY = "coalesce({0}, CAST([] AS {type}))"
 IS_EMPTY = f"len({ARRAY}) = 0"
