@@ -25,6 +25,7 @@ from tailgate.lake.store import Store, locations
 FORMAT = 1
 FILE = "lake.json"
 FOLDERS = ("log", "segments", "catalog", "tables", "inbox", "state", "readers", "writers")
+CONTENTS = ("log", "segments", "catalog", "tables", "inbox")  # folders that are empty before the lake is complete
 WORK_DIR = Path("tailgate-work")  # of a lake in a bucket, unless another one is configured
 OWNER = "lake"  # in a working folder: the id of its lake
 
@@ -55,9 +56,16 @@ class Lake:
 
     @staticmethod
     def create(location: str | os.PathLike[str], work_dir: Path | None = None) -> Lake:
-        """Creates a lake, or opens an existing one. If two processes create it at once, both get the same lake."""
+        """Creates a lake, or opens an existing one. If two processes create it at once, both get the same lake.
+
+        Raises 55000 if there are objects of an incomplete lake.
+        """
         if not Lake.exists(location):
             store = locations.made(location, FOLDERS)
+            if any(map(store.names, CONTENTS)) and not Lake.exists(location):
+                raise ObjectNotInPrerequisiteState(
+                    f"there is an incomplete lake in {location}", hint="Remove its objects, and restore the backup again."
+                )
             content = json.dumps({"id": uuid.uuid4().hex, "format": FORMAT}).encode() + b"\n"
             store.create(FILE, [content])
         return Lake(location, work_dir)

@@ -15,7 +15,7 @@ import pytest
 
 from tailgate.cli import main
 from tailgate.lake.errors import ObjectInUse, ObjectNotInPrerequisiteState, UndefinedObject
-from tailgate.lake.folder import Lake
+from tailgate.lake.folder import FILE, Lake
 from tailgate.lake.host.scratch import ROOT
 from tailgate.lake.readers import backups as module
 from tailgate.lake.readers import subscriptions
@@ -108,6 +108,27 @@ def test_objects_of_one_second_are_told_apart(bucket: BucketStore, tmp_path: Pat
         bucket.put("readers/sink-1", content.encode())
         bucket.export_tree("readers", tmp_path / content, (tmp_path / "a",), lambda name: True)
         assert (tmp_path / content / "readers/sink-1").read_text() == content
+
+
+def test_an_interrupted_restore_leaves_no_lake(bucket: BucketStore, life: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process takes the objects for those of a new lake."""
+    back_up(life.lake, tmp_path / "backups")
+    adopt = BucketStore.adopt
+
+    def interrupted(store: BucketStore, path: Path, name: str) -> int:
+        if name == FILE:
+            raise OSError("interrupted")
+        return adopt(store, path, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BucketStore, "adopt", interrupted)
+        with pytest.raises(OSError, match="interrupted"):
+            restore(tmp_path / "backups", bucket.location(""))
+    with pytest.raises(ObjectNotInPrerequisiteState, match="incomplete lake"):
+        Lake.create(bucket.location(""), tmp_path / "work")
+    bucket.discard_folder("")
+    restore(tmp_path / "backups", bucket.location(""))
+    Lake.create(bucket.location(""), tmp_path / "work")
 
 
 def test_settings_of_alter_system_and_the_newest_backups(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
