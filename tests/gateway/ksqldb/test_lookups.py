@@ -10,7 +10,7 @@ import pytest
 from tailgate.gateway.answers.lookups import LOOKUPS_BEFORE
 from tailgate.gateway.session.statements import parsing
 from testing.engine_process import until
-from tests.gateway.ksqldb.world import KsqldbWorld
+from tests.gateway.ksqldb.world import Api, KsqldbWorld
 
 HTTP, POSTGRESQL = ("-c tailgate.dialect=ksqldb_http", "-c tailgate.dialect=postgresql")
 DECLARED = ["`SENSOR` STRING", "`N` BIGINT"]
@@ -73,3 +73,10 @@ def test_conditions(world: KsqldbWorld, condition: str, keys: list[str]) -> None
             text = f"SELECT sensor, n FROM averages WHERE {condition.format(key)};"
             columns, shown = result(http, text)
             assert (columns, sorted(shown)) == (DECLARED, [(k, rows[k]) for k in expected(key)])
+
+
+def test_network_addresses_are_strings(api: Api, world: KsqldbWorld) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE hosts (id int PRIMARY KEY, ip inet, net cidr, mac macaddr)")
+        connection.execute("INSERT INTO hosts VALUES (1, '::ffff:10.0.0.1', '10.0.0.0/8', '08002b010203')")
+    assert api.lines("SELECT * FROM hosts;")[1] == [1, "::ffff:10.0.0.1", "10.0.0.0/8", "08:00:2b:01:02:03"]

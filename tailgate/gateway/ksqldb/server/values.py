@@ -82,7 +82,7 @@ def _loader(function: Callable[[bytes], bytes]) -> type[Loader]:
 def register(connection: AsyncConnection[Any]) -> None:
     """Makes a connection return the JSON of values. Unknown types are texts. NULL is None."""
     connection.adapters.register_loader(0, _loader(_text))
-    for name in ("text", "varchar", "bpchar", "name", "uuid", "interval"):
+    for name in ("text", "varchar", "bpchar", "name", "uuid", "interval", "inet", "cidr"):
         connection.adapters.register_loader(name, _loader(_text))
     for name, function in LOADED.items():
         connection.adapters.register_loader(name, _loader(function))
