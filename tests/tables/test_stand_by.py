@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import Attempt
 from tailgate.lake.errors import CrashShutdown, SystemError_
 from tailgate.lake.folder import Lake
+from tailgate.lake.store.stand_by import StandBy
 from tailgate.lake.writer.inbox import Record
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.stand_by import stand_by
@@ -128,35 +130,34 @@ def test_a_statement_whose_engine_is_killed(
     second.close()
 
 
-def test_a_statement_that_is_canceled_between_two_engines(gateway: Served, tmp_path: Path) -> None:
-    """The client learns that the statement may have taken effect."""
+@contextmanager
+def unanswered(gateway: Served, tmp_path: Path) -> Iterator[tuple[psycopg.Connection, StandBy]]:
+    """Yields a session whose CREATE TABLE took effect in an engine that ended, and the place of the next engine.
+
+    At the end, the client learns that the statement may have taken effect.
+    """
     first = engine_that_ends(tmp_path, "catalog.entry:1")
-    lake = Lake(tmp_path / "lake")
-    place = stand_by(lake)
+    place = stand_by(Lake(tmp_path / "lake"))
     with psycopg.connect(gateway.dsn, autocommit=True) as c, ThreadPoolExecutor(1) as threads:
         creating = threads.submit(c.execute, "CREATE TABLE t (a int)")
         assert place.wait() is False
-        c.cancel_safe()
+        yield c, place
         with pytest.raises(psycopg.errors.SystemError, match="before it answered"):
             creating.result(30)
-    place.close()
     first.stop()
+
+
+def test_a_statement_that_is_canceled_between_two_engines(gateway: Served, tmp_path: Path) -> None:
+    with unanswered(gateway, tmp_path) as (c, place):
+        c.cancel_safe()
+    place.close()
 
 
 def test_a_statement_whose_next_engine_cannot_be_reached(gateway: Served, tmp_path: Path) -> None:
-    """The client learns that the statement may have taken effect."""
-    first = engine_that_ends(tmp_path, "catalog.entry:1")
-    lake = Lake(tmp_path / "lake")
-    place = stand_by(lake)
-    with psycopg.connect(gateway.dsn, autocommit=True) as c, ThreadPoolExecutor(1) as threads:
-        creating = threads.submit(c.execute, "CREATE TABLE t (a int)")
-        assert place.wait() is False
-        second = open_epoch(lake)
+    with unanswered(gateway, tmp_path) as (_, place):
+        second = open_epoch(Lake(tmp_path / "lake"))
         place.close()
         second.announce(address=f"127.0.0.1:{free_port()}", token="")
-        with pytest.raises(psycopg.errors.SystemError, match="before it answered"):
-            creating.result(30)
-    first.stop()
     second.close()
 
 

@@ -30,14 +30,13 @@ def test_inserted_expressions(world: World) -> None:
         "CREATE TABLE inserted (k VARCHAR PRIMARY KEY, n BIGINT, x DECIMAL(6, 2), d DATE, t TIME, at TIMESTAMP, a ARRAY<STRUCT<f INT>>,"
         " r DOUBLE) WITH (kafka_topic = 'inserted', partitions = 1, value_format = 'json')"
     )
-    dialect = {"tailgate.dialect": "ksqldb"}
     began = round(time.time() * 1000)
     world.engine.execute(
         "INSERT INTO inserted VALUES (CONCAT('a', 'b'), UNIX_TIMESTAMP(), CAST(ABS(-2) * 1.25 AS DECIMAL(6, 2)), FROM_DAYS(2),"
         " PARSE_TIME('10:30', 'HH:mm'), FROM_UNIXTIME(1500), ARRAY[STRUCT(f := 1 + 1), NULL], RANDOM())",
-        dialect,
+        KSQLDB,
     )
-    world.engine.execute("INSERT INTO inserted (rowtime, k, n) VALUES (1000 + 500, LPAD('c', 2, '-'), NULL)", dialect)
+    world.engine.execute("INSERT INTO inserted (rowtime, k, n) VALUES (1000 + 500, LPAD('c', 2, '-'), NULL)", KSQLDB)
     until(lambda: len(rows(world.lake, "inserted")) == 2)
     second, first = sorted(rows(world.lake, "inserted"))
     assert began <= first[1] <= time.time() * 1000 and 0 <= first[7] < 1
@@ -45,10 +44,10 @@ def test_inserted_expressions(world: World) -> None:
     assert (first[0], *first[2:7]) == ("ab", Decimal("2.50"), date(1970, 1, 3), 37_800_000_000, moment, '[{"F": 2}, null]')
     assert (second[0], world.times("inserted")["-c"]) == ("-c", 1500)
     with pytest.raises(TailgateError, match="invalid input syntax for type integer"):
-        world.engine.execute("INSERT INTO inserted (k, n) VALUES ('x', CAST('many' AS INT))", dialect)
+        world.engine.execute("INSERT INTO inserted (k, n) VALUES ('x', CAST('many' AS INT))", KSQLDB)
     for column, value in (("at", "FROM_UNIXTIME(253402300800000)"), ("d", "FROM_DAYS(2932897)")):
         with pytest.raises(TailgateError, match="date or timestamp out of range"):
-            world.engine.execute(f"INSERT INTO inserted (k, {column}) VALUES ('x', {value})", dialect)
+            world.engine.execute(f"INSERT INTO inserted (k, {column}) VALUES ('x', {value})", KSQLDB)
 
 
 def test_several_queries_insert_into_one_stream(world: World) -> None:
