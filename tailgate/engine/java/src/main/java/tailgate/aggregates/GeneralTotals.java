@@ -5,6 +5,7 @@ import java.io.DataOutput;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.math.RoundingMode;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -83,13 +84,21 @@ final class GeneralTotals extends Counts {
     int scale = scales.isEmpty() ? 0 : scales.lastKey();
     if (variance) {
       boolean finite = nans == 0 && infinities == 0 && negativeInfinities == 0;
-      return GeneralMoments.variance(function, n, sum.setScale(scale), squares.setScale(2 * scale), finite);
+      return GeneralMoments.variance(function, n, atScale(sum, scale), atScale(squares, 2 * scale), finite);
     }
     if (n == 0) return null;
     if (nans != 0 || infinities != 0 && negativeInfinities != 0) return General.NAN.row();
     if (infinities != 0 || negativeInfinities != 0) return (infinities != 0 ? General.INFINITY : General.MINUS_INFINITY).row();
-    InternalRow total = General.of(sum.setScale(scale)).row();
+    InternalRow total = General.of(atScale(sum, scale)).row();
     return function.equals("avg") ? GeneralNumerics.generalDivide(total, GeneralNumerics.integerToGeneral(n)) : total;
+  }
+
+  /**
+   * Returns the value with a display scale. Digits are lost only while weights are negative, before the last
+   * piece of a history: then the scale of a value may be missing although the value is in the sum.
+   */
+  private static BigDecimal atScale(BigDecimal value, int scale) {
+    return value.setScale(scale, RoundingMode.DOWN);
   }
 
   @Override public void write(DataOutput out) throws IOException {

@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
 import tailgate.errors.SqlError;
+import tailgate.functions.numeric.General;
 import tailgate.rows.SortKeyCodec;
 
 /** Totals of values that come and go in any order, in memory. */
@@ -94,6 +95,25 @@ class AccumulatorTest {
     assertEquals(Double.NaN, wide.with(1, Double.POSITIVE_INFINITY).result());
     assertEquals(1.0, wide.with(-1, Double.POSITIVE_INFINITY).result());
     assertNull(new Group("a double", call("var_samp", "double", 0)).with(1, 3.0).result());
+  }
+
+  @Test
+  void generalNumericsThatGoBeforeTheyCome() {
+    for (String function : List.of("sum", "avg", "var_pop", "stddev_samp")) {
+      AggregateCall call = new AggregateCall(function, new int[] {0}, General.TYPE, false, -1, NO_ORDER, 0);
+      Group g = new Group("a " + General.TYPE.sql(), call);
+      for (String value : List.of("0.25", "1.5", "2.75")) g.with(1, general(value));
+      g.with(-1, general("3.10")).with(-1, general("7.01"));
+      g.result();
+      g.with(1, general("3.10")).with(1, general("7.01"));
+      Group direct = new Group("a " + General.TYPE.sql(), call);
+      for (String value : List.of("0.25", "1.5", "2.75")) direct.with(1, general(value));
+      assertEquals(String.valueOf(direct.result()), String.valueOf(g.result()), function);
+    }
+  }
+
+  private static Object general(String value) {
+    return General.of(new BigDecimal(value)).row();
   }
 
   @Test
