@@ -80,3 +80,16 @@ def test_network_addresses_are_strings(api: Api, world: KsqldbWorld) -> None:
         connection.execute("CREATE TABLE hosts (id int PRIMARY KEY, ip inet, net cidr, mac macaddr)")
         connection.execute("INSERT INTO hosts VALUES (1, '::ffff:10.0.0.1', '10.0.0.0/8', '08002b010203')")
     assert api.lines("SELECT * FROM hosts;")[1] == [1, "::ffff:10.0.0.1", "10.0.0.0/8", "08:00:2b:01:02:03"]
+
+
+def test_arrays_of_postgresql_are_arrays(api: Api, world: KsqldbWorld) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE lists (id int PRIMARY KEY, n int[], t text[], f float8[], b bytea[], at timestamp[])")
+        connection.execute(
+            """INSERT INTO lists VALUES (2, '{}', '{x}', NULL, NULL, NULL),"""
+            """ (1, '{1,NULL}', '{"a,\\"b",NULL,"NULL"}', '{NaN,1.5}', '{"\\\\x00ff"}', '{2020-02-23 10:20:30.5}')"""
+        )
+    header, *rows = api.lines("SELECT * FROM lists;")
+    assert header["columnTypes"][:3] == ["INTEGER", "ARRAY<INTEGER>", "ARRAY<STRING>"]
+    first = [1, [1, None], ['a,"b', None, "NULL"], ["NaN", 1.5], ["AP8="], ["2020-02-23T10:20:30.500"]]
+    assert sorted(rows, key=lambda row: row[0]) == [first, [2, [], ["x"], None, None, None]]

@@ -3,7 +3,7 @@
     numbers, true, false, null       as they are; NaN and infinities are texts
     BYTES                            base64
     DATE, TIME, TIMESTAMP            ISO 8601: 2020-02-23, 10:20:30.123, 2020-02-23T10:20:30.123
-    ARRAY, MAP, STRUCT               JSON, from jsonb
+    ARRAY, MAP, STRUCT               JSON, from jsonb, and from PostgreSQL's arrays
 
 Each loader returns the bytes of the JSON value, so a row is joined and not encoded again.
 """
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from psycopg import AsyncConnection
 from psycopg.adapt import Loader
+from psycopg.types.array import ArrayLoader
 
 from tailgate.gateway.asgi.sessions import Application
 from tailgate.sql.ksqldb.dialect import HTTP, SETTING
@@ -79,9 +80,30 @@ def _loader(function: Callable[[bytes], bytes]) -> type[Loader]:
     return JsonLoader
 
 
+def _joined(values: Iterable[Any]) -> bytes:
+    """Returns the JSON of an array of values, and of arrays inside it."""
+    return b"[%s]" % b",".join(b"null" if v is None else _joined(v) if isinstance(v, list) else v for v in values)
+
+
+def _array_loader(element: int, separator: str) -> type[Loader]:
+    class JsonArrayLoader(ArrayLoader):
+        """A loader that returns the JSON of an array. `element`: the oid of the type of its elements."""
+
+        base_oid = element
+        delimiter = separator.encode()
+
+        def load(self, data: Buffer) -> Any:
+            return _joined(super().load(data))
+
+    return JsonArrayLoader
+
+
 def register(connection: AsyncConnection[Any]) -> None:
     """Makes a connection return the JSON of values. Unknown types are texts. NULL is None."""
     connection.adapters.register_loader(0, _loader(_text))
+    for info in connection.adapters.types:
+        if info.array_oid:
+            connection.adapters.register_loader(info.array_oid, _array_loader(info.oid, info.delimiter))
     for name in ("text", "varchar", "bpchar", "name", "uuid", "interval", "inet", "cidr"):
         connection.adapters.register_loader(name, _loader(_text))
     for name, function in LOADED.items():
