@@ -62,8 +62,8 @@ class Control:
 
         There is no timeout: a backfill may take minutes. `tell` receives notices while the statement runs.
 
-        If the task is canceled, the statement is withdrawn: this raises CancelledError when the engine has undone it, or returns the
-        answer if it has taken effect already.
+        If the task is canceled, the statement is withdrawn: this raises CancelledError when the engine has undone it, returns the
+        answer if it has taken effect already, or raises 58000 if the engine ends meanwhile.
         """
         request = control.StatementRequest(sql, settings, resolution, block).encode()
         _, answer = await self._answered(_Request("POST", control.STATEMENT, request), None, tell, withdraws=True)
@@ -240,7 +240,7 @@ class Control:
     ) -> tuple[int, control.Answer]:
         """Sends a request on a connection. Raises _Unanswered if the engine ends or is replaced before it answers.
 
-        If the task is canceled: with `withdraws`, see `statement`; without, the connection is closed. It is also closed after the answer,
+        If the task is canceled: with `withdraws`, see `_withdrawn`; without, the connection is closed. It is also closed after the answer,
         unless the request keeps it.
         """
         engine, reader, writer = connection.engine, connection.reader, connection.writer
@@ -270,9 +270,9 @@ class Control:
         except (OSError, asyncio.IncompleteReadError, ValueError):
             raise _Unanswered from None
         except asyncio.CancelledError:
-            if withdraws and await _took_effect(writer, answer):
-                return answer.result()
-            raise
+            if not withdraws or (ended := await _withdrawn(writer, answer)) is None:
+                raise
+            return ended
         finally:
             answer.cancel()
             if not is_kept:
@@ -353,16 +353,26 @@ def _ended() -> SystemError_:
     return SystemError_("the engine ended before it answered", hint="Look whether the statement took effect before sending it again.")
 
 
-async def _took_effect(writer: asyncio.StreamWriter, answer: asyncio.Future[tuple[int, control.Answer]]) -> bool:
-    """Withdraws a statement and waits until the engine has ended it. Returns whether it had taken effect before.
+async def _withdrawn(
+    writer: asyncio.StreamWriter, answer: asyncio.Future[tuple[int, control.Answer]]
+) -> tuple[int, control.Answer] | None:
+    """Withdraws a statement and waits until the engine has ended it. Returns its answer if it had taken effect before, otherwise None.
 
     The end of the client's half of the connection withdraws it. The client of the gateway may send its next statement as soon as it
-    has the error, so the error must not come before the end of the statement.
+    has the error, so the error must not come before the end of the statement. Raises 58000 if the engine ends before it answers.
     """
     with contextlib.suppress(OSError):
         writer.write_eof()
     await asyncio.wait((answer,), timeout=WITHDRAWAL_TIMEOUT_S)
-    return answer.done() and not answer.cancelled() and answer.exception() is None and answer.result()[0] == 200
+    if not answer.done():
+        return None
+    try:
+        status, result = answer.result()
+    except (OSError, asyncio.IncompleteReadError, ValueError):
+        raise _ended() from None
+    if status != 200 and control.error_of(result).sqlstate in ENDED:
+        raise _ended()
+    return (status, result) if status == 200 else None
 
 
 async def _answer(reader: asyncio.StreamReader, tell: NoticeHandler | None) -> tuple[int, control.Answer]:

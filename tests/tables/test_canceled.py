@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg import errors
 
+from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import Attempt
-from tailgate.lake.errors import QueryCanceled
+from tailgate.lake.errors import AdminShutdown, QueryCanceled
 from tailgate.sql.name_resolution import resolve
+from testing.engine_process import until
 from tests.tables.world import World
 
 
@@ -48,6 +53,36 @@ def test_a_create_that_is_canceled_before_its_entry(world: World, text: str) -> 
     with pytest.raises(QueryCanceled):
         engine.statement(text, {}, resolve(text, catalog, catalog), CanceledAfter(checks=1))
     assert world.lake.log.newest() == before
+
+
+def disconnect(client: Any) -> None:
+    client.connection.shutdown(socket.SHUT_RDWR)
+
+
+def report_shutdown(client: Any) -> None:
+    raise AdminShutdown("the engine is stopping")
+
+
+@pytest.mark.parametrize("end", [disconnect, report_shutdown])
+def test_a_statement_that_is_canceled_while_its_engine_ends(world: World, monkeypatch: pytest.MonkeyPatch, end: Callable[[Any], None]) -> None:
+    """The statement has taken effect, but the engine ends before it answers."""
+    statements = world.engine._statements
+    execute, effective = statements.execute, threading.Event()
+
+    def ending(text: str, settings: dict[str, str], names: Resolution, client: Any) -> dict[str, Any]:
+        answer = execute(text, settings, names, client)
+        effective.set()
+        until(client.gone)
+        end(client)
+        return answer
+
+    monkeypatch.setattr(statements, "execute", ending)
+    with psycopg.connect(world.dsn, autocommit=True) as connection, ThreadPoolExecutor(1) as threads:
+        creating = threads.submit(connection.execute, "CREATE TABLE t (k int)")
+        assert effective.wait(10)
+        connection.cancel_safe()
+        with pytest.raises(errors.SystemError, match="before it answered"):
+            creating.result(30)
 
 
 class CanceledAfter:

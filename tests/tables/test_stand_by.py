@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,15 +18,19 @@ import pytest
 
 from tailgate.embedded.children import Child, free_port
 from tailgate.engine.runtime.ticks.repeated_writes import find_change, undone
-from tailgate.lake.catalog import Change
+from tailgate.lake.catalog import Change, MaterializedView
+from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import Attempt
-from tailgate.lake.errors import CrashShutdown, SystemError_
+from tailgate.lake.errors import CrashShutdown, ObjectNotInPrerequisiteState, SystemError_
 from tailgate.lake.folder import Lake
+from tailgate.lake.readers.failed import failed
 from tailgate.lake.store.stand_by import StandBy
 from tailgate.lake.writer.inbox import Record
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.stand_by import stand_by
+from tailgate.sql.name_resolution import resolve
+from tailgate.sql.statements import CreateView, parse
 from testing.engine_process import until
 from tests.tables.world import Engine, Served
 
@@ -249,4 +254,25 @@ def test_a_statement_with_effects_outside_of_the_log_is_not_repeated(tmp_path: P
     engine = Engine(Lake.create(tmp_path / "lake"))
     with pytest.raises(SystemError_, match="before it answered"):
         engine.statement(text, {}, Resolution(("public",)), SimpleNamespace(attempt=Attempt("a", again=True)))
+    engine.close()
+
+
+def test_a_view_that_fails_between_two_engines(tmp_path: Path) -> None:
+    """Its statement, which is sent again, ends with the error of the view, as if it had waited when the view failed."""
+    engine = Engine(Lake.create(tmp_path / "lake"))
+    text = "CREATE MATERIALIZED VIEW v AS SELECT 1 AS a"
+    names = resolve(text, engine.writer.catalog, engine.writer.catalog)
+    statement = parse(text)
+    assert isinstance(statement, CreateView)
+    change = engine._statements.planning.plan(statement, text, engine.writer.catalog, None).change
+    (view,) = (item for item in change.put if isinstance(item, MaterializedView))
+    engine.writer.statement = "a"
+    engine.writer.append(kind="catalog", catalog=change)
+    why = Failure(engine.writer.newest.time, 'materialized view "v" has failed: a defect')
+    engine.writer.append(kind="catalog", catalog=Change(put=(failed(view, why),)))
+    canceled_at = time.monotonic() + 10
+    client = SimpleNamespace(attempt=Attempt("a", again=True), gone=lambda: time.monotonic() > canceled_at)
+    with pytest.raises(ObjectNotInPrerequisiteState, match="has failed: a defect"):
+        engine.statement(text, {}, names, client)
+    assert not engine.writer.catalog.items.get(view.id)
     engine.close()

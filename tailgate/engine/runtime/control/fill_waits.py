@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 from tailgate.engine.plan.views.nodes import is_stale
 from tailgate.engine.plan.views.replacements import group
@@ -12,7 +13,8 @@ from tailgate.engine.runtime.control.turns import named
 from tailgate.engine.runtime.ticks.repeated_writes import undone
 from tailgate.lake.catalog import Change, Item, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.dropping import dropping
-from tailgate.lake.errors import AdminShutdown, ObjectNotInPrerequisiteState, QueryCanceled, UndefinedTable
+from tailgate.lake.errors import AdminShutdown, ObjectNotInPrerequisiteState, QueryCanceled, TailgateError, UndefinedTable
+from tailgate.lake.readers.failed import failure
 
 WAIT_S = 0.25  # between two checks whether the client of a waiting statement is still connected
 TELL_S = 1.0  # between two progress messages of a fill
@@ -27,8 +29,8 @@ def await_fills(installation: Installation, items: tuple[Item, ...], client: Cli
     last_report = time.monotonic()
     while True:
         with installation.settled:
-            error = next((installation.failures.pop(i.id) for i in items if i.id in installation.failures), None)
             current = [engine.catalog.items.get(i.id) for i in items]
+            error = next((installation.failures.pop(i.id) for i in items if i.id in installation.failures), None) or _error(current)
             if error is None and all(i is None or i.ready for i in current):
                 break
             if error is None:
@@ -48,6 +50,12 @@ def await_fills(installation: Installation, items: tuple[Item, ...], client: Cli
     for item in items:
         if item.id not in engine.catalog.items and item.id not in installation.switched:
             raise UndefinedTable(f'{item.kind} "{item.name}" was dropped while it was filled')
+
+
+def _error(items: Iterable[Item | None]) -> TailgateError | None:
+    """Returns the error of a view that failed before the statement waited for it, in an earlier engine or after the start of this one."""
+    why = next((why for item in items if item is not None and not item.ready and (why := failure(item)) is not None), None)
+    return None if why is None else ObjectNotInPrerequisiteState(why.message, hint="This is a defect of Tailgate; please report it.")
 
 
 def cancel(installation: Installation, view: MaterializedView) -> None:
