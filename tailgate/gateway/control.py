@@ -353,9 +353,7 @@ def _ended() -> SystemError_:
     return SystemError_("the engine ended before it answered", hint="Look whether the statement took effect before sending it again.")
 
 
-async def _withdrawn(
-    writer: asyncio.StreamWriter, answer: asyncio.Future[tuple[int, control.Answer]]
-) -> tuple[int, control.Answer] | None:
+async def _withdrawn(writer: asyncio.StreamWriter, answer: asyncio.Future[tuple[int, control.Answer]]) -> tuple[int, control.Answer] | None:
     """Withdraws a statement and waits until the engine has ended it. Returns its answer if it had taken effect before, otherwise None.
 
     The end of the client's half of the connection withdraws it. The client of the gateway may send its next statement as soon as it

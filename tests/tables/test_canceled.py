@@ -64,7 +64,9 @@ def report_shutdown(client: Any) -> None:
 
 
 @pytest.mark.parametrize("end", [disconnect, report_shutdown])
-def test_a_statement_that_is_canceled_while_its_engine_ends(world: World, monkeypatch: pytest.MonkeyPatch, end: Callable[[Any], None]) -> None:
+def test_a_statement_that_is_canceled_while_its_engine_ends(
+    world: World, monkeypatch: pytest.MonkeyPatch, end: Callable[[Any], None]
+) -> None:
     """The statement has taken effect, but the engine ends before it answers."""
     statements = world.engine._statements
     execute, effective = statements.execute, threading.Event()
