@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+import psycopg
 from psycopg.conninfo import make_conninfo
 
 from tests.wire.answers import same
@@ -139,3 +142,116 @@ def test_of_several_statements(live: Live, postgres: str) -> None:
         "BEGIN; SET application_name = 'own'; COMMIT; SHOW application_name",
         "BEGIN; SET my.own = 'x'; ROLLBACK",
     )
+
+
+QUERIES = (
+    "SELECT 1",
+    "SHOW work_mem",
+    "SET CONSTRAINTS ALL DEFERRED",
+    "SAVEPOINT s",
+    "SET application_name = 'x'",
+    "EXPLAIN SELECT 1",
+    "PREPARE p AS SELECT 1",
+)
+CHANGES = (
+    "SET TRANSACTION READ ONLY",
+    "SET TRANSACTION READ WRITE",
+    "SET transaction_read_only = off",
+    "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+    "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    "SET TRANSACTION NOT DEFERRABLE",
+    "SET transaction_deferrable = on",
+    "BEGIN ISOLATION LEVEL REPEATABLE READ",
+)
+
+
+def refusals(dsn: str) -> list[object]:
+    """Returns the error of each change of a mode after each query, in blocks of two modes."""
+    with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
+        out: list[object] = []
+        for begin, query, change in product(("BEGIN", "BEGIN READ ONLY"), QUERIES, CHANGES):
+            connection.execute(begin.encode())
+            connection.execute(query.encode())
+            try:
+                connection.execute(change.encode())
+            except psycopg.Error as error:
+                out.append((begin, query, change, error.sqlstate, error.diag.message_primary))
+            connection.execute("ROLLBACK")
+            connection.execute("DEALLOCATE ALL")
+        return out
+
+
+def test_modes_that_must_come_before_a_query(live: Live, postgres: str) -> None:
+    assert refusals(live.dsn) == refusals(postgres)
+
+
+def test_modes_of_subtransactions(live: Live, postgres: str) -> None:
+    same(
+        live.dsn,
+        postgres,
+        "BEGIN",
+        "SAVEPOINT a",
+        "SET TRANSACTION READ ONLY",
+        "SELECT 1",
+        "SET TRANSACTION READ WRITE",
+        "ROLLBACK TO a",
+        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        "ROLLBACK",
+        "SELECT 1; BEGIN ISOLATION LEVEL SERIALIZABLE",
+        "BEGIN READ ONLY",
+        "SELECT 1",
+        "COMMIT AND CHAIN",
+        "SHOW transaction_read_only",
+        "SET TRANSACTION READ WRITE",
+        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        "SELECT 1",
+        "ROLLBACK AND CHAIN",
+        "SHOW transaction_read_only",
+        "SHOW transaction_isolation",
+        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        "COMMIT",
+        "SHOW transaction_read_only",
+    )
+
+
+def test_a_setting_that_begins_in_a_block_ends_with_rollback(live: Live, postgres: str) -> None:
+    same(
+        live.dsn,
+        postgres,
+        "BEGIN",
+        "SET own.a = 'x'",
+        "SHOW own.a",
+        "ROLLBACK",
+        "SHOW own.a",
+        "BEGIN",
+        "SET LOCAL own.b = 'x'",
+        "COMMIT",
+        "SHOW own.b",
+        "BEGIN",
+        "SAVEPOINT s",
+        "SET own.c = 'x'",
+        "ROLLBACK TO s",
+        "SHOW own.c",
+        "COMMIT",
+        "SHOW own.c",
+        "SET own.d = 'x'; SELECT 1/0",
+        "SHOW own.d",
+        "SELECT current_setting('own.d', true)",
+    )
+
+
+def test_ranges_of_numbers(live: Live, postgres: str) -> None:
+    """Each setting of a number accepts PostgreSQL's values at its limits, and none outside."""
+    with psycopg.connect(live.dsn) as ours:
+        known = {name.lower() for name, *_ in ours.execute("SHOW ALL").fetchall()}
+    with psycopg.connect(postgres, autocommit=True) as theirs:
+        rows = theirs.execute(
+            "SELECT name, vartype, min_val::float8, max_val::float8 FROM pg_settings WHERE vartype IN ('integer', 'real')"
+        )
+        limits = [row for row in rows if row[0] in known]
+    assert len(limits) > 8
+    for name, kind, low, high in limits:
+        step = 1 if kind == "integer" else 0.5
+        values = [low, low - step, high, *([high + step] if high < 1e300 else ())]
+        shown = [format(value, ".17g") for value in values]
+        same(live.dsn, postgres, *(f"SET {name} = {value}" for value in (*shown, "'x'", "'inf'", "'nan'")))

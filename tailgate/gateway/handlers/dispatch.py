@@ -67,6 +67,12 @@ class Executor:
     bind: Bind | None = None
 
 
+WITHOUT_SNAPSHOT = (
+    *(s.Begin, s.Commit, s.Rollback, s.Savepoint, s.Release, s.RollbackTo),
+    *(s.Set, s.Reset, s.Show, s.SetConstraints, s.Lock, s.Fetch, s.Unlisten, s.Checkpoint),
+)  # statements that are no query for SET TRANSACTION, as in PostgreSQL
+
+
 def check_failed(session: Session, statement: ParsedStatement) -> None:
     """Raises 25P02 in a failed block, unless the statement ends it or returns to a savepoint."""
     if session.transaction.state is State.FAILED and not (type(statement) in KINDS and KINDS[type(statement)].ends_failed_block):
@@ -114,6 +120,8 @@ async def begin(session: Session, bound: Bound, values: Sequence[object]) -> Res
         raise e.FeatureNotSupported(f"{type(bound.statement).__name__} is not supported")
     if writes(session, bound.statement):
         time_expressions.check_writable(session)
+    if not isinstance(bound.statement, WITHOUT_SNAPSHOT):
+        session.transaction.query()
     result = executor.run(session, bound, bound.statement, values)
     return await result if isinstance(result, Awaitable) else result
 

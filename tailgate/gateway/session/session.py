@@ -70,6 +70,7 @@ class Session:
         current = CurrentRole(gateway.serving, self.client, self.settings)
         self.naming = Naming(gateway, self.client, self.settings, self.transaction, current, self.memory)
         self.access = Access(gateway.serving, current, self.naming)
+        self.settings.check_mode = self.transaction.check_mode
         self.settings.superuser = lambda: current.get().superuser
         self.statements = Statements()
         self.portals = Portals(gateway.background)

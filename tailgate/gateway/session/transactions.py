@@ -24,7 +24,7 @@ from tailgate.gateway.writes.pending import Pending
 from tailgate.lake.catalog import Catalog, Item, Sequence
 from tailgate.lake.catalog.schemas import is_logged
 from tailgate.lake.constraints import Reference
-from tailgate.lake.errors import InvalidSavepointSpecification
+from tailgate.lake.errors import ActiveSqlTransaction, InvalidSavepointSpecification
 from tailgate.lake.uncommitted import SequencePositions, Uncommitted, positioned
 
 NO_ROWS: Mapping[int, UncommittedChanges] = MappingProxyType({})
@@ -127,10 +127,12 @@ class Transaction:
     `savepoints`: oldest first. `writes`: the pending writes, with the rows of `temporary` tables. `definitions`: the uncommitted changes
     of the catalog, or None. `sequences`: the positions of sequences that the transaction has created or altered, and used.
     `exported`: the transaction's time by the name of each exported snapshot, for SET TRANSACTION SNAPSHOT in other sessions.
+    `queried`: whether a statement has run that takes the snapshot of the transaction in PostgreSQL.
     """
 
     def __init__(self, temporary: TemporaryTables) -> None:
         self.state = State.IDLE
+        self.queried = False
         self.savepoints: list[SavedState] = []
         self.temporary = temporary
         self.writes = Pending(temporary.rows)
@@ -158,7 +160,29 @@ class Transaction:
             self.savepoints.clear()
         if self.state is State.IDLE:
             self.writes, self.definitions, self.sequences = Pending(self.temporary.rows), None, {}
-            self.deferral = Deferral()
+            self.deferral, self.queried = Deferral(), False
+
+    def query(self) -> None:
+        """Records that the transaction, if there is one, has run a query."""
+        self.queried = self.state is not State.IDLE
+
+    def check_mode(self, key: str, before: str, value: str) -> None:
+        """Raises 25001 if a mode can no longer be changed: most of them only before the first query and outside of subtransactions."""
+        in_subtransaction = bool(self.savepoints)
+        match key:
+            case "transaction_isolation" if value != before and self.queried:
+                raise ActiveSqlTransaction("SET TRANSACTION ISOLATION LEVEL must be called before any query")
+            case "transaction_isolation" if value != before and in_subtransaction:
+                raise ActiveSqlTransaction("SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction")
+            case "transaction_read_only" if (before, value) == ("on", "off"):
+                if in_subtransaction:
+                    raise ActiveSqlTransaction("cannot set transaction read-write mode inside a read-only transaction")
+                if self.queried:
+                    raise ActiveSqlTransaction("transaction read-write mode must be set before any query")
+            case "transaction_deferrable" if in_subtransaction:
+                raise ActiveSqlTransaction("SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction")
+            case "transaction_deferrable" if self.queried:
+                raise ActiveSqlTransaction("SET TRANSACTION [NOT] DEFERRABLE must be called before any query")
 
     def back_to(self, name: str, *, keep: bool) -> SavedState:
         """Removes the savepoints after the newest one with this name, and that one too unless `keep`.

@@ -5,6 +5,7 @@ Source: PostgreSQL 15, src/backend/utils/misc/guc.c for the messages.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 
@@ -50,42 +51,81 @@ def _enum(setting: Setting, value: str) -> str:
     return value.lower()
 
 
+def _in_range(setting: Setting, number: float, unit: str = "") -> None:
+    """Raises 22023 if a number is outside the limits of a setting."""
+    low, high = map(float, setting.choices)
+    if not low <= number <= high:
+        shown, low_shown, high_shown = (f"{n:.0f}" if setting.kind != "real" else f"{n:g}" for n in (number, low, high))
+        unit = f" {unit}" if unit else ""
+        raise InvalidParameterValue(
+            f'{shown}{unit} is outside the valid range for parameter "{setting.name}" ({low_shown} .. {high_shown})'
+        )
+
+
 def _int(setting: Setting, value: str) -> str:
     try:
         number = int(value.strip(), 0)
     except ValueError:
-        raise _wrong(setting, value) from None
-    low, high = map(int, setting.choices)
-    if not low <= number <= high:
-        raise InvalidParameterValue(f'{number} is outside the valid range for parameter "{setting.name}" ({low} .. {high})')
+        number = _rounded(setting, value)
+    _in_range(setting, number)
     return str(number)
 
 
+def _rounded(setting: Setting, value: str) -> int:
+    """Returns a number with a fraction as a whole number."""
+    try:
+        return round(float(value))
+    except (ValueError, OverflowError):
+        raise _wrong(setting, value) from None
+
+
 UNITS_MS = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+UNITS_KB = {"B": 1 / 1024, "kB": 1, "MB": 1 << 10, "GB": 1 << 20, "TB": 1 << 30}
+BLOCK_KB = 8  # the unit of effective_cache_size
+
+
+def _with_unit(setting: Setting, value: str, units: Mapping[str, float], unit: str, size: int = 1) -> int:
+    """Returns a number in `size` times the unit, which a value without a unit has."""
+    match = re.fullmatch(r"([+-]?\d{1,12}(?:\.\d{0,12})?)\s*([a-zA-Z]*)", value.strip())
+    factor = (units.get(match[2]) if match[2] else size) if match else None
+    if match is None or factor is None:
+        listed_units = [f'"{name}"' for name in units]
+        hint = f"Valid units for this parameter are {', '.join(listed_units[:-1])}, and {listed_units[-1]}." if match else None
+        raise _wrong(setting, value, hint)
+    number = round(float(match[1]) * factor / size)
+    _in_range(setting, number, unit if size == 1 else f"{size}{unit}")
+    return number
+
+
+def _in_units(number: int, units: Mapping[str, float]) -> str:
+    """Returns a number of the smallest whole unit with the largest unit that needs no fraction."""
+    for name, size in reversed(units.items()):
+        if number > 0 and size >= 1 and number % size == 0:
+            return f"{round(number / size)}{name}"
+    return str(number)
 
 
 def _milliseconds(setting: Setting, value: str) -> str:
-    match = re.fullmatch(r"(-?\d{1,12}(?:\.\d{0,12})?)\s*([a-zA-Z]*)", value.strip())
-    unit = UNITS_MS.get(match[2] or "ms") if match else None
-    if match is None or unit is None:
-        raise _wrong(setting, value, 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".' if match else None)
-    number = round(float(match[1]) * unit)
-    low, high = map(int, setting.choices)
-    if not low <= number <= high:
-        raise InvalidParameterValue(f'{number} ms is outside the valid range for parameter "{setting.name}" ({low} .. {high})')
-    if number < 0:
-        return str(number)
-    for name, size in reversed(UNITS_MS.items()):
-        if number and size >= 1 and number % size == 0:
-            return f"{round(number / size)}{name}"
-    return "0"
+    return _in_units(_with_unit(setting, value, UNITS_MS, "ms"), UNITS_MS)
+
+
+def _kilobytes(setting: Setting, value: str) -> str:
+    return _in_units(_with_unit(setting, value, UNITS_KB, "kB"), UNITS_KB)
+
+
+def _blocks(setting: Setting, value: str) -> str:
+    return _in_units(_with_unit(setting, value, UNITS_KB, "kB", BLOCK_KB) * BLOCK_KB, UNITS_KB)
 
 
 def _real(setting: Setting, value: str) -> str:
     try:
-        return f"{float(value):g}"
+        number = float(value)
     except ValueError:
-        raise _wrong(setting, value) from None
+        number = math.nan
+    if math.isnan(number):
+        raise _wrong(setting, value)
+    _in_range(setting, number)
+    return f"{number:g}"
 
 
 def _encoding(setting: Setting, value: str) -> str:
@@ -174,6 +214,8 @@ CHECKS: Mapping[str, Callable[[Setting, str], str]] = {
     "enum": _enum,
     "int": _int,
     "ms": _milliseconds,
+    "kB": _kilobytes,
+    "blocks": _blocks,
     "real": _real,
     "encoding": _encoding,
     "datestyle": _date_style,

@@ -46,6 +46,7 @@ class Setting:
 
 _INT_MAX = str(2**31 - 1)
 _DAY_MS = _INT_MAX
+_REAL_MAX = "1.7976931348623157e308"
 _ROWS = (
     Setting("application_name", "", reported=True, about="Sets the application name to be reported in statistics and logs."),
     Setting("array_nulls", "on", "bool"),
@@ -57,7 +58,7 @@ _ROWS = (
     Setting(
         "client_min_messages", "notice", "enum", ("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error")
     ),
-    Setting("cursor_tuple_fraction", "0.1", "real"),
+    Setting("cursor_tuple_fraction", "0.1", "real", ("0", "1")),
     Setting("constraint_exclusion", "partition", "enum", ("partition", "on", "off")),
     Setting("DateStyle", "ISO, MDY", "datestyle", reported=True, about="Sets the display format for date and time values."),
     Setting("default_statistics_target", "100", "int", ("1", "10000")),
@@ -67,7 +68,7 @@ _ROWS = (
         "default_transaction_isolation", "read committed", "enum", ("serializable", "repeatable read", "read committed", "read uncommitted")
     ),
     Setting("default_transaction_read_only", "off", "bool", reported=True),
-    Setting("effective_cache_size", "4GB"),
+    Setting("effective_cache_size", "4GB", "blocks", ("1", _INT_MAX)),
     Setting("enable_bitmapscan", "on", "bool"),
     Setting("enable_hashagg", "on", "bool"),
     Setting("enable_hashjoin", "on", "bool"),
@@ -123,7 +124,7 @@ _ROWS = (
         about="Sets the minimum execution time above which all statements will be logged.",
     ),
     Setting("log_statement", "none", "enum", ("none", "ddl", "mod", "all"), superuser=True, about="Sets the type of statements logged."),
-    Setting("maintenance_work_mem", "64MB"),
+    Setting("maintenance_work_mem", "64MB", "kB", ("1024", _INT_MAX)),
     Setting("max_connections", "10000", fixed=True),
     Setting("max_identifier_length", "63", fixed=True),
     Setting("max_index_keys", "32", fixed=True),
@@ -131,7 +132,7 @@ _ROWS = (
     Setting("max_prepared_transactions", "0", fixed=True),
     Setting("plan_cache_mode", "auto", "enum", ("auto", "force_generic_plan", "force_custom_plan")),
     Setting("quote_all_identifiers", "off", "bool"),
-    Setting("random_page_cost", "4", "real"),
+    Setting("random_page_cost", "4", "real", ("0", _REAL_MAX)),
     Setting("row_security", "on", "bool"),
     Setting("real_time_recency", "off", "bool", about="Makes queries wait until what Kafka holds is in."),
     Setting("real_time_recency_timeout", "10s", "ms", ("0", _DAY_MS), about="Sets how long real_time_recency may wait."),
@@ -155,7 +156,7 @@ _ROWS = (
     Setting("transaction_isolation", "read committed", "enum", ("serializable", "repeatable read", "read committed", "read uncommitted")),
     Setting("transaction_read_only", "off", "bool"),
     Setting("wal_level", "replica", fixed=True),
-    Setting("work_mem", "4MB"),
+    Setting("work_mem", "4MB", "kB", ("64", _INT_MAX)),
     Setting("xmloption", "content"),
 )
 TABLE: dict[str, Setting] = {row.name.lower(): row for row in _ROWS}

@@ -79,6 +79,7 @@ class Settings:
     def __init__(self, defaults: Mapping[str, str] = NO_DEFAULTS) -> None:
         self._values = {key: row.default for key, row in TABLE.items()}
         self._before: dict[str, str] | None = None  # values at the beginning of the block
+        self._modes: dict[str, str] = {}  # of the last transaction
         self._local: dict[str, str] = {}  # values that SET LOCAL has replaced, restored at the end of the block
         self.changed = False
         self.charged: Charge | None = None
@@ -86,6 +87,8 @@ class Settings:
         self.style = Style()
         self.processes: Processes | None = None  # for the settings of processes, which sessions cannot change
         self.superuser: Callable[[], bool] = lambda: True  # whether the current role is a superuser
+        # raises 25001 if the transaction cannot change a mode to this value any more: name, value, new value
+        self.check_mode: Callable[[str, str, str], None] = lambda key, before, value: None
         self.logs = False  # log_statement or log_min_duration_statement is on
         self.log_duration_ms = -1
         self.reads_now = True  # no setting determines the time: cached results may be used
@@ -153,8 +156,10 @@ class Settings:
             short(name, value)
             if key not in self._values and sum("." in existing for existing in self._values) >= CUSTOM_MAX:
                 raise ProgramLimitExceeded(f"a session can have at most {CUSTOM_MAX} settings of its own")
-        if self._before is None and _is_mode(key):
-            return value  # the transaction ends with the statement
+        if _is_mode(key):
+            if self._before is None:
+                return value  # the transaction ends with the statement
+            self.check_mode(key, self._values[key], value)
         if local and key not in self._local:
             self._local[key] = self._values.get(key, "")
         elif not local:
@@ -180,8 +185,10 @@ class Settings:
             raise CantChangeRuntimeParam(f'parameter "{setting.name}" cannot be changed')
         if setting is not None:
             self._check_privilege(setting)
-        if self._before is None and _is_mode(key):
-            return
+        if _is_mode(key):
+            if self._before is None:
+                return
+            self.check_mode(key, self._values[key], self._reset[key])
         if local:
             self._local.setdefault(key, self._values.get(key, ""))
         self._put(key, self._reset.get(key, ""))
@@ -201,10 +208,16 @@ class Settings:
         """Returns the dialect of statements."""
         return cast(Dialect, self._values["tailgate.dialect"])
 
-    def begin(self) -> None:
-        """Begins a transaction: keeps the settings for ROLLBACK. A block continues the implicit transaction before it."""
+    def begin(self, *, chain: bool = False) -> None:
+        """Begins a transaction: keeps the settings for ROLLBACK. A block continues the implicit transaction before it.
+
+        With `chain`, it has the modes of the transaction that has ended: COMMIT AND CHAIN.
+        """
         if self._before is None:
             self._before = dict(self._values)
+        if chain:
+            for key, value in self._modes.items():
+                self._put(key, value)
 
     def mark(self) -> Mark:
         """Returns a copy of the settings at a savepoint, for `back`. Returns the same object while nothing changes."""
@@ -216,20 +229,27 @@ class Settings:
         """Restores the settings from `mark`, at ROLLBACK TO."""
         values, local = mark
         self._local = dict(local)
-        for key in [key for key in self._values if key not in values]:
-            self._drop(key)
-        for key, value in values.items():
-            self._put(key, value)
+        self._restore(values)
 
     def end(self, *, undo: bool) -> None:
         """Ends a transaction: undoes each SET LOCAL, and with `undo` every change of the transaction."""
         self._marked = None
+        if self._before is not None:
+            self._modes = {key: self._values[key] for key in (f"transaction_{mode}" for mode in MODES)}
         local, before = self._local, self._before
         self._local, self._before = {}, None
-        for key, value in before.items() if undo and before is not None else local.items():
-            self._put(key, value)
+        if undo and before is not None:
+            self._restore(before)
+        else:
+            for key, value in local.items():
+                self._put(key, value)
         for mode in MODES:
             self._put(f"transaction_{mode}", self._values[f"default_transaction_{mode}"])
+
+    def _restore(self, values: Mapping[str, str]) -> None:
+        """Restores earlier values. As in PostgreSQL, a setting that was not set then is empty."""
+        for key in list(self._values):
+            self._put(key, values.get(key, ""))
 
     def all(self) -> Iterator[tuple[str, str, str]]:
         """Yields (name, value, description) of each setting, for SHOW ALL. Only superusers see those of processes."""

@@ -20,8 +20,8 @@ def begin(session: Session, bound: Bound, statement: s.Begin, values: Sequence[o
         session.notice("there is already a transaction in progress", "WARNING", "25001")
     else:
         session.settings.begin()
+    set_modes(session, statement.modes)  # if this fails, the transaction does not become a block
     transaction.move(Move.BEGIN)
-    set_modes(session, statement.modes)
     return "START TRANSACTION" if statement.start else "BEGIN"
 
 
@@ -49,7 +49,7 @@ async def end(session: Session, bound: Bound, statement: s.Commit | s.Rollback, 
     elif was_implicit:
         session.settings.end(undo=undone)
     if statement.chain:
-        session.settings.begin()
+        session.settings.begin(chain=True)
         transaction.move(Move.BEGIN)
     return "ROLLBACK" if undone else "COMMIT"
 
