@@ -243,12 +243,12 @@ def test_a_setting_that_begins_in_a_block_ends_with_rollback(live: Live, postgre
 def test_ranges_of_numbers(live: Live, postgres: str) -> None:
     """Each setting of a number accepts PostgreSQL's values at its limits, and none outside."""
     with psycopg.connect(live.dsn) as ours:
-        known = {name.lower() for name, *_ in ours.execute("SHOW ALL").fetchall()}
+        settings = {name.lower() for name, *_ in ours.execute("SHOW ALL").fetchall()}
     with psycopg.connect(postgres, autocommit=True) as theirs:
         rows = theirs.execute(
             "SELECT name, vartype, min_val::float8, max_val::float8 FROM pg_settings WHERE vartype IN ('integer', 'real')"
         )
-        limits = [row for row in rows if row[0] in known]
+        limits = [row for row in rows if row[0] in settings]
     assert len(limits) > 8
     for name, kind, low, high in limits:
         step = 1 if kind == "integer" else 0.5

@@ -70,7 +70,7 @@ class Executor:
 WITHOUT_SNAPSHOT = (
     *(s.Begin, s.Commit, s.Rollback, s.Savepoint, s.Release, s.RollbackTo),
     *(s.Set, s.Reset, s.Show, s.SetConstraints, s.Lock, s.Fetch, s.Unlisten, s.Checkpoint),
-)  # statements that are no query for SET TRANSACTION, as in PostgreSQL
+)  # after them, SET TRANSACTION is still possible, as in PostgreSQL
 
 
 def check_failed(session: Session, statement: ParsedStatement) -> None:
