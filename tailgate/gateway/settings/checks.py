@@ -99,7 +99,7 @@ def _with_unit(setting: Setting, value: str, units: Mapping[str, float], unit: s
 
 def _in_units(number: int, units: Mapping[str, float]) -> str:
     """Returns a number of the smallest whole unit with the largest unit that needs no fraction."""
-    for name, size in reversed(units.items()):
+    for name, size in reversed(tuple(units.items())):
         if number > 0 and size >= 1 and number % size == 0:
             return f"{round(number / size)}{name}"
     return str(number)
