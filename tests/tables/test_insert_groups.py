@@ -7,14 +7,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import cast
 
 import psycopg
 import pytest
 
 from tailgate.gateway.control import Control
-from tailgate.gateway.writes.insert_groups import InsertGroups
+from tailgate.gateway.writes.insert_groups import InsertGroups, Sent
+from tailgate.gateway.writes.rows.constants import Constants
+from tailgate.lake.catalog import Item
 from tailgate.lake.control import Write, WriteResult
 from tailgate.lake.errors import SystemError_
+from tailgate.lake.types import INT4
 from tests.tables.world import World
 
 WAIT_S = 60.0
@@ -40,9 +45,9 @@ class Held:
                 raise SystemError_("the engine ended before it answered")
             return await write(control, body)
 
-        async def entering(groups: InsertGroups, *arguments: object) -> int:
+        def entering(groups: InsertGroups, *arguments: object) -> asyncio.Future[int]:
             self.entered += 1
-            return await insert(groups, *arguments)  # type: ignore[arg-type]  # the caller's
+            return insert(groups, *arguments)  # type: ignore[arg-type]  # the caller's
 
         monkeypatch.setattr(Control, "write", held)
         monkeypatch.setattr(InsertGroups, "insert", entering)
@@ -164,3 +169,25 @@ def test_a_session_that_leaves_does_not_stop_its_group(held: Held) -> None:
     assert {(0,), (2,), (3,)} <= set(rows(held.world, "SELECT k FROM t"))
     for connection in connections:
         connection.close()
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_a_member_whose_future_is_canceled_does_not_stop_its_group(failing: bool) -> None:
+    async def run() -> None:
+        table = cast(Item, SimpleNamespace(id=1))
+        groups, go = InsertGroups(), asyncio.Event()
+
+        async def send(members: list[Constants]) -> Sent:
+            await go.wait()
+            if failing:
+                raise SystemError_("the engine ended before it answered")
+            return Sent(7, frozenset())
+
+        rows = Constants((INT4,), ([1],))
+        answers = [groups.insert(table, "1", rows, send) for _ in range(3)]
+        answers[1].cancel()
+        go.set()
+        results = await asyncio.wait_for(asyncio.gather(*answers, return_exceptions=True), WAIT_S)
+        assert [type(r) for r in results] == [SystemError_ if failing else int, asyncio.CancelledError, SystemError_ if failing else int]
+
+    asyncio.run(run())

@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ from tailgate.gateway.writes.evaluation import Evaluation, immediate
 from tailgate.gateway.writes.insert_groups import ALL_ALONE, MEMBER_ROWS_MAX, Sent, evaluate
 from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WithPlan, WritePlan
+from tailgate.gateway.writes.rows.constants import Constants
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Item, MaterializedView
@@ -146,16 +148,17 @@ async def _in_block(session: Session, authorized: Authorized[WritePlan], values:
 
 
 def _plain(write: WritePlan, values: Sequence[object]) -> pa.Table | None:
-    """Returns the rows of an INSERT that may be collected in a pipeline, otherwise None.
+    """Returns the rows of an INSERT that may be collected in a pipeline, otherwise None."""
+    query = _collectable(write)
+    rows = None if query is None else query.literal(values)
+    return None if rows is None else fitted(rows, tables_of(write)[0].columns)
 
-    It must insert constants, without RETURNING or ON CONFLICT.
-    """
+
+def _collectable(write: WritePlan) -> Query | None:
+    """Returns the rows of an INSERT that may be evaluated with others if they are constants: without RETURNING or ON CONFLICT."""
     if not isinstance(write, InsertPlan) or write.conflict != "error" or write.returning is not None or write.rows is None:
         return None
-    if is_temporary(write.table.id):
-        return None
-    rows = None if write.rows.calls else write.rows.literal(values)
-    return None if rows is None else fitted(rows, write.table.columns)
+    return None if is_temporary(write.table.id) or write.rows.calls else write.rows
 
 
 async def settle(session: Session) -> None:
@@ -177,30 +180,29 @@ async def _settle_others(session: Session, write: WritePlan) -> None:
 async def _grouped(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], copied: pa.Table | None) -> Effect | None:
     """Runs an INSERT of few constants together with those of other sessions; returns None if it must run alone."""
     write = authorized.plan
-    if copied is not None or not isinstance(write, InsertPlan) or (rows := _plain(write, values)) is None:
+    query = _collectable(write) if copied is None else None
+    rows = None if query is None else query.literals(values)
+    if rows is None or not 0 < len(rows) <= MEMBER_ROWS_MAX:
         return None
-    if not 0 < rows.num_rows <= MEMBER_ROWS_MAX:
-        return None
-
-    async def send(members: list[pa.Table]) -> Sent:
-        return await _sent(session, authorized, write, members)
-
-    number = await _confirmed(
-        session, asyncio.ensure_future(session.gateway.insert_groups.insert(write.table, write.own.version, rows, send))
-    )
-    return Effect(rows.num_rows) if number else None
+    assert isinstance(write, InsertPlan)
+    send = partial(_sent, session, authorized, write)
+    number = await _confirmed(session, session.gateway.insert_groups.insert(write.table, write.own.version, rows, send))
+    return Effect(len(rows)) if number else None
 
 
-async def _sent(session: Session, authorized: Authorized[WritePlan], write: InsertPlan, members: list[pa.Table]) -> Sent:
+async def _sent(session: Session, authorized: Authorized[WritePlan], write: InsertPlan, members: list[Constants]) -> Sent:
     """Evaluates a group of INSERTs and sends it until it has no conflict."""
     progress = session.serving.progress
     reserve = ""
     for _ in range(EVALUATIONS_MAX):
         pending, base = Pending(), progress.inbox
         try:
-            effect, refused = await _evaluated(session, authorized, (), lambda evaluation: evaluate(evaluation, write, members))
+            evaluated = await _evaluated(session, authorized, (), lambda evaluation: evaluate(evaluation, write, members))
         except TailgateError:  # each member meets its own error alone
             return ALL_ALONE
+        if evaluated is None:
+            return ALL_ALONE
+        effect, refused = evaluated
         pending.add(effect, base)
         if not pending.durable:
             break

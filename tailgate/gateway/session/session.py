@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 
 from tailgate.gateway.control import Control
@@ -151,8 +150,9 @@ class Session:
         """Counts the statement that has ended. The next one of the same message begins now."""
         activity, now = self.execution.activity, time.monotonic()
         text, portal = activity.query if activity.part is None else activity.part, activity.portal
-        call = Call(self.client.role, activity.lane, text, now - activity.clock, sqlstate, activity.rows)
-        self.gateway.statistics.ended(call if portal is None else replace(call, types=portal.bound.parameters, values=portal.values))
+        types, values = ((), ()) if portal is None else (portal.bound.parameters, portal.values)
+        call = Call(self.client.role, activity.lane, text, now - activity.clock, sqlstate, activity.rows, types, values)
+        self.gateway.statistics.ended(call)
         activity.next(now)
         if self.settings.dialect != HTTP:  # a client of the HTTP API has described the statement: its id stays
             self.push_query = None

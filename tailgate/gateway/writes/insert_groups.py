@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -23,7 +23,10 @@ from tailgate.gateway.writes.constraints.keys import all_hashes, existing, repea
 from tailgate.gateway.writes.effects import Effect, Inserted, merged
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.plans import InsertPlan
+from tailgate.gateway.writes.rows.constants import Constants, together
+from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.lake.catalog import Item
+from tailgate.lake.types import Type
 
 GROUP_ROWS_MAX = 500  # rows of a group; the others wait for the next one
 MEMBER_ROWS_MAX = 50  # rows of an INSERT that may join a group: larger ones gain little, and would delay others
@@ -37,20 +40,37 @@ class Sent:
     refused: frozenset[int]
 
 
-Send: TypeAlias = Callable[[list[pa.Table]], Awaitable[Sent]]  # evaluates the rows of each member and sends those of the accepted ones
+Send: TypeAlias = Callable[[list[Constants]], Awaitable[Sent]]  # evaluates the rows of each member and sends those of the accepted ones
 ALL_ALONE = Sent(0, frozenset())
 
 
 @dataclass(slots=True)
 class _Group:
     version: str  # of the table's rules
+    types: tuple[Type, ...]
     send: Send
-    rows: list[pa.Table]
-    answer: asyncio.Future[Sent]
+    rows: list[Constants] = field(default_factory=list)
+    answers: list[asyncio.Future[int]] = field(default_factory=list)  # of the members
+    count: int = 0
 
-    def admits(self, version: str, rows: pa.Table) -> bool:
-        """Tells whether an INSERT was bound to the same form of the table, with the same rules, and there is room for it."""
-        return version == self.version and sum(r.num_rows for r in self.rows) + rows.num_rows <= GROUP_ROWS_MAX
+    def admits(self, version: str, rows: Constants) -> bool:
+        """Tells whether an INSERT was bound to the same form of the table, with the same rules and types, and there is room for it."""
+        return version == self.version and rows.types == self.types and self.count + len(rows) <= GROUP_ROWS_MAX
+
+    def add(self, rows: Constants, answer: asyncio.Future[int]) -> None:
+        self.rows.append(rows)
+        self.answers.append(answer)
+        self.count += len(rows)
+
+    def settle(self, sent: Sent) -> None:
+        for place, answer in enumerate(self.answers):
+            if not answer.done():  # the session of a canceled one has ended
+                answer.set_result(0 if place in sent.refused else sent.number)
+
+    def fail(self, error: BaseException) -> None:
+        for answer in self.answers:
+            if not answer.done():
+                answer.set_exception(error)
 
 
 class InsertGroups:
@@ -60,11 +80,11 @@ class InsertGroups:
         self._waiting: dict[tuple[int, int], deque[_Group]] = {}  # by role and table; a key exists while a group is evaluated and sent
         self._running: set[asyncio.Task[None]] = set()  # keeps the tasks alive
 
-    async def insert(self, table: Item, version: str, rows: pa.Table, send: Send) -> int:
-        """Inserts rows as part of a group. Returns the number of the inbox entry, or 0 if the caller must insert them alone.
+    def insert(self, table: Item, version: str, rows: Constants, send: Send) -> asyncio.Future[int]:
+        """Inserts rows as part of a group. The result is the number of the inbox entry, or 0 if the caller must insert them alone.
 
-        Raises the error of `send`, which is that of the request: an error of the rows refuses members.
-        If the task is canceled, the rows may be inserted nevertheless.
+        It is the error of `send` if that is one of the request: an error of the rows refuses members. Do not cancel the future: the
+        rows may be inserted nevertheless.
         """
         key = (REQUESTER.get().role, table.id)
         loop = asyncio.get_running_loop()
@@ -75,12 +95,10 @@ class InsertGroups:
             self._running.add(task)
             task.add_done_callback(self._running.discard)
         if not waiting or not waiting[-1].admits(version, rows):
-            waiting.append(_Group(version, send, [], loop.create_future()))
-        group = waiting[-1]
-        place = len(group.rows)
-        group.rows.append(rows)
-        sent = await asyncio.shield(group.answer)
-        return 0 if place in sent.refused else sent.number
+            waiting.append(_Group(version, rows.types, send))
+        answer: asyncio.Future[int] = loop.create_future()
+        waiting[-1].add(rows, answer)
+        return answer
 
     async def _run(self, key: tuple[int, int]) -> None:
         """Evaluates and sends the groups of a table, one after the other, until none waits."""
@@ -90,28 +108,33 @@ class InsertGroups:
             try:
                 sent = await group.send(group.rows)
             except asyncio.CancelledError:
-                group.answer.cancel()
+                for answer in group.answers:
+                    answer.cancel()
                 raise
             except Exception as error:  # noqa: BLE001  # raised to all members: the rows may have been written
-                group.answer.set_exception(error)
+                group.fail(error)
             else:
-                group.answer.set_result(sent)
+                group.settle(sent)
         del self._waiting[key]
 
 
-def evaluate(evaluation: Evaluation, write: InsertPlan, members: list[pa.Table]) -> tuple[Effect, frozenset[int]]:
+def evaluate(evaluation: Evaluation, write: InsertPlan, members: list[Constants]) -> tuple[Effect, frozenset[int]] | None:
     """Evaluates the INSERTs of a group. Refuses a member with a key that exists or occurs in an earlier row.
 
-    Returns the effect of the accepted members and the positions of the refused ones. Raises the first violation of another constraint.
+    Returns the effect of the accepted members and the positions of the refused ones, or None if a value does not fit its type.
+    Raises the first violation of another constraint.
     """
     table, rules = write.table, write.own
-    rows = evaluation.stored.computed(rules, pa.concat_tables(members))
+    plain = together(members).table()
+    if plain is None:
+        return None
+    rows = evaluation.stored.computed(rules, fitted(plain, table.columns))
     stored = f"r{table.id}"
     lists = [places for key in rules.keys for places in (repeated(key, rows), existing(evaluation.cursor, table, key, rows, stored))]
     bad = np.concatenate([np.empty(0, np.int64), *lists])
     refused = frozenset[int]()
     if len(bad):
-        member_of = np.repeat(np.arange(len(members)), [m.num_rows for m in members])
+        member_of = np.repeat(np.arange(len(members)), [len(m) for m in members])
         refused = frozenset(member_of[bad].tolist())
         accepted = ~np.isin(member_of, list(refused))
         rows = rows.filter(pa.array(accepted))

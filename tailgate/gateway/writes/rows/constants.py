@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
 from tailgate.lake import sortable
 from tailgate.lake.errors import NumericValueOutOfRange
+from tailgate.lake.types import Type
 from tailgate.sql import plan
 from tailgate.values.numbers import numerics
 from tailgate.values.numbers.integers import RANGES
@@ -23,20 +26,46 @@ _PLAIN = frozenset(
 )
 
 
-def constants(rows: plan.Relation, values: Sequence[object]) -> pa.Table | None:
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Rows of literals and values of parameters, as Python objects by column, and the types of the columns."""
+
+    types: tuple[Type, ...]
+    columns: tuple[list[object], ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def table(self) -> pa.Table | None:
+        """Returns the rows with the columns c0, c1, …, or None if a value does not fit its type."""
+        try:
+            arrays = [_array(values, type) for values, type in zip(self.columns, self.types, strict=True)]
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            return None
+        return pa.Table.from_arrays(arrays, names=[f"c{i}" for i in range(len(arrays))])
+
+
+def _array(values: list[object], type: Type) -> pa.Array:
+    if type.general:  # a literal is a decimal
+        values = [sortable.stored(v) if isinstance(v, Decimal) else v for v in values]
+    return pa.array(values, type.arrow)
+
+
+def together(members: Sequence[Constants]) -> Constants:
+    """Returns the rows of all members, which have the same types."""
+    columns = zip(*(m.columns for m in members), strict=True)
+    return Constants(members[0].types, tuple(list(chain.from_iterable(parts)) for parts in columns))
+
+
+def constants(rows: plan.Relation, values: Sequence[object]) -> Constants | None:
     """Returns the rows of a VALUES list, or None if they contain other expressions."""
-    if not isinstance(rows, plan.Values) or any(f.type.is_array or f.type.name not in _PLAIN for f in rows.columns):
+    if not isinstance(rows, plan.Values) or not rows.columns or any(f.type.is_array or f.type.name not in _PLAIN for f in rows.columns):
         return None
-    columns = []
     try:
-        for i, column in enumerate(rows.columns):
-            values_of_column = [constant(row[i], values) for row in rows.rows]
-            if column.type.general:  # a literal is a decimal
-                values_of_column = [sortable.stored(v) if isinstance(v, Decimal) else v for v in values_of_column]
-            columns.append(pa.array(values_of_column, column.type.arrow))
-    except (_NotConstantError, pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        columns = tuple([constant(row[i], values) for row in rows.rows] for i in range(len(rows.columns)))
+    except _NotConstantError:
         return None
-    return pa.Table.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
+    return Constants(tuple(f.type for f in rows.columns), columns)
 
 
 class _NotConstantError(Exception):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from tailgate.gateway.serving.prepared import PLAN_FACTOR, check_joins, numbers, scans
-from tailgate.gateway.writes.rows.constants import constants
+from tailgate.gateway.writes.rows.constants import Constants, constants
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.lake.types import Field
 from tailgate.sql import plan
@@ -37,12 +37,21 @@ class Query:
 
     def literal(self, values: Sequence[object]) -> pa.Table | None:
         """Returns the rows of a VALUES list of literals and parameters, otherwise None."""
-        return constants(self.written, values) if isinstance(self.written, plan.Values) else self.written
+        return _table(self.written, values) if isinstance(self.written, plan.Values) else self.written
+
+    def literals(self, values: Sequence[object]) -> Constants | None:
+        """Does the same, but does not convert the values. Returns None also for a long list, which is a table already."""
+        return constants(self.written, values) if isinstance(self.written, plan.Values) else None
 
     @property
     def size(self) -> int:
         rows = self.written
         return len(self.sql) + (int(rows.nbytes) if isinstance(rows, pa.Table) else PLAN_FACTOR * len(rows.rows) if rows else 0)
+
+
+def _table(rows: plan.Values, values: Sequence[object]) -> pa.Table | None:
+    result = constants(rows, values)
+    return None if result is None else result.table()
 
 
 def numbered(relation: plan.Relation, parameters: int, *, compact: bool) -> Query:
@@ -61,7 +70,7 @@ def query_of(relation: plan.Relation, *, compact: bool) -> Query:
     used = numbers(relation)
     written: plan.Values | pa.Table | None = relation if isinstance(relation, plan.Values) else None
     if compact and written is not None and not used:
-        written = constants(written, ()) or written
+        written = _table(written, ()) or written
     long_literals: list[plan.Value] = []
     sql = ""
     if not isinstance(written, pa.Table):
