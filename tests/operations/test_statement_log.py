@@ -60,6 +60,8 @@ def test_statements_are_logged(tmp_path: Path) -> None:
     assert texts.count("statement: select 7") == 1
     assert all(texts.count(f"statement: {modifying}") == 1 for modifying in MODIFYING)
     assert not any("explain delete" in text for text in texts)
+    assert "statement: drop stream nothing" in texts
+    assert not any("insert into v" in text for text in texts)
     assert not any("select 8" in text or "select 9" in text for text in texts)
 
 
@@ -88,6 +90,12 @@ def run(connection: psycopg.Connection[tuple[object, ...]]) -> None:
     for modifying in MODIFYING:
         execute(modifying.encode())
     execute(b"explain delete from v where id = 9")
+    execute(b"set log_statement = 'ddl'")
+    execute(b"set tailgate.dialect = 'ksqldb'")
+    execute(b"insert into v (id) values (8)")
+    execute(b"drop stream nothing")
+    execute(b"reset tailgate.dialect")
+    execute(b"set log_statement = 'mod'")
     assert connection.execute("show log_statement").fetchone() == ("mod",)
     assert connection.execute("show log_min_duration_statement").fetchone() == ("1h",)
     connection.execute("set log_min_duration_statement = -1")

@@ -22,7 +22,7 @@ from tailgate.sql.statements.statement import Prepare
 log = logging.getLogger("tailgate.gateway.statements")
 
 LOGGED_BYTES_MAX = 4096  # of a statement's text; masking a longer text would block other sessions
-MODIFYING = (LongWrite, s.Insert, s.Update, s.Delete, s.Merge, s.WithWrites, s.Truncate, s.CopyFrom)
+MODIFYING = (LongWrite, s.Insert, s.Update, s.Delete, s.Merge, s.WithWrites, s.Truncate, s.CopyFrom, s.InsertMessage)
 SELECTED = {"none": (), "ddl": ("ddl",), "mod": ("ddl", "mod"), "all": ("ddl", "mod", "all")}
 
 

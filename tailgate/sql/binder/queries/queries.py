@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from tailgate.lake.errors import DuplicateAlias, FeatureNotSupported, GroupingError, InvalidColumnReference, SyntaxError_, WindowingError
+from tailgate.lake.errors import (
+    DuplicateAlias,
+    FeatureNotSupported,
+    GroupingError,
+    InvalidColumnReference,
+    InvalidRecursion,
+    SyntaxError_,
+    WindowingError,
+)
 from tailgate.lake.types import Field
 from tailgate.sql.binder.context import Level, QueryBinder
 from tailgate.sql.binder.expressions.columns import expanded_row
@@ -78,7 +86,7 @@ class Queries(QueryBinder):
         raise FeatureNotSupported(f"{type(tree).__name__} is not supported", position=position(tree))
 
     def ctes(self, clause: exp.Expr, names: Names, write: Callable[[object, str, Names], Relation] | None = None) -> Names:
-        """Binds the queries of a WITH and returns the names with them. Raises 42712, 42P10.
+        """Binds the queries of a WITH and returns the names with them. Raises 42712, 42P10, 42P19.
 
         `write` takes a statement that writes, or the plan of a query, with its name, and returns the plan of its rows.
         """
@@ -92,6 +100,8 @@ class Queries(QueryBinder):
             below = replace(names, locking=None)
             statement = written(cte)
             assert statement is None or write is not None
+            if statement is not None and recursive:
+                raise InvalidRecursion(f'recursive query "{name}" must not contain data-modifying statements', position=position(cte))
             if statement is None:
                 statement = plan = bind_recursive(cte, below, self) if recursive else self.query(cte.this, below)
             if write is not None:

@@ -5,8 +5,11 @@ Source: PostgreSQL 15, src/backend/parser/parse_cte.c.
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
+
 from sqlglot import exp
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidRecursion
 from tailgate.lake.types import Field
 from tailgate.sql.binder.context import QueryBinder
@@ -16,6 +19,7 @@ from tailgate.sql.binder.queries.set_operations import combined, nth
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.types.coercion import bare_type
 from tailgate.sql.grammar.names import position
+from tailgate.sql.grammar.queries import written
 from tailgate.sql.numeric_types import without_general
 from tailgate.sql.plan import Distinct, Join, Project, Recursive, Reduce, Relation, UnionAll, WorkingTable
 from tailgate.sql.plan.correlation import nodes
@@ -23,8 +27,20 @@ from tailgate.sql.plan.sort_keys import has_equal_forms
 
 
 def names_itself(cte: exp.Expr) -> bool:
-    """Returns whether a query of a WITH clause refers to itself."""
-    return bool(_references(cte.this, cte.alias))
+    """Returns whether a query of a WITH clause, or a statement in it that writes, refers to itself."""
+    return _refers(written(cte) or cte.this, cte.alias)
+
+
+def _refers(part: object, name: str) -> bool:
+    """Returns whether a query, a statement or a part of it refers to a relation. As in PostgreSQL, the table that it writes counts."""
+    match part:
+        case exp.Expr():
+            return bool(_references(part, name))
+        case Name():
+            return part.name == name and part.schema is None
+        case tuple():
+            return any(_refers(item, name) for item in part)
+    return is_dataclass(part) and any(_refers(getattr(part, field.name), name) for field in fields(part))
 
 
 def bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recursive:
