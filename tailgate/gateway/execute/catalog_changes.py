@@ -51,7 +51,7 @@ async def run(session: Session, bound: Bound, statement: s.Statement, values: Se
     Raises 25001 there for statements that have other effects than on the catalog.
     """
     check_alone(session, statement)
-    _check_writable(session, bound)
+    session.settings.check_writable(verb(bound.text))
     if session.transaction.in_block:
         if (tag := await temporary_relations.answer(session, bound)) is not None:
             return tag
@@ -91,7 +91,7 @@ async def define(session: Session, bound: Bound, text: str) -> StatementResult:
 
     `text`: the statement for the engine, with the names of `bound`.
     """
-    _check_writable(session, bound)
+    session.settings.check_writable(verb(bound.text))
     await committing.settle(session)
     await caught_up(session)
     transaction = session.transaction
@@ -103,12 +103,6 @@ async def define(session: Session, bound: Bound, text: str) -> StatementResult:
     for notice in result.notices:
         session.notice(notice.message, notice.severity, notice.sqlstate, notice.hint, notice.detail)
     return result
-
-
-def _check_writable(session: Session, bound: Bound) -> None:
-    """Raises 25006 in a read-only transaction, also of a single statement."""
-    if session.settings["transaction_read_only"] == "on":
-        raise e.ReadOnlySqlTransaction(f"cannot execute {verb(bound.text)} in a read-only transaction")
 
 
 def check_outside_block(session: Session, words: str) -> None:

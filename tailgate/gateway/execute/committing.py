@@ -36,7 +36,7 @@ from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Item, MaterializedView
 from tailgate.lake.catalog.schemas import is_temporary
-from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, ReadOnlySqlTransaction, SerializationFailure, TailgateError
+from tailgate.lake.errors import FeatureNotSupported, QueryCanceled, SerializationFailure, TailgateError
 from tailgate.sql.authorization import Authorized
 
 Result = TypeVar("Result")
@@ -54,7 +54,7 @@ def tables_of(write: WritePlan) -> tuple[Item, ...]:
     return write.tables if isinstance(write, TruncatePlan) else (write.table,)
 
 
-def verb(write: WritePlan) -> str:
+def _command(write: WritePlan) -> str:
     match write.body if isinstance(write, WithPlan) else write:
         case Query():
             return "SELECT"
@@ -65,7 +65,7 @@ def verb(write: WritePlan) -> str:
         case MergePlan():
             return "MERGE"
         case TruncatePlan():
-            return "TRUNCATE"
+            return "TRUNCATE TABLE"
 
 
 def _relations(write: WritePlan) -> frozenset[int]:
@@ -86,9 +86,8 @@ async def run(session: Session, write: WritePlan, values: Sequence[object], rows
     Outside a block the write is committed and visible on return; otherwise it is pending until COMMIT.
     """
     is_durable = not all(is_temporary(table.id) for table in tables_of(write))
-    if is_durable and session.settings["transaction_read_only"] == "on":
-        command = "COPY FROM" if rows is not None else verb(write)
-        raise ReadOnlySqlTransaction(f"cannot execute {command} in a read-only transaction")
+    if is_durable:
+        session.settings.check_writable("COPY FROM" if rows is not None else _command(write))
     authorized = session.access.authorize(write)
     transaction = session.transaction
     if transaction.state is State.IDLE:

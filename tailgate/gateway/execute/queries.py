@@ -28,6 +28,7 @@ from tailgate.lake.readers.failed import failure
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Followed
+from tailgate.sql.grammar.queries import strongest_lock
 
 
 async def bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
@@ -118,8 +119,8 @@ async def _selected(session: Session, bound: Bound, statement: s.Select, values:
         status = await session.control.status() if body.query.asks_engine else None
         return TableRows(columns, await serving.system.run(query, body.described, values, CatalogSession(session), session.catalog, status))
     assert bound.prepared is not None
-    if not all(map(is_temporary, bound.prepared.locked)) and session.settings["transaction_read_only"] == "on":
-        raise e.ReadOnlySqlTransaction("cannot execute SELECT FOR UPDATE in a read-only transaction")
+    if not all(map(is_temporary, bound.prepared.locked)):
+        session.settings.check_writable(f"SELECT {strongest_lock(statement.query.tree)}")
     plan = session.access.authorize(bound.prepared)
     if bound.prepared.calls:
         numbers = await sequences.evaluated(session, bound.prepared.calls, values, 1)

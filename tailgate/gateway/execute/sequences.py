@@ -19,7 +19,6 @@ from tailgate.lake.errors import (
     FeatureNotSupported,
     InsufficientPrivilege,
     ObjectNotInPrerequisiteState,
-    ReadOnlySqlTransaction,
     UndefinedTable,
 )
 from tailgate.sql.plan.sequences import SequenceCall
@@ -130,5 +129,4 @@ def _move_temporary(session: Session, after: Sequence) -> None:
 
 
 def _check_writable(session: Session, function: str) -> None:
-    if session.settings["transaction_read_only"] == "on":
-        raise ReadOnlySqlTransaction(f"cannot execute {function}() in a read-only transaction")
+    session.settings.check_writable(f"{function}()")

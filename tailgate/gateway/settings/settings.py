@@ -22,6 +22,7 @@ from tailgate.lake.errors import (
     InsufficientPrivilege,
     InvalidParameterValue,
     ProgramLimitExceeded,
+    ReadOnlySqlTransaction,
     UndefinedObject,
 )
 from tailgate.operations.settings.process import Setting as ProcessSetting
@@ -207,6 +208,11 @@ class Settings:
     def dialect(self) -> Dialect:
         """Returns the dialect of statements."""
         return cast(Dialect, self._values["tailgate.dialect"])
+
+    def check_writable(self, command: str) -> None:
+        """Raises 25006 in a read-only transaction, also of a single statement. `command`: the name of the statement in the message."""
+        if self._values["transaction_read_only"] == "on":
+            raise ReadOnlySqlTransaction(f"cannot execute {command} in a read-only transaction")
 
     def begin(self, *, chain: bool = False) -> None:
         """Begins a transaction: keeps the settings for ROLLBACK. A block continues the implicit transaction before it.

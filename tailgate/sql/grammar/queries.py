@@ -252,7 +252,7 @@ def _grouping(cursor: Rules) -> exp.Expr:
     return cursor.expression()
 
 
-LOCKS = (("update",), ("no", "key", "update"), ("share",), ("key", "share"))  # words after FOR
+LOCKS = (("update",), ("no", "key", "update"), ("share",), ("key", "share"))  # words after FOR, the strongest first
 
 
 def _lock(cursor: Rules, clauses: dict[str, exp.Expr]) -> None:
@@ -264,12 +264,19 @@ def _lock(cursor: Rules, clauses: dict[str, exp.Expr]) -> None:
         raise cursor.error()
     lock = clauses.setdefault("locks", place(exp.Lock(update=True), at))
     lock.meta.setdefault("words", " ".join(("for", *words)).upper())
+    lock.meta["strength"] = min(LOCKS.index(words), lock.meta.get("strength", len(LOCKS)))
     if cursor.accept_word("of"):
         lock.meta["of"] = (*lock.meta.get("of", ()), *cursor.listed(relation))
     else:
         lock.meta["all"] = True
     if not cursor.accept_word("nowait"):
         cursor.accept_word("skip", "locked")
+
+
+def strongest_lock(tree: exp.Expr) -> str:
+    """Returns the words of the strongest locking clause of a query, FOR UPDATE without one."""
+    strength = min((lock.meta["strength"] for lock in tree.find_all(exp.Lock)), default=0)
+    return " ".join(("for", *LOCKS[strength])).upper()
 
 
 def _modifiers(cursor: Rules) -> dict[str, exp.Expr]:

@@ -30,6 +30,7 @@ class CreateTableAs:
     with_data: bool = True
     temporary: bool = False
     on_commit: OnCommit = "preserve rows"
+    select_into: bool = False
 
 
 @dataclass(frozen=True, slots=True)

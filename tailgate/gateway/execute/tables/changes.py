@@ -64,13 +64,12 @@ Changing: TypeAlias = s.CreateTableAs | s.AlterTable | s.CreateIndex | s.AlterDo
 Compute: TypeAlias = Callable[[], Awaitable[TableChange | str]]
 
 
-async def run(session: Session, bound: Bound, statement: Changing, tag: str, compute: Compute) -> str:
+async def run(session: Session, bound: Bound, statement: Changing, command: str, compute: Compute) -> str:
     """Carries out the change that `compute` returns, unless it returns the command tag of a statement that changes nothing.
 
-    Inside a block, the change is part of the block.
+    Inside a block, the change is part of the block. `command`: the name of the statement in the error of a read-only transaction.
     """
-    if session.settings["transaction_read_only"] == "on":
-        raise e.ReadOnlySqlTransaction(f"cannot execute {tag} in a read-only transaction")
+    session.settings.check_writable(command)
     if session.transaction.in_block:
         return await _in_block(session, bound, statement, compute)
     await committing.commit(session)
@@ -196,6 +195,7 @@ async def alter_domain(session: Session, bound: Bound, statement: s.AlterDomain,
     altered = alteration_of_domain(statement, session.catalog)
     if not altered.concerns_rows or altered.change == Change():
         return await catalog_changes.run(session, bound, statement, values)
+    session.settings.check_writable(ALTER_DOMAIN)
     if session.transaction.in_block:
         raise e.ActiveSqlTransaction(f"{ALTER_DOMAIN} cannot run inside a transaction block")
     return await run(session, bound, statement, ALTER_DOMAIN, partial(_altered_domain, session, bound.text, statement))

@@ -42,7 +42,8 @@ async def run(session: Session, bound: Bound, statement: s.CreateTableAs, values
     """Creates the table and returns the command tag."""
     if temporary_tables.is_temporary(session, statement):
         return await _temporary(session, bound, statement, values)
-    return await changes.run(session, bound, statement, TAG, partial(_created, session, bound, statement, values))
+    command = "SELECT INTO" if statement.select_into else TAG
+    return await changes.run(session, bound, statement, command, partial(_created, session, bound, statement, values))
 
 
 async def _temporary(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> str:

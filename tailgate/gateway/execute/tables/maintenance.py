@@ -54,8 +54,7 @@ def _maintained(session: Session, name: Name) -> Item:
 
 async def refresh(session: Session, bound: Bound, statement: s.Refresh, values: Sequence[object]) -> str:
     """Waits until the view has all that was committed before: rows of tables, and messages that Kafka has."""
-    if session.settings["transaction_read_only"] == "on":
-        raise e.ReadOnlySqlTransaction("cannot execute REFRESH MATERIALIZED VIEW in a read-only transaction")
+    session.settings.check_writable("REFRESH MATERIALIZED VIEW")
     view = _maintained(session, statement.view)
     if not isinstance(view, MaterializedView):
         raise e.FeatureNotSupported(f'"{view.name}" is not a materialized view')

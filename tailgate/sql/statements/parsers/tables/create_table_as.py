@@ -79,4 +79,4 @@ def with_new_table(statement: Select) -> Select | CreateTableAs:
     table = into.this
     name = Name(table.name, table.text("db") or None, position(table))
     query_text = QueryText(text[:begin] + " " * (end - begin) + text[end:], offset, statement.query.tree)
-    return CreateTableAs(name, query_text, temporary=bool(into.args.get("temporary")))
+    return CreateTableAs(name, query_text, temporary=bool(into.args.get("temporary")), select_into=True)
