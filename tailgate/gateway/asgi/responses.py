@@ -28,12 +28,14 @@ class Streamed(StreamingResponse):
         self._parts, self._duplex = parts, duplex
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        watch = None if self._duplex else asyncio.ensure_future(_gone(receive))
+
         async def bounded(message: Message) -> None:
             await asyncio.wait_for(send(message), limits.SLOW_S)
+            if watch is not None and watch.done():  # Python 3.11 loses a cancellation that meets the end of what is waited for
+                raise ConnectionAbortedError
 
-        tasks = [asyncio.ensure_future(self.stream_response(bounded))]
-        if not self._duplex:
-            tasks.append(asyncio.ensure_future(_gone(receive)))
+        tasks = [asyncio.ensure_future(self.stream_response(bounded)), *([] if watch is None else [watch])]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:

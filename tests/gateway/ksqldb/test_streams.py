@@ -169,22 +169,24 @@ def test_a_client_that_does_not_read_is_disconnected(world: KsqldbWorld, monkeyp
     sql(world, "DELETE FROM t")
 
 
-def test_the_number_of_push_queries_is_limited(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_push_queries_is_limited(api: Api, world: KsqldbWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "STREAMS_MAX", 1)
     stream = Stream(api, PUSH)
     status, document = api.failed("/query-stream", {"sql": PUSH})
     assert (status, document["error_code"]) == (429, 42900)
     stream.close()
+    until(lambda: sessions(world) == 0 and api.server._api.queries.running == 0)
 
 
 class Topic:
-    """A new topic with two partitions."""
+    """A new topic with two partitions, which the broker knows."""
 
     def __init__(self, kafka: Kafka, name: str) -> None:
         self.name = name
         self._producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 0, "log_level": 2})
         admin = AdminClient({"bootstrap.servers": kafka.address, "log_level": 2})
         admin.create_topics([NewTopic(name, 2)])[name].result(30)
+        until(lambda: name in admin.list_topics(timeout=10).topics)
 
     def send(self, *keys: str) -> None:
         """Writes a record for each key and waits until the broker has them. The last letter of the key is its partition."""
