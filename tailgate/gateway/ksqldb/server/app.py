@@ -55,16 +55,16 @@ class Api:
     def app(self) -> ASGIApp:
         """Returns the application."""
         get, post = ["GET"], ["POST"]
-        routes = [
+        routes = [  # matched one after the other: the most frequent ones first
+            Route("/query", self._guarded(self._query), methods=post),
+            Route("/query-stream", self._guarded(self._query_stream), methods=post),
+            Route("/ksql", self._guarded(self._run), methods=post),
+            Route("/ksql/terminate", self._guarded(self._terminate), methods=post),
+            Route("/close-query", self._guarded(self._close_query), methods=post),
+            Route("/inserts-stream", self._guarded(self._inserts), methods=post),
             Route("/", self._guarded(_redirected), methods=get),
             *(Route(path, self._guarded(endpoint), methods=get) for path, endpoint in self._documents().items()),
             Route("/ws/query", self._guarded(_web_socket), methods=get),
-            Route("/ksql", self._guarded(self._run), methods=post),
-            Route("/ksql/terminate", self._guarded(self._terminate), methods=post),
-            Route("/query", self._guarded(self._query), methods=post),
-            Route("/query-stream", self._guarded(self._query_stream), methods=post),
-            Route("/close-query", self._guarded(self._close_query), methods=post),
-            Route("/inserts-stream", self._guarded(self._inserts), methods=post),
         ]
         return Starlette(routes=routes, exception_handlers={HTTPException: _http_failed})
 

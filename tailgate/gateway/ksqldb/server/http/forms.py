@@ -12,11 +12,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from tailgate.gateway.ksqldb.server.http import media
 from tailgate.gateway.ksqldb.server.http.errors import ApiError
 
+COLUMNS_CACHED = 1_000  # parsed declarations of columns
 LIMIT_REACHED, QUERY_COMPLETED = "Limit Reached", "Query Completed"
 
 
@@ -32,6 +34,7 @@ class Column:
         return f"`{self.name.replace('`', '``')}` {self.type}"
 
     @staticmethod
+    @lru_cache(COLUMNS_CACHED)
     def of(declaration: str) -> Column:
         """Returns the column of a declaration.
 
