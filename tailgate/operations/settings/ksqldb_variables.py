@@ -31,7 +31,7 @@ PROCESSING_LOG = ("KSQL_KSQL_LOGGING_PROCESSING_STREAM_AUTO_CREATE", "KSQL_KSQL_
 REFUSED = {
     "KSQL_SECURITY_": "Use a listener of the broker without TLS and authentication.",
     "KSQL_SASL_": "Use a listener of the broker without TLS and authentication.",
-    "KSQL_SSL_": "Use --tls-cert and --tls-key.",
+    "KSQL_SSL_": "Use --tls-cert, --tls-key and --tls-ca.",
     "KSQL_AUTHENTICATION_": "Roles with passwords sign in by Basic authentication: CREATE ROLE.",
     "KSQL_KSQL_QUERIES_FILE": "Run the statements with ksql -f FILE.",
     "KSQL_KSQL_SCHEMA_REGISTRY_BASIC_": "Write user and password into KSQL_KSQL_SCHEMA_REGISTRY_URL.",

@@ -168,6 +168,26 @@ def test_tls_with_replaced_files(own: Api, tmp_path: Path, monkeypatch: pytest.M
         api.close()
 
 
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+def test_client_certificates(own: Api, tmp_path: Path, version: str) -> None:
+    """With an authority, a client needs a certificate that it signed, and still its password beyond this machine."""
+    files = Files(tmp_path / "certificate.pem", tmp_path / "key.pem", tmp_path / "authority.pem")
+    authority = Authority()
+    replace_files(files, authority)
+    (tmp_path / "authority.pem").write_text(authority.certificate)
+    for name, signer in (("right", authority), ("wrong", Authority())):
+        pair = signer.pair("client")
+        (tmp_path / f"{name}.pem").write_text(pair.certificate + pair.key)
+    api = Api(own.world, tls=files)
+    words = ["curl", "-sS", version, "--cacert", str(tmp_path / "authority.pem"), "-w", "%{http_code}", "-o", "/dev/null"]
+    try:
+        for certificate, status in (([], "000"), (["--cert", str(tmp_path / "wrong.pem")], "000"), (["--cert", str(tmp_path / "right.pem")], "200")):
+            command = [*words, *certificate, f"https://127.0.0.1:{api.port}/info"]
+            assert subprocess.run(command, capture_output=True, text=True, timeout=30).stdout == status
+    finally:
+        api.close()
+
+
 def arguments(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_options(parser)
@@ -182,3 +202,12 @@ def test_unsafe_addresses_are_refused() -> None:
     for address in ("0.0.0.0:8088", "8088", ":8088", "127.0.0.1:x"):
         with pytest.raises(InvalidParameterValue):
             checked_arguments(arguments("--ksqldb", address))
+
+
+def test_files_of_tls_are_passed_on() -> None:
+    files = ("--tls-cert", "/c.pem", "--tls-key", "/k.pem", "--tls-ca", "/a.pem")
+    assert checked_arguments(arguments("--ksqldb", "0.0.0.0:8088", *files)) == files
+    assert Options.of(arguments(*files), "0.0.0.0:8088", "g").tls == Files(Path("/c.pem"), Path("/k.pem"), Path("/a.pem"))
+    for words in (files[:2], files[2:4], files[4:], files[2:]):
+        with pytest.raises(InvalidParameterValue, match="belong together"):
+            Options.of(arguments(*words), "127.0.0.1:8088", "g")

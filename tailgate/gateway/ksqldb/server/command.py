@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from tailgate.gateway.ksqldb.server.options import Options
+from tailgate.gateway.security.tls import Files
 
 LISTEN, GATEWAY = "127.0.0.1:8088", "127.0.0.1:6875"
 
@@ -16,6 +17,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--gateway", default=GATEWAY, metavar="HOST:PORT", help=f"the gateway, on this machine ({GATEWAY})")
     command.add_argument("--tls-cert", type=Path, metavar="FILE", help="the server's certificate (PEM), with those that signed it")
     command.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM), for nobody else to read")
+    command.add_argument("--tls-ca", type=Path, metavar="FILE", help="serve only clients with a certificate that one of these signed (PEM)")
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and passwords")
 
 
@@ -24,8 +26,14 @@ def checked_arguments(options: argparse.Namespace) -> tuple[str, ...]:
     if options.ksqldb is None:
         return ()
     at = Options.of(options, options.ksqldb, GATEWAY)
-    tls = () if at.tls is None else ("--tls-cert", str(at.tls.certificate.resolve()), "--tls-key", str(at.tls.key.resolve()))
-    return (*tls, *("--insecure",) * at.insecure)
+    return (*_tls_arguments(at.tls), *("--insecure",) * at.insecure)
+
+
+def _tls_arguments(files: Files | None) -> tuple[str, ...]:
+    if files is None:
+        return ()
+    paths = {"--tls-cert": files.certificate, "--tls-key": files.key, "--tls-ca": files.authority}
+    return tuple(word for name, path in paths.items() if path is not None for word in (name, str(path.resolve())))
 
 
 def run(arguments: argparse.Namespace) -> int:

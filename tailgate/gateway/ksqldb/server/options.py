@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from pathlib import Path
 
 from tailgate.gateway.security.tls import Files
 from tailgate.lake.errors import InvalidParameterValue
@@ -24,7 +25,7 @@ class Options:
     @staticmethod
     def of(arguments: argparse.Namespace, address: str, gateway: str) -> Options:
         """Returns the options of a command line. `address`: HOST:PORT. Raises 22023 for one that is invalid or not safe."""
-        tls = Files(arguments.tls_cert, arguments.tls_key) if arguments.tls_cert is not None and arguments.tls_key is not None else None
+        tls = _files(arguments.tls_cert, arguments.tls_key, arguments.tls_ca)
         host, _, port = address.rpartition(":")
         host = host.strip("[]")
         if not host or not port.isdigit():
@@ -35,3 +36,12 @@ class Options:
                 hint="Listen on 127.0.0.1, give --tls-cert and --tls-key, or --insecure where something else guards the port.",
             )
         return Options(host, int(port), gateway, tls, arguments.insecure)
+
+
+def _files(certificate: Path | None, key: Path | None, authority: Path | None) -> Files | None:
+    """Returns the files of TLS, or None without any. Raises 22023 if one is missing."""
+    if certificate is not None and key is not None:
+        return Files(certificate, key, authority)
+    if certificate is not None or key is not None or authority is not None:
+        raise InvalidParameterValue("--tls-cert and --tls-key belong together, and --tls-ca needs them")
+    return None
