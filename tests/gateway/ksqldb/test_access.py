@@ -82,6 +82,22 @@ def test_privileges_are_those_of_the_role(own: Api) -> None:
         assert bool(entities[0]["queries"][0]["queryString"]) == shown
 
 
+def test_terminate_checks_owners_before_it_drops(own: Api) -> None:
+    """A topic of an item that the role may read but does not own."""
+    with psycopg.connect(own.world.dsn, user="tailgate", autocommit=True) as admin:
+        admin.execute("GRANT SELECT ON readings TO ann")
+        admin.execute("GRANT CREATE ON SCHEMA public TO ann")
+        assert own.request("POST", "/ksql", {"ksql": "CREATE STREAM hers AS SELECT sensor FROM readings;"}, **basic("ann", "secret"))[0] == 200
+        status, document = own.failed("/ksql/terminate", {"deleteTopicList": ["HERS", "AVERAGES"]}, **basic("ann", "secret"))
+        assert (status, document["error_code"], document["message"]) == (403, 40300, "must be owner of materialized view averages")
+        entities = json.loads(own.request("POST", "/ksql", {"ksql": "SHOW QUERIES;"})[2])
+        assert [query["sinks"] for query in entities[0]["queries"]] == [["AVERAGES"], ["HERS"]]
+        assert own.request("POST", "/ksql/terminate", {"deleteTopicList": ["HERS"]}, **basic("ann", "secret"))[0] == 200
+        assert json.loads(own.request("POST", "/ksql", {"ksql": "SHOW STREAMS;"})[2])[0]["streams"][0]["name"] != "HERS"
+        admin.execute("REVOKE CREATE ON SCHEMA public FROM ann")
+        admin.execute("REVOKE SELECT ON readings FROM ann")
+
+
 def test_the_view_of_a_push_query_belongs_to_its_role(own: Api) -> None:
     with psycopg.connect(own.world.dsn, user="tailgate", autocommit=True) as admin:
         admin.execute("GRANT SELECT ON readings TO ann")

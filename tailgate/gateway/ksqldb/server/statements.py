@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 
@@ -26,6 +27,7 @@ from tailgate.gateway.ksqldb.variables import check_name, substituted
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb import parser
 from tailgate.sql.ksqldb import statements as k
+from tailgate.sql.ksqldb.dialect import SETTING
 from tailgate.sql.statements import split
 
 PRINT = re.compile(r"\s*print\b", re.IGNORECASE)
@@ -96,6 +98,13 @@ class Statements:
                     failure = of_sql(error, part.text) if isinstance(error, psycopg.Error) else error
                     raise StatementError(failure, part.shown, entities) from None
         return entities
+
+    async def select(self, caller: Caller, text: str) -> list[tuple[Any, ...]]:
+        """Returns the rows of a query in PostgreSQL's dialect, with values as JSON. Raises psycopg.Error."""
+        async with self._sessions.session(caller) as session:
+            session.changed = True
+            await session.execute(f"SET {SETTING} = postgresql")
+            return (await session.execute(text))[0]
 
     async def _entities(self, session: Session, part: Parsed) -> list[Document]:
         """Runs one statement and returns its entity, if it has one."""

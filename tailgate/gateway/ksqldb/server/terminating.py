@@ -2,7 +2,7 @@
 
     deleteTopicList: names and patterns ──► the derived items with such topics ──► TERMINATE ALL; DROP … DELETE TOPIC; …
 
-A topic is deleted with its stream or table, after those that read it.
+A topic is deleted with its stream or table, after those that read it. Nothing is terminated if the user does not own one of them.
 
 Source: ksqlDB 0.29, documentation, "Terminate a cluster".
 """
@@ -10,6 +10,7 @@ Source: ksqlDB 0.29, documentation, "Terminate a cluster".
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ from tailgate.sql.ksqldb.names import catalog_name, quoted
 from tailgate.sql.ksqldb.statements import CreateAs
 
 MEMBER = "deleteTopicList"
+# the names of relations that the user does not own
+FOREIGN = "SELECT relname FROM pg_class WHERE relname IN ({}) AND NOT pg_has_role(relowner, 'USAGE')"
 PATTERNS_MAX = 1_000
 PATTERN_MAX = 1_000  # characters
 
@@ -34,11 +37,13 @@ async def terminate(statements: Statements, caller: Caller, request: Mapping[str
     """Terminates the queries of a user and deletes topics. Returns the entities of TERMINATE. Raises ApiError."""
     patterns = _patterns(request)
     await asyncio.to_thread(matching, patterns, [""])
-    entities = await statements.run(caller, StatementRequest("TERMINATE ALL;"))
     descriptions = await statements.run(caller, StatementRequest("DESCRIBE STREAMS; DESCRIBE TABLES;")) if patterns else []
     sources = [source for entity in descriptions for source in entity["sourceDescriptions"] if _is_derived(source)]
     topics = set(await asyncio.to_thread(matching, patterns, [source["topic"] for source in sources]))
-    await _drop(statements, caller, [source for source in sources if source["topic"] in topics])
+    ended = [source for source in sources if source["topic"] in topics]
+    await _check_owner(statements, caller, ended)
+    entities = await statements.run(caller, StatementRequest("TERMINATE ALL;"))
+    await _drop(statements, caller, ended)
     return [{**entity, "statementText": "TERMINATE CLUSTER;"} for entity in entities]
 
 
@@ -69,6 +74,16 @@ def matching(patterns: Sequence[str], topics: Sequence[str]) -> list[str]:
 def _is_derived(source: Document) -> bool:
     """Returns whether a stream or table has a query. The statement of another role's is empty."""
     return bool(source["statement"]) and isinstance(parser.parse(source["statement"]), CreateAs)
+
+
+async def _check_owner(statements: Statements, caller: Caller, sources: Sequence[Document]) -> None:
+    """Raises 403 if the user does not own one of the items."""
+    if not sources:
+        return
+    names = ", ".join("'" + catalog_name(source["name"]).replace("'", "''") + "'" for source in sources)
+    rows = await statements.select(caller, FOREIGN.format(names))
+    if rows:
+        raise ApiError(errors.FORBIDDEN, f"must be owner of materialized view {json.loads(rows[0][0])}")
 
 
 async def _drop(statements: Statements, caller: Caller, sources: Sequence[Document]) -> None:
