@@ -32,7 +32,7 @@ class Streamed(StreamingResponse):
 
         async def bounded(message: Message) -> None:
             await asyncio.wait_for(send(message), limits.SLOW_S)
-            if watch is not None and watch.done():  # Python 3.11 loses a cancellation that meets the end of what is waited for
+            if watch is not None and watch.done():  # Python 3.11 loses a cancellation in the step in which send() ends
                 raise ConnectionAbortedError
 
         tasks = [asyncio.ensure_future(self.stream_response(bounded)), *([] if watch is None else [watch])]

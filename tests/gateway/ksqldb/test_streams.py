@@ -163,7 +163,7 @@ def test_a_client_that_does_not_read_is_disconnected(world: KsqldbWorld, monkeyp
     client.sendall(b"POST /query-stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
     client.settimeout(10)
     assert client.recv(100)
-    until(lambda: sessions(world) == 0 and api.server._api.queries.running == 0)  # a push query does not end by itself
+    until(lambda: sessions(world) == 0 and api.server._api.queries.running == 0)  # a push query has no end
     client.close()
     api.close()
     sql(world, "DELETE FROM t")
