@@ -453,9 +453,9 @@ def test_messages() -> None:
         ("CREATE STREAM s (a ARRAY<INT>) WITH (value_format = 'delimited')", "42P16", "'DELIMITED' format does not support type 'ARRAY'"),
         ("CREATE STREAM s (a INT, b INT) WITH (value_format = 'json', wrap_single_value = false)", "22023", "only valid for single-field"),
         (
-            "CREATE STREAM s (a INT) WITH (value_format = 'delimited', wrap_single_value = false)",
+            "CREATE STREAM s (a INT) WITH (value_format = 'delimited', wrap_single_value = true)",
             "22023",
-            "'WRAP_SINGLE_VALUE' set to 'false'",
+            "'WRAP_SINGLE_VALUE' set to 'true'",
         ),
         ("CREATE STREAM s (a INT) WITH (value_format = 'json', value_delimiter = ';')", "22023", "JSON does not support .*delimiter"),
         ("CREATE STREAM s (rowtime BIGINT) WITH (value_format = 'json')", "42P16", "'ROWTIME' is a reserved column name"),

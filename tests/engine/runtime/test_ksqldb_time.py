@@ -188,3 +188,18 @@ def test_tables_with_windows_join_by_their_windows(world: World) -> None:
     world.produce("counts_1", b"a" + (1000).to_bytes(8, "big"), None)
     remaining = [expected[1], ("a", None, None, 3, 1000, 2000)]
     until(lambda: sorted((row[:6] for row in rows(world.lake, "counts")), key=str) == remaining)
+
+
+def test_columns_with_the_names_of_bounds(world: World) -> None:
+    """Columns `window_start` and `window_end` of the stream are not those of the window."""
+    world.engine.execute(
+        "CREATE STREAM named (k VARCHAR KEY, window_start INT, window_end INT)"
+        " WITH (kafka_topic = 'named', partitions = 1, value_format = 'json')"
+    )
+    query = "SELECT k, sum(window_start) AS n, latest_by_offset(b.window_end) AS m FROM named b WINDOW {} GROUP BY k EMIT CHANGES"
+    world.engine.execute(f"CREATE TABLE named_tumbling AS {query.format('TUMBLING (SIZE 10 SECONDS)')}")
+    world.engine.execute(f"CREATE TABLE named_sessions AS {query.format('SESSION (10 SECONDS)')}")
+    for n, timestamp in ((1, 1_000_001_000), (2, 1_000_009_000)):
+        world.put("named", "a", json.dumps({"WINDOW_START": n, "WINDOW_END": -n}), timestamp)
+    until(lambda: list(rows(world.lake, "named_tumbling")) == [("a", 3, -2, 1_000_000_000, 1_000_010_000)])
+    until(lambda: list(rows(world.lake, "named_sessions")) == [("a", 3, -2, 1_000_001_000, 1_000_009_000)])

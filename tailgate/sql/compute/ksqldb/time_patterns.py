@@ -43,7 +43,12 @@ LETTERS = {
     "X": 5,
     "x": 5,
     "Z": 5,
+    "e": 5,
+    "c": 5,
+    "V": 2,
+    "z": 3,
 }
+INVALID = ("cc", "V")  # counts that Java does not have
 FORMATS_ONLY = ("Y", "Q", "q", "w", "W", "O")  # are not parsed, and neither are narrow names and GMT+1
 FULL, NARROW = 4, 5  # letters of a full name, and of the first letter alone
 OFFSETS = ("X", "x", "Z")
@@ -84,7 +89,7 @@ def check_parses(parts: tuple[Part, ...]) -> None:
 
 
 def _formats_only(field: Field) -> bool:
-    is_narrow = field.count == NARROW and field.letter in ("M", "L", "E")
+    is_narrow = field.count == NARROW and field.letter in ("M", "L", "E", "e", "c")
     return field.letter in FORMATS_ONLY or is_narrow or (field.letter == "Z" and field.count == FULL)
 
 
@@ -113,7 +118,7 @@ def _parts(pattern: str, at: int) -> tuple[tuple[Part, ...], int]:
             parts.append(Literal(text))
         elif char.isascii() and char.isalpha():
             count = len(pattern) - at - len(pattern[at:].lstrip(char))
-            if count > LETTERS.get(char, 0):
+            if count > LETTERS.get(char, 0) or char * count in INVALID:
                 raise InvalidParameterValue(f'pattern letters "{char * count}" are not supported')
             at += count
             parts.append(Field(char, count, at < len(pattern) and pattern[at] in LETTERS))

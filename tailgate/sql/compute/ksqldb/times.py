@@ -38,7 +38,14 @@ NOON = 12
 DIGITS_MAX = 9  # of a fraction
 OFFSET_MAX = 18 * 60  # minutes
 ERAS = {SHORT: "AD", FULL: "Anno Domini"}
+AMERICA = {"E": "New_York", "C": "Chicago", "M": "Denver", "P": "Los_Angeles"}  # the first letters of names such as EST and EDT
 ORDINALS = ("st", "nd", "rd", "th")
+ZONE = "[A-Za-z][A-Za-z0-9_/+-]*|[+-][0-9]{2}:[0-9]{2}"
+# zones of the names that z reads, other than those of ids
+ZONES = {
+    **{f"{letter}{kind}T": f"America/{city}" for letter, city in AMERICA.items() for kind in "SD"},
+    **{"CET": "Europe/Paris", "CEST": "Europe/Paris", "BST": "Europe/London", "JST": "Asia/Tokyo", "IST": "Asia/Kolkata"},
+}
 DAY_US = 86_400_000_000  # microseconds
 WEEK = 7  # days; weeks begin on Sunday, and the first one contains 1 January
 
@@ -87,8 +94,11 @@ def _field(value: datetime, letter: str, count: int) -> str:
             return f"Q{quarter}" if count == SHORT else f"{quarter}{ORDINALS[quarter - 1]} quarter"
         case "M" | "L" if count >= SHORT:
             return _name(MONTHS[value.month - 1], count)
-        case "E":
+        case "E" | "e" | "c" if letter == "E" or count >= SHORT:
             return _name(DAYS[value.weekday()], count)
+        case "V" | "z":
+            name = str(value.tzinfo if letter == "V" else value.tzname())
+            return name if name == "UTC" else name.removeprefix("UTC")
         case "a":
             return "AM" if value.hour < NOON else "PM"
         case "S":
@@ -137,6 +147,8 @@ def _number(value: datetime, letter: str) -> int:
         "L": value.month,
         "d": value.day,
         "D": value.timetuple().tm_yday,
+        "e": value.isoweekday() % WEEK + 1,
+        "c": value.isoweekday() % WEEK + 1,
         "H": hour,
         "k": hour or 24,
         "K": hour % NOON,
@@ -174,7 +186,7 @@ def _has_colon(letter: str, count: int) -> bool:
 
 @udf("text", "text", "text", to="timestamp")
 def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> int:
-    """Returns the UTC timestamp of a text. It is in a time zone unless it contains an offset. Raises 22007."""
+    """Returns the UTC timestamp of a text. It is in a time zone unless it contains an offset or a zone. Raises 22007."""
     expression, fields = _expression(pattern)
     match = expression.fullmatch(text)
     if match is None:
@@ -187,7 +199,8 @@ def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> int:
     except ValueError:
         raise InvalidDatetimeFormat(f'text "{text}" is not a valid date or time') from None
     micros = (local.replace(tzinfo=timezone.utc) - EPOCH) // timedelta(microseconds=1)
-    return to_utc(micros, zone(zone_name)) if minutes is None else micros - minutes * MINUTE
+    own = ZONES.get(values["z"], values["z"]) if "z" in values else values.get("V", zone_name)
+    return to_utc(micros, zone(own)) if minutes is None else micros - minutes * MINUTE
 
 
 @lru_cache(maxsize=CACHE_MAX)
@@ -221,8 +234,10 @@ def _field_expression(field: Field) -> str:
             return ERAS[max(count, SHORT)]
         case "M" | "L" if count >= SHORT:
             return "|".join(_name(name, count) for name in MONTHS)
-        case "E":
+        case "E" | "e" | "c" if letter == "E" or count >= SHORT:
             return "|".join(_name(name, count) for name in DAYS)
+        case "V" | "z":
+            return ZONE
         case "a":
             return "AM|PM"
         case "X" if count == 1:

@@ -18,6 +18,7 @@ WITH_SCHEMA = ("AVRO", "JSON_SR", "PROTOBUF")  # formats whose messages contain 
 DELIMITER = ","
 OF_PROTOBUF = ("PROTOBUF", "PROTOBUF_NOSR")
 UNWRAPPING = ("JSON", "JSON_SR", "AVRO")  # formats in which a single value column may stand alone
+ALONE = (*UNWRAPPING, "DELIMITED", "KAFKA")  # formats that allow WRAP_SINGLE_VALUE = false
 WRAPPING = (*UNWRAPPING, *OF_PROTOBUF)  # formats in which it may be in an object or a record
 NAMED = ("AVRO", "PROTOBUF")  # formats whose schemas have a name
 AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -9,7 +9,7 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Tai
 from tailgate.sql.compute.ksqldb.time_patterns import check_parses, parts_of
 from tailgate.sql.ksqldb import statements as s
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.declared.formats import AVRO_NAME, FORMATS, NAMED, UNWRAPPING, WITH_SCHEMA, WRAPPING, ItemFormat, Window
+from tailgate.sql.ksqldb.declared.formats import ALONE, AVRO_NAME, FORMATS, NAMED, WITH_SCHEMA, WRAPPING, ItemFormat, Window
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
@@ -238,7 +238,7 @@ def _format(properties: dict[str, s.PropertyValue], part: Literal["KEY", "VALUE"
     wrapped = properties.get("WRAP_SINGLE_VALUE", True) if part == "VALUE" else format.wrapped
     if wrapped not in (True, False):
         raise InvalidParameterValue(f"Invalid value {wrapped} for property WRAP_SINGLE_VALUE", hint="Use true or false.", position=position)
-    if part == "VALUE" and "WRAP_SINGLE_VALUE" in properties and format.name not in (WRAPPING if wrapped else UNWRAPPING):
+    if part == "VALUE" and "WRAP_SINGLE_VALUE" in properties and format.name not in (WRAPPING if wrapped else ALONE):
         raise InvalidParameterValue(
             f"Format '{format.name}' does not support 'WRAP_SINGLE_VALUE' set to '{str(wrapped).lower()}'.", position=position
         )

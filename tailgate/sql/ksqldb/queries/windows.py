@@ -5,7 +5,8 @@
 Windows close after GRACE PERIOD, 24 hours by default; EMIT FINAL is 'last'. They stay in the table for RETENTION after their end, at least
 for 24 hours unless it is given, and for their size and the grace period together.
 
-The windows of a query contain the rows that satisfy its conditions. Those of a join have the columns SOURCE.COLUMN.
+The windows of a query contain the rows that satisfy its conditions. Those of a join, and of a
+stream that has a column with the name of a bound, have the columns SOURCE.COLUMN.
 No window begins before 1970.
 """
 
@@ -23,6 +24,7 @@ from tailgate.sql.ksqldb.queries.joins import FromClause
 from tailgate.sql.ksqldb.queries.translation import ROWKEY, WINDOWSTART, Scope
 from tailgate.sql.ksqldb.typed.values import Typed
 
+COLUMNS = frozenset(("window_start", "window_end"))  # of tumble, hop and session
 DEFAULT_GRACE_MS = DEFAULT_RETENTION_MS = 24 * 3_600_000
 
 
@@ -46,7 +48,8 @@ def check_window(window: e.WindowClause, source: FromClause) -> None:
 
 def windowed(window: e.WindowClause, source: FromClause, conditions: list[str], emit: Literal["", "changes", "final"]) -> tuple[str, Scope]:
     """Returns the rows of a stream that satisfy the conditions, with their windows, and their scope."""
-    rows, scope = _flat(source) if source.scope.joined else (f"SELECT * FROM {source.text}", source.scope)
+    is_ambiguous = source.scope.joined or not COLUMNS.isdisjoint(source.scope.columns)
+    rows, scope = _flat(source) if is_ambiguous else (f"SELECT * FROM {source.text}", source.scope)
     rows = f"({rows} WHERE {' AND '.join(conditions)})"
     scope = replace(scope, window_end=_window_end(window))
     lengths = [window.size] if window.advance is None else [window.advance, window.size]
@@ -76,7 +79,7 @@ def _window_end(window: e.WindowClause) -> str:
 
 
 def _flat(source: FromClause) -> tuple[str, Scope]:
-    """Returns the rows of a join with one name for each column, and their scope."""
+    """Returns the rows with columns SOURCE.COLUMN, and their scope."""
     scope = source.scope
     flat = replace(scope, is_flat=True, of_join=HIDDEN_COLUMNS[: len(scope.position)])
 

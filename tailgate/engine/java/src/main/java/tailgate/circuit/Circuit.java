@@ -293,7 +293,7 @@ public final class Circuit implements Serializable {
         edge.index = to.index;
         edge.errors = to.errors == null ? new int[0] : to.errors;
         if (node instanceof Operator from) {
-          from.stepwise |= to.ordered();
+          from.stepwise |= to.sequential();
           edge.inLoop = from.loop != null && from.loop == to.loop;
         }
       } else edge.errors = errors.containsKey(edge.to) ? new int[] {errors.get(edge.to)} : new int[0];

@@ -25,7 +25,7 @@ public abstract class Operator extends Node {
   /** The operators of the {@link Loops loop} that this one belongs to, in the order in which they run, or null. */
   Operator[] loop;
 
-  /** Whether an operator that this one sends its output to is {@link #ordered}. */
+  /** Whether an operator that this one sends its output to is {@link #sequential}. */
   public boolean stepwise;
 
   @Override Node copy() {
@@ -66,9 +66,12 @@ public abstract class Operator extends Node {
 
   /**
    * Returns whether the output depends on the order of the input. Such an operator receives all
-   * changes of a tick at once, and those of an upsert one by one, not only their sum.
+   * changes of a tick at once.
    */
   public boolean ordered() { return false; }
+
+  /** Returns whether the operator receives the changes of an upsert one by one, not only their sum. */
+  public boolean sequential() { return ordered(); }
 
   /** Returns the port that closes a loop, of which this operator is the head; otherwise -1. */
   public int feedback() { return -1; }

@@ -87,6 +87,9 @@ final class Reduce extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow of) { return group.bytes(of); }
 
+  /** A group that stays when its last row leaves exists also if its rows come and leave in one tick. */
+  @Override public boolean sequential() { return keeps; }
+
   @Override public boolean always() { return group.schema.length() == 0; }
 
   @Override public void compile() { group.compile(); }

@@ -25,7 +25,7 @@ import tailgate.state.State;
  * least once and may repeat old events, so events at or below the position applied to their key are
  * ignored. A deleted key keeps its position. An event without a position always applies, in order
  * of arrival, and does not change the position. A tick emits -old +new once per key, whatever
- * happens in between, or for an ordered operator once per event.
+ * happens in between, or for a sequential operator once per event.
  *
  * <p>State: key → position, row.
  */

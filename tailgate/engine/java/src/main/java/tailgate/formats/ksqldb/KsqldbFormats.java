@@ -44,8 +44,8 @@ public final class KsqldbFormats {
       case "DELIMITED" -> new KsqldbDelimitedFormat(columns, node.get("delimiter").asText());
       case "AVRO" -> new KsqldbAvroFormat(columns, wrapped, SchemaRegistry.of(registry, access));
       case "PROTOBUF", "PROTOBUF_NOSR" -> new KsqldbProtobufFormat(columns, new ProtobufFormat(node.get("schema").asText()));
-      case "JSON_SR" -> new KsqldbSchemaJsonFormat(new KsqldbJsonFormat(columns, wrapped));
-      default -> new KsqldbJsonFormat(columns, wrapped);
+      case "JSON_SR" -> new KsqldbSchemaJsonFormat(new KsqldbJsonFormat(columns, wrapped), true);
+      default -> new KsqldbSchemaJsonFormat(new KsqldbJsonFormat(columns, wrapped), false);
     };
   }
 }

@@ -28,6 +28,7 @@ import tailgate.functions.time.TimeZones;
 public final class KsqldbTimes {
   private static final long SECOND = 1_000_000;  // microseconds
   private static final int CACHE_MAX = 256;  // patterns
+  private static final ZoneId UTC = ZoneId.of("UTC");  // has this name, unlike ZoneOffset.UTC
   private static final ConcurrentHashMap<UTF8String, DateTimeFormatter> CACHE = new ConcurrentHashMap<>();
 
   /** Letters of patterns, and how often each may occur in a row. */
@@ -37,7 +38,7 @@ public final class KsqldbTimes {
       Map.entry('Y', 9), Map.entry('A', 9), Map.entry('N', 18), Map.entry('O', 4), Map.entry('a', 1),
       Map.entry('H', 2), Map.entry('k', 2), Map.entry('K', 2), Map.entry('h', 2),
       Map.entry('m', 2), Map.entry('s', 2), Map.entry('S', 9), Map.entry('n', 9), Map.entry('X', 5), Map.entry('x', 5),
-      Map.entry('Z', 5));
+      Map.entry('Z', 5), Map.entry('e', 5), Map.entry('c', 5), Map.entry('V', 2), Map.entry('z', 3));
 
   /** Letters that are not parsed. */
   private static final String FORMATS_ONLY = "YQqwWO";
@@ -97,24 +98,25 @@ public final class KsqldbTimes {
   public static long ksqldbClock(int partition, long offset) { return System.currentTimeMillis(); }
 
   private static boolean formatsOnly(char letter, int count) {
-    return FORMATS_ONLY.indexOf(letter) >= 0 || count == NARROW && "MLE".indexOf(letter) >= 0 || count == FULL && letter == 'Z';
+    return FORMATS_ONLY.indexOf(letter) >= 0 || count == NARROW && "MLEec".indexOf(letter) >= 0 || count == FULL && letter == 'Z';
   }
 
   /** Returns a UTC timestamp in a time zone as a pattern says. */
   public static UTF8String ksqldbFormatTimestamp(long utc, UTF8String pattern, UTF8String zone) {
     long micros = Math.floorMod(utc, SECOND);
     Instant instant = Instant.ofEpochSecond(Math.floorDiv(utc, SECOND), micros * 1000);
-    return UTF8String.fromString(formatter(pattern).format(instant.atZone(TimeZones.zone(zone))));
+    ZoneId id = TimeZones.zone(zone);
+    return UTF8String.fromString(formatter(pattern).format(instant.atZone(id.equals(ZoneOffset.UTC) ? UTC : id)));
   }
 
-  /** Returns the UTC timestamp of a text. It is in a time zone unless it contains an offset. Throws 22007. */
+  /** Returns the UTC timestamp of a text. It is in a time zone unless it contains an offset or a zone. Throws 22007. */
   @Returns("timestamp_ntz")
   public static long ksqldbParseTimestamp(UTF8String text, UTF8String pattern, UTF8String zone) {
     try {
       TemporalAccessor fields = parser(pattern).parse(text.toString());
       long local = micros(date(fields), time(fields));
-      ZoneId offset = fields.query(TemporalQueries.offset());
-      return TimeZones.toUtc(local, offset == null ? TimeZones.zone(zone) : offset);
+      ZoneId own = fields.query(TemporalQueries.zone());
+      return TimeZones.toUtc(local, own == null ? TimeZones.zone(zone) : own);
     } catch (DateTimeException e) {
       throw new SqlError("22007", "text \"" + text + "\" could not be parsed with the pattern \"" + pattern + "\"");
     }

@@ -72,6 +72,12 @@ class KsqldbFormatsTest {
   }
 
   @Test
+  void jsonMayFollowTheIdOfASchema() {
+    assertEquals("[7]", decode(single("JSON", "int4", "int"), "\0\0\0\0\1" + "7"));
+    assertEquals("22P02 message is not in Confluent's wire format", decode(single("JSON", "int4", "int"), "\0\0\0"));
+  }
+
+  @Test
   void oneJsonValueIsTheOnlyColumn() {
     assertEquals("[7]", decode(single("JSON", "int4", "int"), "7"));
     assertEquals("[a]", decode(single("JSON", "text", "string"), "\"a\""));
