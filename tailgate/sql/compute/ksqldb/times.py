@@ -44,7 +44,11 @@ ZONE = "[A-Za-z][A-Za-z0-9_/+-]*|[+-][0-9]{2}:[0-9]{2}"
 # zones of the names that z reads, other than those of ids
 ZONES = {
     **{f"{letter}{kind}T": f"America/{city}" for letter, city in AMERICA.items() for kind in "SD"},
-    **{"CET": "Europe/Paris", "CEST": "Europe/Paris", "BST": "Europe/London", "JST": "Asia/Tokyo", "IST": "Asia/Kolkata"},
+    "CET": "Europe/Paris",
+    "CEST": "Europe/Paris",
+    "BST": "Europe/London",
+    "JST": "Asia/Tokyo",
+    "IST": "Asia/Kolkata",
 }
 DAY_US = 86_400_000_000  # microseconds
 WEEK = 7  # days; weeks begin on Sunday, and the first one contains 1 January
