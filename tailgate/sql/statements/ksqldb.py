@@ -79,7 +79,7 @@ def parse(text: str) -> Parsed:
         case k.DefineVariable(name=name, value=value):
             return Define(name, value)
         case k.SetProperty(name=name, value=value):
-            return Set(name.lower(), () if value is None else (value.lower(),))
+            return Set(refusals.property_name(name), () if value is None else (value.lower(),))
         case (
             k.ListItems(what="streams" | "tables" as what, extended=True) | k.DescribeItem(kind="streams" | "tables" as what, extended=True)
         ):

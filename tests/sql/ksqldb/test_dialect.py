@@ -109,6 +109,8 @@ def test_a_text_with_statements_of_both() -> None:
 def test_properties() -> None:
     assert parse("SET 'auto.offset.reset' = 'earliest'") == Set("auto.offset.reset", ("earliest",))
     assert parse("UNSET 'auto.offset.reset'") == Set("auto.offset.reset", ())
+    assert parse("SET 'ksql.streams.Auto.Offset.Reset' = 'earliest'") == Set("auto.offset.reset", ("earliest",))
+    assert parse("SET 'ksql.streams.producer.linger.ms' = '5'") == Set("producer.linger.ms", ("5",))
     assert parse("SET 'ksql.functions.collect_list.limit' = '5'") == Set("ksql.functions.collect_list.limit", ("5",))
     with pytest.raises(InvalidParameterValue, match=r'property "no\.such" is not known'):
         parse("SET 'no.such' = '1'")

@@ -29,11 +29,11 @@ from tailgate.gateway.ksqldb.server import inserts
 from tailgate.gateway.ksqldb.server.http import errors, limits, media
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, Document
 from tailgate.gateway.ksqldb.server.http.forms import form_of
-from tailgate.gateway.ksqldb.server.http.requests import PREFIX, parsed, statement_request
+from tailgate.gateway.ksqldb.server.http.requests import parsed, statement_request
 from tailgate.gateway.ksqldb.server.queries import Queries
 from tailgate.gateway.ksqldb.server.statements import Statements
 from tailgate.gateway.ksqldb.server.terminating import terminate
-from tailgate.sql.ksqldb.declared.refusals import IGNORED, OBEYED
+from tailgate.sql.ksqldb.declared.refusals import is_property
 
 VERSION = "0.29.0"  # of ksqlDB's API; clients compare it with their own
 CLUSTER, SERVICE = "tailgate", "default_"
@@ -224,7 +224,7 @@ class Api:
     async def _is_valid(self, request: Request) -> Response:
         type, _ = self._entered(request, media.ENTITIES)
         name = request.path_params["name"]
-        if {name, name.removeprefix(PREFIX)}.isdisjoint({*OBEYED, *IGNORED}):
+        if not is_property(name):
             raise ApiError(
                 errors.BAD_REQUEST,
                 "One or more properties overrides set locally are prohibited by the KSQL server denylist "

@@ -29,9 +29,24 @@ query.push.v2.continuation.tokens.enabled query.push.v2.enabled query.push.v2.re
 query.retry.backoff.max.ms readonly.topics rowpartition.rowoffset.enabled runtime.feature.shared.enabled
 sink.window.change.log.additional.retention source.table.materialization.enabled suppress.buffer.size.bytes suppress.enabled
 timestamp.throw.on.invalid udf.collect.metrics variable.substitution.enable""".split()
-IGNORED = frozenset(
-    {*(name for name in OF_STREAMS if name not in OBEYED), *(f"ksql.streams.{n}" for n in OF_STREAMS), *(f"ksql.{n}" for n in OF_SERVER)}
-)
+STREAMS = "ksql.streams."  # of properties of Kafka Streams, which have a name with and without it
+OF_CLIENTS = ("producer.", "consumer.")  # the beginnings of properties of Kafka's clients, which have no effect
+IGNORED = frozenset({"compression.type", *(name for name in OF_STREAMS if name not in OBEYED), *(f"ksql.{n}" for n in OF_SERVER)})
+
+
+def property_name(name: str) -> str:
+    """Returns the name of a property in lower case, without the prefix of Kafka Streams.
+
+    >>> property_name("ksql.streams.auto.offset.reset")
+    'auto.offset.reset'
+    """
+    return name.lower().removeprefix(STREAMS)
+
+
+def is_property(name: str) -> bool:
+    """Returns whether there is a property, with or without an effect."""
+    short = property_name(name)
+    return short in OBEYED or short in IGNORED or short.startswith(OF_CLIENTS)
 
 
 def check(statement: s.KsqldbStatement) -> None:
@@ -56,18 +71,17 @@ def _refusal(statement: s.KsqldbStatement) -> tuple[str, str] | None:
 
 def _check_property(statement: s.SetProperty) -> None:
     """Raises 22023 for an unknown property, or for a value that it cannot have."""
-    name = statement.name.lower()
-    if name in IGNORED:
-        return
-    if name not in OBEYED:
+    name = property_name(statement.name)
+    if not is_property(name):
         raise InvalidParameterValue(
             f'property "{statement.name}" is not known',
             hint=f"Known: {', '.join(sorted({*OBEYED, *IGNORED}))}.",
             position=statement.position,
         )
-    if statement.value is not None and OBEYED[name] and statement.value.lower() not in OBEYED[name]:
+    values = OBEYED.get(name, ())
+    if statement.value is not None and values and statement.value.lower() not in values:
         raise InvalidParameterValue(
             f'invalid value for property "{statement.name}": "{statement.value}"',
-            hint=f"Use {' or '.join(OBEYED[name])}.",
+            hint=f"Use {' or '.join(values)}.",
             position=statement.position,
         )

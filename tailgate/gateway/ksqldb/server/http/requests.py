@@ -9,8 +9,8 @@ from typing import Any
 
 from tailgate.gateway.ksqldb.server.http import errors
 from tailgate.gateway.ksqldb.server.http.errors import ApiError
+from tailgate.sql.ksqldb.declared.refusals import property_name
 
-PREFIX = "ksql.streams."  # of properties of Kafka Streams, which have both names
 NUMBER_MAX = 2**63 - 1
 
 
@@ -35,7 +35,7 @@ def statement_request(body: bytes, *names: str) -> StatementRequest:
     if sequence is not None and (not isinstance(sequence, int) or isinstance(sequence, bool) or abs(sequence) > NUMBER_MAX):
         raise ApiError(errors.BAD_REQUEST, "commandSequenceNumber must be a 64-bit integer")
     return StatementRequest(
-        text, {name.removeprefix(PREFIX): value for name, value in properties.items()}, _strings(document, "sessionVariables"), sequence
+        text, {property_name(name): value for name, value in properties.items()}, _strings(document, "sessionVariables"), sequence
     )
 
 
