@@ -67,6 +67,7 @@ def test_windows_close(window: str, emit: str, text: str, streams: Catalog) -> N
     since = f" WHERE {START} >= 0" if window.startswith("HOPPING") else ""  # none begins before 1970
     assert f"FROM {text}{since} GROUP BY" in view.query
     assert (sink.envelope, sink.message_key[0] if sink.message_key else None) == ("upsert", 0)
+    assert sink.settings["topic.cleanup.policy"] == "compact,delete"
 
 
 def test_windows_of_a_join(streams: Catalog) -> None:

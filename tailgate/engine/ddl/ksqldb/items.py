@@ -178,14 +178,16 @@ def _translation(statement: CreateAs, catalog: Catalog, numbered: bool | None) -
 def derived_sink(statement: CreateAs, view: MaterializedView, catalog: Catalog, partitions: int, endpoints: Endpoints) -> Sink:
     """Returns the sink of a derived stream or table. `catalog` contains the view. `partitions`: those of its source's topic.
 
-    A table writes the newest row of each key to a compacted topic. A stream writes each row once.
+    A table writes the newest row of each key to a compacted topic, which also deletes old records if its keys have windows. A stream
+    writes each row once.
     """
     ksqldb = view.ksqldb
     assert ksqldb is not None
     topic = topic_properties(statement, topic=ksqldb.topic, formats=formats_of(ksqldb))
     options = [f"partition_count = {topic.partitions or partitions}"]
     if ksqldb.type == "table":
-        options.append("\"topic.cleanup.policy\" = 'compact'")
+        policy = "compact,delete" if set(ksqldb.message_key) & set(WINDOW_BOUNDS) else "compact"
+        options.append(f"\"topic.cleanup.policy\" = '{policy}'")
     if topic.retention_ms is not None:
         options.append(f"retention_ms = {topic.retention_ms}")
     if topic.replicas is not None:
