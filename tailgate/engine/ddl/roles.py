@@ -10,7 +10,7 @@ from dataclasses import replace
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.lake.catalog import Catalog, Change, Item, Sequence
 from tailgate.lake.catalog.dropping import described
-from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
+from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, RELATION_PRIVILEGES, SEQUENCE_PRIVILEGES, Role
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import (
     ConfigurationLimitExceeded,
@@ -52,7 +52,7 @@ def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[Change, li
         case GrantRole():
             return _members(statement, catalog)
         case Grant():
-            return Change(put_roles=_granted(statement, catalog)), []
+            return _granted(statement, catalog)
 
 
 def _create(name: Name, options: RoleOptions, catalog: Catalog) -> Role:
@@ -170,21 +170,41 @@ def _members(statement: GrantRole, catalog: Catalog) -> tuple[Change, list[Notic
     return Change(put_roles=tuple(changed_roles.values())), notices
 
 
-def _granted(statement: Grant, catalog: Catalog) -> tuple[Role, ...]:
-    """Returns the roles with privileges granted or revoked."""
-    objects = _objects(statement, catalog)
-    privileges = frozenset(statement.privileges)
+def _granted(statement: Grant, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change that grants or revokes privileges, and warnings."""
+    notices: list[Notice] = []
+    objects = {id: _privileges(statement, catalog.items.get(id), notices) for id in _objects(statement, catalog)}
     changed: dict[int, Role] = {}
     for name in statement.roles:
         public = catalog.all_roles()[PUBLIC_ID] if name.name == "public" else None
         role = public or catalog.role(name.name, name.position)
         grants = dict(role.grants)
-        for object in objects:
+        for object, privileges in objects.items():
             before = grants.pop(object, frozenset())
             if after := before | privileges if statement.grants else before - privileges:
                 grants[object] = after
         changed[role.id] = replace(role, grants=grants)
-    return tuple(changed.values())
+    return Change(put_roles=tuple(changed.values())), notices
+
+
+def _privileges(statement: Grant, item: Item | None, notices: list[Notice]) -> frozenset[str]:
+    """Returns the privileges of a statement for an object. Adds a warning for those that a sequence lacks. Raises 0LP01.
+
+    As in PostgreSQL, the relation of GRANT … ON [TABLE] may be a sequence.
+    """
+    privileges = frozenset(statement.privileges)
+    if statement.kind not in ("relation", "relations of a schema"):
+        return privileges
+    if not isinstance(item, Sequence):
+        if privileges <= RELATION_PRIVILEGES.keys():
+            return privileges
+        raise InvalidGrantOperation("invalid privilege type USAGE for table")
+    if statement.all:
+        return frozenset(SEQUENCE_PRIVILEGES)
+    if not privileges <= SEQUENCE_PRIVILEGES.keys():
+        warning = notice(f'sequence "{item.name}" only supports USAGE, SELECT, and UPDATE privileges')
+        notices.append({**warning, "severity": "WARNING", "sqlstate": "0LP01"})
+    return privileges & SEQUENCE_PRIVILEGES.keys()
 
 
 def _objects(statement: Grant, catalog: Catalog) -> list[int]:
@@ -214,6 +234,8 @@ def _reached(name: Name, kind: str, catalog: Catalog) -> Item:
 
 def _relation(name: Name, catalog: Catalog) -> Item:
     item = catalog.find(name)
+    if isinstance(item, Sequence):
+        return item
     if item is not None and not item.is_relation:
         raise WrongObjectType(f'"{name.name}" is a {item.kind}', position=name.position)
     return catalog.named(name)

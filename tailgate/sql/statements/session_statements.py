@@ -217,7 +217,7 @@ class Grant:
     """GRANT or, if not `grants`, REVOKE of privileges.
 
     `objects`: of the `kind`; schemas for 'relations of a schema' and 'sequences of a schema'. `roles` may contain `public`, which means
-    every role.
+    every role. `all`: GRANT ALL, whose `privileges` are those of the kind. Relations may be sequences, which have other privileges.
     """
 
     grants: bool
@@ -225,3 +225,4 @@ class Grant:
     kind: GrantKind
     objects: tuple[Name, ...]
     roles: tuple[Name, ...]
+    all: bool = False

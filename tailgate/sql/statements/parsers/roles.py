@@ -205,13 +205,13 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
         cursor.any_word("cascade", "restrict")
     supported = PRIVILEGES_OF.get(kind, RELATION_PRIVILEGES)
     for privilege in privileges:
-        if privilege not in supported:
-            raise _invalid(privilege, kind.removesuffix("s of a schema") if kind in PRIVILEGES_OF else "relation", start)
-    return Grant(verb == "grant", privileges or tuple(supported), kind, tuple(objects), tuple(roles))
+        if privilege not in (supported if kind in PRIVILEGES_OF else supported | SEQUENCE_PRIVILEGES):
+            raise _invalid(privilege, kind.removesuffix("s of a schema") if kind in PRIVILEGES_OF else "relation")
+    return Grant(verb == "grant", privileges or tuple(supported), kind, tuple(objects), tuple(roles), not privileges)
 
 
-def _invalid(privilege: str, kind: str, position: int) -> Exception:
-    return InvalidGrantOperation(f"invalid privilege type {privilege} for {kind}", position=position)
+def _invalid(privilege: str, kind: str) -> Exception:
+    return InvalidGrantOperation(f"invalid privilege type {privilege} for {kind}")
 
 
 def _privileges(cursor: Parser, verb: str, start: int) -> tuple[str, ...]:
