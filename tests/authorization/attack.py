@@ -145,7 +145,13 @@ class Attacker:
 
     def attack(self) -> int:
         """Sends one statement, or a few related ones. Returns their number."""
-        steps = self.grammar.statements()
+        return self._send(self.grammar.statements())
+
+    def repeat(self, text: str) -> int:
+        """Sends a statement that another role has just sent, whose result may be cached. Returns the number of statements."""
+        return self._send([Step(text)])
+
+    def _send(self, steps: Sequence[Step]) -> int:
         for step in steps:
             self._history = [*self._history[-300:], step.text]
             self.sent += 1
@@ -309,7 +315,9 @@ class Attack:
             attacker = self._choose.choice(self.attackers)
             sent += attacker.attack()
             if self._choose.random() < 0.05:
-                self._meanwhile()
+                text = self._meanwhile()
+                if WORD not in text and str(NUMBER) not in text:  # these would be in the attackers' own entries of pg_stat_activity
+                    sent += self._choose.choice(self.attackers).repeat(text)
             if self._choose.random() < 0.02:
                 self._choose.choice(self.attackers).close()  # ends a session; the next attack starts a new one
             if self._choose.random() < 0.02:
@@ -328,11 +336,13 @@ class Attack:
                     with contextlib.suppress(psycopg.Error):  # the objects that it refers to may have changed
                         connection.execute(text.replace("{}", schema).encode())
 
-    def _meanwhile(self) -> None:
+    def _meanwhile(self) -> str:
+        """Runs a statement of a victim. Returns its text."""
         user, text = self._choose.choice(MEANWHILE)
         with contextlib.suppress(Exception):  # one of the attackers' views may be gone, or fail
             self._victims[user].execute(text.encode())
         self._before = self._theirs(self.world.writer.catalog)
+        return text
 
     def _theirs(self, catalog: Catalog) -> object:
         """Returns all items, roles and schemas of other owners, and the grants on them."""
