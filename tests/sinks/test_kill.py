@@ -20,6 +20,7 @@ from tests.sinks.feed import FIRST_SINK, Feed, Process, copy, events, fold, unti
 
 TICK_PAUSE = 0.02
 SNAPSHOT_ROWS = 25_000  # three batches
+REPLACED_S = 60.0  # limits the wait until a process has started, and the one that it replaces has ended
 
 
 class Ticking:
@@ -112,12 +113,13 @@ def test_killed_at_random_again_and_again(feed: Feed, kafka: Kafka, registry: Re
 def test_two_processes_fight_over_a_sink(feed: Feed, kafka: Kafka, registry: Registry, topic: str) -> None:
     feed.create_sink(kafka.address, registry.url, topic)
     ticking = Ticking(feed)
-    processes = []
-    for _ in range(3):
-        processes.append(Process(feed.lake.path))
-        time.sleep(2)
+    process = Process(feed.lake.path)
+    until(lambda: copy(feed.lake).get("claimed"))
+    for _ in range(2):
+        replaced, process = process, Process(feed.lake.path)
+        assert replaced.process.wait(REPLACED_S) == 1
     ticking.stop()
-    assert [process.stop() for process in processes] == [1, 1, 0]  # each has replaced the one before
+    assert process.stop() == 0
     finish(feed, kafka, topic)
 
 
