@@ -93,6 +93,25 @@ def test_answers_are_those_of_postgresql(sql: psycopg.Connection, postgres: str)
         oracle.execute("DROP TABLE ages")
 
 
+def test_precision_keeps_infinity(sql: psycopg.Connection, postgres: str) -> None:
+    """Columns with a precision round finite times only, however they are written."""
+    with psycopg.connect(postgres, autocommit=True) as oracle:
+        oracle.execute("DROP TABLE IF EXISTS moments")
+        answers = []
+        for connection in (sql, oracle):
+            connection.execute("SET timezone = 'UTC'")
+            connection.execute("CREATE TABLE moments (id int PRIMARY KEY, t timestamp(2), z timestamptz(0), a timestamp(1)[])")
+            connection.execute("INSERT INTO moments VALUES (1, 'infinity', '-infinity', '{infinity,NULL,2001-01-01 00:00:00.55}')")
+            connection.execute("INSERT INTO moments VALUES (2, %s::timestamp, %s::timestamptz, NULL)", ("-infinity", "infinity"))
+            connection.execute("INSERT INTO moments SELECT id + 2, z, t, ARRAY[t, z] FROM moments")
+            with connection.cursor().copy("COPY moments FROM STDIN") as copy:
+                copy.write("5\tinfinity\tinfinity\t{-infinity}\n6\t1999-12-31 23:59:59.994999\t1969-12-31 23:59:59.5+00\t{}\n")
+            connection.execute("UPDATE moments SET t = z, z = t WHERE id = 1")
+            answers.append(answer(connection, "SELECT * FROM moments ORDER BY id"))
+        assert answers[0] == answers[1]
+        oracle.execute("DROP TABLE moments")
+
+
 @pytest.mark.parametrize("bounds", ["'-infinity', '2024-01-01'", "'2024-01-01', 'infinity'"])
 def test_series_have_finite_bounds(sql: psycopg.Connection, bounds: str) -> None:
     with pytest.raises(psycopg.errors.FeatureNotSupported, match="infinite bounds"):

@@ -18,6 +18,9 @@ import pyarrow.compute as pc
 from tailgate.lake.errors import NumericValueOutOfRange, StringDataRightTruncation, TailgateError
 from tailgate.lake.types import FRACTIONAL, MICROSECONDS, NUMERIC_PRECISION, Field, Type, arrow_schema
 from tailgate.sql.functions.casts import EPOCH
+from tailgate.values.times.calendar import INFINITIES_TIME
+
+INFINITIES = pa.array(INFINITIES_TIME)
 
 
 def fitted(rows: pa.Table, columns: Sequence[Field]) -> pa.Table:
@@ -68,8 +71,11 @@ def _rounded(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
         parts = [pc.struct_field(values, name) for name in ("months", "days", "micros")]
         rows = pc.make_struct(*parts[:2], _round(parts[2], type), field_names=["months", "days", "micros"])
         return pc.if_else(pc.is_valid(values), rows, pa.scalar(None, type.arrow)).cast(type.arrow)
-    epoch = 0 if type.name == "time" else EPOCH
-    return pc.add(_round(pc.subtract(values.cast(type.arrow).cast(pa.int64()), epoch), type), epoch).cast(type.arrow)
+    micros = values.cast(type.arrow).cast(pa.int64())
+    if type.name == "time":
+        return _round(micros, type).cast(type.arrow)
+    rounded = pc.add(_round(pc.subtract(micros, EPOCH), type), EPOCH)
+    return pc.if_else(pc.is_in(micros, INFINITIES), micros, rounded).cast(type.arrow)
 
 
 def _round(micros: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
