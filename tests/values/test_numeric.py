@@ -12,9 +12,10 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tailgate.lake.errors import TailgateError
-from tailgate.lake.types import GENERAL
+from tailgate.lake.errors import FeatureNotSupported, TailgateError
+from tailgate.lake.types import GENERAL, Type
 from tailgate.values.codec.style import DEFAULT
+from tailgate.values.numbers import numerics
 from tailgate.values.numbers.general import column_text
 from tailgate.values.numeric import arithmetic, moments, powers
 from tailgate.values.registry import binary_column, read_binary, read_text, text_column
@@ -174,3 +175,21 @@ def test_columns_of_few_display_scales_are_written_by_arrow() -> None:
     column = pa.array([None if t is None else stored(Decimal(t), GENERAL) for t in texts], GENERAL.arrow)
     assert column_text(column, GENERAL, DEFAULT).to_pylist() == [None if t is None else t.encode() for t in texts]
     assert text_column(column.slice(2, 4), GENERAL).to_pylist() == [b"0.00", None, b"12345678901234567890", b"-7"]
+
+
+@pytest.mark.parametrize("digits", [(4, 2), (4, 4), (10, 0)])
+def test_a_precision_holds_no_infinity(digits: tuple[int, int], postgres: str) -> None:
+    type = Type("numeric", digits)
+    for text in ("Infinity", "-Infinity"):
+        with psycopg.connect(postgres) as server, pytest.raises(psycopg.errors.NumericValueOutOfRange) as theirs:
+            server.execute(f"SELECT '{text}'::numeric({digits[0]}, {digits[1]})".encode())
+        with pytest.raises(TailgateError) as ours:
+            numerics.fitted(Decimal(text), type)
+        diagnostic, error = theirs.value.diag, ours.value
+        assert (error.sqlstate, error.message, error.detail) == (
+            diagnostic.sqlstate,
+            diagnostic.message_primary,
+            diagnostic.message_detail,
+        )
+    with pytest.raises(FeatureNotSupported):
+        numerics.fitted(Decimal("NaN"), type)

@@ -75,7 +75,11 @@ def field_overflow(precision: int, scale: int, *, infinite: bool = False) -> Tai
 
 
 def scaled(value: Decimal, precision: int, scale: int) -> Decimal:
-    """Rounds half away from zero to a scale. Raises 22003 if the result has too many digits."""
+    """Rounds half away from zero to a scale. Raises 22003 if the result has too many digits or is infinite, and 0A000 for NaN."""
+    if value.is_nan():
+        raise FeatureNotSupported("numeric 'NaN' is not supported")
+    if value.is_infinite():
+        raise field_overflow(precision, scale, infinite=True)
     rounded = value.quantize(Decimal(1).scaleb(-scale), context=EXACT)
     if rounded and rounded.adjusted() >= precision - scale:
         raise field_overflow(precision, scale)
