@@ -26,7 +26,10 @@ SAMPLES: dict[str, list[str | None]] = {
         None, "2020-01-01Z", "2020-02-29 12:34:56.789+02", "1969-12-31 23:59:59.999999Z", "2021-12-31 23:59:59-08", "2000-01-03 00:00:00Z",
         "infinity", "-infinity", "0044-03-15 10:30:00.5Z BC", "12345-06-07 01:00Z",
     ],
-    "interval": [None, "0", "1 day", "24 hours", "1 mon", "30 days", "-1 day", "1 year 2 mons 3 days 04:05:06.7", "-00:00:01"],
+    "interval": [
+        None, "0", "1 day", "24 hours", "1 mon", "30 days", "-1 day", "1 year 2 mons 3 days 04:05:06.7", "-00:00:01", "1 year", "-1 year",
+        "-13 mons",
+    ],
     "uuid": [None, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00000000-0000-0000-0000-000000000000"],
     "inet": [
         None, "192.168.1.5", "192.168.1.0/24", "192.168.1.5/24", "10.0.0.0/8", "0.0.0.0/0", "255.255.255.255", "10.128.0.0/9", "::1",
@@ -155,8 +158,9 @@ SMALL: dict[str, dict[int, list[str | None]]] = {
         1: [None, "YYYY-MM-DD", "DD Mon YYYY", "YYYY-DDD", "YYYYMMDD", "YY-MM-DD", "FMYYYY-FMMM-FMDD", "YYYY-MM-DD BC"]},
     "to_timestamp/2": {0: [None, "", "2024-08-07 13:07:09", "07-08-2024 01:07 PM", "2024-08-07 13:07:09.123", "2024-08-07", "25:00",
         "1999-12-31 23:59:60", "12-11-2010 12:00 AM",
-        "0001-01-01 00:00:00", "2024-02-30 1:2:3"],
-        1: [None, "YYYY-MM-DD HH24:MI:SS", "DD-MM-YYYY HH12:MI PM", "YYYY-MM-DD HH24:MI:SS.MS", "YYYY-MM-DD HH24:MI:SS.US"]},
+        "0001-01-01 00:00:00", "2024-02-30 1:2:3", "2024-08-07 13:07:09.123551 -05:20", "1999-12-31 23:59:59.95 +03", "2024 -10"],
+        1: [None, "YYYY-MM-DD HH24:MI:SS", "DD-MM-YYYY HH12:MI PM", "YYYY-MM-DD HH24:MI:SS.MS", "YYYY-MM-DD HH24:MI:SS.US",
+        "YYYY-MM-DD HH24:MI:SS.FF1", "YYYY-MM-DD HH24:MI:SS.FF4 TZH:TZM", "YYYY TZH", "YYYY  TZH"]},
     "to_number": {0: [None, "", "12", "1,234.5", "-12.5", "12-", "$5", "<7>", " 42", "abc", "1.2.3"],
         1: [None, "999", "9,999.99", "S99.9", "99.9S", "L999", "999PR", "99MI", "99.9"]},
     "numeric_power": {}, "power": {1: [None, "0", "1", "2", "-1", "0.5", "3"]}, "pow": {1: [None, "0", "1", "2", "-1", "0.5", "3"]},

@@ -99,6 +99,13 @@ def _field(f: _Fields, p: Part) -> str:
     return text
 
 
+def _roman_month(f: _Fields) -> int:
+    """Returns the month of RM. Intervals have no month 0: negative ones count from December, whole years are 12 or -12 months."""
+    if f.month == 0:
+        return 12 if f.year > 0 else 1
+    return f.month if f.month > 0 else 13 + f.month
+
+
 def _time(f: _Fields, p: Part) -> str | None:
     """Returns a field of the time of day or the time zone, or None for other fields."""
     match p.field:
@@ -138,7 +145,7 @@ def _year_month_day(f: _Fields, p: Part) -> str | None:
         case "MM":
             return _number(p, f.month, 2)
         case "RM":
-            return _padded(p, _cased(p, roman((f.month - 1) % 12 + 1)), 4) if f.month else ""
+            return _padded(p, _cased(p, roman(_roman_month(f))), 4) if f.month or f.year else ""
         case "DD":
             return _number(p, f.day_of_month, 2)
         case "DDD":

@@ -12,7 +12,7 @@ from tailgate.sql.compute.numeric.numerals import roman
 from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.date_pattern import DAYS, MONTHS, SEPARATORS, Kind, Part, parse
 from tailgate.sql.compute.time.interval_functions import remainder
-from tailgate.values.times.calendar import JULIAN_DAY_1970, civil, day_in_range, days, time_in_range, weekday
+from tailgate.values.times.calendar import JULIAN_DAY_1970, MICROS_TO_2000, civil, day_in_range, days, time_in_range, weekday
 from tailgate.values.times.units import DAY, HOUR, MINUTE, SECOND
 
 ROMAN_MONTHS = [roman(n) for n in range(1, 13)]
@@ -55,7 +55,14 @@ def to_timestamp_text(text: str, pattern: str) -> int:
         raise _out_of_range(text)
     offset = (fields.get("TZH", 0) * HOUR + fields.get("TZM", 0) * MINUTE) * fields.get("offset_sign", 1)
     time = hour * HOUR + minute * MINUTE + second * SECOND + micros
-    return time_in_range(_date(fields, text) * DAY + time - offset, text)
+    return _rounded(time_in_range(_date(fields, text) * DAY + time - offset, text), fields.get("FF", 6))
+
+
+def _rounded(micros: int, digits: int) -> int:
+    """Rounds to digits of a second, half away from the begin of 2000, as PostgreSQL does."""
+    unit, since_2000 = 10 ** (6 - digits), micros - MICROS_TO_2000
+    rounded = (abs(since_2000) + unit // 2) // unit * unit
+    return MICROS_TO_2000 + (rounded if since_2000 > 0 else -rounded)
 
 
 # --- dates ---------------------------------------------------------------------------------------
@@ -148,7 +155,8 @@ class _Reader:
     """Reads the fields of a text by a pattern.
 
     Besides the pattern's names, fields are: hour; hour12 (the hour is of the 12-hour clock); half
-    (1 for pm); era (1 for BC); micros; year_digits; offset_sign.
+    (1 for pm); era (1 for BC); micros; FF (digits of a second);
+    year_digits; offset_sign.
     """
 
     def __init__(self, text: str, pattern: str) -> None:
@@ -175,7 +183,7 @@ class _Reader:
                     else:
                         self.at += 1
                 case Kind.FIELD:
-                    self._read_field(i, part)
+                    self._read_field(i, part, extra_blanks)
                     if not self.exact:
                         extra_blanks = self._skip_blanks()
         return self.fields
@@ -197,7 +205,8 @@ class _Reader:
         if self.fields.setdefault(field, value) != value:
             raise InvalidDatetimeFormat(f'conflicting values for "{field}" field in formatting string')
 
-    def _read_field(self, i: int, p: Part) -> None:
+    def _read_field(self, i: int, p: Part, extra_blanks: int) -> None:
+        """Reads a field. `extra_blanks`: how many more blanks and separators precede it than in the pattern."""
         match p.field:
             case "FX":
                 pass
@@ -224,8 +233,10 @@ class _Reader:
             case "TZH":
                 sign = self._peek()
                 if sign in ("+", "-", " "):
-                    self.fields["offset_sign"] = -1 if sign == "-" else 1
                     self.at += 1
+                elif extra_blanks > 0:
+                    sign = self.text[self.at - 1]  # which was read as a separator
+                self.fields["offset_sign"] = -1 if sign == "-" else 1
                 self._read_numeric_field(i, p)
             case "Y,YYY":
                 thousands = self._read_number(i, p, 99)
@@ -258,6 +269,8 @@ class _Reader:
         match p.field:
             case "MS" | "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6":
                 self._put("micros", _micros(p.field, value, len(self.text[start : self.at].strip())))
+                if p.field.startswith("FF"):
+                    self.fields["FF"] = int(p.field[2])
             case "HH12" | "HH":
                 self._put("hour", value)
                 self.fields["hour12"] = 1

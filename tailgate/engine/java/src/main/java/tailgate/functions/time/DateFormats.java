@@ -30,6 +30,15 @@ public final class DateFormats {
 
     long fraction() { return micros % TimeUnits.SECOND; }
 
+    /**
+     * Returns the month of RM. Intervals have no month 0: negative ones count from December, whole
+     * years are 12 or -12 months.
+     */
+    int romanMonth() {
+      if (month == 0) return year > 0 ? 12 : 1;
+      return month > 0 ? month : 13 + month;
+    }
+
     /** Returns the days of an interval, with 30 days in a month. */
     long days() { return (year * 12L + month) * 30 + dayOfMonth; }
   }
@@ -100,7 +109,7 @@ public final class DateFormats {
     return switch (p.field()) {
       case "Q" -> f.month == 0 ? "" : number(p, (f.month - 1) / 3 + 1, 1);
       case "MM" -> number(p, f.month, 2);
-      case "RM" -> f.month == 0 ? "" : padded(p, cased(p, Numerals.roman(Math.floorMod(f.month - 1, 12) + 1)), 4);
+      case "RM" -> f.month == 0 && f.year == 0 ? "" : padded(p, cased(p, Numerals.roman(f.romanMonth())), 4);
       case "DD" -> number(p, f.dayOfMonth, 2);
       case "DDD" -> number(p, f.date == null ? f.days() : f.date.getDayOfYear(), 3);
       case "CC" -> {

@@ -73,7 +73,7 @@ public final class DateParsing {
     long time = ((hour * 60L + minute - offset) * 60 + second) * TimeUnits.SECOND + micros;
     try {
       long midnight = Math.multiplyExact(date(fields, text.toString()).toEpochDay(), TimeUnits.DAY);
-      return Timestamps.inRange(Math.addExact(midnight, time));
+      return Timestamps.rounded(Timestamps.inRange(Math.addExact(midnight, time)), fields.getOrDefault("FF", 6));
     } catch (ArithmeticException e) {
       throw Timestamps.outOfRange("timestamp out of range: \"" + text + "\"");
     }
@@ -165,7 +165,7 @@ public final class DateParsing {
    * Reads the fields of a text by a pattern: PostgreSQL's DCH_from_char().
    *
    * <p>Besides the pattern's names, fields are: hour; hour12 (the hour is of the 12-hour clock);
-   * half (1 for pm); era (1 for BC); micros; year_digits; offset_sign.
+   * half (1 for pm); era (1 for BC); micros; FF (digits of a second); year_digits; offset_sign.
    */
   private static final class Reader {
     private final String text;
@@ -195,7 +195,7 @@ public final class DateParsing {
             else at++;
           }
           case FIELD -> {
-            readField(i, p);
+            readField(i, p, extraBlanks);
             if (!exact) extraBlanks = skipBlanks();
           }
         }
@@ -222,7 +222,12 @@ public final class DateParsing {
       }
     }
 
-    private void readField(int i, DatePattern.Part p) {
+    /**
+     * Reads a field.
+     *
+     * @param extraBlanks how many more blanks and separators precede it than in the pattern
+     */
+    private void readField(int i, DatePattern.Part p, int extraBlanks) {
       switch (p.field()) {
         case "FX" -> {}
         case "AM", "PM" -> put("half", readName(p, List.of("am", "pm")));
@@ -237,9 +242,10 @@ public final class DateParsing {
         case "TZ", "OF" ->
             throw new SqlError("0A000", "formatting field \"" + p.field() + "\" is only supported in to_char");
         case "TZH" -> {
-          if (peek() == '+' || peek() == '-' || peek() == ' ') {
-            fields.put("offset_sign", text.charAt(at++) == '-' ? -1 : 1);
-          }
+          char sign = peek();
+          if (sign == '+' || sign == '-' || sign == ' ') at++;
+          else if (extraBlanks > 0) sign = text.charAt(at - 1);  // which was read as a separator
+          fields.put("offset_sign", sign == '-' ? -1 : 1);
           readNumericField(i, p);
         }
         case "Y,YYY" -> {
@@ -274,8 +280,10 @@ public final class DateParsing {
       int value = readNumber(i, p, width);
       int length = at - start;
       switch (p.field()) {
-        case "MS", "US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6" ->
-            put("micros", micros(p.field(), value, text.substring(start, at).strip().length()));
+        case "MS", "US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6" -> {
+          put("micros", micros(p.field(), value, text.substring(start, at).strip().length()));
+          if (p.field().startsWith("FF")) fields.put("FF", width);
+        }
         case "HH12", "HH" -> {
           put("hour", value);
           fields.put("hour12", 1);
