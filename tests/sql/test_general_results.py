@@ -20,6 +20,14 @@ from tests.sql import numerics
 LEAVES = (*[c.name for c in numerics.COLUMNS] * 3, *numerics.LITERALS, "'NaN'::numeric", "'Infinity'::numeric", "1e30", "1e-20")
 FUNCTIONS = ("round", "trunc", "ceil", "floor", "abs", "sign", "trim_scale", "-")
 AGGREGATES = ("sum", "avg", "min", "max", "var_pop", "stddev_samp")
+# equal elements with other display scales
+ELEMENTS = ("1", "1.0", "1.00", "b", "b + 0.000", "2.5", "2.50", "1e30", "NULL", "'NaN'::numeric", "'-Infinity'::numeric")
+OF_ARRAYS = (
+    "{a} = {b}", "{a} <> {b}", "{a} < {b}", "{a} >= {b}", "{a} @> {b}", "{a} <@ {b}", "{a} && {b}", "{x} = ANY ({a})",
+    "{a} IS DISTINCT FROM {b}", "array_remove({a}, {x})", "array_replace({a}, {x}, {y})", "array_position({a}, {x})",
+    "array_position({a}, {x}, 2)", "array_positions({a}, {x})",
+    "width_bucket({x}, ARRAY['-Infinity', -1.0, 0.10, 1.00, 2.5, 1e20, 'NaN']::numeric[])",
+)  # fmt: skip
 ERRORS = ("22003", "22012", "2201F", "2201E")
 
 
@@ -58,11 +66,19 @@ def on_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> list[str | No
     return [None if v is None else v.decode() for v in text_column(raw.stored(values, type), type).to_pylist()]
 
 
+def of_arrays(source: random.Random) -> str:
+    """Returns a call of a function of arrays."""
+    a, b = (f"ARRAY[{', '.join(source.choices(ELEMENTS, k=source.randint(0, 3)))}]::numeric[]" for _ in range(2))
+    x, y = (f"({source.choice(ELEMENTS)})::numeric" for _ in range(2))
+    return f"({source.choice(OF_ARRAYS).format(a=a, b=b, x=x, y=y)})::text"
+
+
 def test_results_are_postgres(postgres: str, seed: int) -> None:
     source = random.Random(seed)
     rows = numerics.random_rows(source, 12)
     texts = [expression(source, source.randint(1, 3)) for _ in range(80)]
     texts += [f"{source.choice(AGGREGATES)}({expression(source, source.randint(0, 2))}::numeric)" for _ in range(20)]
+    texts += [of_arrays(source) for _ in range(40)]
     with psycopg.connect(postgres, autocommit=True) as server:
         expected = results_of(server, rows, texts)
     connection = duckdb.connect()

@@ -227,8 +227,8 @@ def _with_general(function: Function, operands: tuple[Scalar, ...], type: Type) 
         return row, operands, GENERAL
     names = _expanded(function, len(operands))
     if (row := general_templates.general(function)) is not None and (row.spark or not numeric_types.is_maintained()):
-        casts = tuple(_to_general(s) if name == "numeric" else s for name, s in zip(names, operands, strict=True))
-        return row, casts, GENERAL if type.name == "numeric" else type
+        casts = tuple(_to_general(s) if name in ("numeric", "numeric[]") else s for name, s in zip(names, operands, strict=True))
+        return row, casts, replace(GENERAL, is_array=type.is_array) if type.name == "numeric" else type
     if all(name not in ("numeric", "numeric[]") for name in names) or function.unified:
         return function, operands, type
     casts = tuple(map(fixed, operands))

@@ -10,10 +10,11 @@ from decimal import Decimal
 
 from tailgate.lake.types import NUMERIC_PRECISION, Type
 from tailgate.sql.functions.aggregates import VARIANCES
+from tailgate.sql.functions.arrays import NULL_THRESHOLDS
 from tailgate.sql.functions.comparison import SIGNS, nested_duckdb
-from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.entry import Function, duckdb_error, strict
 
-N = "numeric"
+N, ARRAY = "numeric", "numeric[]"
 DIGITS_64 = 18  # of decimals that DuckDB computes as 64-bit integers
 TEXT = "tg_general_to_text_any({0})"
 _BINARY = {"+": "add_any", "-": "subtract_any", "*": "multiply_any", "/": "divide", "%": "remainder_any", "^": "power"}
@@ -29,6 +30,20 @@ _COUNT = "tg_integer_to_general(count({distinct}%s){filter})"
 _FIXED_SUM = "CAST(sum({distinct}{0}){filter} AS DECIMAL(38,%s))"
 _KEYS = ("tg_general_key_any({0})", "tg_general_key_any({1})")
 _KEYED = "{{'k': tg_general_key_any({{0}}), 's': {}}}"
+# equal elements of arrays have equal keys; their display scales differ
+_ELEMENT = "tg_general_key_any(tg_x)"
+_ARRAYS = ("list_transform({0}, lambda tg_x: tg_general_key_any(tg_x))", "list_transform({1}, lambda tg_x: tg_general_key_any(tg_x))")
+_CONTAINS = "coalesce(list_contains(%s, tg_y), false)"
+_POSITIONS = (
+    f"list_filter(list_transform({{0}}, lambda tg_x, tg_i: CASE WHEN {_ELEMENT} IS NOT DISTINCT FROM {_KEYS[1]}"
+    " THEN CAST(tg_i AS INTEGER) END), lambda tg_p: tg_p %s)"
+)
+_NO_NULLS = f"CASE WHEN len(list_filter({{1}}, lambda tg_x: tg_x IS NULL)) > 0 THEN {duckdb_error('22004', NULL_THRESHOLDS)} ELSE "
+
+
+def _contains(container: str, elements: str) -> str:
+    return strict(f"(len(list_filter({elements}, lambda tg_y: NOT {_CONTAINS % container})) = 0)", 2)
+
 
 # by kind, name and types of the arguments
 TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
@@ -38,6 +53,20 @@ TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
     **{("function", name, (N,)): f"tg_general_{name}_any({{0}}, 0)" for name in ("round", "trunc")},
     **{("function", name, (N, "int4")): f"tg_general_{name}_any({{0}}, {{1}})" for name in ("round", "trunc")},
     **{("operator", sign, (N, N)): nested_duckdb(sign, *_KEYS) for sign in SIGNS},
+    **{("operator", sign, (ARRAY, ARRAY)): nested_duckdb(sign, *_ARRAYS) for sign in SIGNS},
+    ("operator", "@>", (ARRAY, ARRAY)): _contains(*_ARRAYS),
+    ("operator", "<@", (ARRAY, ARRAY)): _contains(*reversed(_ARRAYS)),
+    ("operator", "&&", (ARRAY, ARRAY)): strict(f"(len(list_filter({_ARRAYS[1]}, lambda tg_y: {_CONTAINS % _ARRAYS[0]})) > 0)", 2),
+    ("function", "array_remove", (ARRAY, N)): f"list_filter({{0}}, lambda tg_x: {_ELEMENT} IS DISTINCT FROM {_KEYS[1]})",
+    ("function", "array_replace", (ARRAY, N, N)): (
+        f"list_transform({{0}}, lambda tg_x: CASE WHEN {_ELEMENT} IS NOT DISTINCT FROM {_KEYS[1]} THEN {{2}} ELSE tg_x END)"
+    ),
+    ("function", "array_position", (ARRAY, N)): f"({_POSITIONS % 'IS NOT NULL'})[1]",
+    ("function", "array_position", (ARRAY, N, "int4")): f"({_POSITIONS % '>= {2}'})[1]",
+    ("function", "array_positions", (ARRAY, N)): _POSITIONS % "IS NOT NULL",
+    ("function", "width_bucket", (N, ARRAY)): strict(
+        f"{_NO_NULLS}CAST(len(list_filter({{1}}, lambda tg_x: {nested_duckdb('>=', _KEYS[0], _ELEMENT)})) AS INTEGER) END", 2
+    ),
     ("prefix", "-", (N,)): "tg_general_negate_any({0})",
     ("prefix", "+", (N,)): "{0}",
     ("prefix", "@", (N,)): "tg_general_abs_any({0})",
