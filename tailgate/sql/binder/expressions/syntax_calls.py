@@ -18,7 +18,7 @@ from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.types.coercion import bare_type, catalogue_name, coerce
 from tailgate.sql.binder.types.overloads import function, operator
 from tailgate.sql.compute.text.strings import like_escape, similar_to
-from tailgate.sql.functions import arrays
+from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import And, Call, GreatestLeast, Literal, Or, Scalar
 
@@ -35,7 +35,7 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Bracket) -> Scalar:
     if value.type.name == "jsonb" and not value.type.is_array:
         if isinstance(index, exp.Slice):
             raise DatatypeMismatch("jsonb subscript does not support slices", position=at)
-        return binder.operate("->", [value, binder.bind(index)], at)
+        return binder.operate("#>", [value, _jsonb_path(binder, index)], at)
     if isinstance(node.this, exp.Bracket) and not value.type.is_array:
         raise FeatureNotSupported("arrays of more than one dimension are not supported", position=at)
     if not value.type.is_array:
@@ -46,6 +46,24 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Bracket) -> Scalar:
     bounds = ((index.this, 1), (index.args.get("expression"), 2**31 - 1))
     ends = (whole_subscript(binder, e) if e is not None else Literal(d, INT4) for e, d in bounds)
     return binder.call(function("[:]", (value.type, INT4, INT4), at), [value, *ends], at)
+
+
+def _jsonb_path(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
+    """Binds a subscript of jsonb, an integer or text, as a path of one element. Raises 42804."""
+    index = binder.bind(node)
+    if index.type != UNKNOWN:
+        fitting = [cast for target in (INT4, TEXT) if (cast := coerce(index, target, binder.parameters)) is not None]
+        if len(fitting) != 1:
+            choice = "only one type, integer or text" if fitting else "either integer or text"
+            raise DatatypeMismatch(
+                f"subscript type {bare_type(index.type)} is not supported",
+                hint=f"jsonb subscript must be coercible to {choice}.",
+                position=leftmost(node),
+            )
+        (index,) = fitting
+    key = coerce(index, TEXT, binder.parameters, "explicit")
+    assert key is not None
+    return Call(catalogue.calls("ARRAY")[0], (key,), TEXT.array())
 
 
 def whole_subscript(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
