@@ -60,7 +60,8 @@ def to_timestamp_text(text: str, pattern: str) -> int:
 
 def _rounded(micros: int, digits: int) -> int:
     """Rounds to digits of a second, half away from the begin of 2000, as PostgreSQL does."""
-    unit, since_2000 = 10 ** (6 - digits), micros - MICROS_TO_2000
+    unit: int = 10 ** (6 - digits)
+    since_2000 = micros - MICROS_TO_2000
     rounded = (abs(since_2000) + unit // 2) // unit * unit
     return MICROS_TO_2000 + (rounded if since_2000 > 0 else -rounded)
 
