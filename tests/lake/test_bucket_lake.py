@@ -16,19 +16,23 @@ from tailgate.engine.runtime.control.entry_stream import EntryStream
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.store.bucket import BucketStore
+from tailgate.lake.tables import checkpoints
 from tailgate.lake.wake import Wake
+from tailgate.lake.writer import maintenance
 from tailgate.lake.writer.engines import ANNOUNCEMENT
 from tailgate.lake.writer.inbox import Inbox, Record, records
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
 from testing.s3 import S3
-from tests.lake.life import BAG, STEPS, Life, short_history
-from tests.lake.relations import add, changes, counted, snapshot, sweep
+from tests.lake.life import BAG, COLUMNS, STEPS, Life, short_history
+from tests.lake.relations import add, changes, counted, item, snapshot, sweep
 
 WAIT_S = 1.2
 TICKS = 6  # of each engine
 HISTORY = ("tick", "large", "statement", "write", "round", "sweep", "tick", "acknowledge", "round", "sweep")
 LENGTH = 12  # steps of a random history
+PER_COMMIT = 6  # requests: two PUT, two LIST, two GET
+LOOKS = 2  # requests of a look whether another engine writes the log
 
 
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)
@@ -90,6 +94,45 @@ def test_a_reader_that_begins_lists_the_log(lake: Lake, s3: S3) -> None:
     s3.requests()
     assert reader.log.newest() == newest
     assert s3.requests() == {"LIST": 1, "HEAD": 1, "GET": 1}
+
+
+@pytest.mark.parametrize("lake", ["bucket"], indirect=True)
+def test_a_round_makes_few_requests(lake: Lake, s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They depend on the number of tables that change, and not on the number of tables or of commits.
+
+    A commit takes two PUT, and delta-rs makes four requests more. A round commits to the changed tables and to the list. Maintenance lists
+    the log of a table or two, and reads their commits.
+    """
+    monkeypatch.setattr(checkpoints, "RECENT_MS", 0)
+    items = [item(id, COLUMNS, None) for id in range(16384, 16392)]
+    changed = items[:2]
+    writer = open_epoch(lake)
+    lake.log.looks = False  # as in an engine
+    add(writer, *items)
+    follower = Follower(lake, writer.epoch)
+
+    def tick(n: int) -> int:
+        writer.append([(relation.id, changes(relation, [([n, "x"], 1)])) for relation in changed])
+        s3.requests()
+        follower.round()
+        rounds = s3.requests()
+        maintenance.tend(lake, writer.epoch)
+        tends = s3.requests()
+        assert sum(rounds.values()) <= LOOKS + PER_COMMIT * (len(changed) + 1), rounds
+        return sum(tends.values())
+
+    writer.append()
+    follower.round()
+    maintenance.tend(lake, writer.epoch)
+    for n in range(len(items) + 1):  # maintenance reads the files of each table in its first turn
+        tick(n)
+    turn = len(items) + 1
+    assert sum(map(tick, range(turn, 2 * turn))) <= turn + 3 * turn, "a list for each table, and each commit is read once"
+    writer.append()
+    s3.requests()
+    follower.round()
+    maintenance.tend(lake, writer.epoch)
+    assert sum(s3.requests().values()) <= LOOKS + 1, "nothing has changed"
 
 
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)

@@ -68,44 +68,55 @@ class Checkpoint:
         return min(self.positions.values(), default=self.n)
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The list that this process has read, and its version. The process that writes the list looks for no other: `table` is None."""
+
+    checkpoints: list[Checkpoint]
+    table: DeltaTable | None = None
+    version: int = -1
+
+
 def listed(lake: Lake) -> list[Checkpoint]:
     """Returns all readable checkpoints, oldest first."""
     with lake.lock:
-        cached: tuple[DeltaTable, int, list[Checkpoint]] | None = lake.cache.get(NAME)
-        if cached is None:
+        known: _Known | None = lake.cache.get(NAME)
+        if known is None:
             found_table = opened(lake.store)
             if found_table is None:
                 return []
             table = found_table
+        elif known.table is None:
+            return known.checkpoints
         else:
-            table = cached[0]
+            table = known.table
             try:
                 table.update_incremental()
-                if table.version() == cached[1] or not _intact(table):
-                    return cached[2]
-            except (DeltaError, pa.ArrowException, OSError):  # a truncated commit that the engine has not rolled back yet
-                return cached[2]
+                if table.version() == known.version or not _intact(lake.store, table):
+                    return known.checkpoints
+            except (DeltaError, pa.ArrowException, OSError, ValueError):  # a truncated commit that the engine has not rolled back yet
+                return known.checkpoints
         checkpoints = decoded(table)
-        lake.cache[NAME] = (table, table.version(), checkpoints)
+        lake.cache[NAME] = _Known(checkpoints, table, table.version())
         return checkpoints
 
 
 def opened(store: Store) -> DeltaTable | None:
     """Returns the list at its newest intact version; None if there is none."""
-    for version in reversed(delta.commits(store, TABLE)):
+    for version in reversed(delta.commits(delta.log_files(store, TABLE))):
         try:
             table = delta.table(store, TABLE, version)
-            if _intact(table):
+            if _intact(store, table):
                 return table
         except Exception:  # noqa: BLE001  # delta-rs and its Parquet parser raise exceptions of any class
             log.warning("version %d of the list of checkpoints cannot be read", version)
     return None
 
 
-def _intact(table: DeltaTable) -> bool:
+def _intact(store: Store, table: DeltaTable) -> bool:
     """Returns whether the newest commit is complete. Its transaction, written last, has the newest checkpoint's entry as version."""
-    entry = table.transaction_version(NAME)
-    return table.version() == 0 if entry is None else entry == max((c.n for c in decoded(table)), default=None)
+    version = table.version()
+    return version == 0 or delta.committed_number(store, TABLE, version, NAME) == max((c.n for c in decoded(table)), default=None)
 
 
 def decoded(table: DeltaTable) -> list[Checkpoint]:
@@ -154,8 +165,12 @@ def sync(lake: Lake) -> None:
 
 
 def write(lake: Lake, table: DeltaTable, all: list[Checkpoint], epoch: int) -> None:
-    """Replaces the list durably, on top of the version of `table`. The transaction has the number of the newest checkpoint."""
-    delta.check_epoch(table, epoch)
+    """Replaces the list durably, on top of the version of `table`. The transaction has the number of the newest checkpoint.
+
+    From then on, `listed` returns this list in this process, until a write fails: then the list is read again.
+    """
+    with lake.lock:
+        lake.cache.pop(NAME, None)
     rows = [
         {
             "n": c.n,
@@ -182,3 +197,5 @@ def write(lake: Lake, table: DeltaTable, all: list[Checkpoint], epoch: int) -> N
         ),
     )
     lake.store.sync(delta.written_by(lake.store, TABLE, before, table.version()))
+    with lake.lock:
+        lake.cache[NAME] = _Known(all)

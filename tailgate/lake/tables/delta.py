@@ -47,9 +47,9 @@ READ_THREADS = 8  # files that are read at once: in a bucket, a file takes 60 ms
 
 NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
-_COMMIT = re.compile(r"([0-9]{20})\.json$")
-_CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\..*parquet$")
-_VERSIONED = re.compile(r"([0-9]{20})\.")
+_COMMIT = re.compile(r"/([0-9]{20})\.json$")
+_CHECKPOINT = re.compile(r"/([0-9]{20})\.checkpoint\..*parquet$")
+_VERSIONED = re.compile(r"/([0-9]{20})\.[^/]*$")
 
 
 def table(store: Store, name: str, version: int | None = None) -> DeltaTable:
@@ -117,10 +117,12 @@ def commit(epoch: int, application: str | None = None, n: int = 0) -> CommitProp
     return CommitProperties(app_transactions=transactions, max_commit_retries=0)
 
 
-def check_epoch(table: DeltaTable, epoch: int) -> None:
-    """Raises `Replaced` if the engine of a later epoch has committed to the table."""
-    if (table.transaction_version(EPOCH) or 0) > epoch:
+def check_epoch(table: DeltaTable, epoch: int) -> int:
+    """Returns the epoch of the newest commit to the table, 0 for none. Raises `Replaced` if it is later than `epoch`."""
+    newest = table.transaction_version(EPOCH) or 0
+    if newest > epoch:
         raise Replaced("another engine writes the tables of this lake")
+    return newest
 
 
 def committing(table: DeltaTable, action: Callable[[], T]) -> T:
@@ -132,38 +134,42 @@ def committing(table: DeltaTable, action: Callable[[], T]) -> T:
 
 
 def is_table(store: Store, name: str) -> bool:
-    return bool(commits(store, name))
+    return bool(commits(log_files(store, name)))
 
 
-def commits(store: Store, name: str) -> list[int]:
-    """Returns the versions whose commits are in a table's log, oldest first; an empty list if there is no table."""
-    return _versions(_COMMIT, store.names(f"{name}/{LOG}"))
+def log_files(store: Store, name: str) -> list[str]:
+    """Returns the names of the objects of a table's log; an empty list if there is no table."""
+    return [f"{name}/{LOG}/{file}" for file in store.names(f"{name}/{LOG}")]
 
 
-def delta_checkpoints(store: Store, name: str) -> list[int]:
-    """Returns the versions that have a Delta checkpoint, oldest first."""
-    return _versions(_CHECKPOINT, store.names(f"{name}/{LOG}"))
+def commits(files: Iterable[str]) -> list[int]:
+    """Returns the versions whose commits are in a table's log, oldest first. `files`: of `log_files`."""
+    return _versions(_COMMIT, files)
 
 
-def versioned(store: Store, name: str) -> Iterator[tuple[int, str]]:
-    """Yields the name of each object of a table's log that belongs to a version, with that version."""
-    for file in store.names(f"{name}/{LOG}"):
-        if match := _VERSIONED.match(file):
-            yield int(match[1]), f"{name}/{LOG}/{file}"
+def delta_checkpoints(files: Iterable[str]) -> list[int]:
+    """Returns the versions that have a Delta checkpoint, oldest first. `files`: of `log_files`."""
+    return _versions(_CHECKPOINT, files)
+
+
+def versioned(files: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yields those of a table's `log_files` that belong to a version, with that version."""
+    for file in files:
+        if match := _VERSIONED.search(file):
+            yield int(match[1]), file
 
 
 def _versions(pattern: re.Pattern[str], names: Iterable[str]) -> list[int]:
-    return sorted(int(match[1]) for match in map(pattern.match, names) if match)
+    return sorted(int(match[1]) for match in map(pattern.search, names) if match)
 
 
 def _commit_name(name: str, version: int) -> str:
     return f"{name}/{LOG}/{version:020}.json"
 
 
-def _actions(store: Store, name: str, version: int, kind: str) -> Iterator[dict[str, Any]]:
-    for line in store.get(_commit_name(name, version)).to_pybytes().splitlines():
-        if line and (action := json.loads(line).get(kind)) is not None:
-            yield action
+def _commit(store: Store, name: str, version: int) -> Iterator[dict[str, Any]]:
+    """Yields the actions of a commit, each a dictionary with its kind as the key. Raises ValueError if it is truncated."""
+    yield from map(json.loads, filter(None, store.get(_commit_name(name, version)).to_pybytes().splitlines()))
 
 
 def written_by(store: Store, name: str, after: int, upto: int) -> Iterator[str]:
@@ -175,21 +181,33 @@ def written_by(store: Store, name: str, after: int, upto: int) -> Iterator[str]:
 def _written(store: Store, name: str, versions: Iterable[int]) -> Iterator[str]:
     names = [name, f"{name}/{LOG}", name.rpartition("/")[0]]
     for version in versions:
-        names += [_commit_name(name, version), *(f"{name}/{unquote(add['path'])}" for add in _actions(store, name, version, "add"))]
+        names += [_commit_name(name, version), *(f"{name}/{file}" for file in changed_files(store, name, version)[0])]
     yield from filter(store.exists, names)  # objects that a later commit removed may be deleted already
 
 
 def everything(store: Store, name: str) -> Iterator[str]:
     """Yields the objects of the newest version of a table, and the folders that contain them; nothing if the table does not exist."""
-    versions = commits(store, name)
-    if versions:
-        log_files = {f"{name}/{LOG}/{file}" for file in store.names(f"{name}/{LOG}")}
-        yield from sorted(log_files.union(_written(store, name, versions)))
+    files = log_files(store, name)
+    if versions := commits(files):
+        yield from sorted({*files, *_written(store, name, versions)})
 
 
-def removed_by(store: Store, name: str, after: int, upto: int) -> set[str]:
-    """Returns the data files that commits (after, upto] removed from the table."""
-    return {unquote(action["path"]) for version in range(after + 1, upto + 1) for action in _actions(store, name, version, "remove")}
+def changed_files(store: Store, name: str, version: int) -> tuple[set[str], set[str]]:
+    """Returns the data files that the commit of a version added to the table, and those that it removed."""
+    actions = list(_commit(store, name, version))
+    added, removed = ({unquote(action[kind]["path"]) for action in actions if kind in action} for kind in ("add", "remove"))
+    return added, removed
+
+
+def committed_number(store: Store, name: str, version: int, application: str) -> int | None:
+    """Returns the number that the commit of a version has recorded for an application (`commit`), or None.
+
+    `DeltaTable.transaction_version` reads all commits since Delta's checkpoint.
+    """
+    for action in _commit(store, name, version):
+        if (transaction := action.get("txn")) is not None and transaction["appId"] == application:
+            return int(transaction["version"])
+    return None
 
 
 # ---- recovery ----------------------------------------------------------------------------------------------------------------
@@ -202,24 +220,26 @@ def roll_back(store: Store, name: str, version: int) -> None:
     replaces removed commits is durable (`lake.writer.maintenance`).
     """
     base = _base(store, name, version)
-    going = [file for other, file in versioned(store, name) if other > version or (other != base and not _COMMIT.search(file))]
+    files = log_files(store, name)
+    going = [file for other, file in versioned(files) if other > version or (other != base and not _COMMIT.search(file))]
     store.discard([*going, f"{name}/{LOG}/_last_checkpoint"])  # the last one is a hint that may be out of date and is not durable
     store.sync([f"{name}/{LOG}"])
 
 
 def _base(store: Store, name: str, version: int) -> int:
     """Returns the version of the Delta checkpoint from which `version` can be read; -1 if all its commits are in the log."""
-    versions = set(commits(store, name))
-    for base in (-1, *delta_checkpoints(store, name)):
-        if base <= version and versions.issuperset(range(base + 1, version + 1)) and _whole(store, name, base):
+    files = log_files(store, name)
+    versions = set(commits(files))
+    for base in (-1, *delta_checkpoints(files)):
+        if base <= version and versions.issuperset(range(base + 1, version + 1)) and _whole(store, files, base):
             return base
     raise DeltaError(f"version {version} of {name} cannot be read")
 
 
-def _whole(store: Store, name: str, checkpoint: int) -> bool:
+def _whole(store: Store, files: Iterable[str], checkpoint: int) -> bool:
     """Returns whether all objects of a Delta checkpoint are complete. The footer is the last part of a Parquet file."""
     try:
-        for version, file in versioned(store, name):
+        for version, file in versioned(files):
             if version == checkpoint and file.endswith(".parquet"):
                 parquet.read_metadata(pa.BufferReader(store.get(file)))
     except (OSError, pa.ArrowException):

@@ -6,7 +6,7 @@
        small files ≥ 16                       ──► one file
        files that no kept version uses        ──► removed five minutes after maintenance, by any engine, first saw them unused
        Delta's log before the oldest version  ──► removed in the same way
-       tables of dropped relations            ──► removed in the same way, when no checkpoint names them
+    in each sweep: tables of dropped relations ──► removed in the same way, when no checkpoint names them
 
 The kept versions are those that tables/checkpoints names, and the newest. Delta's VACUUM and log
 clean-up go by age alone, and asking delta-rs to keep a version costs 50 ms each (measured), so this
@@ -21,15 +21,17 @@ leftovers. No later version needs either kind.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from tailgate.lake.folder import Lake
 from tailgate.lake.tables import checkpoints, delta
+from tailgate.lake.tables.checkpoints import Checkpoint
 from tailgate.lake.tables.merging import FILE_BYTES
 from tailgate.lake.tables.stored_relations import FOLDER, relations, table_name
-from tailgate.lake.writer import sweep_state
+from tailgate.lake.writer import open_tables, sweep_state
 
 COMMITS_MAX = 50  # commits without a Delta checkpoint; a merge takes 9 ms after 10 commits and 33 ms after 100 (measured)
 COMMITS_DUE = 16  # commits after which a table is maintained before its turn, so that its unneeded files do not wait for all other tables
@@ -38,95 +40,124 @@ SMALL_FILES = 16
 GRACE_S = 300.0  # from when no kept version uses a file until it is removed: a reader may still have it open
 
 
+@dataclass(slots=True)
+class Files:
+    """The data files of a table.
+
+    - `version`: the last version whose commit was read.
+    - `kept`: the files of each kept version, and of `version`.
+    - `removed`: files that no version after `version` uses, until they are removed from the store.
+    """
+
+    version: int
+    kept: dict[int, frozenset[str]]
+    removed: set[str]
+
+
 class Tender:
-    """The maintenance by one engine: the files that commits removed from each table, beside what every engine continues (`SweepState`)."""
+    """The maintenance by one engine: the files of each table, beside what every engine continues (`SweepState`)."""
 
     def __init__(self, lake: Lake, epoch: int) -> None:
         self.lake = lake
         self.epoch = epoch
-        self._removed: dict[str, tuple[int, set[str]]] = {}  # by table: the last version examined, and the files removed from it so far
-        self._files: dict[str, dict[int, frozenset[str]]] = {}  # by table: the files of each kept version
+        self._tables = open_tables.of(lake, epoch)
+        self._files: dict[str, Files] = {}
         self._state = sweep_state.of(lake)
 
     def tend(self) -> None:
-        """Maintains the next table and the busiest one. At the begin of each turn, removes the tables of dropped relations."""
-        names = self.lake.store.names(FOLDER)  # before the catalog is read, so that it has their relations
-        names = [n for n in names if delta.is_table(self.lake.store, table_name(n))]
-        following = [n for n in names if n > self._state.table] or self._without_dropped(names)
-        for name in dict.fromkeys([*following[:1], *self._busiest(names)]):
-            self.tend_one(name)
-        if following:
-            self._state.table = following[0]
-        self._state.save(self.lake)
+        """Maintains the next table and the busiest one, of those in the newest checkpoint."""
+        lists = checkpoints.listed(self.lake)
+        if not lists:
+            return
+        names = [*sorted(str(id) for id in lists[-1].versions), checkpoints.NAME]
+        self._files = {name: files for name, files in self._files.items() if name in set(names)}
+        following = [n for n in names if n > self._state.table] or names
+        try:
+            for name in dict.fromkeys([following[0], *self._busiest(lists[-1])]):
+                self.tend_one(name, lists)
+        except BaseException:
+            self._tables.close()
+            raise
+        self._state.table = following[0]
 
-    def _busiest(self, names: list[str]) -> list[str]:
+    def _busiest(self, newest: Checkpoint) -> list[str]:
         """Returns the table with most commits since its maintenance if these are COMMITS_DUE or more, as a list of at most one name."""
-        existing, lists = set(names), checkpoints.listed(self.lake)
-        maintained = self._state.maintained = {n: v for n, v in self._state.maintained.items() if n in existing}
-        versions = {str(id): version for id, version in lists[-1].versions.items()} if lists else {}
-        commits = {n: versions[n] - maintained.get(n, 0) for n in existing & versions.keys()}
+        versions = {str(id): version for id, version in newest.versions.items()}
+        maintained = self._state.maintained = {n: v for n, v in self._state.maintained.items() if n in versions or n == checkpoints.NAME}
+        commits = {n: version - maintained.get(n, 0) for n, version in versions.items()}
         return [n for n in sorted(commits, key=commits.__getitem__)[-1:] if commits[n] >= COMMITS_DUE]
 
-    def _without_dropped(self, names: list[str]) -> list[str]:
-        """Removes tables of dropped relations once no checkpoint names them. Returns the names of the other tables."""
-        referenced = set(relations(self.lake.catalog())).union(*(c.versions for c in checkpoints.listed(self.lake)))
-        dropped = [n for n in names if n.isdecimal() and int(n) not in referenced]
-        for table in self._due(FOLDER, map(table_name, dropped)):
-            self.lake.store.discard_folder(table)
-        return [n for n in names if n not in dropped]
-
-    def tend_one(self, name: str) -> None:
+    def tend_one(self, name: str, lists: list[Checkpoint]) -> None:
         """Maintains one table: compacts files, writes a Delta checkpoint, removes old files and logs."""
         path = table_name(name)
-        table = delta.table(self.lake.store, path)
-        delta.check_epoch(table, self.epoch)
+        table = self._tables.get(path)
         if name != checkpoints.NAME:
             compact(table, self.epoch)
-        if table.version() - max(delta.delta_checkpoints(self.lake.store, path), default=-1) >= COMMITS_MAX:
+        log = delta.log_files(self.lake.store, path)
+        if table.version() - max(delta.delta_checkpoints(log), default=-1) >= COMMITS_MAX:
             delta.committing(table, table.create_checkpoint)
-        lists = [] if name == checkpoints.NAME else checkpoints.listed(self.lake)
-        listed = {c.versions[int(name)] for c in lists if int(name) in c.versions}
+            log = delta.log_files(self.lake.store, path)
+        listed = set() if name == checkpoints.NAME else {c.versions[int(name)] for c in lists if int(name) in c.versions}
         versions = listed | {table.version()}
         self._vacuum(name, path, table, versions)
         if listed or name == checkpoints.NAME:  # the commits of a table name its files, which are not durable before it is listed
-            self._clean_log(path, min(versions))
+            self._clean_log(path, log, min(versions))
         self._state.maintained[name] = table.version()
 
     def _vacuum(self, name: str, path: str, table: DeltaTable, versions: set[int]) -> None:
         """Removes data files that no kept version uses."""
-        version = table.version()
-        if name in self._removed:
-            before, removed = self._removed[name]
-            removed |= delta.removed_by(self.lake.store, path, before, version)
-        elif (table.transaction_version(delta.EPOCH) or 0) == self.epoch:
-            removed = {file for file in self.lake.store.names(path) if file.endswith(".parquet")}
+        if name in self._files:
+            files = self._files[name]
+            self._follow(files, path, table.version(), versions)
+        elif self._tables.is_written(path):
+            existing = {file for file in self.lake.store.names(path) if file.endswith(".parquet")}
+            files = self._files[name] = Files(table.version(), {}, existing)
         else:
             return
-        self._removed[name] = (version, removed)
-        files_by_version = self._files.get(name, {})
-        files_by_version = {v: files_by_version[v] if v in files_by_version else self._files_at(path, table, v) for v in versions}
-        self._files[name] = files_by_version
-        needed = frozenset[str]().union(*files_by_version.values())
-        due = self._due(path, (f"{path}/{file}" for file in removed - needed))
+        files.kept = {v: files.kept[v] if v in files.kept else self._files_at(path, table, v) for v in versions}
+        needed = frozenset[str]().union(*files.kept.values())
+        due = self._due(path, (f"{path}/{file}" for file in files.removed - needed))
         self.lake.store.discard(due)
-        removed -= {file.rpartition("/")[2] for file in due}
+        files.removed -= {file.rpartition("/")[2] for file in due}
+
+    def _follow(self, files: Files, path: str, upto: int, versions: set[int]) -> None:
+        """Adds the commits up to a version to the files of a table. A commit is read once; it takes a request in a bucket."""
+        current = files.kept[files.version]
+        for version in range(files.version + 1, upto + 1):
+            added, removed = delta.changed_files(self.lake.store, path, version)
+            current = current - removed | added
+            files.removed |= removed
+            if version in versions:
+                files.kept[version] = current
+        files.version = upto
 
     def _files_at(self, path: str, table: DeltaTable, version: int) -> frozenset[str]:
         at = table if version == table.version() else delta.table(self.lake.store, path, version)
         return frozenset(delta.file_names(at))
 
-    def _clean_log(self, path: str, oldest: int) -> None:
+    def _clean_log(self, path: str, files: list[str], oldest: int) -> None:
         """Removes from Delta's log what no version from `oldest` on needs: all before the newest checkpoint at or before `oldest`."""
         store, log = self.lake.store, f"{path}/{delta.LOG}"
-        begin = max((v for v in delta.delta_checkpoints(store, path) if v <= oldest), default=0)
-        due = self._due(log, (file for version, file in delta.versioned(store, path) if version < begin))
+        begin = max((v for v in delta.delta_checkpoints(files) if v <= oldest), default=0)
+        due = self._due(log, (file for version, file in delta.versioned(files) if version < begin))
         if due:
-            store.sync([log, *(file for version, file in delta.versioned(store, path) if version == begin)])
+            store.sync([log, *(file for version, file in delta.versioned(files) if version == begin)])
         store.discard(due)
 
     def _due(self, folder: str, unneeded: Iterable[str]) -> list[str]:
         """Returns those of a folder's unneeded objects that have been unneeded for GRACE_S seconds."""
         return self._state.due(self.lake, folder, unneeded, 1000 * GRACE_S)
+
+
+def remove_dropped(lake: Lake) -> None:
+    """Removes the tables of dropped relations when no checkpoint names them."""
+    names = lake.store.names(FOLDER)  # before the catalog is read, so that it has their relations
+    referenced = set(relations(lake.catalog())).union(*(c.versions for c in checkpoints.listed(lake)))
+    dropped = (table_name(name) for name in names if name.isdecimal() and int(name) not in referenced)
+    state = sweep_state.of(lake)
+    for table in state.due(lake, FOLDER, dropped, 1000 * GRACE_S):
+        lake.store.discard_folder(table)
+        state.forget(table)
 
 
 def tend(lake: Lake, epoch: int) -> None:

@@ -26,7 +26,7 @@ from tailgate.lake.log.segments import ENTRIES
 from tailgate.lake.readers import holds, subscriptions
 from tailgate.lake.readers.reading import since_wanted
 from tailgate.lake.tables import checkpoints
-from tailgate.lake.writer import sweep_state
+from tailgate.lake.writer import maintenance, sweep_state
 from tailgate.lake.writer.log_writer import Writer
 
 INTERVAL_MS = 60_000  # between two sweeps, by the age of entries: an engine that is killed each minute sweeps as often as others
@@ -49,6 +49,7 @@ def sweep(writer: Writer) -> None:
     subscriptions.release_dropped(lake)
     remove_entries(writer, removable(lake))
     remove_catalogs(lake)
+    maintenance.remove_dropped(lake)
     state = sweep_state.of(lake)
     state.age = sweep_state.age(lake)
     state.save(lake)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 
 from tailgate.lake.errors import Replaced
 from tailgate.lake.folder import Lake
@@ -32,12 +33,14 @@ from tailgate.lake.tables import checkpoints, delta, merging
 from tailgate.lake.tables.checkpoints import Checkpoint
 from tailgate.lake.tables.stored_relations import FOLDER, Stored, begun, relations, table_name
 from tailgate.lake.tables.weights import formed, total
+from tailgate.lake.writer import open_tables
 
 THREADS = 2  # delta-rs releases Python's lock, and a commit mostly waits for the disk
 BOOT = "boot"  # the file's name
 # A checkpoint is written after so much time and so many entries without changes of relations, so that entries can be removed, and a
 # reader that starts at the checkpoint reads few of them. An idle engine appends an entry every 10 s.
 UNCHANGED_MS, UNCHANGED_ENTRIES = 60_000, 60
+SINCE_MS = 10_000  # by the age of entries, after which the permitted `since` is computed again: it lists entries, segments and readers
 
 
 @dataclass(slots=True)
@@ -71,9 +74,13 @@ class Follower:
     epoch: int
     inconsistent: dict[int, tuple[int, str]] = field(default_factory=dict)
     _tables: dict[int, Table] = field(default_factory=dict)
-    _checkpoints: list[Checkpoint] | None = None
+    _checkpoints: list[Checkpoint] = field(default_factory=list)
     _list: DeltaTable | None = None
     _n: int = 0
+    _since: tuple[int, int] | None = None  # the permitted `since`, and the age of the newest entry when it was computed
+
+    def __post_init__(self) -> None:
+        self._open_tables = open_tables.of(self.lake, self.epoch)
 
     def round(self) -> int:
         """Brings all tables to the newest entry and returns its number. Raises `Replaced` if another engine writes the log."""
@@ -84,11 +91,11 @@ class Follower:
         try:
             try:
                 return self._round(newest)
-            except Superseded:
-                self._checkpoints, self._n = None, 0
+            except (Superseded, CommitFailedError):
+                self._open_tables.close()
                 return self._round(newest)
         except BaseException:
-            self._checkpoints, self._n = None, 0  # the next round reads the state of the tables again
+            self._open_tables.close()  # the next round reads the state of the tables again
             self._check(self.lake.log.stored())
             raise
 
@@ -98,10 +105,12 @@ class Follower:
 
     def _round(self, newest: Header) -> int:
         """Runs one round up to the entry `newest`."""
-        if self._checkpoints is None:
+        if not self._open_tables.is_open(checkpoints.TABLE):
+            self._n = 0
             recover(self.lake)
             self._tables = {}
             self._list = checkpoints.create(self.lake)
+            self._open_tables.put(checkpoints.TABLE, self._list)
             checkpoints.sync(self.lake)
             self._checkpoints = checkpoints.decoded(self._list)
         last = self._checkpoints[-1] if self._checkpoints else None
@@ -110,6 +119,7 @@ class Follower:
             if stored.id not in self._tables:
                 self._tables[stored.id] = self._open(stored, newest.n, last)
         self._tables = {id: table for id, table in self._tables.items() if id in stored_relations}
+        self._open_tables.keep({checkpoints.TABLE, *map(table_name, stored_relations)})
         previous = self._n or (last.n if last else 0)
         begin = min([previous, *(t.position for id, t in self._tables.items() if stored_relations[id].ready)])
         entries = {entry.header.n: entry for entry in self.lake.log.after(begin, newest.n)}
@@ -139,9 +149,9 @@ class Follower:
         begin = last.n if last else 0  # a relation that the newest checkpoint does not list was created after it
         if not delta.is_table(self.lake.store, name):
             new_table = merging.create(self.lake.store, stored, delta.commit(self.epoch, str(stored.id), begin))
+            self._open_tables.put(name, new_table)
             return Table(new_table, 0, begin, 0, -1)
-        table = delta.table(self.lake.store, name)
-        delta.check_epoch(table, self.epoch)
+        table = self._open_tables.get(name)
         position = table.transaction_version(str(stored.id)) or 0
         listed = -1 if last is None else last.versions.get(stored.id, -1)
         if last is not None and last.positions.get(stored.id, -1) >= position:
@@ -184,12 +194,10 @@ class Follower:
             crash.point("round.table")
 
     def _refresh(self, table: Table, stored: Stored) -> None:
-        """Reads the commits that maintenance has made to a table. Raises `Replaced` if a later engine has committed to it.
+        """Notices the commits that maintenance has made to a table.
 
-        If a later engine commits after this check, our commit fails, because it must follow the version that
-        was read.
+        If another engine has committed to it, our next commit fails, because it must follow the version that is open.
         """
-        table.delta.update_incremental()
         if table.delta.version() != table.seen:
             delta.check_epoch(table.delta, self.epoch)
             table.seen = table.delta.version()
@@ -206,7 +214,6 @@ class Follower:
 
     def _note(self, newest: Header, stored_relations: dict[int, Stored]) -> None:
         """Writes a checkpoint for the entry `newest` to the list."""
-        assert self._checkpoints is not None
         assert self._list is not None
         tables = {id: self._tables[id] for id in stored_relations}
         checkpoint = Checkpoint(
@@ -217,9 +224,15 @@ class Follower:
             {id: t.position for id, t in tables.items()},
             {id: s.name for id, s in stored_relations.items()},
         )
-        remaining = checkpoints.thinned([*self._checkpoints, checkpoint], newest.age, since_wanted(self.lake))
+        remaining = checkpoints.thinned([*self._checkpoints, checkpoint], newest.age, self._since_wanted(newest))
         checkpoints.write(self.lake, self._list, remaining, self.epoch)
         self._checkpoints = remaining
+
+    def _since_wanted(self, newest: Header) -> int:
+        """Returns a permitted `since`, which may be up to SINCE_MS old: one that has been applied stays permitted."""
+        if self._since is None or newest.age - self._since[1] >= SINCE_MS:
+            self._since = since_wanted(self.lake), newest.age
+        return self._since[0]
 
 
 def is_due(age: int, n: int, newest: Header) -> bool:
@@ -228,7 +241,7 @@ def is_due(age: int, n: int, newest: Header) -> bool:
 
 
 class Superseded(Exception):
-    """An earlier engine has committed to a table after this one read it. The round starts again with the current tables."""
+    """An earlier engine has committed to a table after this one opened it. The round starts again with the current tables."""
 
 
 def recover(lake: Lake) -> None:

@@ -39,6 +39,10 @@ class SweepState:
         self.unneeded = others | first_seen
         return sorted(name for name, at in first_seen.items() if now - at >= grace_ms)
 
+    def forget(self, folder: str) -> None:
+        """Forgets the objects below a removed folder."""
+        self.unneeded = {name: at for name, at in self.unneeded.items() if not f"{name}/".startswith(f"{folder}/")}
+
 
 def of(lake: Lake) -> SweepState:
     """Returns the state that was saved last. The same object each time."""

@@ -52,9 +52,9 @@ class Follow(threading.Thread):
                 self.written = header.n  # the tables need no change
             else:
                 with self._tables:
-                    self._round()
-                    self._attempt("stopping views whose rows cannot be correct", self._stop_inconsistent)
-                    self._attempt("maintaining a table", lambda: maintenance.tend(self._engine.lake, self._engine.writer.epoch))
+                    if self._round() is not None:
+                        self._attempt("stopping views whose rows cannot be correct", self._stop_inconsistent)
+                        self._attempt("maintaining a table", lambda: maintenance.tend(self._engine.lake, self._engine.writer.epoch))
             took = time.monotonic() - began
             if self._has_obsolete and time.monotonic() >= next_sweep and retention.due(self._engine.lake):
                 next_sweep = time.monotonic() + SWEEP_RETRY_S
