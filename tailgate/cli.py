@@ -65,6 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command in process.PROCESSES:
         options.settings = process_settings(options, words, os.environ)
     try:
+        data_folder.use_credentials(options)
         if getattr(options, "otlp", None) is not None:
             otlp.start(options.otlp, options.command)
         return int(options.run(options))
@@ -279,7 +280,6 @@ def _secrets(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--secret-key-file", type=Path, metavar="FILE", help="the key of secrets: 32 bytes in base64, for nobody else to read"
     )
-    command.add_argument("--secrets-dir", type=Path, metavar="FOLDER", help="the only folder whose files statements may name")
 
 
 def _path_options(options: argparse.Namespace, *names: str) -> tuple[str, ...]:
@@ -384,7 +384,7 @@ def _up(options: argparse.Namespace) -> int:
         options.gateways,
         options.parallelism,
         _listening(passed),
-        _path_options(options, "--secret-key-file", "--secrets-dir"),
+        _path_options(options, "--secret-key-file"),
         connect=options.connect,
         connect_options=connect.checked(options),
         presto=options.presto,
@@ -398,6 +398,7 @@ def _up(options: argparse.Namespace) -> int:
         otlp=options.otlp,
         watch=watching.arguments(passed),
         work_dir=options.work_dir,
+        secrets_dir=options.secrets_dir,
     )
     supervisor = Supervisor(plan, _say)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -431,6 +432,7 @@ def _demo(options: argparse.Namespace) -> int:
             parallelism=options.parallelism,
             listening=_listening(for_children(options)),
             work_dir=options.work_dir,
+            secrets_dir=options.secrets_dir,
         )
         return run(plan, options.rate, options.seconds, options.check)
 

@@ -70,15 +70,16 @@ class S3:
         kinds: Sequence[int] = range(6),
         count: int = 1 << 30,
         ignored: str = "",
+        refused: str = "",
         put_ms: float = 0,
         get_ms: float = 0,
     ) -> None:
         """Sets which requests fail: one in `failures`, none for 0; `kinds` are indexes of FAILURES. No more fail after `count`.
 
-        `ignored`: a header that the server ignores, by its name in WSGI. `put_ms`, `get_ms`: the delays of requests that change objects,
+        `ignored`: a header that the server ignores, by its name in WSGI. `refused`: an access key that has no access. `put_ms`, `get_ms`: the delays of requests that change objects,
         and of others.
         """
-        settings = {"failures": failures, "seed": seed, "kinds": list(kinds), "count": count, "ignored": ignored}
+        settings = {"failures": failures, "seed": seed, "kinds": list(kinds), "count": count, "ignored": ignored, "refused": refused}
         self._control({**settings, "put_ms": put_ms, "get_ms": get_ms})
 
     def environment_of(self, process: str) -> dict[str, str]:
@@ -114,10 +115,12 @@ class _Application:
         self._moto = moto
         self._lock = threading.Lock()
         self._requests: deque[Request] = deque(maxlen=REQUESTS_MAX)
-        self._set(failures=0, seed=0, kinds=[], count=0, ignored="", put_ms=0, get_ms=0)
+        self._set(failures=0, seed=0, kinds=[], count=0, ignored="", refused="", put_ms=0, get_ms=0)
 
-    def _set(self, failures: int, seed: int, kinds: list[int], count: int, ignored: str, put_ms: float, get_ms: float) -> None:
-        self._delays_ms = put_ms, get_ms
+    def _set(
+        self, *, failures: int, seed: int, kinds: list[int], count: int, ignored: str, refused: str, put_ms: float, get_ms: float
+    ) -> None:
+        self._delays_ms, self._refused = (put_ms, get_ms), refused
         self._failures, self._chance, self._kinds, self._count, self._ignored = failures, random.Random(seed), kinds, count, ignored
 
     def __call__(self, environment: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
@@ -147,6 +150,10 @@ class _Application:
         self._requests.append(request)
         conditional = "HTTP_IF_MATCH" in environment or "HTTP_IF_NONE_MATCH" in environment
         environment.pop(self._ignored, None)
+        if self._refused and request.process == self._refused:
+            environment["wsgi.input"].read(int(environment.get("CONTENT_LENGTH") or 0))
+            start("403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", "0")])
+            return []
         if not self._failures or not self._count or self._chance.randrange(self._failures):
             return self._moto(environment, start)
         self._count -= 1

@@ -81,6 +81,7 @@ class Plan:
     watch: tuple[str, ...] = ()  # more arguments for the watch
     log: str | None = None  # the form of the logs of engine, sinks and gateways, unless they have it from elsewhere
     work_dir: Path | None = None
+    secrets_dir: Path | None = None
 
     @property
     def folder(self) -> Path:
@@ -91,7 +92,8 @@ class Plan:
     def lake(self) -> tuple[str, ...]:
         """Returns the options of a child for the lake."""
         work_dir = () if isinstance(self.data, Path) else ("--work-dir", str(self.folder.resolve()))
-        return ("--data", str(self.data), *work_dir)
+        secrets_dir = () if self.secrets_dir is None else ("--secrets-dir", str(self.secrets_dir.resolve()))
+        return ("--data", str(self.data), *work_dir, *secrets_dir)
 
     def operations(self, number: int) -> tuple[str, ...]:
         """Returns the options for the log, the metrics and the traces of a child."""

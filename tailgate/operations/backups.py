@@ -24,6 +24,7 @@ def add_restore_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="source", type=Path, required=True, metavar="FOLDER", help="the folder of the backups")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--data", type=data_folder.location, metavar="FOLDER|URL", help="the lake to create: a folder, or s3://bucket/prefix")
+    data_folder.add_secrets(parser)
     what.add_argument("--list", action="store_true", help="print the backups instead, oldest first")
     parser.add_argument("--at", type=_time, metavar="TIME", help="the newest backup at or before this time, or of this name")
 

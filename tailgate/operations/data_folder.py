@@ -1,4 +1,4 @@
-"""The options --data and --work-dir of commands: where a lake is."""
+"""The options --data, --work-dir and --secrets-dir of commands: where a lake is, and the credentials of its bucket."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ def _add(parser: argparse.ArgumentParser, default: Path | None, help: str) -> No
         metavar="FOLDER",
         help="this machine's folder for state, logs and temporary files, if the lake is in a bucket (./tailgate-work)",
     )
+    add_secrets(parser)
+
+
+def add_secrets(parser: argparse.ArgumentParser) -> None:
+    """Adds the option of the folder with the credentials of a bucket."""
+    parser.add_argument(
+        "--secrets-dir", type=Path, metavar="FOLDER", help="the only folder whose files statements may name; has the credentials of a bucket"
+    )
 
 
 def add_for_demo(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +56,14 @@ def shared(options: argparse.Namespace) -> Path:
             hint="Use a folder that all machines have, or omit --master.",
         )
     return options.data.resolve()
+
+
+def use_credentials(options: argparse.Namespace) -> None:
+    """Uses the credentials of a bucket in --secrets-dir, if there are some. Raises 22023 if they are incomplete."""
+    if isinstance(getattr(options, "data", None), str):
+        from tailgate.lake.store import credentials
+
+        credentials.use(options.secrets_dir)
 
 
 def location(text: str) -> Location:

@@ -18,6 +18,7 @@ from psycopg.rows import Row
 
 from tailgate.embedded.children import free_port
 from tailgate.embedded.supervisor import Plan, Supervisor
+from tailgate.lake.store import credentials
 from tailgate.lake.store.bucket import BucketStore
 from testing.engine_process import until
 from testing.s3 import S3
@@ -30,11 +31,12 @@ pytestmark = pytest.mark.spark
 
 
 class Up:
-    """The processes of `tailgate up`, and their lake."""
+    """The processes of `tailgate up`, and their lake. The credentials are in files."""
 
-    def __init__(self, store: BucketStore, folder: Path) -> None:
-        self.location, self.folder, self.port = store.location(""), folder, free_port()
-        self.supervisor = Supervisor(Plan(self.location, f"127.0.0.1:{self.port}", work_dir=folder), lambda _: None)
+    def __init__(self, store: BucketStore, folder: Path, secrets: Path) -> None:
+        self.location, self.folder, self.secrets, self.port = store.location(""), folder, secrets, free_port()
+        plan = Plan(self.location, f"127.0.0.1:{self.port}", work_dir=folder, secrets_dir=secrets)
+        self.supervisor = Supervisor(plan, lambda _: None)
 
     def run(self, *statements: str) -> list[Row]:
         """Runs statements in a session. Returns the rows of the last one."""
@@ -56,13 +58,19 @@ class Up:
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Runs a command on the lake, and waits for its end."""
-        arguments = [sys.executable, "-m", "tailgate", *words, "--data", self.location, "--work-dir", str(self.folder)]
+        lake = ["--data", self.location, "--work-dir", str(self.folder), "--secrets-dir", str(self.secrets)]
+        arguments = [sys.executable, "-m", "tailgate", *words, *lake]
         return subprocess.run(arguments, capture_output=True, text=True, timeout=STOPPED_S, check=False)
 
 
 @pytest.fixture
-def up(bucket: BucketStore, tmp_path: Path) -> Iterator[Up]:
-    up = Up(bucket, tmp_path / "up")
+def up(bucket: BucketStore, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Up]:
+    secrets = tmp_path / "secrets"
+    (secrets / credentials.FOLDER).mkdir(parents=True)
+    for name in (credentials.KEY, credentials.SECRET):
+        (secrets / credentials.FOLDER / name).write_text(s3.environment[name])
+        monkeypatch.delenv(name)
+    up = Up(bucket, tmp_path / "up", secrets)
     with up.supervisor:
         yield up
 

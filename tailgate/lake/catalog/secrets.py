@@ -24,6 +24,7 @@ from typing import TypeAlias
 from tailgate.lake.catalog import Catalog, Connection, Item, Secret
 from tailgate.lake.catalog.formats import ConnectionSettings, FileReference, SecretReference
 from tailgate.lake.errors import InsufficientPrivilege, InvalidParameterValue, ObjectNotInPrerequisiteState
+from tailgate.lake.store import credentials
 
 KEY_BYTES = 32  # AES-256
 NONCE_BYTES = 12  # the nonce size that GCM is designed for: NIST SP 800-38D
@@ -148,6 +149,8 @@ class Vault:
         target = (folder / path).resolve()
         if folder not in target.parents:
             raise InsufficientPrivilege(f'file "{path}" is not below --secrets-dir')
+        if (folder / credentials.FOLDER).resolve() in target.parents:
+            raise InsufficientPrivilege(f'file "{path}" belongs to the credentials of buckets')
         try:
             with target.open("rb") as file:
                 return file.read(FILE_BYTES_MAX).decode()

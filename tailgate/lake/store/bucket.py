@@ -33,7 +33,7 @@ from obstore.store import S3Store
 from tailgate.lake.errors import IoError, Uncertain
 from tailgate.lake.host import files
 from tailgate.lake.host.locks import NoLocks
-from tailgate.lake.store import conditions
+from tailgate.lake.store import conditions, credentials
 from tailgate.lake.store.bucket_writer import NAMES, BucketWriter
 from tailgate.lake.store.interface import StoreUnavailable, nothing, numbers_in
 
@@ -87,6 +87,8 @@ class BucketStore:
             "client_options": {"allow_http": True},  # an endpoint with this scheme is only used if it is configured
             "retry_config": {"max_retries": retries, "retry_timeout": RETRY_TIMEOUT},
         }
+        if credentials.read():
+            defaults["credential_provider"] = credentials.current
         return S3Store(self.bucket, prefix=self._prefix or None, **{**defaults, **self._options})
 
     def _reach(self) -> None:
@@ -97,7 +99,7 @@ class BucketStore:
             raise IoError(
                 f"could not list the objects in {self._location}",
                 detail=_message(error),
-                hint="Check the name of the bucket, and the credentials and the endpoint in the variables AWS_….",
+                hint="Check the name of the bucket, the endpoint, and the credentials: variables AWS_…, or files below --secrets-dir.",
             ) from None
 
     # ---- reading ---------------------------------------------------------------------------------------------------------------
@@ -311,7 +313,7 @@ class BucketStore:
 
     @property
     def options(self) -> Mapping[str, str]:
-        return {"conditional_put": "etag", "allow_http": "true"}
+        return {"conditional_put": "etag", "allow_http": "true", **credentials.read()}
 
 
 class NoLock:

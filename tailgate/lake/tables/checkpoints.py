@@ -14,6 +14,7 @@ the newest commit of the list; then the previous commit is used (`_intact`).
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -94,7 +95,10 @@ def listed(lake: Lake) -> list[Checkpoint]:
                 table.update_incremental()
                 if table.version() == known.version or not _intact(lake.store, table):
                     return known.checkpoints
-            except (DeltaError, pa.ArrowException, OSError, ValueError):  # a truncated commit that the engine has not rolled back yet
+            except (DeltaError, pa.ArrowException, OSError, ValueError):
+                # A truncated commit that the engine has not rolled back yet, or credentials that have been replaced: the list is opened again.
+                with contextlib.suppress(OSError):
+                    lake.cache[NAME] = _Known(known.checkpoints, opened(lake.store) or table)
                 return known.checkpoints
         checkpoints = decoded(table)
         lake.cache[NAME] = _Known(checkpoints, table, table.version())

@@ -6,7 +6,7 @@ follow the version that is open (`delta.commit`). Then all tables are closed, an
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from deltalake import DeltaTable
@@ -32,6 +32,7 @@ class OpenTables:
         self._store = store
         self._epoch = epoch
         self._open: dict[str, _Open] = {}
+        self._options: Mapping[str, str] = {}  # of the store, with which the tables were opened
 
     def get(self, name: str) -> DeltaTable:
         """Returns a table, which is opened if it is not open. Raises `Replaced` if a later engine has committed to it."""
@@ -41,6 +42,8 @@ class OpenTables:
 
     def put(self, name: str, table: DeltaTable) -> None:
         """Adds a table that has just been opened or created. Raises `Replaced` as `get` does."""
+        if not self._open:
+            self._options = self._store.options
         self._open[name] = _Open(table, table.version(), delta.check_epoch(table, self._epoch))
 
     def is_written(self, name: str) -> bool:
@@ -49,7 +52,8 @@ class OpenTables:
         return opened.epoch == self._epoch or opened.table.version() > opened.version
 
     def is_open(self, name: str) -> bool:
-        return name in self._open
+        """Returns whether a table is open, with the current credentials of the store."""
+        return name in self._open and self._options == self._store.options
 
     def keep(self, names: Container[str]) -> None:
         """Closes all other tables."""

@@ -107,6 +107,7 @@ class Follower:
         """Runs one round up to the entry `newest`."""
         if not self._open_tables.is_open(checkpoints.TABLE):
             self._n = 0
+            self._open_tables.close()
             recover(self.lake)
             self._tables = {}
             self._list = checkpoints.create(self.lake)
