@@ -445,7 +445,7 @@ def _engine(options: argparse.Namespace) -> int:
     at = _metrics_address(options)
     cluster = engine_limits.cluster(options)
     data = options.data if cluster is None else data_folder.shared(options)
-    with launched(options.scratch or data_folder.local(options) / ROOT, engine_limits.limits(options)) as jvm:
+    with launched(options.scratch or data_folder.local(options) / ROOT, engine_limits.limits(options), options.log) as jvm:
         from tailgate.engine.ddl.ksqldb import Endpoints
         from tailgate.engine.runtime.main import Begin, HeldHistory, Options, run
         from tailgate.lake.catalog.secrets import Vault

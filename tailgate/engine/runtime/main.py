@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from tailgate.engine.ddl.ksqldb import Endpoints
 from tailgate.engine.runtime import standing_by
 from tailgate.engine.runtime.backfill.installation import Installation
+from tailgate.engine.runtime.compiled_catalog import CompiledCatalog
 from tailgate.engine.runtime.control import metrics
 from tailgate.engine.runtime.control.blocks.commits import Commits
 from tailgate.engine.runtime.control.control import Answers, Control
@@ -34,8 +36,9 @@ from tailgate.engine.runtime.maintenance.isolation import Isolation
 from tailgate.engine.runtime.maintenance.letter_expiry import Expiring
 from tailgate.engine.runtime.maintenance.processing_log import ProcessingLog
 from tailgate.engine.runtime.spark import session as spark
+from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.engine.runtime.spark.cluster import Cluster
-from tailgate.engine.runtime.spark.jvm import Jvm
+from tailgate.engine.runtime.spark.jvm import LOGGING, Jvm
 from tailgate.engine.runtime.ticks import repeated_writes
 from tailgate.engine.runtime.ticks.ages import TickAge
 from tailgate.engine.runtime.ticks.engine import Engine
@@ -48,6 +51,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.readers import holds, reading
 from tailgate.lake.store.stand_by import Lease, StandBy
 from tailgate.lake.writer.log_writer import Writer, open_epoch
+from tailgate.operations import logs
 from tailgate.operations.definitions import ENGINE
 from tailgate.operations.endpoint import Address, opened
 from tailgate.operations.otlp import active as otlp
@@ -114,9 +118,9 @@ def run(options: Options, jvm: Jvm) -> int:
     logging.getLogger("py4j").setLevel(logging.ERROR)
     endpoint = opened(options.metrics, ENGINE)
     lake = Lake.open(options.data, options.work_dir, create=True)
-    session, writer, place = _begun(options, lake, jvm)
+    session, writer, place, circuits = _begun(options, lake, jvm)
     options.held.apply(lake)
-    engine = Engine(lake, session, writer, options.parallelism, options.vault)
+    engine = Engine(lake, session, writer, options.parallelism, options.vault, circuits)
     installation = Installation(engine)
     isolation = Isolation(installation)
     statements = Statements(engine, installation, options.endpoints)
@@ -151,7 +155,7 @@ def run(options: Options, jvm: Jvm) -> int:
     if endpoint is not None:
         metrics.connect(endpoint.metrics, installation, follow, spark.jvm_pid(session))
         endpoint.health.started(partial(metrics.unready, engine))
-    withdraw = _settings(options, lake)
+    withdraw = _settings(options, lake, session)
     print(f"ready control=http://{control.address}", flush=True)
     try:
         engine.run()
@@ -191,27 +195,39 @@ def _trace_ticks(engine: Engine) -> None:
     engine.runner.trace = trace
 
 
-def _settings(options: Options, lake: Lake) -> Callable[[], None]:
+def _change_log(session: SparkSession, form: logs.Form) -> None:
+    """Changes the form of the log of this process and of its JVM."""
+    logs.change(form, "engine")
+    jvm: Any = session._jvm
+    jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure(jvm.java.net.URI(LOGGING[form].as_uri()))
+
+
+def _settings(options: Options, lake: Lake, session: SparkSession) -> Callable[[], None]:
     """Applies the limits of the log when they change, and publishes the settings. Returns the function that ends this."""
     settings = options.settings
     if settings is None:
         return lambda: None
     settings.on_change("history", lambda history_s: reading.retain_history(history_s * 1000))
+    settings.on_change("log", lambda form: _change_log(session, form))
     settings.on_change("held-log", lambda log_mb: holds.limit_bytes(lake, log_mb << 20))
     settings.publish(lake.store)
     return settings.withdraw
 
 
-def _begun(options: Options, lake: Lake, jvm: Jvm) -> tuple[SparkSession, Writer, StandBy | None]:
-    """Starts Spark, and begins an epoch. Returns also the place of an engine that stood by, to be closed once it is announced."""
+def _begun(options: Options, lake: Lake, jvm: Jvm) -> tuple[SparkSession, Writer, StandBy | None, Circuits | None]:
+    """Starts Spark, and begins an epoch.
+
+    For an engine that stood by, returns also its place, to be closed once it is announced, and the circuits of its compiled catalog.
+    """
     if options.begin in (Begin.STAND_BY, Begin.HAND_OVER):
         session = spark.start(jvm.scratch, options.parallelism, jvm, options.cluster)
-        place, writer = standing_by.awaited(lake, session, jvm, hand_over=options.begin is Begin.HAND_OVER)
+        catalog = CompiledCatalog(lake, session, options.parallelism, options.vault)
+        place, writer = standing_by.awaited(lake, session, jvm, catalog, hand_over=options.begin is Begin.HAND_OVER)
         _check_parallelism(writer, options.parallelism)
-        return session, writer, place
+        return session, writer, place, catalog.circuits
     writer = open_epoch(lake, take_over=options.begin is Begin.TAKE_OVER)
     _check_parallelism(writer, options.parallelism)
-    return spark.start(jvm.scratch, options.parallelism, jvm, options.cluster), writer, None
+    return spark.start(jvm.scratch, options.parallelism, jvm, options.cluster), writer, None, None
 
 
 def _check_parallelism(writer: Writer, parallelism: int) -> None:

@@ -1,6 +1,6 @@
-"""An engine that stands by: its JVM runs and is warm, and it waits for its turn (`lake.store.stand_by`).
+"""An engine that stands by: its JVM runs and is warm, the catalog is compiled, and it waits for its turn (`lake.store.stand_by`).
 
-    JVM, Spark, a small engine ──► "ready standing by" ──► engine.lock is free, or the lease has expired ──► a new epoch
+    JVM, Spark, a small engine, the catalog ──► "ready standing by" ──► engine.lock is free, or the lease has expired ──► a new epoch
 
 With `--hand-over` it first asks the running engine to stop, once it is ready itself.
 """
@@ -13,6 +13,7 @@ import shutil
 
 from pyspark.sql import SparkSession
 
+from tailgate.engine.runtime.compiled_catalog import CompiledCatalog
 from tailgate.engine.runtime.spark.jvm import Jvm
 from tailgate.engine.runtime.warm_up import small_engine
 from tailgate.lake import control
@@ -28,24 +29,30 @@ HAND_OVER_S = 30.0  # until the running engine answers; it waits for the boundar
 log = logging.getLogger("tailgate.engine")
 
 
-def awaited(lake: Lake, session: SparkSession, jvm: Jvm, *, hand_over: bool) -> tuple[StandBy, Writer]:
-    """Waits until this engine may write. Returns its place, to be closed once it is announced, and the writer of the log."""
+def awaited(lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalog, *, hand_over: bool) -> tuple[StandBy, Writer]:
+    """Waits until this engine may write. Returns its place, to be closed once it is announced, and the writer of the log.
+
+    Meanwhile compiles the newest catalog.
+    """
     place = stand_by(lake)
     folder = jvm.scratch / "small-lake"
     with small_engine(session, folder):
         pass
     shutil.rmtree(folder, ignore_errors=True)
+    lake.log.look()
+    catalog.update()
     print("ready standing by", flush=True)
-    if hand_over:
-        _ask(lake)
-    while True:
-        take_over = place.wait()
-        if take_over:
-            log.warning("the running engine has not renewed its lease; this engine replaces it")
-        try:
-            return place, open_epoch(lake, take_over=take_over)
-        except ObjectNotInPrerequisiteState as error:  # another engine was faster
-            log.info("still standing by: %s", error.message)
+    with catalog.updated():
+        if hand_over:
+            _ask(lake)
+        while True:
+            take_over = place.wait()
+            if take_over:
+                log.warning("the running engine has not renewed its lease; this engine replaces it")
+            try:
+                return place, open_epoch(lake, take_over=take_over)
+            except ObjectNotInPrerequisiteState as error:  # another engine was faster
+                log.info("still standing by: %s", error.message)
 
 
 def _ask(lake: Lake) -> None:

@@ -38,7 +38,8 @@ def read() -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise InvalidParameterValue(
-            f'the credentials in folder "{FOLDER}" of --secrets-dir cannot be read: {reason}', hint=f"It needs the files {KEY} and {SECRET}."
+            f'the credentials in folder "{FOLDER}" of --secrets-dir cannot be read: {reason}',
+            hint=f"It needs the files {KEY} and {SECRET}.",
         ) from None
     return values
 

@@ -52,6 +52,7 @@ class Circuits:
         self._shapes: dict[tuple[str, Steps], Any] = {}
         self._structs: dict[str, Any] = {}
         self._last: tuple[Parts, Any] | None = None  # the circuit that was built last, with its parts
+        self._warm: Any = None  # the circuit that was warmed last
 
     def build(self, graph: Graph, forgotten: Iterable[int] = (), opened: Opened = without_secrets) -> Any:
         """Returns the sealed circuit.
@@ -67,6 +68,11 @@ class Circuits:
             if e.java_exception.getClass().getName() != "tailgate.errors.SqlError":
                 raise
             raise of(str(e.java_exception.sqlstate()), str(e.java_exception.getMessage())) from e
+
+    def warm(self, circuit: Any, parallelism: int) -> None:
+        """Compiles the expressions that the circuit that was warmed last does not have."""
+        circuit.warm(self._session._jsparkSession, parallelism, self._warm)
+        self._warm = circuit
 
     def figures(self, path: str) -> Statistics:
         """Returns the statistics of the operators whose state is at this path."""

@@ -27,7 +27,7 @@ from tailgate.lake.host.scratch import scratch
 
 JARS = Path(__file__).parents[3] / "jars"  # from `make setup`, or part of an installed wheel
 CLASSES = JARS / "classes.jsa"  # written by engine.runtime.classes
-LOGGING = Path(__file__).parent / "log4j2.properties"
+LOGGING = {"text": Path(__file__).parent / "log4j2.properties", "json": Path(__file__).parent / "log4j2-json.properties"}
 SERVER = "org.apache.spark.api.python.PythonGatewayServer"
 NICE = 5  # gives the gateway and its queries priority: latency depends on scheduling
 READY_S = 60.0  # limit for the start: on two idle cores it takes 1 s
@@ -93,10 +93,10 @@ class Jvm:
     """A JVM that is starting or running.
 
     `scratch` is a folder for temporary files (shuffles, working copies of the state). `held` are
-    file descriptors that the JVM inherits. TAILGATE_JAVA_OPTIONS adds options of the JVM.
+    file descriptors that the JVM inherits. `log`: the form of its log. TAILGATE_JAVA_OPTIONS adds options of the JVM.
     """
 
-    def __init__(self, scratch: Path, held: tuple[int, ...] = (), limits: Limits | None = None) -> None:
+    def __init__(self, scratch: Path, held: tuple[int, ...] = (), limits: Limits | None = None, log: str = "text") -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self.scratch = scratch
         self.limits = limits or Limits()
@@ -105,7 +105,7 @@ class Jvm:
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         environment = {**os.environ, "SPARK_HOME": str(_pyspark()), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._said)}
         self.process = subprocess.Popen(
-            [_java(), *_options(scratch, self.limits), SERVER],
+            [_java(), *_options(scratch, self.limits), *logging_options(log), SERVER],
             stdin=subprocess.PIPE,
             env=environment,
             pass_fds=held,
@@ -143,14 +143,14 @@ class Jvm:
 
 
 @contextmanager
-def launched(root: Path, limits: Limits | None = None) -> Iterator[Jvm]:
-    """Yields a JVM and its scratch folder below `root`; both end with the block.
+def launched(root: Path, limits: Limits | None = None, log: str = "text") -> Iterator[Jvm]:
+    """Yields a JVM and its scratch folder below `root`; both end with the block. `log`: the form of its log.
 
     Lowers the scheduling priority of this process, its threads and the JVM.
     """
     os.nice(NICE)
     with scratch(root) as own:
-        jvm = Jvm(own.path, (own.descriptor,), limits)
+        jvm = Jvm(own.path, (own.descriptor,), limits, log)
         try:
             yield jvm
         finally:
@@ -201,9 +201,13 @@ def archive_options() -> list[str]:
     return [f"-XX:SharedArchiveFile={CLASSES}", "-Xlog:disable", "-Xlog:all=error:stderr"] if CLASSES.exists() else []
 
 
+def logging_options(log: str) -> list[str]:
+    """Returns the options for the form of the JVM's log. Its events have the number of the engine's process."""
+    return [f"-Dlog4j2.configurationFile={LOGGING[log]}", f"-Dtailgate.pid={os.getpid()}"]
+
+
 def _options(scratch: Path, limits: Limits) -> list[str]:
     """Returns the command-line options of the JVM."""
     options = ["-cp", class_path(), f"-Xmx{limits.heap_mb}m", "-XX:+UseSerialGC", *COMPILER, f"-Djava.io.tmpdir={scratch}"]
     options.append(f"-Dtailgate.tick.rows={limits.tick_rows}")
-    options.append(f"-Dlog4j2.configurationFile={LOGGING}")
     return [*options, *archive_options(), *os.environ.get("TAILGATE_JAVA_OPTIONS", "").split(), *MODULES]

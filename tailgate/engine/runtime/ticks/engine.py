@@ -63,7 +63,16 @@ class CatalogEntry:
 class Engine(EngineLog):
     """The state of the running engine; `run` runs ticks until `stop`."""
 
-    def __init__(self, lake: Lake, session: SparkSession, writer: Writer, parallelism: int, vault: Vault | None = None) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        session: SparkSession,
+        writer: Writer,
+        parallelism: int,
+        vault: Vault | None = None,
+        circuits: Circuits | None = None,
+    ) -> None:
+        """Creates an engine that runs nothing yet. `circuits`: of an engine that stood by, with its compiled catalog."""
         super().__init__(lake, writer)
         self.vault = vault or Vault()
         self.session = session
@@ -74,7 +83,7 @@ class Engine(EngineLog):
         jvm: Any = session._jvm
         self._source = jvm.tailgate.sources.InboxSource  # reads the inbox
         self._source.advance(self.inbox.location, self.inbox.newest)
-        self.circuits = Circuits(session)
+        self.circuits = circuits or Circuits(session)
         self.health = SourceHealth(self, self.vault)
         self.inputs = Inputs(self, self.health, session, self.vault, self.circuits, self.opened)
         self.runner = TickRunner(self, self.inputs, self.health, self.inbox, session, parallelism)
@@ -101,7 +110,7 @@ class Engine(EngineLog):
         """
         after = self.catalog if entry is None else self.catalog.apply(entry.change)
         circuit = self.circuits.build(graph, forgotten, lambda access: self.opened(access, after))
-        circuit.warm(self.session._jsparkSession, self.parallelism, self.runner.circuit)
+        self.circuits.warm(circuit, self.parallelism)
 
         def switch() -> None:
             self.catalog = after

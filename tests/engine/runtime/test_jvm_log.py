@@ -1,0 +1,65 @@
+"""The log of the engine's JVM as JSON: one object per event, with the fields of the log of a process, and without texts of exceptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+
+from tailgate.engine.runtime.spark import jvm
+
+PROGRAM = """
+public class Events {
+  public static void main(String[] arguments) {
+    var log = org.slf4j.LoggerFactory.getLogger("org.apache.spark.Part");
+    log.warn("below the level");
+    log.error("two \\"lines\\"\\nof text", new IllegalStateException("row 42"));
+    log.error("alone");
+  }
+}
+"""
+JAVA_S = 60.0
+
+
+def output(form: str, folder: Path) -> str:
+    """Returns what a program writes with the JVM's configuration for this form of the log."""
+    program = folder / "Events.java"
+    program.write_text(PROGRAM)
+    classes = f"{Path(pyspark.__file__).parent}/jars/*"
+    command = [jvm._java(), *jvm.logging_options(form), "-cp", classes, str(program)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=JAVA_S, check=True).stderr
+
+
+def test_events_are_json(tmp_path: Path) -> None:
+    text = output("json", tmp_path)
+    first, second = (json.loads(line) for line in text.splitlines())
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", first.pop("time"))
+    frames: list[dict[str, Any]] = first.pop("frames")
+    assert frames[0] == {"class": "Events", "method": "main", "line": 6}
+    common = {"level": "error", "process": "engine", "pid": os.getpid(), "logger": "org.apache.spark.Part"}
+    assert first == {**common, "message": 'two "lines"\nof text', "error": "java.lang.IllegalStateException"}
+    assert second.items() >= {**common, "message": "alone"}.items()
+    assert second.keys() == {*common, "time", "message"}
+    assert "row 42" not in text
+
+
+def test_events_are_text(tmp_path: Path) -> None:
+    text = output("text", tmp_path)
+    assert 'ERROR Part: two "lines"\nof text\njava.lang.IllegalStateException: row 42' in text
+
+
+@pytest.mark.spark
+def test_the_form_changes(session: Any) -> None:
+    """As after SIGHUP, in the running JVM."""
+    from tailgate.engine.runtime.main import _change_log
+
+    manager = session._jvm.org.apache.logging.log4j.LogManager
+    for form, file in jvm.LOGGING.items():
+        _change_log(session, form)
+        assert manager.getContext(False).getConfiguration().getConfigurationSource().getLocation() == str(file)
