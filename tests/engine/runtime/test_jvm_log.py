@@ -13,6 +13,7 @@ import pyspark
 import pytest
 
 from tailgate.engine.runtime.spark import jvm
+from tailgate.operations import logs
 
 PROGRAM = """
 public class Events {
@@ -60,6 +61,6 @@ def test_the_form_changes(session: Any) -> None:
     from tailgate.engine.runtime.main import _change_log
 
     manager = session._jvm.org.apache.logging.log4j.LogManager
-    for form, file in jvm.LOGGING.items():
+    for form in logs.FORMS:
         _change_log(session, form)
-        assert manager.getContext(False).getConfiguration().getConfigurationSource().getLocation() == str(file)
+        assert manager.getContext(False).getConfiguration().getConfigurationSource().getLocation() == str(jvm.LOGGING[form])
