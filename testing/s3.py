@@ -76,8 +76,8 @@ class S3:
     ) -> None:
         """Sets which requests fail: one in `failures`, none for 0; `kinds` are indexes of FAILURES. No more fail after `count`.
 
-        `ignored`: a header that the server ignores, by its name in WSGI. `refused`: an access key that has no access. `put_ms`, `get_ms`: the delays of requests that change objects,
-        and of others.
+        `ignored`: a header that the server ignores, by its name in WSGI. `refused`: an access key that has no access.
+        `put_ms`, `get_ms`: the delays of requests that change objects, and of others.
         """
         settings = {"failures": failures, "seed": seed, "kinds": list(kinds), "count": count, "ignored": ignored, "refused": refused}
         self._control({**settings, "put_ms": put_ms, "get_ms": get_ms})

@@ -30,7 +30,10 @@ def _add(parser: argparse.ArgumentParser, default: Path | None, help: str) -> No
 def add_secrets(parser: argparse.ArgumentParser) -> None:
     """Adds the option of the folder with the credentials of a bucket."""
     parser.add_argument(
-        "--secrets-dir", type=Path, metavar="FOLDER", help="the only folder whose files statements may name; has the credentials of a bucket"
+        "--secrets-dir",
+        type=Path,
+        metavar="FOLDER",
+        help="the only folder whose files statements may name; has the credentials of a bucket",
     )
 
 
@@ -61,7 +64,7 @@ def shared(options: argparse.Namespace) -> Path:
 def use_credentials(options: argparse.Namespace) -> None:
     """Uses the credentials of a bucket in --secrets-dir, if there are some. Raises 22023 if they are incomplete."""
     if isinstance(getattr(options, "data", None), str):
-        from tailgate.lake.store import credentials
+        from tailgate.lake.host import credentials
 
         credentials.use(options.secrets_dir)
 

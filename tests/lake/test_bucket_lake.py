@@ -98,7 +98,7 @@ def test_a_reader_that_begins_lists_the_log(lake: Lake, s3: S3) -> None:
 
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)
 def test_a_round_makes_few_requests(lake: Lake, s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They depend on the number of tables that change, and not on the number of tables or of commits.
+    """Requests depend on the number of tables that change, and not on the number of tables or of commits.
 
     A commit takes two PUT, and delta-rs makes four requests more. A round commits to the changed tables and to the list. Maintenance lists
     the log of a table or two, and reads their commits.

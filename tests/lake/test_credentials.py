@@ -10,7 +10,7 @@ import pytest
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import InsufficientPrivilege, InvalidParameterValue
 from tailgate.lake.folder import Lake
-from tailgate.lake.store import credentials
+from tailgate.lake.host import credentials
 from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.tables import checkpoints
 from tailgate.lake.writer.log_writer import open_epoch
@@ -38,7 +38,7 @@ def replace(folder: Path, key: str) -> None:
 
 
 def test_all_requests_use_the_files(bucket: BucketStore, secrets_dir: Path, s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of delta-rs, too. A replaced key is used by the next round, and by readers whose old key is refused."""
+    """Requests of delta-rs use them, too. A replaced key is used by the next round, and by readers whose old key is refused."""
     monkeypatch.setattr(credentials, "VALID_S", 0.0)
     credentials.use(secrets_dir)
     lake = Lake.create(bucket.location("files"))

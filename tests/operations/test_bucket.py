@@ -18,7 +18,7 @@ from psycopg.rows import Row
 
 from tailgate.embedded.children import free_port
 from tailgate.embedded.supervisor import Plan, Supervisor
-from tailgate.lake.store import credentials
+from tailgate.lake.host import credentials
 from tailgate.lake.store.bucket import BucketStore
 from testing.engine_process import until
 from testing.s3 import S3

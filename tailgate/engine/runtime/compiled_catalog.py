@@ -2,7 +2,7 @@
 
     look at the lease ──► newest entry with another version of the catalog ──► circuit, with compiled expressions
 
-When the engine begins, it compiles only what has changed since.
+When the engine begins, it compiles the later changes only.
 """
 
 from __future__ import annotations

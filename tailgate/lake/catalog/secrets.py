@@ -24,7 +24,7 @@ from typing import TypeAlias
 from tailgate.lake.catalog import Catalog, Connection, Item, Secret
 from tailgate.lake.catalog.formats import ConnectionSettings, FileReference, SecretReference
 from tailgate.lake.errors import InsufficientPrivilege, InvalidParameterValue, ObjectNotInPrerequisiteState
-from tailgate.lake.store import credentials
+from tailgate.lake.host import credentials
 
 KEY_BYTES = 32  # AES-256
 NONCE_BYTES = 12  # the nonce size that GCM is designed for: NIST SP 800-38D

@@ -31,9 +31,9 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from tailgate.lake.errors import IoError, Uncertain
-from tailgate.lake.host import files
+from tailgate.lake.host import credentials, files
 from tailgate.lake.host.locks import NoLocks
-from tailgate.lake.store import conditions, credentials
+from tailgate.lake.store import conditions
 from tailgate.lake.store.bucket_writer import NAMES, BucketWriter
 from tailgate.lake.store.interface import StoreUnavailable, nothing, numbers_in
 

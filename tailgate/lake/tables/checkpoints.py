@@ -81,25 +81,25 @@ class _Known:
 def listed(lake: Lake) -> list[Checkpoint]:
     """Returns all readable checkpoints, oldest first."""
     with lake.lock:
-        known: _Known | None = lake.cache.get(NAME)
-        if known is None:
+        last_list: _Known | None = lake.cache.get(NAME)
+        if last_list is None:
             found_table = opened(lake.store)
             if found_table is None:
                 return []
             table = found_table
-        elif known.table is None:
-            return known.checkpoints
+        elif last_list.table is None:
+            return last_list.checkpoints
         else:
-            table = known.table
+            table = last_list.table
             try:
                 table.update_incremental()
-                if table.version() == known.version or not _intact(lake.store, table):
-                    return known.checkpoints
+                if table.version() == last_list.version or not _intact(lake.store, table):
+                    return last_list.checkpoints
             except (DeltaError, pa.ArrowException, OSError, ValueError):
-                # A truncated commit that the engine has not rolled back yet, or credentials that have been replaced: the list is opened again.
+                # The list is opened again: a commit is truncated until the engine rolls it back, or the credentials have been replaced.
                 with contextlib.suppress(OSError):
-                    lake.cache[NAME] = _Known(known.checkpoints, opened(lake.store) or table)
-                return known.checkpoints
+                    lake.cache[NAME] = _Known(last_list.checkpoints, opened(lake.store) or table)
+                return last_list.checkpoints
         checkpoints = decoded(table)
         lake.cache[NAME] = _Known(checkpoints, table, table.version())
         return checkpoints

@@ -45,12 +45,12 @@ class Files:
     """The data files of a table.
 
     - `version`: the last version whose commit was read.
-    - `kept`: the files of each kept version, and of `version`.
+    - `by_version`: the files of each kept version, and of `version`.
     - `removed`: files that no version after `version` uses, until they are removed from the store.
     """
 
     version: int
-    kept: dict[int, frozenset[str]]
+    by_version: dict[int, frozenset[str]]
     removed: set[str]
 
 
@@ -114,21 +114,21 @@ class Tender:
             files = self._files[name] = Files(table.version(), {}, existing)
         else:
             return
-        files.kept = {v: files.kept[v] if v in files.kept else self._files_at(path, table, v) for v in versions}
-        needed = frozenset[str]().union(*files.kept.values())
+        files.by_version = {v: files.by_version[v] if v in files.by_version else self._files_at(path, table, v) for v in versions}
+        needed = frozenset[str]().union(*files.by_version.values())
         due = self._due(path, (f"{path}/{file}" for file in files.removed - needed))
         self.lake.store.discard(due)
         files.removed -= {file.rpartition("/")[2] for file in due}
 
     def _follow(self, files: Files, path: str, upto: int, versions: set[int]) -> None:
         """Adds the commits up to a version to the files of a table. A commit is read once; it takes a request in a bucket."""
-        current = files.kept[files.version]
+        current = files.by_version[files.version]
         for version in range(files.version + 1, upto + 1):
             added, removed = delta.changed_files(self.lake.store, path, version)
             current = current - removed | added
             files.removed |= removed
             if version in versions:
-                files.kept[version] = current
+                files.by_version[version] = current
         files.version = upto
 
     def _files_at(self, path: str, table: DeltaTable, version: int) -> frozenset[str]:

@@ -47,7 +47,7 @@ class Running:
 
 
 def test_the_engine_compiles_nothing_more(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also after the catalog has changed while the engine stood by. The views are then maintained as before."""
+    """A view is created while the engine stands by. The views are then maintained as before."""
     location = Lake.create(tmp_path / "lake").location
     first = Running(location, session)
     first.execute(*TABLES)

@@ -29,7 +29,7 @@ JAVA_S = 60.0
 
 
 def output(form: str, folder: Path) -> str:
-    """Returns what a program writes with the JVM's configuration for this form of the log."""
+    """Returns the output of a program with the JVM's configuration for this form of the log."""
     program = folder / "Events.java"
     program.write_text(PROGRAM)
     classes = f"{Path(pyspark.__file__).parent}/jars/*"
@@ -57,7 +57,7 @@ def test_events_are_text(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_form_changes(session: Any) -> None:
-    """As after SIGHUP, in the running JVM."""
+    """SIGHUP changes the form in the running JVM."""
     from tailgate.engine.runtime.main import _change_log
 
     manager = session._jvm.org.apache.logging.log4j.LogManager
