@@ -7,6 +7,7 @@ import json
 import os
 import sys
 
+from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers.verification import findings
 from tailgate.operations import doctor, status
@@ -41,7 +42,7 @@ def check_environment(options: argparse.Namespace) -> int:
     """Prints the findings of `tailgate doctor`. Returns 1 if one is a problem."""
     problems = 0
     of_lake = options.data, options.listen, options.kafka, options.schema_registry
-    environment = doctor.Environment(*of_lake, options.tls_cert, options.work_dir)
+    environment = doctor.Environment(*of_lake, options.tls_cert, options.work_dir, Vault(options.secret_key_file, options.secrets_dir))
     for finding in doctor.findings(environment):
         problems += not finding.ok
         if options.json:

@@ -12,7 +12,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
@@ -21,12 +21,13 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 
-from tailgate.lake import peers
-from tailgate.lake.catalog import Source
+from tailgate.lake import clients, peers
+from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.folder import WORK_DIR, Lake
 from tailgate.lake.host import ports
 from tailgate.lake.store import StoreUnavailable, locations
+from tailgate.operations import sign_in
 from tailgate.operations.data_folder import Location
 from tailgate.operations.watch.checks import CLOCK_AHEAD_MAX_MS, DISK_FREE_MIN
 
@@ -50,6 +51,7 @@ class Environment:
     registry: str | None = None
     certificate: Path | None = None
     work_dir: Path | None = None
+    vault: Vault = field(default_factory=Vault)
 
     @property
     def folder(self) -> Path:
@@ -84,6 +86,8 @@ def findings(environment: Environment) -> Iterator[Finding]:
     yield _port(environment)
     for what, address in sorted(_addresses(environment)):
         yield _reachable(what, address)
+    for server in sorted(_of_lake(environment.data, lambda lake: list(sign_in.servers(lake.catalog()))), key=repr):
+        yield _signed_in(server, environment.vault)
     if environment.certificate is not None:
         yield _certificate(environment.certificate)
 
@@ -184,15 +188,13 @@ def _gateways(data: Location) -> list[peers.Peer]:
 
 
 def _addresses(environment: Environment) -> set[tuple[str, str]]:
-    """Returns the brokers and registries of the settings and of all sources, each with the word for it."""
-    pairs = {("broker", broker) for broker in _split(environment.kafka)}
+    """Returns each broker and registry of the settings and of the lake's items, with the word for it."""
+    addresses = {(sign_in.BROKER, broker) for broker in _split(environment.kafka)}
     if environment.registry not in (None, EMBEDDED):
-        pairs.add(("schema registry", environment.registry or ""))
-    for source in _of_lake(environment.data, lambda lake: [item for item in lake.catalog().items.values() if isinstance(item, Source)]):
-        pairs |= {("broker", broker) for broker in _split(source.brokers)}
-        if source.registry:
-            pairs.add(("schema registry", source.registry))
-    return pairs
+        addresses.add((sign_in.REGISTRY, environment.registry or ""))
+    for server in _of_lake(environment.data, lambda lake: list(sign_in.servers(lake.catalog()))):
+        addresses |= {(server.kind, address) for address in (_split(server.address) if server.kind == sign_in.BROKER else [server.address])}
+    return addresses
 
 
 def _split(brokers: str | None) -> list[str]:
@@ -204,6 +206,18 @@ def _of_lake(data: Location, read: Callable[[Lake], list[Thing]]) -> list[Thing]
         return read(Lake.open(data))
     except (TailgateError, StoreUnavailable):
         return []
+
+
+def _signed_in(server: sign_in.Server, vault: Vault) -> Finding:
+    """Checks a request with the credentials of an item."""
+    shown = clients.shown_url(server.address) if server.kind == sign_in.REGISTRY else server.address
+    try:
+        reason = sign_in.failure(server.kind, server.address, vault.opened(server.access))
+    except TailgateError as error:
+        return Finding(f"{server.kind} sign-in", f"{shown}: {error.message}", error.hint or "Check the settings of the connection.")
+    if reason is not None:
+        return Finding(f"{server.kind} sign-in", f"{shown}: {reason}", "Check the user, the password and the certificates.")
+    return Finding(f"{server.kind} sign-in", f"{shown} answers with the credentials of its items")
 
 
 def _reachable(what: str, address: str) -> Finding:
@@ -230,7 +244,8 @@ def _certificate(path: Path) -> Finding:
 def add_doctor_options(command: argparse.ArgumentParser, listen: str) -> None:
     """Adds the options of `tailgate doctor`, except --data. `listen`: the default address of a gateway."""
     command.add_argument("--listen", default=listen, metavar="HOST:PORT", help=f"where PostgreSQL clients are to connect ({listen})")
-    command.add_argument("--kafka", metavar="ADDRESS", help="brokers to check, besides those of sources")
-    command.add_argument("--schema-registry", metavar="URL", help="a schema registry to check, besides those of sources")
+    command.add_argument("--kafka", metavar="ADDRESS", help="brokers to check, besides those of sources, sinks and connections")
+    command.add_argument("--schema-registry", metavar="URL", help="a schema registry to check, besides theirs")
+    command.add_argument("--secret-key-file", type=Path, metavar="FILE", help="the key of secrets, to sign in with them")
     command.add_argument("--tls-cert", type=Path, metavar="FILE", help="the certificate to check (PEM)")
     command.add_argument("--json", action="store_true", help="a JSON object per finding")

@@ -104,7 +104,7 @@ def test_a_round_makes_few_requests(lake: Lake, s3: S3, monkeypatch: pytest.Monk
     the log of a table or two, and reads their commits.
     """
     monkeypatch.setattr(checkpoints, "RECENT_MS", 0)
-    monkeypatch.setattr(rounds, "SINCE_MS", 1 << 60)
+    monkeypatch.setattr(rounds, "SINCE_PART", 1)
     items = [item(id, COLUMNS, None) for id in range(16384, 16392)]
     changed = items[:2]
     writer = open_epoch(lake)

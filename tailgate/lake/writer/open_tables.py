@@ -51,9 +51,9 @@ class OpenTables:
         opened = self._open[name]
         return opened.epoch == self._epoch or opened.table.version() > opened.version
 
-    def is_open(self, name: str) -> bool:
-        """Returns whether a table is open, with the current credentials of the store."""
-        return name in self._open and self._options == self._store.options
+    def is_open(self, name: str, table: DeltaTable | None) -> bool:
+        """Returns whether this table is open, with the current credentials of the store."""
+        return name in self._open and self._open[name].table is table and self._options == self._store.options
 
     def keep(self, names: Container[str]) -> None:
         """Closes all other tables."""

@@ -28,6 +28,7 @@ from tailgate.lake.errors import Replaced
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log.entry import Entry, Header
+from tailgate.lake.readers import reading
 from tailgate.lake.readers.reading import read_table, since_wanted
 from tailgate.lake.tables import checkpoints, delta, merging
 from tailgate.lake.tables.checkpoints import Checkpoint
@@ -40,7 +41,9 @@ BOOT = "boot"  # the file's name
 # A checkpoint is written after so much time and so many entries without changes of relations, so that entries can be removed, and a
 # reader that starts at the checkpoint reads few of them. An idle engine appends an entry every 10 s.
 UNCHANGED_MS, UNCHANGED_ENTRIES = 60_000, 60
-SINCE_MS = 10_000  # by the age of entries, after which the permitted `since` is computed again: it lists entries, segments and readers
+# The permitted `since` is computed again after this part of the history that is kept, by the age of entries, so every ten seconds for an
+# hour. This lists entries, segments and readers.
+SINCE_PART = 360
 
 
 @dataclass(slots=True)
@@ -105,7 +108,7 @@ class Follower:
 
     def _round(self, newest: Header) -> int:
         """Runs one round up to the entry `newest`."""
-        if not self._open_tables.is_open(checkpoints.TABLE):
+        if not self._open_tables.is_open(checkpoints.TABLE, self._list):
             self._n = 0
             self._open_tables.close()
             recover(self.lake)
@@ -230,8 +233,8 @@ class Follower:
         self._checkpoints = remaining
 
     def _since_wanted(self, newest: Header) -> int:
-        """Returns a permitted `since`, which may be up to SINCE_MS old: one that has been applied stays permitted."""
-        if self._since is None or newest.age - self._since[1] >= SINCE_MS:
+        """Returns a permitted `since`, which may have been computed some rounds ago: it stays permitted."""
+        if self._since is None or newest.age - self._since[1] >= reading.RETAIN_HISTORY_MS // SINCE_PART:
             self._since = since_wanted(self.lake), newest.age
         return self._since[0]
 
