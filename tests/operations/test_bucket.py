@@ -71,8 +71,10 @@ def up(bucket: BucketStore, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (secrets / credentials.FOLDER / name).write_text(s3.environment[name])
         monkeypatch.delenv(name)
     up = Up(bucket, tmp_path / "up", secrets)
+    credentials.use(secrets)  # as the command `up` does in the process of the supervisor
     with up.supervisor:
         yield up
+    credentials.use(None)
 
 
 def test_all_processes(up: Up, s3: S3) -> None:
