@@ -8,14 +8,12 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Syn
 from tailgate.lake.types import FACTS, MICROSECONDS, NUMERIC_PRECISION, EnumType, Type
 from tailgate.sql.grammar.names import position
 
-# more names of types in PostgreSQL's catalog
-ALIASES = {"char": "bpchar", "float": "float8"}
 # PostgreSQL's types that Tailgate does not support
 KNOWN = frozenset(
     """
     bit varbit money timetz xml point line lseg box path polygon circle tsvector tsquery int4range int8range
     numrange tsrange tstzrange daterange regclass regtype regproc regprocedure regoper regoperator regnamespace regrole regconfig
-    regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any anyelement anyarray
+    regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any anyelement anyarray char
     """.split()
 )
 WITHOUT_NAME = ("record", "unknown", "enum")  # internal names of types that no statement can name
@@ -56,7 +54,6 @@ def named_type(node: exp.DataType, *, value: bool = False) -> Type:
     name = str(node.args["kind"])
     at = position(node)
     schema = node.meta.get("schema", "")
-    name = ALIASES.get(name, name)
     facts = FACTS.get(name)
     user_defined = facts is None or name == "enum" or schema not in ("", SYSTEM)
     if user_defined and (name in KNOWN or schema == SYSTEM):
