@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tailgate.engine.ddl.ksqldb import upgraded, upgraded_view, with_columns
+from tailgate.engine.plan.views import nodes
+from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Source
 from tailgate.lake.catalog.codec import decode_item, encode_item
 from tailgate.lake.errors import TailgateError
@@ -111,6 +113,40 @@ def test_a_derived_table_keeps_its_query() -> None:
     assert new.ksqldb.statement == text + " EMIT CHANGES"
 
 
+GROUPED = "TABLE n AS SELECT sensor, COUNT(*) AS n, MAX(reading) AS m FROM readings {} GROUP BY sensor EMIT CHANGES"
+
+
+def with_nodes(name: str, catalog: Catalog) -> Catalog:
+    """Returns the catalog with the operators of a view, as the engine records them."""
+    view = catalog.expect(MaterializedView, catalog.relation(name).id)
+    return catalog.apply(Change(put=(nodes.with_new_nodes(view, catalog, Streams(catalog)(view)),)))
+
+
+def test_an_aggregation_of_a_stream_gets_another_filter() -> None:
+    """The operator and its state stay. The other parts of the query do not change."""
+    _, _, catalog = derived("CREATE " + GROUPED.format("WHERE reading > 1"), declared(READINGS))
+    catalog = with_nodes("n", catalog)
+    old = catalog.expect(MaterializedView, catalog.relation("n").id)
+    for condition in ("WHERE reading > 2 AND area <> 'x'", ""):
+        catalog = replaced("CREATE OR REPLACE " + GROUPED.format(condition), catalog)
+        new = catalog.expect(MaterializedView, old.id)
+        assert [node for _, node in new.nodes] == [node for _, node in old.nodes]
+        assert nodes.matches_record(new, catalog, Streams(catalog)(new))
+        assert new.columns == old.columns
+    for other in (
+        GROUPED.replace("EMIT", "HAVING COUNT(*) > 1 EMIT").format(""),
+        GROUPED.replace("MAX", "MIN").format(""),
+        GROUPED.replace("readings {}", "readings WINDOW TUMBLING (SIZE 1 SECOND)"),
+    ):
+        with pytest.raises(TailgateError):
+            replaced("CREATE OR REPLACE " + other, catalog)
+    _, _, catalog = derived("CREATE " + GROUPED.format("").replace("TABLE n", "TABLE o"), catalog)
+    other_view = catalog.expect(MaterializedView, catalog.relation("o").id)
+    catalog = catalog.apply(Change(put=(replace(other_view, nodes=new.nodes),)))
+    with pytest.raises(TailgateError, match="with another query"):
+        replaced("CREATE OR REPLACE " + GROUPED.format("WHERE reading > 3"), catalog)
+
+
 def test_tables_of_earlier_versions_have_no_rowtime() -> None:
     """ALTER adds ROWTIME to a declared table, as its last column. A derived one continues without it."""
     text = "TABLE n AS SELECT sensor, COUNT(*) AS n FROM readings GROUP BY sensor EMIT CHANGES"
@@ -180,7 +216,7 @@ WITH = "WITH (kafka_topic = 'r', value_format = 'json')"
         ("CREATE OR REPLACE TABLE high AS SELECT sensor, COUNT(*) FROM readings GROUP BY sensor", "42P07", "A stream with the same name"),
         ("CREATE OR REPLACE TABLE n AS SELECT sensor, SUM(reading) AS n FROM readings GROUP BY sensor", "42P16", "`N` BIGINT"),
         (
-            "CREATE OR REPLACE TABLE n AS SELECT sensor, COUNT(*) AS n FROM readings WHERE reading > 1 GROUP BY sensor",
+            "CREATE OR REPLACE TABLE n AS SELECT sensor, COUNT(area) AS n FROM readings GROUP BY sensor",
             "0A000",
             "of a table",
         ),

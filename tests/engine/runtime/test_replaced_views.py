@@ -81,6 +81,27 @@ def test_streams_get_columns_and_another_filter(world: World) -> None:
     assert values(world, "kept") == [*expected, {"k": "b", "n": 0, "c": "z"}]
 
 
+def test_an_aggregation_gets_another_filter(world: World) -> None:
+    """Its groups stay, and later records pass the new filter, also after the engine was killed."""
+    world.stream("sold")
+    query = "SELECT k, count(*) AS n, sum(n) AS s FROM sold {} GROUP BY k EMIT CHANGES"
+    world.engine.execute(f"CREATE TABLE sales AS {query.format('WHERE n > 1')}")
+    world.engine.execute("CREATE TABLE large_sales AS SELECT k, s FROM sales WHERE s > 2 EMIT CHANGES")
+    world.send("sold", "a", 1)
+    world.send("sold", "a", 2)
+    until(lambda: values(world, "sales") == [{"k": "a", "n": 1, "s": 2}])
+    world.engine.execute(f"CREATE OR REPLACE TABLE sales AS {query.format('')}")
+    world.send("sold", "a", 1)
+    world.send("sold", "b", 1)
+    until(lambda: values(world, "sales") == [{"k": "a", "n": 2, "s": 3}, {"k": "b", "n": 1, "s": 1}])
+    until(lambda: values(world, "large_sales") == [{"k": "a", "s": 3}])
+    world.engine.kill()
+    world.engine.start()
+    world.send("sold", "a", 5)
+    until(lambda: values(world, "sales") == [{"k": "a", "n": 3, "s": 8}, {"k": "b", "n": 1, "s": 1}])
+    until(lambda: values(world, "large_sales") == [{"k": "a", "s": 8}])
+
+
 def test_queries_insert_into_a_derived_stream(world: World) -> None:
     """The rows of both queries are in the stream once, also after the engine was killed."""
     for name in ("first", "second"):

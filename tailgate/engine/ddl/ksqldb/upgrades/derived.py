@@ -3,7 +3,8 @@
     rows and messages that exist    stay as they are, with NULL in columns that are added at the end
     records that arrive later       are processed by the new query
 
-The operators of a query, its joins and aggregates, stay the same: their state belongs to them. A table may only get its own query again.
+The operators of a query, its joins and aggregates, stay the same: their state belongs to them. A table that groups one stream without
+windows may get another filter; another table may only get its own query again.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tailgate.engine.ddl.kafka.registry import SchemaLookup
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
 from tailgate.engine.ddl.ksqldb.items import Replaced, derived_view
 from tailgate.engine.ddl.ksqldb.upgrades.checks import check_same_topic, check_schema, check_type
+from tailgate.engine.ddl.ksqldb.upgrades.filtered import with_kept_state
 from tailgate.engine.ddl.replace import check_ready
 from tailgate.engine.ddl.view import check_running
 from tailgate.engine.plan.rules.change import stateful
@@ -74,7 +76,7 @@ def upgraded_view(
         known_columns=new.known_columns,
         ksqldb=replace(new.ksqldb, query=ksqldb.query, number=ksqldb.number),
     )
-    _check_query(view, changed, catalog, statement.position)
+    changed = _checked(view, changed, catalog, statement.position)
     put: list[Item] = [changed]
     for item in companions:
         if isinstance(item, Sink):
@@ -100,8 +102,8 @@ def _replaced(statement: CreateAs, old: Item) -> tuple[MaterializedView, KsqldbI
     return old, ksqldb
 
 
-def _check_query(old: MaterializedView, new: MaterializedView, catalog: Catalog, position: int) -> None:
-    """Raises 0A000 unless the new query reads the same topics with the same operators."""
+def _checked(old: MaterializedView, new: MaterializedView, catalog: Catalog, position: int) -> MaterializedView:
+    """Returns the view with its operators. Raises 0A000 unless the new query reads the same topics with the same operators."""
     if old.depends != new.depends:
         before, after = (_topics(item.depends, catalog) for item in (old, new))
         kind = "StreamSource" if all(_is_stream(catalog[id]) for id in old.depends) else "TableSource"
@@ -110,10 +112,14 @@ def _check_query(old: MaterializedView, new: MaterializedView, catalog: Catalog,
             position=position,
         )
     if (old.query, old.columns) == (new.query, new.columns):
-        return
+        return new
     assert new.ksqldb is not None
     after_change = catalog.apply(Change(put=(new,)))
     of_old, of_new = Streams(catalog)(old), Streams(after_change)(new)
+    if new.ksqldb.type == "table" and all(_is_stream(catalog[id]) for id in new.depends):
+        filtered = with_kept_state(new, of_old, of_new, after_change)
+        if filtered is not None:
+            return filtered
     if new.ksqldb.type == "table" or [digest(o, old, catalog) for o in stateful(of_old)] != [
         digest(o, new, after_change) for o in stateful(of_new)
     ]:
@@ -131,6 +137,7 @@ def _check_query(old: MaterializedView, new: MaterializedView, catalog: Catalog,
                 hint="Drop that first.",
                 position=position,
             )
+    return new
 
 
 def _is_stream(item: Item) -> bool:
