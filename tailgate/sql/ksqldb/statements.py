@@ -39,7 +39,10 @@ class CreateItem:
 
 @dataclass(frozen=True, slots=True)
 class CreateAs:
-    """CREATE [OR REPLACE] {STREAM | TABLE} [IF NOT EXISTS] name [WITH (properties)] AS query. `wraps`: the default of WRAP_SINGLE_VALUE."""
+    """CREATE [OR REPLACE] {STREAM | TABLE} [IF NOT EXISTS] name [WITH (properties)] AS query.
+
+    `wraps`: the default of WRAP_SINGLE_VALUE. `key_format`: that of KEY_FORMAT, if the source has the format NONE.
+    """
 
     type: ItemType
     name: str
@@ -49,6 +52,7 @@ class CreateAs:
     if_not_exists: bool = False
     position: int = field(default=0, compare=False)
     wraps: bool = True
+    key_format: str = "KAFKA"
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,27 @@ def test_keys_and_formats() -> None:
     assert sink.message_key == (0, 1)
 
 
+def test_the_format_of_keys_after_none() -> None:
+    """A result with a key has the session's default where its source has NONE. PARTITION BY NULL removes the key and its format."""
+    catalog = declared("CREATE STREAM k (n INT, t VARCHAR) WITH (kafka_topic = 'k', key_format = 'none', value_format = 'json')")
+    catalog = declared(READINGS, catalog)
+    for query, default, expected in (
+        ("CREATE TABLE o AS SELECT n, COUNT(*) AS c FROM k GROUP BY n", "KAFKA", "KAFKA"),
+        ("CREATE STREAM o AS SELECT n, t FROM k PARTITION BY t", "JSON", "JSON"),
+        ("CREATE STREAM o WITH (key_format = 'delimited') AS SELECT n, t FROM k PARTITION BY t", "JSON", "DELIMITED"),
+        ("CREATE STREAM o AS SELECT n FROM k", "JSON", "NONE"),
+        ("CREATE STREAM o AS SELECT * FROM readings PARTITION BY NULL", "JSON", "NONE"),
+        ("CREATE STREAM o AS SELECT * FROM readings PARTITION BY area", "JSON", "KAFKA"),
+    ):
+        text = f"{query} EMIT CHANGES"
+        statement = creation(text).statement
+        assert isinstance(statement, CreateAs)
+        statement = replace(statement, key_format=default)
+        view = derived_view(statement, text, catalog, "latest", Schemas(), ENDPOINTS)  # type: ignore[arg-type]
+        assert view.ksqldb is not None
+        assert view.ksqldb.key_format == expected
+
+
 @pytest.mark.parametrize(
     ("text", "wrapped"),
     [

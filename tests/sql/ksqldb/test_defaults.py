@@ -40,3 +40,4 @@ def test_queries_have_the_formats_of_their_source() -> None:
     complete = with_defaults(statement, JSON)
     assert isinstance(complete, CreateAs)
     assert (complete.properties, complete.wraps, statement.wraps) == ((), False, True)
+    assert (complete.key_format, statement.key_format) == ("JSON", "KAFKA")

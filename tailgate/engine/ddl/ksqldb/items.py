@@ -108,10 +108,11 @@ def derived_view(
     origin = ksqldb_of(source)
     formats = (ItemFormat("KAFKA"), ItemFormat("JSON")) if origin is None else formats_of(origin)
     topic = topic_properties(statement, topic=ksqldb_name(statement.name), formats=formats)
-    if {topic.key.name, topic.value.name} & set(WITH_SCHEMA):
-        endpoints.schemas()
     replaced = replaced or Replaced((), None)
     translation = _translation(statement, catalog, replaced.numbered)
+    topic = _with_key_format(topic, statement, translation)
+    if {topic.key.name, topic.value.name} & set(WITH_SCHEMA):
+        endpoints.schemas()
     timestamp = TimestampColumn(topic.timestamp, topic.timestamp_format)
     translation = timed(translation, timestamp, statement.position, is_stream=statement.type == "stream")
     keys = [(name, type) for name, type in translation.columns if name in translation.message_key and name not in WINDOW_BOUNDS]
@@ -143,6 +144,15 @@ def derived_view(
     )
     with named(statement, catalog):
         return replace(view_of(statement.name, translation, catalog, replaced.first), ksqldb=ksqldb)
+
+
+def _with_key_format(topic: TopicProperties, statement: CreateAs, translation: Translation) -> TopicProperties:
+    """Returns the properties of a topic with the format of its keys: NONE after PARTITION BY NULL, otherwise another one than NONE."""
+    if dict(statement.properties).keys() & {"FORMAT", "KEY_FORMAT"}:
+        return topic
+    if not translation.message_key and statement.query.partition_by:
+        return replace(topic, key=ItemFormat("NONE"))
+    return replace(topic, key=ItemFormat(statement.key_format)) if translation.message_key and topic.key.name == "NONE" else topic
 
 
 def view_of(name: str, translation: Translation, catalog: Catalog, first: Sequence[str] = ()) -> MaterializedView:

@@ -1,6 +1,6 @@
 """The properties of a session that are defaults of WITH in CREATE STREAM and CREATE TABLE.
 
-    ksql.persistence.default.format.key, .value   the formats of declared items
+    ksql.persistence.default.format.key, .value   the formats of declared items; that of keys also for queries over the format NONE
     ksql.persistence.wrap.single.values           whether the only column of a value is in an object or a record
 
 Source: ksqlDB 0.29, documentation, "ksqlDB server configuration".
@@ -27,7 +27,7 @@ def with_defaults(statement: CreateItem | CreateAs, settings: Mapping[str, str])
     """Returns a statement with the properties that it lacks and a session's settings have."""
     wraps = settings.get(WRAPS, "on") == "on"
     if isinstance(statement, CreateAs):
-        return replace(statement, wraps=wraps)
+        return replace(statement, wraps=wraps, key_format=settings.get(KEY_FORMAT, statement.key_format).upper())
     properties: dict[str, PropertyValue] = dict(statement.properties)
     for name, setting in (("KEY_FORMAT", KEY_FORMAT), ("VALUE_FORMAT", VALUE_FORMAT)):
         value = settings.get(setting, NO_FORMAT)
