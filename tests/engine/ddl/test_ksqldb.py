@@ -16,6 +16,7 @@ from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Sourc
 from tailgate.lake.catalog.codec import decode_catalog, decode_item, encode_catalog, encode_item
 from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
+from tailgate.sql.ksqldb.statements import CreateAs
 from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertMessage, parse
 
 ENDPOINTS = Endpoints("kafka:9092", "http://registry:8081")
