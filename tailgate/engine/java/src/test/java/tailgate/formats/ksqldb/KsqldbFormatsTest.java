@@ -74,7 +74,7 @@ class KsqldbFormatsTest {
   @Test
   void jsonMayFollowTheIdOfASchema() {
     assertEquals("[7]", decode(single("JSON", "int4", "int"), "\0\0\0\0\1" + "7"));
-    assertEquals("22P02 message is not in Confluent's wire format", decode(single("JSON", "int4", "int"), "\0\0\0"));
+    assertEquals("22P02 not in Confluent's wire format", decode(single("JSON", "int4", "int"), "\0\0\0"));
   }
 
   @Test
