@@ -10,7 +10,7 @@ from tailgate.engine.plan.analysis.keys import key
 from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.rules.change import SingleRow, leaves
 from tailgate.engine.plan.views.streams import Streams
-from tailgate.lake.catalog import ERRORS, ROUNDS, Catalog, Change, Item, MaterializedView, View, ViewErrors, skips
+from tailgate.lake.catalog import ERRORS, ROUNDS, Catalog, Change, Item, MaterializedView, View, ViewErrors, ksqldb_of, skips
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from tailgate.lake.readers.failed import failure
 from tailgate.sql.bind import bind_view
@@ -80,11 +80,17 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
 
 def check_base(item: Item) -> None:
     """Raises 55000 if no view can be filled from the item: it has failed, is paused, or is being filled."""
-    if (why := failure(item)) is not None:
-        raise ObjectNotInPrerequisiteState(why.message, hint="Make it run again first: CREATE OR REPLACE MATERIALIZED VIEW.")
-    check_running(item)
+    check_maintained(item)
     if not item.ready:
         raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Create the view when it is ready.")
+
+
+def check_maintained(item: Item) -> None:
+    """Raises 55000 if no tick changes a view: it has failed, or its query is paused or terminated."""
+    if (why := failure(item)) is not None:
+        kind = "MATERIALIZED VIEW" if ksqldb_of(item) is None else "STREAM or TABLE"
+        raise ObjectNotInPrerequisiteState(why.message, hint=f"Make it run again first: CREATE OR REPLACE {kind}.")
+    check_running(item)
 
 
 def check_running(item: Item) -> None:

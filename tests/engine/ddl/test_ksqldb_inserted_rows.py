@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from tailgate.engine.ddl.ksqldb import inserted_row, with_table
-from tailgate.lake.catalog import Catalog, Change
+from tailgate.lake.catalog import Catalog, Change, MaterializedView
+from tailgate.lake.catalog.formats import Failure
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.readers.failed import failed
 from tailgate.sql.binder.writes.merges import Merges
 from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.statements import AlterTable, CreateIndex, InsertMessage, Merge, Truncate, parse
@@ -59,6 +62,16 @@ def test_a_stream_with_windows_in_its_key_gets_no_rows() -> None:
     with pytest.raises(TailgateError, match="Cannot insert values into windowed stream/table!") as error:
         inserted("INSERT INTO d VALUES (1, 0, 2)", WINDOWED, "CREATE STREAM d AS SELECT * FROM w EMIT CHANGES")
     assert error.value.sqlstate == "42809"
+
+
+@pytest.mark.parametrize("has_table", [False, True])
+def test_a_failed_stream_gets_no_rows(has_table: bool) -> None:
+    catalog = with_rows() if has_table else derived(STREAM, declared(READINGS))[2]
+    stream = catalog.expect(MaterializedView, catalog.relation(Name("s")).id)
+    stream = failed(replace(stream, ready=True), Failure(1, "a defect"))
+    with pytest.raises(TailgateError, match="a defect") as error:
+        with_table(stream, catalog.apply(Change(put=(stream,))), 0)
+    assert error.value.sqlstate == "55000"
 
 
 def change(text: str, catalog: Catalog) -> None:

@@ -14,11 +14,12 @@ import pyarrow as pa
 from tailgate.engine.ddl.ksqldb.inserts import check_insertable
 from tailgate.engine.ddl.ksqldb.messages import Evaluate, values_of
 from tailgate.engine.ddl.table import create_table
+from tailgate.engine.ddl.view import check_maintained
 from tailgate.engine.plan.views.inserts import with_rows_of
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.dropping import inserted_rows
 from tailgate.lake.catalog.names import Name, quoted
-from tailgate.lake.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, WrongObjectType
+from tailgate.lake.errors import InvalidParameterValue, WrongObjectType
 from tailgate.lake.types import WEIGHT, arrow_schema
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.inserts import ROWTIME_MAX
@@ -51,8 +52,7 @@ def with_table(stream: MaterializedView, catalog: Catalog, position: int) -> Cha
     Raises 55000 if the stream is not kept up to date, and 0A000 below a join of streams.
     """
     if inserted_rows(stream, catalog) is not None:
-        if stream.paused:
-            raise ObjectNotInPrerequisiteState(f"the query of {ksqldb_name(stream.name)} is paused or terminated", position=position)
+        check_maintained(stream)
         return Change()
     check_insertable(stream, catalog, position)
     schema = catalog.schema_of(stream).name

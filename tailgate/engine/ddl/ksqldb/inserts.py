@@ -14,7 +14,7 @@ from typing import Literal
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
 from tailgate.engine.ddl.ksqldb.items import view_of, writing_sink
 from tailgate.engine.ddl.replace import check_ready
-from tailgate.engine.ddl.view import check_running
+from tailgate.engine.ddl.view import check_maintained
 from tailgate.engine.plan.views.inserts import target_of
 from tailgate.engine.plan.views.replacements import readers
 from tailgate.engine.plan.views.streams import joins_in_order
@@ -101,7 +101,7 @@ def _check_derived(statement: InsertQuery, view: MaterializedView, target: Mater
 def check_insertable(target: MaterializedView, catalog: Catalog, position: int) -> None:
     """Raises 55000 if a derived stream is not kept up to date, and 0A000 below a join of streams."""
     check_ready([target], catalog)
-    check_running(target)
+    check_maintained(target)
     for above in readers([target.id], catalog):
         if isinstance(above, MaterializedView) and joins_in_order(above, catalog):
             raise FeatureNotSupported(
