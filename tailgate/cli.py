@@ -65,7 +65,6 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command in process.PROCESSES:
         options.settings = process_settings(options, words, os.environ)
     try:
-        data_folder.use_credentials(options)
         if getattr(options, "otlp", None) is not None:
             otlp.start(options.otlp, options.command)
         return int(options.run(options))

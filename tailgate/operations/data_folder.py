@@ -61,12 +61,12 @@ def shared(options: argparse.Namespace) -> Path:
     return options.data.resolve()
 
 
-def use_credentials(options: argparse.Namespace) -> None:
+def use_credentials(data: Location | None, secrets_dir: Path | None) -> None:
     """Uses the credentials of a bucket in --secrets-dir, if there are some. Raises 22023 if they are incomplete."""
-    if isinstance(getattr(options, "data", None), str):
+    if isinstance(data, str):
         from tailgate.lake.host import credentials
 
-        credentials.use(options.secrets_dir)
+        credentials.use(secrets_dir)
 
 
 def location(text: str) -> Location:

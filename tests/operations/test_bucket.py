@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from psycopg.rows import Row
 
 from tailgate.embedded.children import free_port
 from tailgate.embedded.supervisor import Plan, Supervisor
+from tailgate.lake.folder import Lake
 from tailgate.lake.host import credentials
 from tailgate.lake.store.bucket import BucketStore
 from testing.engine_process import until
@@ -26,8 +27,6 @@ from testing.s3 import S3
 READY = timedelta(seconds=120)
 STOPPED_S = 60.0
 DEMO_S = 300.0
-
-pytestmark = pytest.mark.spark
 
 
 class Up:
@@ -63,13 +62,19 @@ class Up:
         return subprocess.run(arguments, capture_output=True, text=True, timeout=STOPPED_S, check=False)
 
 
-@pytest.fixture
-def up(bucket: BucketStore, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Up]:
-    secrets = tmp_path / "secrets"
+def secrets_dir(folder: Path, environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns a folder with the credentials, which it removes from the environment of this process."""
+    secrets = folder / "secrets"
     (secrets / credentials.FOLDER).mkdir(parents=True)
     for name in (credentials.KEY, credentials.SECRET):
-        (secrets / credentials.FOLDER / name).write_text(s3.environment[name])
+        (secrets / credentials.FOLDER / name).write_text(environment[name])
         monkeypatch.delenv(name)
+    return secrets
+
+
+@pytest.fixture
+def up(bucket: BucketStore, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Up]:
+    secrets = secrets_dir(tmp_path, s3.environment, monkeypatch)
     up = Up(bucket, tmp_path / "up", secrets)
     credentials.use(secrets)  # as the command `up` does in the process of the supervisor
     with up.supervisor:
@@ -77,6 +82,7 @@ def up(bucket: BucketStore, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     credentials.use(None)
 
 
+@pytest.mark.spark
 def test_all_processes(up: Up, s3: S3) -> None:
     """Reads and writes, history, a restart without the working folder's state, and the commands for operators."""
     assert up.run(
@@ -107,6 +113,7 @@ def test_all_processes(up: Up, s3: S3) -> None:
     assert [path.name for path in (up.folder / "logs").glob("*.log") if secret in path.read_text()] == []
 
 
+@pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.long
 def test_the_demo(bucket: BucketStore, tmp_path: Path) -> None:
@@ -127,6 +134,19 @@ def command_error(location: str) -> str:
     result = subprocess.run([sys.executable, "-m", "tailgate", "status", "--data", location], capture_output=True, text=True, check=False)
     assert result.returncode in (1, 2)
     return result.stderr
+
+
+def test_a_command_with_credentials_in_files(bucket: BucketStore, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All its requests use them, also that for the settings of ALTER SYSTEM. The folder is a setting as others are."""
+    lake = Lake.create(bucket.location(""))
+    secrets_dir(tmp_path, s3.environment | {credentials.KEY: "file"}, monkeypatch)
+    arguments = [sys.executable, "-m", "tailgate", "log", "ls", "--data", lake.location, "--work-dir", str(tmp_path / "work")]
+    for more, variables in ((["--secrets-dir", str(tmp_path / "secrets")], {}), ([], {"TAILGATE_SECRETS_DIR": str(tmp_path / "secrets")})):
+        s3.requests()
+        environment = {**os.environ, **variables}
+        result = subprocess.run([*arguments, *more], env=environment, capture_output=True, text=True, timeout=STOPPED_S, check=False)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert {request.process for request in s3.request_log()} == {"file"}
 
 
 def test_a_bucket_that_cannot_be_reached(bucket: BucketStore, s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 
 from tailgate.lake.errors import InvalidParameterValue
 from tailgate.lake.store import locations
-from tailgate.operations.data_folder import Location
+from tailgate.operations.data_folder import Location, use_credentials
 from tailgate.operations.settings.quantities import InvalidValue, Quantity
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -125,6 +125,7 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None, envi
     settings = by_name[options.command].settings
     if "data" in settings:
         data = _value(options, "data", settings["data"], environment, files).value
+        use_credentials(data, _value(options, "secrets-dir", settings["secrets-dir"], environment, files).value)  # before the first request
         system = system_file(data, by_name)
         files = files if system is None else (system, *files)
     options.values, options.commands = [], by_name
