@@ -8,14 +8,14 @@ A column's name is its declaration in ksqlDB's schemas, such as `AREA` STRING.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailgate.gateway.results.envelopes import Keyed
+from tailgate.gateway.results.envelopes import NONE_RELEASED, Keyed
 from tailgate.lake.types import BOOL, Field
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
@@ -44,18 +44,24 @@ class Changes:
     """The format of a push query: a tombstone flag and the columns. `key`: the positions of the columns that identify a row.
 
     The changes of a key at one time become one row: the new one, or a tombstone with NULLs outside of the key. Without a key, rows
-    are never replaced, and rows that are removed are left out.
+    are never replaced, and rows that are removed are left out. `windows`: the id of a table with windows, whose end in ms is the last
+    column. There is no tombstone for a window that leaves because of its retention.
     """
 
     columns: tuple[Field, ...]
     key: tuple[int, ...]
+    windows: int | None = None
 
     @property
     def outputs(self) -> tuple[Field, ...]:
         return (TOMBSTONE, *self.columns)
 
-    def shaped(self, table: pa.Table) -> list[pa.ChunkedArray]:
-        """Returns the output columns. `table`: the net changes of one time, with the weight in the last column."""
+    def shaped(self, table: pa.Table, released: Mapping[str, int] = NONE_RELEASED) -> list[pa.ChunkedArray]:
+        """Returns the output columns, as of `Shape`."""
+        if (until := released.get(str(self.windows))) is not None:
+            end, weights = table.columns[-2:]
+            left = pc.and_(pc.less(weights, 0), pc.less_equal(end, until))
+            table = table.filter(pc.invert(pc.fill_null(left, False)))
         if not self.key:
             weights = np.maximum(table.column(table.num_columns - 1).to_numpy(), 0)
             rows = table.take(pa.array(np.repeat(np.arange(table.num_rows), weights)))

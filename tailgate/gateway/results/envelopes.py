@@ -12,7 +12,7 @@ Source: Materialize, SUBSCRIBE; its test/testdrive/subscribe-output.td, test/sql
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,6 +27,7 @@ from tailgate.values.numbers import general
 
 MZ_DIFF = Field("mz_diff", INT8)
 MZ_STATE = Field("mz_state", TEXT, False)
+NONE_RELEASED: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ class Plain:
     def outputs(self) -> tuple[Field, ...]:
         return (MZ_DIFF, *self.columns)
 
-    def shaped(self, table: pa.Table) -> list[pa.ChunkedArray]:
-        """Returns the output columns. `table`: the net changes of one time, with the weight in the last column."""
+    def shaped(self, table: pa.Table, released: Mapping[str, int] = NONE_RELEASED) -> list[pa.ChunkedArray]:
+        """Returns the output columns, as of `Shape`."""
         weights = table.column(table.num_columns - 1)
         output = pa.Table.from_arrays([weights, *table.columns[:-1]], names=[f"c{i}" for i in range(table.num_columns)])
         for position, descending, nulls_first in reversed(self.order):  # sorting is stable
@@ -69,8 +70,8 @@ class Keyed:
             return (MZ_STATE, *keys, *rest)
         return (MZ_STATE, *keys, *(_prefixed("before", f) for f in rest), *(_prefixed("after", f) for f in rest))
 
-    def shaped(self, table: pa.Table) -> list[pa.ChunkedArray]:
-        """Returns the output columns. `table`: the net changes of one time, with the weight in the last column."""
+    def shaped(self, table: pa.Table, released: Mapping[str, int] = NONE_RELEASED) -> list[pa.ChunkedArray]:
+        """Returns the output columns, as of `Shape`."""
         table = table.combine_chunks()
         for position in (table.num_columns - 1, *reversed(self.key)):
             table = table.take(_sorted(table.column(position), False, False))
@@ -107,13 +108,13 @@ class Trimmed:
     def outputs(self) -> tuple[Field, ...]:
         return self.shape.outputs[: -self.hidden]
 
-    def shaped(self, table: pa.Table) -> list[pa.ChunkedArray]:
-        """Returns the output columns. `table`: the net changes of one time, with the weight in the last column."""
+    def shaped(self, table: pa.Table, released: Mapping[str, int] = NONE_RELEASED) -> list[pa.ChunkedArray]:
+        """Returns the output columns, as of `Shape`."""
         if self.sorted:
             end = table.num_columns - 1
             for position in reversed(range(end - self.hidden, end)):
                 table = table.take(_sorted(table.column(position), False, False))
-        return self.shape.shaped(table)[: -self.hidden]
+        return self.shape.shaped(table, released)[: -self.hidden]
 
 
 class Shape(Protocol):
@@ -127,8 +128,8 @@ class Shape(Protocol):
         """Returns the output columns, without mz_timestamp."""
         ...
 
-    def shaped(self, table: pa.Table) -> list[pa.ChunkedArray]:
-        """Returns the output columns. `table`: the net changes of one time, with the weight in the last column."""
+    def shaped(self, table: pa.Table, released: Mapping[str, int] = NONE_RELEASED) -> list[pa.ChunkedArray]:
+        """Returns the output columns. `table`: the net changes of one time, with the weight in the last column. `released`: see Header."""
         ...
 
 

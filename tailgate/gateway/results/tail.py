@@ -259,7 +259,7 @@ class TailRows:
 
     def _shared_rows(self, batch: Batch, grown: Callable[[int], None]) -> SharedRows:
         assert batch.table is not None
-        shaped = self._shape.shaped(batch.table)
+        shaped = self._shape.shaped(batch.table, batch.released)
         count = len(shaped[0])
         head = [_repeat(CONSTANT_TIME if self._constant else batch.time, count)]
         if self._progress:

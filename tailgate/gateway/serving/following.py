@@ -11,7 +11,7 @@ has been removed from the log, the follower ends with an error. It never skips a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -42,6 +42,11 @@ class Batch:
     table: pa.Table | None
     entry: CachedEntry | None = None  # the log entry, which caches what all its followers share
     feed: Hashable = None
+
+    @property
+    def released(self) -> Mapping[str, int]:
+        """Returns which windows left because of their retention, as of `Header`."""
+        return {} if self.entry is None else self.entry.header.released
 
     def shared(self, form: Hashable, make: Callable[[Batch, Callable[[int], None]], Made]) -> Made:
         """Returns `make(self, grow)`, cached per form for all followers of the same feed.

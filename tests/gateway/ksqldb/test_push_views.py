@@ -168,3 +168,30 @@ def test_lists_have_the_limit_of_the_property(api: Api, world: KsqldbWorld, limi
         connection.execute("ROLLBACK")
         until(lambda: not views(world))
         connection.execute("DROP STREAM listing")
+
+
+@pytest.mark.parametrize(
+    ("columns", "tombstone"),
+    [
+        ("sensor, n, windowstart", ["a", None, 4_000]),
+        ("n, windowend AS e, windowstart, sensor AS s", [None, None, 4_000, "a"]),
+    ],
+)
+def test_windows_that_leave_by_their_retention_are_no_tombstones(api: Api, world: KsqldbWorld, columns: str, tombstone: list[Any]) -> None:
+    """A push query of a table with windows. Other rows that leave are tombstones, also at the same time."""
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute(
+            "CREATE TABLE windowed AS SELECT sensor, COUNT(*) AS n FROM readings"
+            " WINDOW TUMBLING (SIZE 1 SECONDS, RETENTION 2 SECONDS, GRACE PERIOD 0 SECONDS) GROUP BY sensor EMIT CHANGES"
+        )
+    id = world.engine.writer.catalog.relation("windowed").id
+    rows = [("a", n, 1_000 * n, 1_000 * (n + 1)) for n in range(1, 5)]
+    world.append("windowed", rows)
+    stream = Stream(api, f"SELECT {columns} FROM windowed EMIT CHANGES;", "/query")
+    world.append("windowed", rows[:2], -1, released={str(id): 3_000})
+    world.append("windowed", rows[2:], -1, released={str(id): 4_000})
+    assert stream.line() == {"row": {"columns": tombstone, "tombstone": True}}
+    stream.close()
+    until(lambda: api.server._api.queries.running == 0)
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("DROP TABLE windowed")

@@ -89,7 +89,7 @@ def _shape(session: Session, query: PushQuery, fields: Sequence[Field]) -> Shape
     shown, hidden = tuple(fields[: len(query.columns)]), tuple(fields[len(query.columns) :])
     shape: Shape = Plain((*shown, *hidden))
     if session.settings.dialect == HTTP:
-        shape = http_rows.Changes((*http_rows.declared(shown, query.columns), *hidden), query.key)
+        shape = http_rows.Changes((*http_rows.declared(shown, query.columns), *hidden), query.key, query.windows)
     return Trimmed(shape, len(hidden), sorted=query.type == "stream") if hidden else shape
 
 

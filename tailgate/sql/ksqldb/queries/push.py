@@ -26,6 +26,7 @@ class PushQuery:
 
     - `key`: the positions of the columns that identify a row; none if rows are only added, or the projection lacks one of them.
     - `type`: whether it has the rows of a stream, whose position is in the hidden columns, or of a table.
+    - `windows`: the id of a table with windows, whose end is the last hidden column.
     - `needs_view`: whether the engine has to maintain its rows.
     - `is_of_tables`: whether it reads tables only.
     """
@@ -37,6 +38,7 @@ class PushQuery:
     type: Literal["stream", "table"]
     needs_view: bool
     is_of_tables: bool
+    windows: int | None = None
 
 
 def transient_name(query: SelectQuery) -> str:
@@ -59,4 +61,5 @@ def push_query(query: SelectQuery, catalog: Catalog) -> PushQuery:
         "table" if query.group_by else source.type,
         needs_view=bool(query.joins) or query.window is not None or not item.stored,
         is_of_tables=source.type == "table",
+        windows=item.id if source.type == "table" and not query.group_by and translation.hidden else None,
     )

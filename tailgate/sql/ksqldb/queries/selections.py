@@ -143,6 +143,7 @@ def _is_by_message_key(source: FromClause, keys: list[Typed]) -> bool:
 def pushed(query: e.SelectQuery, source: FromClause) -> Translation:
     """Returns the translation of a push query without GROUP BY. The position of a stream's rows is in hidden columns.
 
+    So is the end of the windows of a table, if it has a message key and does not result from a join.
     `message_key`: of a table whose key is in the projection.
     """
     query = qualified(query, source.scope)
@@ -152,12 +153,18 @@ def pushed(query: e.SelectQuery, source: FromClause) -> Translation:
     _check_partition_by(query, source)
     for key in query.partition_by:
         _key(key, Translator(source.scope, clause="PARTITION BY"))
-    position = _position(source, translator, None) if source.type == "stream" else ()
-    hidden = unused_names(HIDDEN_COLUMNS, items)[: len(position)]
-    added = "".join(f", {text} AS {quoted(name)}" for name, text in zip(hidden, position, strict=True))
-    rows = _projection(query, source, items, added)
     keys = () if source.type == "stream" else tuple(_name_of_key(key, items) for key in source.key)
-    return replace(rows, message_key=keys if all(keys) else (), hidden=hidden)
+    keys = keys if all(keys) else ()
+    if source.type == "stream":
+        further = _position(source, translator, None)
+        hidden = unused_names(HIDDEN_COLUMNS, items)[: len(further)]
+    else:
+        has_windows = bool(keys) and WINDOW_BOUNDS[1] in source.scope.columns and not source.scope.joined
+        further = (source.scope.text(WINDOW_BOUNDS[1], source.scope),) if has_windows else ()
+        hidden = unused_names(WINDOW_BOUNDS[1:], items) if has_windows else ()
+    added = "".join(f", {text} AS {quoted(name)}" for name, text in zip(hidden, further, strict=True))
+    rows = _projection(query, source, items, added)
+    return replace(rows, message_key=keys, hidden=hidden)
 
 
 def _name_of_key(key: KeyColumn, items: Items) -> str:
