@@ -267,22 +267,35 @@ def test_print_ends_at_its_limit(api: Api, kafka: Kafka) -> None:
     following.release(source_statements.FOLLOWING_MAX)
 
 
+class Available:
+    """Rows of PRINT, which have all arrived."""
+
+    waiting = False
+
+    def __init__(self, *lines: str) -> None:
+        self._left = list(lines)
+
+    async def next(self) -> list[str] | None:
+        return [json.dumps(self._left.pop(0))] if self._left else None
+
+
+def parts(*lines: str) -> list[str]:
+    """Returns the parts of a response for lines of the gateway."""
+
+    async def collected() -> list[str]:
+        return [part.decode() async for part in printed(cast(Rows, Available(*lines)))]
+
+    return asyncio.run(collected())
+
+
 def test_large_records_are_printed_in_parts() -> None:
-    class Available:
-        """Rows of records that have all arrived."""
+    lines = (f"timestamp: 1, key: k, value: {'x' * 20_000}, partition: 0, offset: {n}" for n in range(10))
+    assert max(map(len, parts(*lines))) < 2 * shared.ROWS_BYTES
 
-        waiting = False
 
-        def __init__(self) -> None:
-            self.left = [json.dumps(f"timestamp: 1, key: k, value: {'x' * 20_000}, partition: 0, offset: {n}") for n in range(10)]
-
-        async def next(self) -> list[str] | None:
-            return [self.left.pop()] if self.left else None
-
-    async def sizes() -> list[int]:
-        return [len(part) async for part in printed(cast(Rows, Available()))]
-
-    assert max(asyncio.run(sizes())) < 2 * shared.ROWS_BYTES
+def test_records_before_1970_are_printed() -> None:
+    (text,) = parts("timestamp: -1, key: k, value: v, partition: 0, offset: 0")
+    assert text.splitlines()[2] == "rowtime: 1969/12/31 23:59:59.999 Z, key: k, value: v, partition: 0"
 
 
 def attending(api: Api) -> source_statements.Attending:

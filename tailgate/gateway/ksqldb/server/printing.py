@@ -24,7 +24,7 @@ from tailgate.gateway.ksqldb.variables import substituted
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.statements import split
 
-LINE = re.compile(r"timestamp: (\d+), key: (.*), value: (.*), partition: (\d+), offset: \d+", re.DOTALL)
+LINE = re.compile(r"timestamp: (-?\d+), key: (.*), value: (.*), partition: (\d+), offset: \d+", re.DOTALL)
 END = "Topic printing ceased"
 NO_DATA = r"¯\_(ツ)_/¯ - no data processed"
 
