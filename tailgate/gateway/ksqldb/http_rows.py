@@ -45,7 +45,7 @@ class Changes:
 
     The changes of a key at one time become one row: the new one, or a tombstone with NULLs outside of the key. Without a key, rows
     are never replaced, and rows that are removed are left out. `windows`: the id of a table with windows, whose end in ms is the last
-    column. There is no tombstone for a window that leaves because of its retention.
+    column: one that leaves because of its retention has no tombstone.
     """
 
     columns: tuple[Field, ...]
