@@ -1,11 +1,12 @@
 """dbt with its adapter for PostgreSQL, unmodified: a project is built, changed, built again and rebuilt, with four threads.
 
 The models are a view, tables with indexes and with a contract, incremental models of each strategy, a materialized view and an ephemeral
-model; two snapshots, tests, grants and comments belong to them.
+model; two snapshots, a source, tests, grants and comments belong to them.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -28,6 +29,12 @@ SECOND = {
     "raw_orders": "1,ann,11.50,2026-01-05 10:00:00\n3,ann,5.25,2026-01-03 10:00:00\n4,eve,7.00,2026-01-06 10:00:00\n",
     "raw_customers": "1,anna\n2,bob\n3,eve\n4,ann\n",
 }
+LANDING = """
+CREATE SCHEMA landing;
+CREATE TABLE landing.payments (id integer PRIMARY KEY, customer text, at timestamptz);
+INSERT INTO landing.payments VALUES
+    (1, 'ann', '2024-05-01 10:00:00+00'), (2, 'bob', '2025-12-31 23:59:59+00'), (3, 'ann', '2026-02-01 10:00:00+00');
+"""
 HEADERS = {"raw_orders": "id,customer,amount,updated_at\n", "raw_customers": "id,name\n"}
 
 
@@ -66,7 +73,7 @@ def main() -> None:
     if TAILGATE:  # the first role ends the trust in all clients of the machine
         connection.cursor().execute(f"CREATE ROLE {USER} LOGIN SUPERUSER")
     connection.cursor().execute("CREATE ROLE reader")
-    connection.close()
+    connection.cursor().execute(LANDING)
 
     seeds(FIRST)
     with check("build: seeds, models, snapshots and tests"):
@@ -77,6 +84,26 @@ def main() -> None:
             ("bob", "20.00", 1),
         )
         same("SELECT customer, orders FROM analytics.live ORDER BY 1", ("ann", 2), ("bob", 1))
+    with check("source freshness"):
+        dbt("source", "freshness")
+        (result,) = json.loads((PROJECT / "target" / "sources.json").read_text())["results"]
+        assert (result["status"], result["max_loaded_at"]) == ("warn", "2026-02-01T10:00:00+00:00"), result
+    with check("a microbatch model: new batches, and one that is filled again"):
+        batches = "SELECT id, customer FROM analytics.by_year ORDER BY id"
+        same(batches, (1, "ann"), (2, "bob"), (3, "ann"))
+        connection.cursor().execute("UPDATE landing.payments SET customer = upper(customer)")
+        dbt("run", "--select", "by_year", "--event-time-start", "2024-01-01", "--event-time-end", "2025-01-01")
+        same(batches, (1, "ANN"), (2, "bob"), (3, "ann"))
+        connection.cursor().execute("INSERT INTO landing.payments VALUES (4, 'eve', '2026-03-01 10:00:00+00')")
+        dbt("run", "--select", "by_year")
+        same(batches, (1, "ANN"), (2, "BOB"), (3, "ANN"), (4, "eve"))
+    with check("--empty"):
+        dbt("run", "--empty", "--full-refresh")
+        for model in ("spent", "inc_merge", "inc_append", "contracted", "live", "by_year"):
+            same(f"SELECT count(*) FROM analytics.{model}", (0,))
+        dbt("run", "--full-refresh", "--event-time-start", "2024-01-01", "--event-time-end", "2027-01-01")
+        same("SELECT count(*) FROM analytics.inc_append", (3,))
+    connection.close()
     with check("grants, comments and the constraints of a contract"):
         same("SELECT has_table_privilege('reader', 'analytics.spent', 'SELECT')", (True,))
         same("SELECT obj_description('analytics.orders'::regclass)", ("Orders, as a view; it's plain.",))
