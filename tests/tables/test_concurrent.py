@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailgate.gateway.execute.monitoring import system_relations
 from tests.tables.world import World
 
 
@@ -320,3 +322,25 @@ def test_acknowledged_when_durable_only(world: World) -> None:
         c.execute("RESET statement_timeout")
         c.execute("INSERT INTO s VALUES (3)")
         assert sorted(c.execute("SELECT id FROM s").fetchall()) == [(1,), (2,), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "table"), [("UPDATE t SET a = 2", "t"), ("INSERT INTO t SELECT a FROM other", "other"), ("DELETE FROM t USING other", "t")]
+)
+def test_a_table_that_is_dropped_after_a_write_is_bound(world: World, monkeypatch: pytest.MonkeyPatch, text: str, table: str) -> None:
+    changes = system_relations.changes
+
+    async def after_drop(*arguments: Any) -> Any:
+        await asyncio.to_thread(drop)
+        return await changes(*arguments)
+
+    def drop() -> None:
+        with psycopg.connect(world.dsn, autocommit=True) as other:
+            other.execute(f"DROP TABLE {table}".encode())
+
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (a int)")
+        connection.execute("CREATE TABLE other (a int)")
+        monkeypatch.setattr(system_relations, "changes", after_drop)
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            connection.execute(text.encode())

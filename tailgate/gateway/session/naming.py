@@ -27,7 +27,7 @@ from tailgate.lake.catalog import Catalog, Domain, Enum, Item, View
 from tailgate.lake.catalog.names import listed
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema, is_temporary
-from tailgate.lake.errors import TailgateError
+from tailgate.lake.errors import TailgateError, UndefinedTable
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.sql.definitions import bind_definition, rename_references
 from tailgate.sql.ksqldb.dialect import HTTP
@@ -171,8 +171,11 @@ class Naming:
     # ---- temporary relations
 
     def item(self, id: int) -> Item:
-        """Returns a relation: a temporary one, or one with the block's uncommitted changes."""
-        return self.temporary[id] if is_temporary(id) else self.durable[id]
+        """Returns a relation: a temporary one, or one with the block's uncommitted changes. Raises 42P01 if it was dropped meanwhile."""
+        item = self.temporary.get(id) if is_temporary(id) else self.durable.get(id)
+        if item is None:
+            raise UndefinedTable(f"relation with OID {id} does not exist", detail="It was dropped meanwhile.")
+        return item
 
     def is_temporary(self, item: Item) -> bool:
         """Returns whether the item is one of the session's temporary relations."""
