@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta, timezone
 from functools import lru_cache
 from time import time_ns
 
-from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat
+from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat, InvalidParameterValue
 from tailgate.sql.compute.ksqldb.time_patterns import (
     CACHE_MAX,
     FULL,
@@ -200,11 +200,12 @@ def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> int:
     try:
         local = _local(values, {field.letter: field.count for field in fields})
         minutes = None if offset is None else offset_minutes(offset)
-    except ValueError:
+        own = ZONES.get(values["z"], values["z"]) if "z" in values else values.get("V")
+        zone_of_text = None if own is None else zone(own)
+    except (ValueError, InvalidParameterValue):
         raise InvalidDatetimeFormat(f'text "{text}" is not a valid date or time') from None
     micros = (local.replace(tzinfo=timezone.utc) - EPOCH) // timedelta(microseconds=1)
-    own = ZONES.get(values["z"], values["z"]) if "z" in values else values.get("V", zone_name)
-    return to_utc(micros, zone(own)) if minutes is None else micros - minutes * MINUTE
+    return to_utc(micros, zone_of_text or zone(zone_name)) if minutes is None else micros - minutes * MINUTE
 
 
 @lru_cache(maxsize=CACHE_MAX)
