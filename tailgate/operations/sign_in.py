@@ -61,6 +61,7 @@ def _broker(brokers: str, access: Mapping[str, str]) -> str | None:
     try:
         client.list_topics(timeout=ANSWER_S)
     except KafkaException as error:
+        client.poll(0)  # calls `errors.append`
         causes = [e for e in errors if e.code() != KafkaError._ALL_BROKERS_DOWN]
         return str((causes or [error.args[0]])[0].str())
     return None
