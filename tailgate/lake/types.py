@@ -3,7 +3,7 @@
     PostgreSQL type ──► Type (this module) ──► spark | arrow | duckdb | avro of the *stored form*
 
 Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds; interval is
-months, days and microseconds; json is text, jsonb canonical text; uuid and macaddr are text; inet and cidr are
+months, days and microseconds; json is text, jsonb canonical text; uuid, macaddr and bit are text; inet and cidr are
 sortable bytes. A `numeric` is fixed or general (ADR 0020). A fixed one is a decimal everywhere. Without a declared
 precision and scale it has 38 digits and the scale of its expression (0 for `sum(bigint)`, 16 by default), and
 clients see no type modifier. A general one has a display scale per value, NaN and infinities: a column of a table
@@ -71,6 +71,8 @@ FACTS: dict[str, Facts] = {
         Facts("cidr", 650, 651, -1, "I", "cidr", "binary", "BLOB", "string"),
         Facts("macaddr", 829, 1040, 6, "U", "macaddr", "string", "VARCHAR", "string"),
         Facts("macaddr8", 774, 775, 8, "U", "macaddr8", "string", "VARCHAR", "string"),
+        Facts("bit", 1560, 1561, -1, "V", "bit", "string", "VARCHAR", "string"),
+        Facts("varbit", 1562, 1563, -1, "V", "bit varying", "string", "VARCHAR", "string"),
         Facts("json", 114, 199, -1, "U", "json", "string", "VARCHAR", "json"),
         Facts("jsonb", 3802, 3807, -1, "U", "jsonb", "string", "VARCHAR", "json"),
         Facts("oid", 26, 1028, 4, "N", "oid", "bigint", "BIGINT", "long"),
@@ -353,13 +355,9 @@ ARROW: dict[str, pa.DataType] = {
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", tz="UTC"),
     "interval": pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]),
-    "uuid": pa.string(),
     "inet": pa.binary(),
     "cidr": pa.binary(),
-    "macaddr": pa.string(),
-    "macaddr8": pa.string(),
-    "json": pa.string(),
-    "jsonb": pa.string(),
+    **dict.fromkeys(("uuid", "macaddr", "macaddr8", "bit", "varbit", "json", "jsonb"), pa.string()),
     "oid": pa.int64(),
     "name": pa.string(),
     "enum": pa.int64(),
@@ -370,7 +368,7 @@ BOOL, BYTEA, TEXT, JSON, JSONB = Type("bool"), Type("bytea"), Type("text"), Type
 INT2, INT4, INT8 = Type("int2"), Type("int4"), Type("int8")
 FLOAT4, FLOAT8 = Type("float4"), Type("float8")
 DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL = Type("date"), Type("time"), Type("timestamp"), Type("timestamptz"), Type("interval")
-UUID, OID, NAME, UNKNOWN = Type("uuid"), Type("oid"), Type("name"), Type("unknown")
+UUID, OID, NAME, UNKNOWN, BIT = Type("uuid"), Type("oid"), Type("name"), Type("unknown"), Type("bit")
 NUMERIC = Type("numeric")
 GENERAL = Type("numeric", general=True)
 

@@ -21,6 +21,7 @@ from tailgate.values.numbers.general import GENERAL
 from tailgate.values.numbers.integers import BIGINT, INTEGER, OID, SMALLINT
 from tailgate.values.numbers.numerics import NUMERIC
 from tailgate.values.stored import stored
+from tailgate.values.strings.bits import BITS
 from tailgate.values.strings.byte_strings import BYTEA
 from tailgate.values.strings.json_texts import JSON
 from tailgate.values.strings.jsonb import JSONB
@@ -61,6 +62,8 @@ CODECS: dict[str, Codec] = {
     "cidr": CIDR,
     "macaddr": MACADDR,
     "macaddr8": MACADDR8,
+    "bit": BITS,
+    "varbit": BITS,
     "json": JSON,
     "jsonb": JSONB,
     "enum": ENUM,

@@ -24,7 +24,7 @@ from tests.generator.values import quoted
 HERE = "§"  # placeholder for the tree's text in a step
 PARAMETER = re.compile(r"\$([0-9]+)")
 PLAIN = (
-    "int4", "text", "int8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid", "inet", "macaddr", "int2", "bytea",
+    "int4", "text", "int8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid", "inet", "macaddr", "varbit", "int2", "bytea",
     "time", "int4[]",
 )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_network
 from typing import Any
@@ -99,6 +99,10 @@ def _octets(count: int) -> Callable[[random.Random], str]:
     return lambda rng: rng.randbytes(count).hex(":")
 
 
+def _bits(rng: random.Random, lengths: Sequence[int]) -> str:
+    return "".join(rng.choice("01") for _ in range(rng.choice(lengths)))
+
+
 def _json(rng: random.Random, depth: int = 3) -> Any:
     kind = rng.randrange(10 if depth else 5)
     if kind in (5, 6):
@@ -131,6 +135,8 @@ GENERATORS: dict[str, Callable[[random.Random], str]] = {
     "cidr": _cidr,
     "macaddr": _octets(6),
     "macaddr8": lambda rng: _octets(8)(rng) if rng.random() < 0.7 else _octets(3)(rng) + ":ff:fe:" + _octets(3)(rng),
+    "bit": lambda rng: _bits(rng, (1, 3, 8, 32)),
+    "varbit": lambda rng: _bits(rng, range(70)),
     "json": lambda rng: json.dumps(_json(rng), ensure_ascii=rng.random() < 0.5, indent=rng.choice((None, None, 1))),
     "jsonb": lambda rng: json.dumps(_json(rng), ensure_ascii=rng.random() < 0.5),
     "oid": lambda rng: str(rng.getrandbits(32)),

@@ -44,6 +44,7 @@ SCRIPTS = (
     "enums",
     "domains",
     "networks",
+    "bit_strings",
 )
 
 # intended differences: statement → the part of the answer that differs

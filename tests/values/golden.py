@@ -54,6 +54,10 @@ TYPES = {  # by the name of the file
     "cidr": Type("cidr"),
     "macaddr": Type("macaddr"),
     "macaddr8": Type("macaddr8"),
+    "bit": Type("bit"),
+    "bit_3": Type("bit", (3,)),
+    "varbit": Type("varbit"),
+    "varbit_3": Type("varbit", (3,)),
     "json": Type("json"),
     "jsonb": Type("jsonb"),
     "int4_array": Type("int4", is_array=True),
@@ -74,8 +78,8 @@ class Golden:
 
 
 def declared(type: Type) -> str:
-    """Returns the type's name for a statement; `character` alone would be `character(1)`."""
-    return "bpchar" if type.name == "bpchar" and not type.modifiers else str(type)
+    """Returns the type's name for a statement; `character` and `bit` alone would have the length 1."""
+    return f'"{type.name}"' if type.name in ("bpchar", "bit") and not type.modifiers else str(type)
 
 
 def load(name: str) -> list[Golden]:

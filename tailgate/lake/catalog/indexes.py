@@ -24,6 +24,8 @@ KEY_TYPES = frozenset(
         "cidr",
         "macaddr",
         "macaddr8",
+        "bit",
+        "varbit",
     )
 )
 

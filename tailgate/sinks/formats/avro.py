@@ -128,6 +128,8 @@ _PLAIN: dict[str, Callable[[pa.Array], list[bytes | None]]] = {
     "uuid": _strings,
     "macaddr": _strings,
     "macaddr8": _strings,
+    "bit": _strings,
+    "varbit": _strings,
     "json": _strings,
     "jsonb": _strings,
     "unknown": _strings,

@@ -132,7 +132,7 @@ def _date(value: int) -> str:
 WRITERS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("int2", "int4", "int8", "oid"), _plain),
     **dict.fromkeys(("float4", "float8"), _float),
-    **dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid", "macaddr", "macaddr8", "unknown"), QUOTED),
+    **dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid", "macaddr", "macaddr8", "bit", "varbit", "unknown"), QUOTED),
     **dict.fromkeys(("timestamp", "timestamptz"), _timestamp),
     "bool": lambda value: "true" if value else "false",
     "bytea": lambda value: "[" + ",".join(map(str, value)) + "]",

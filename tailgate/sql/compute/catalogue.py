@@ -18,7 +18,7 @@ from tailgate.sql.compute.ksqldb import urls as ksqldb_urls
 from tailgate.sql.compute.numeric import float_functions, general_numerics, number_formats, number_parsing, numeric_functions
 from tailgate.sql.compute.regexp import functions as regexps
 from tailgate.sql.compute.regexp import likes
-from tailgate.sql.compute.text import arrays, byte_strings, formatting, strings
+from tailgate.sql.compute.text import arrays, bit_strings, byte_strings, formatting, strings
 from tailgate.sql.compute.time import date_formats, date_parsing, interval_functions, times, zones
 
 # Importing a family registers its functions.
@@ -26,6 +26,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     access,
     aggregates,
     arrays,
+    bit_strings,
     byte_strings,
     casts,
     construction,

@@ -114,6 +114,10 @@ ROWS = (
     *(_aggregate(name, ("bool",), "bool", "", f"{name}({{0}}){{filter}}") for name in ("bool_and", "bool_or")),
     _aggregate("every", ("bool",), "bool", "", "bool_and({0}){filter}"),
     *(_aggregate(name, (t,), t, "", _of(name)) for name in ("bit_and", "bit_or", "bit_xor") for t in ("int2", "int4", "int8")),
+    *(
+        _aggregate(f"bit_{name}", ("bit",), "bit", "", f"tg_bits_aggregate('{name.upper()}', list({{distinct}}{{0}}){{present}})")
+        for name in ("and", "or", "xor")
+    ),
     # computed exactly from all values, as text or floating point
     *(
         _aggregate(

@@ -1,10 +1,11 @@
-"""Functions of bytea: digests, encodings, substrings."""
+"""Functions of bytea and bit: digests, encodings, substrings, bits."""
 
 from __future__ import annotations
 
-from tailgate.sql.functions.entry import Function, udf
+from tailgate.sql.functions.entry import Function, strict, udf
+from tailgate.sql.functions.text import FOUND, substrings
 
-B, T, N, L = "bytea", "text", "int4", "int8"
+B, T, N, L, BIT, VARBIT = "bytea", "text", "int4", "int8", "bit", "varbit"
 LENGTH = ("length({0})", "CAST(octet_length({0}) AS INTEGER)")
 
 ROWS = (
@@ -35,4 +36,21 @@ ROWS = (
     udf("btrim", (B, B), B, "bytea_btrim"),
     udf("ltrim", (B, B), B, "bytea_ltrim"),
     udf("rtrim", (B, B), B, "bytea_rtrim"),
+    # of bit strings, which are texts of 0 and 1
+    udf("&", (BIT, BIT), BIT, "bits_and", "operator"),
+    udf("|", (BIT, BIT), BIT, "bits_or", "operator"),
+    udf("#", (BIT, BIT), BIT, "bits_xor", "operator"),
+    Function("~", (BIT,), BIT, *("translate({0}, '01', '10')",) * 2, "prefix"),
+    udf("<<", (BIT, N), BIT, "bits_shift_left", "operator"),
+    udf(">>", (BIT, N), BIT, "bits_shift_right", "operator"),
+    Function("||", (VARBIT, VARBIT), VARBIT, "concat({0}, {1})", "({0} || {1})", "operator"),
+    *(Function(name, (BIT,), N, "length({0})", "CAST(length({0}) AS INTEGER)") for name in ("length", "bit_length")),
+    Function("octet_length", (BIT,), N, "CAST((length({0}) + 7) DIV 8 AS INT)", "CAST((length({0}) + 7) // 8 AS INTEGER)"),
+    Function("bit_count", (BIT,), L, "CAST(length(replace({0}, '0', '')) AS BIGINT)", "length(replace({0}, '0', ''))"),
+    udf("get_bit", (BIT, N), N, "bits_get_bit"),
+    udf("set_bit", (BIT, N, N), BIT, "bits_set_bit"),
+    *substrings(BIT, "substring"),
+    Function("position", (BIT, BIT), N, *(strict(f"CASE WHEN {{0}} = '' THEN 0 ELSE {found} END", 2) for found in FOUND)),
+    udf("overlay", (BIT, BIT, N), BIT, order=(0, 1, 2, "CAST(length({1}) AS INT)")),
+    udf("overlay", (BIT, BIT, N, N), BIT),
 )  # fmt: skip

@@ -74,7 +74,7 @@ TO_TEXT: dict[str, tuple[str, str]] = {
     "bytea": ("concat('\\\\x', lower(hex({0})))", "('\\x' || lower(hex({0})))"),
     "inet": ("tg_inet_to_text({0})",) * 2,
     "cidr": ("tg_inet_to_text({0})",) * 2,
-    **dict.fromkeys(("uuid", "macaddr", "macaddr8", "json", "jsonb"), ("{0}", "{0}")),
+    **dict.fromkeys(("uuid", "macaddr", "macaddr8", "bit", "varbit", "json", "jsonb"), ("{0}", "{0}")),
 }
 # casts to text that print a value as its type's output function does, where the cast of PostgreSQL differs
 OUTPUT = {
@@ -88,7 +88,7 @@ OUTPUT = {
 }
 TEXT_TARGETS = (
     "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "json", "jsonb", "bytea", "time",
-    "interval", "uuid", "oid", "inet", "cidr", "macaddr", "macaddr8",
+    "interval", "uuid", "oid", "inet", "cidr", "macaddr", "macaddr8", "bit", "varbit",
 )  # fmt: skip
 INPUT_FUNCTIONS = {"jsonb": "jsonb_parse"}  # others are text_to_<type>
 
@@ -167,6 +167,15 @@ NETWORKS = (
     _cast("macaddr", "macaddr8", "implicit", "tg_macaddr_to_macaddr8({0})", "tg_macaddr_to_macaddr8({0})"),
     _cast("macaddr8", "macaddr", "implicit", "tg_macaddr8_to_macaddr({0})", "tg_macaddr8_to_macaddr({0})"),
 )
+# an integer becomes the number of bits that the type declares, and one without a declaration
+BITS = (
+    _cast("bit", "varbit", "implicit", "{0}", "{0}"),
+    _cast("varbit", "bit", "implicit", "{0}", "{0}"),
+    _cast("int4", "bit", "explicit", *("tg_integer_to_bits(CAST({0} AS BIGINT), {length})",) * 2),
+    _cast("int8", "bit", "explicit", *("tg_integer_to_bits({0}, {length})",) * 2),
+    _cast("bit", "int4", "explicit", *("tg_bits_to_int4({0})",) * 2),
+    _cast("bit", "int8", "explicit", *("tg_bits_to_int8({0})",) * 2),
+)
 OTHERS = (
     _cast("bool", "int4", "explicit", "CAST({0} AS INT)", "CAST({0} AS INTEGER)"),
     _cast("int4", "bool", "explicit", "({0} <> 0)", "({0} <> 0)"),
@@ -191,7 +200,7 @@ OTHERS = (
     ),
 )
 
-ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *NETWORKS, *OTHERS)
+ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *NETWORKS, *BITS, *OTHERS)
 
 # Fractions of a second are rounded half away from zero; for timestamps, zero is the begin of 2000.
 EPOCH = 946_684_800_000_000  # 2000-01-01 in microseconds since 1970
@@ -207,6 +216,8 @@ def _rounded(name: str, duckdb_type: str) -> tuple[str, str]:
 LENGTHS = {
     "varchar": ("left({0}, {length})", "left({0}, {length})"),
     "bpchar": ("rpad(left({0}, {length}), {length}, ' ')", "rpad(left({0}, {length}), {length}, ' ')"),
+    "bit": ("rpad(left({0}, {length}), {length}, '0')",) * 2,
+    "varbit": ("left({0}, {length})",) * 2,
     "numeric": ("CAST({0} AS {type})", "CAST({0} AS {type})"),
     "time": (f"round({{0}}, {DIGITS})", f"round({{0}}, {DIGITS})"),
     "timestamp": _rounded("timestamp", "TIMESTAMP"),

@@ -31,7 +31,7 @@ def _to_jsonb() -> list[Function]:
     rows = [_both("to_jsonb", (J,), J, "{0}"), _both("to_jsonb", (W,), J, "tg_jsonb_parse({0})")]
     for t in ("int2", "int4", "int8", "numeric", "bool"):
         rows.append(Function("to_jsonb", (t,), J, *TO_TEXT[t]))
-    for t in ("text", "varchar", "name", "uuid", "macaddr", "macaddr8"):
+    for t in ("text", "varchar", "name", "uuid", "macaddr", "macaddr8", "bit", "varbit"):
         rows.append(_both("to_jsonb", (t,), J, "tg_jsonb_of_text({0})"))
     for t in ("time", "interval", "bytea", "inet", "cidr"):
         spark, duckdb = (OUTPUT[t].spark, OUTPUT[t].duckdb) if t in OUTPUT else TO_TEXT[t]

@@ -17,19 +17,20 @@ def _text(name: str, arguments: tuple[str, ...], spark: str, duckdb: str, result
     return Function(name, arguments, result, spark, duckdb, note=note)
 
 
+FOUND = ("instr({0}, {1})", "CAST(strpos({0}, {1}) AS INTEGER)")  # the position of a part in a text, or 0
 NEGATIVE = "negative substring length not allowed"
 
 
-def _substrings() -> list[Function]:
+def substrings(type: str, *names: str) -> list[Function]:
     """Returns substring() and substr(); positions before the first character are empty."""
     rows = []
     start, end = "greatest({1}, 1)", "greatest(CAST({1} AS BIGINT) + {2}, 1)"
     spark = f"substring({{0}}, {start}, CAST(least({end} - {start}, 2147483647) AS INT))"
     duckdb = f"substring({{0}}, {start}, {end} - {start})"
-    for name in ("substring", "substr"):
+    for name in names:
         rows += [
-            _text(name, (T, "int4"), strict(f"substring({{0}}, {start})", 2), strict(f"substring({{0}}, {start})", 2)),
-            _text(name, (T, "int4", "int4"),
+            Function(name, (type, N), type, *(strict(f"substring({{0}}, {start})", 2),) * 2),
+            Function(name, (type, N, N), type,
                   strict(f"CASE WHEN {{2}} < 0 THEN {spark_error('22011', NEGATIVE)} ELSE {spark} END", 3),
                   strict(f"CASE WHEN {{2}} < 0 THEN {duckdb_error('22011', NEGATIVE)} ELSE {duckdb} END", 3)),
         ]  # fmt: skip
@@ -84,7 +85,7 @@ ROWS = (
     _text("octet_length", (T,), "octet_length({0})", "CAST(strlen({0}) AS INTEGER)", "int4"),
     _text("lower", (T,), "lower({0})", "lower({0})", note=CASE_NOTE),
     _text("upper", (T,), "upper({0})", "upper({0})", note=CASE_NOTE),
-    *_substrings(),
+    *substrings(T, "substring", "substr"),
     *_trims(),
     _text("replace", (T, T, T), "replace({0}, {1}, {2})", "replace({0}, {1}, {2})"),
     _text("split_part", (T, T, "int4"), SPLIT_SPARK, SPLIT_DUCKDB),
@@ -93,8 +94,7 @@ ROWS = (
     _text("right", (T, "int4"),
           "right({0}, CASE WHEN {1} = -2147483648 THEN length({0}) WHEN {1} < 0 THEN greatest(0, length({0}) + {1}) ELSE {1} END)",
           strict("CASE WHEN {1} = 0 THEN '' WHEN {1} = -2147483648 THEN {0} ELSE right({0}, {1}) END", 2)),
-    _text("strpos", (T, T), "instr({0}, {1})", "CAST(strpos({0}, {1}) AS INTEGER)", "int4"),
-    _text("position", (T, T), "instr({0}, {1})", "CAST(strpos({0}, {1}) AS INTEGER)", "int4"),
+    *(_text(name, (T, T), *FOUND, "int4") for name in ("strpos", "position")),
     udf("repeat", (T, N), T),
     udf("reverse", (T,), T),
     udf("translate", (T, T, T), T),

@@ -125,6 +125,8 @@ def _typed_literal(cursor: Rules) -> exp.Expr:
     value = place(exp.Literal.string(cursor.string()), at)
     if to.args["kind"] == "interval" and not to.expressions and "fields" not in to.meta:
         to = interval_fields(cursor, to)
+    if to.meta.get("implied"):
+        to.set("expressions", [])
     return place(exp.Cast(this=value, to=to), start.position)
 
 

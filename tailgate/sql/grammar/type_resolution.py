@@ -11,7 +11,7 @@ from tailgate.sql.grammar.names import position
 # PostgreSQL's types that Tailgate does not support
 KNOWN = frozenset(
     """
-    bit varbit money timetz xml point line lseg box path polygon circle tsvector tsquery int4range int8range
+    money timetz xml point line lseg box path polygon circle tsvector tsquery int4range int8range
     numrange tsrange tstzrange daterange regclass regtype regproc regprocedure regoper regoperator regnamespace regrole regconfig
     regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any anyelement anyarray
     char
@@ -20,6 +20,7 @@ KNOWN = frozenset(
 WITHOUT_NAME = ("record", "unknown", "enum")  # internal names of types that no statement can name
 SYSTEM = "pg_catalog"  # the schema of PostgreSQL's types
 LENGTHS_MAX = 10485760  # characters of varchar and bpchar, as in PostgreSQL
+BITS_MAX = 8 * LENGTHS_MAX  # of bit and varbit
 
 
 def restricts(fields: str) -> bool:
@@ -96,14 +97,15 @@ def _modifiers(name: str, modifiers: tuple[int, ...], at: int | None) -> tuple[i
                     position=at,
                 )
             return precision, scale
-        case "varchar" | "bpchar":
-            word = "varchar" if name == "varchar" else "char"
+        case "varchar" | "bpchar" | "bit" | "varbit":
+            word = "char" if name == "bpchar" else name
+            longest = BITS_MAX if name in ("bit", "varbit") else LENGTHS_MAX
             if len(modifiers) > 1:
                 raise InvalidParameterValue("invalid type modifier", position=at)
             if modifiers[0] < 1:
                 raise InvalidParameterValue(f"length for type {word} must be at least 1", position=at)
-            if modifiers[0] > LENGTHS_MAX:
-                raise InvalidParameterValue(f"length for type {word} cannot exceed {LENGTHS_MAX}", position=at)
+            if modifiers[0] > longest:
+                raise InvalidParameterValue(f"length for type {word} cannot exceed {longest}", position=at)
             return modifiers
         case "timestamp" | "timestamptz" | "time" | "interval":
             if len(modifiers) > 1:

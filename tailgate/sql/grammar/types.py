@@ -69,14 +69,17 @@ def simple_type(cursor: Cursor) -> exp.DataType:
         case "bit":
             cursor.advance()
             varying = cursor.accept_word("varying")
-            return _type("varbit" if varying else "bit", token.position, _modifiers(cursor))
+            modifiers = _modifiers(cursor)
+            if not varying and not modifiers:
+                return _one("bit", token.position)
+            return _type("varbit" if varying else "bit", token.position, modifiers)
         case "character" | "char" | "nchar" | "varchar" | "national":
             if cursor.accept_word("national") and not cursor.at_word("character") and not cursor.at_word("char"):
                 raise cursor.error()
             varying = cursor.advance().value == "varchar" or cursor.accept_word("varying")
             modifiers = _modifiers(cursor)
             if not varying and not modifiers:
-                modifiers = [exp.Literal.number(1)]
+                return _one("bpchar", token.position)
             return _type("varchar" if varying else "bpchar", token.position, modifiers)
         case "time" | "timestamp":
             cursor.advance()
@@ -126,6 +129,13 @@ def interval_fields(cursor: Cursor, node: exp.DataType) -> exp.DataType:
 
 def _type(name: str, position: int, modifiers: list[exp.Expr] | None = None) -> exp.DataType:
     return place(exp.DataType(this=exp.DType.USERDEFINED, kind=name, expressions=modifiers or []), position)
+
+
+def _one(name: str, position: int) -> exp.DataType:
+    """Returns a type that has the length 1, unless it is the type of a literal."""
+    node = _type(name, position, [exp.Literal.number(1)])
+    node.meta["implied"] = True
+    return node
 
 
 def _precision(cursor: Cursor) -> list[exp.Expr]:

@@ -60,7 +60,7 @@ def fill_template(
         if name in NONE:
             return marks.get(name, "")
         if name == "length":
-            return str(result.modifiers[0])
+            return str(result.modifiers[0] if result.modifiers else 1)
         fact_and_index = re.fullmatch(r"([a-z]+)(\d*)", name)
         assert fact_and_index is not None, name
         fact, index = fact_and_index.groups()

@@ -115,7 +115,7 @@ def _has_parts(call: AggregateCall) -> bool:
     if call.order or any(map(fallible, read_by(call))):
         return False
     if name in SELF:
-        return True
+        return call.arguments[0].type.name != "bit"  # bit strings of different lengths are an error
     return not call.distinct and (name == "count" or (name in ("sum", "avg") and _summed(call.arguments[0].type)))
 
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from tailgate.lake.errors import NumericValueOutOfRange, StringDataRightTruncation, TailgateError
 from tailgate.lake.types import FRACTIONAL, MICROSECONDS, NUMERIC_PRECISION, Field, Type, arrow_schema
 from tailgate.sql.functions.casts import EPOCH
+from tailgate.values.strings.bits import check_length
 from tailgate.values.times.calendar import INFINITIES_TIME
 
 INFINITIES = pa.array(INFINITIES_TIME)
@@ -34,11 +35,13 @@ def _column(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
     if not type.is_array:
         if type.name in ("varchar", "bpchar") and type.modifiers:
             return _text(values, type)
+        if type.name in ("bit", "varbit") and type.modifiers:
+            return _bits(values, type)
         if type.name == "numeric":
             return _numeric(values, type)
         if type.name in FRACTIONAL and type.modifiers:
             return _rounded(values, type)
-    elif type.modifiers and (type.name in ("varchar", "bpchar") or type.name in FRACTIONAL):
+    elif type.modifiers and (type.name in ("varchar", "bpchar", "bit", "varbit") or type.name in FRACTIONAL):
         return _elements(values, type)
     return values if values.type == type.arrow else values.cast(type.arrow)
 
@@ -61,6 +64,14 @@ def _text(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
             raise StringDataRightTruncation(f"value too long for type {type}")
         values = pc.utf8_slice_codeunits(values, 0, length)
     return pc.utf8_rpad(values, length) if type.name == "bpchar" else values
+
+
+def _bits(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Checks the lengths of bit strings."""
+    for length in pc.unique(pc.utf8_length(values)).to_pylist():
+        if length is not None:
+            check_length(length, type)
+    return values
 
 
 def _rounded(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:

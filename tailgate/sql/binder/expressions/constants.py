@@ -10,7 +10,7 @@ from sqlglot import exp
 from tailgate.lake.errors import (
     UndefinedParameter,
 )  # fmt: skip
-from tailgate.lake.types import BOOL, INT4, INT8, UNKNOWN
+from tailgate.lake.types import BIT, BOOL, INT4, INT8, UNKNOWN
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.name_lookup import find_argument
 from tailgate.sql.binder.types.literals import literal, numeric_of
@@ -33,6 +33,11 @@ def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Scalar:
             if value <= RANGES[type.name][1]:
                 return Literal(value, type, at)
     return literal(text, numeric_of(text), at)
+
+
+def bind_bits(binder: ExpressionBinder, node: exp.BitString | exp.HexString) -> Scalar:
+    prefix = "b" if isinstance(node, exp.BitString) else "x"
+    return literal(prefix + str(node.this), BIT, position(node))
 
 
 def bind_null(binder: ExpressionBinder, node: exp.Null) -> Scalar:

@@ -33,6 +33,8 @@ from tailgate.sql.plan import Scalar
 BINDERS: dict[type[exp.Expr], Callable[[ExpressionBinder, Any], Scalar]] = {
     exp.Column: columns.bind_column,
     exp.Literal: constants.bind_literal,
+    exp.BitString: constants.bind_bits,
+    exp.HexString: constants.bind_bits,
     exp.Null: constants.bind_null,
     exp.Boolean: constants.bind_boolean,
     exp.Parameter: constants.bind_parameter,
@@ -67,8 +69,6 @@ BINDERS: dict[type[exp.Expr], Callable[[ExpressionBinder, Any], Scalar]] = {
     exp.Collate: constructors.bind_collate,
 }
 UNSUPPORTED: dict[type[exp.Expr], str] = {
-    exp.BitString: "a bit string",
-    exp.HexString: "a bit string",
     exp.Star: "*",
 }
 

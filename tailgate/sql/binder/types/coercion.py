@@ -23,7 +23,7 @@ from tailgate.sql.functions.general import templates as general_templates
 from tailgate.sql.plan import Call, Literal, Parameter, Scalar, rows
 from tailgate.sql.plan.rows import is_row
 
-PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval", "inet")
+PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval", "inet", "varbit")
 MODIFIED = {name: Function("cast", (name,), name, *templates, kind="cast") for name, templates in LENGTHS.items()}
 RANKS: dict[Context, int] = {"implicit": 0, "assignment": 1, "explicit": 2}
 # Any type can be cast to these on assignment, by its output function, and from these explicitly, by
@@ -136,12 +136,17 @@ def _general(scalar: Scalar, target: Type, position: int | None) -> Scalar:
 
 
 def _result(row: Function, scalar: Scalar, target: Type) -> Type:
-    """Returns the type of a value that a row of the catalogue has cast. Modifiers of numeric are applied by the cast itself."""
-    if target.enum is not None or (target.name == "numeric" and target.modifiers):
+    """Returns the type of a value that a row of the catalogue has cast."""
+    if target.enum is not None or (target.modifiers and _applies_modifiers(row, target)):
         return target
     if target.name == "numeric" and isinstance(scalar, Literal) and type(scalar.value) is int:
         return numeric_types.of_literal(Decimal(scalar.value))
     return row.result((scalar.type,)) if callable(row.result) else from_name(row.result)
+
+
+def _applies_modifiers(row: Function, target: Type) -> bool:
+    """Returns whether a cast applies the modifiers of its target itself."""
+    return target.name == "numeric" or "{length}" in row.duckdb
 
 
 def _array(scalar: Scalar, target: Type, parameters: Parameters, context: Context, position: int | None) -> Scalar | None:
@@ -158,7 +163,7 @@ def _array(scalar: Scalar, target: Type, parameters: Parameters, context: Contex
         result = target
         if target.name == "numeric" and not target.modifiers and callable(row.result):
             result = row.result((source.element,)).array()
-        plainly = replace(result, modifiers=()) if result.name in STRINGS else result
+        plainly = result if _applies_modifiers(row, result) else replace(result, modifiers=())
         return _modified(Call(arrays.each(row, source.name, target.name), (scalar,), plainly, position), target)
     if target.name in STRINGS and not target.is_array and RANKS[context] >= RANKS["assignment"]:
         printed = elements_as_text(scalar, position)

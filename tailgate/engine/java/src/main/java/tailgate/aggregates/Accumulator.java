@@ -16,7 +16,7 @@ import tailgate.rows.Rows.Bytes;
  * {@link ExactSum}. Retracted values leave no trace, and the result does not depend on the order of
  * arrival. The result of no values is NULL, except for counts.
  *
- * <p>The implementations: {@link Counts}, {@link Sums}, {@link Bits}, {@link Moments}, {@link HighWatermark}; with stored
+ * <p>The implementations: {@link Counts}, {@link Sums}, {@link Bits}, {@link BitStringTotals}, {@link Moments}, {@link HighWatermark}; with stored
  * values: {@link ExtremeAccumulator}, {@link OrderedAccumulator}; and {@link DistinctAccumulator}
  * for DISTINCT.
  */
@@ -65,7 +65,8 @@ public abstract class Accumulator {
         yield general == null ? Sums.of(call, row) : general;
       }
       case "bool_and", "bool_or", "every" -> new Bits.Truth(call, row);
-      case "bit_and", "bit_or", "bit_xor" -> new Bits.Whole(call, row);
+      case "bit_and", "bit_or", "bit_xor" ->
+          call.type(row, 0) == DataTypes.StringType ? new BitStringTotals(call) : new Bits.Whole(call, row);
       case "min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset" -> ExtremeAccumulator.of(call, row, appendOnly);
       case "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev" -> {
         GeneralTotals general = GeneralTotals.ofGeneral(call, row);

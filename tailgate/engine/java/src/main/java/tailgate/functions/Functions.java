@@ -58,6 +58,7 @@ import tailgate.functions.numeric.NumberFormats;
 import tailgate.functions.numeric.NumberInput;
 import tailgate.functions.numeric.NumberParsing;
 import tailgate.functions.numeric.NumericFunctions;
+import tailgate.functions.text.BitStrings;
 import tailgate.functions.text.ByteStrings;
 import tailgate.functions.text.Formatting;
 import tailgate.functions.text.LikePatterns;
@@ -95,6 +96,7 @@ public final class Functions {
 
   /** Classes whose public static methods are functions: {@code toHexInt4} is tg_to_hex_int4. */
   private static final List<Class<?>> FAMILIES = List.of(
+      BitStrings.class,
       ByteStrings.class,
       Casts.class,
       DateFormats.class,

@@ -43,6 +43,8 @@ class GoldenTest {
       "cidr|tg_inet_to_text(tg_text_to_cidr(x))",
       "macaddr|tg_text_to_macaddr(x)",
       "macaddr8|tg_text_to_macaddr8(x)",
+      "bit|tg_text_to_bit(x)",
+      "varbit|tg_text_to_varbit(x)",
       "json|tg_text_to_json(x)",
       "jsonb|tg_jsonb_parse(x)",
   })
