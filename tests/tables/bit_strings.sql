@@ -128,3 +128,9 @@ SELECT typname, typlen, typcategory, typispreferred, typarray, typelem FROM pg_t
 PREPARE p (bit(3), varbit) AS SELECT $1 AS a, $1 || $2 AS b, length($2) AS c;
 EXECUTE p ('101', '1');
 EXECUTE p (B'10', B'1');
+SELECT format_type(1560, -1) AS a, format_type(1560, NULL) AS b, format_type(1561, -1) AS c, format_type(1042, -1) AS d, format_type(1042, NULL) AS e, 1560::regtype::text AS f, format_type(1562, 4) AS g;
+CREATE DOMAIN octet AS bit(8);
+SELECT domain_name, character_maximum_length AS n FROM information_schema.domains WHERE domain_name IN ('nibble', 'octet') ORDER BY domain_name;
+SELECT 'a' || v AS x FROM flags;
+SELECT B'1' || v AS a, v || B'1' AS b, B'1' || B'0' AS c, pg_typeof(B'1' || B'0')::text AS d, 'a'::text || B'1' AS e, B'1' || 'a'::text AS f FROM flags ORDER BY id;
+SELECT B'1' || 5;

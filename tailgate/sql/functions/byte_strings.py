@@ -8,6 +8,12 @@ from tailgate.sql.functions.text import FOUND, substrings
 B, T, N, L, BIT, VARBIT = "bytea", "text", "int4", "int8", "bit", "varbit"
 LENGTH = ("length({0})", "CAST(octet_length({0}) AS INTEGER)")
 
+
+def _position(found: str) -> str:
+    """Returns the template for the position of bits, which are never found in an empty bit string."""
+    return strict(f"CASE WHEN {{0}} = '' THEN 0 ELSE {found} END", 2)
+
+
 ROWS = (
     Function("length", (B,), N, *LENGTH),
     Function("octet_length", (B,), N, *LENGTH),
@@ -43,14 +49,14 @@ ROWS = (
     Function("~", (BIT,), BIT, *("translate({0}, '01', '10')",) * 2, "prefix"),
     udf("<<", (BIT, N), BIT, "bits_shift_left", "operator"),
     udf(">>", (BIT, N), BIT, "bits_shift_right", "operator"),
-    Function("||", (VARBIT, VARBIT), VARBIT, "concat({0}, {1})", "({0} || {1})", "operator"),
+    *(Function("||", (t, t), VARBIT, "concat({0}, {1})", "({0} || {1})", "operator") for t in (BIT, VARBIT)),
     *(Function(name, (BIT,), N, "length({0})", "CAST(length({0}) AS INTEGER)") for name in ("length", "bit_length")),
     Function("octet_length", (BIT,), N, "CAST((length({0}) + 7) DIV 8 AS INT)", "CAST((length({0}) + 7) // 8 AS INTEGER)"),
     Function("bit_count", (BIT,), L, "CAST(length(replace({0}, '0', '')) AS BIGINT)", "length(replace({0}, '0', ''))"),
     udf("get_bit", (BIT, N), N, "bits_get_bit"),
     udf("set_bit", (BIT, N, N), BIT, "bits_set_bit"),
     *substrings(BIT, "substring"),
-    Function("position", (BIT, BIT), N, *(strict(f"CASE WHEN {{0}} = '' THEN 0 ELSE {found} END", 2) for found in FOUND)),
+    Function("position", (BIT, BIT), N, _position(FOUND[0]), _position(FOUND[1])),
     udf("overlay", (BIT, BIT, N), BIT, order=(0, 1, 2, "CAST(length({1}) AS INT)")),
     udf("overlay", (BIT, BIT, N, N), BIT),
 )  # fmt: skip

@@ -43,5 +43,8 @@ def column_type(column: Field) -> str:
 
 
 def type_name(type: Type) -> str:
-    """Returns the name of a type in CREATE TABLE, where `character` alone would mean one character."""
-    return str(type).replace("character", "bpchar", 1) if type.name == "bpchar" and not type.modifiers else str(type)
+    """Returns the name of a type in CREATE TABLE, where `character` and `bit` alone would have the length 1."""
+    text = str(type)
+    if type.modifiers:
+        return text
+    return {"bpchar": text.replace("character", "bpchar", 1), "bit": text.replace("bit", '"bit"', 1)}.get(type.name, text)

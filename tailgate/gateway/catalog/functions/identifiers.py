@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tailgate.gateway.catalog.functions.context import FunctionGroup, Listed, yes
-from tailgate.gateway.catalog.functions.object_names import ALIASES, SQL_NAMES, name_text, parse_name
+from tailgate.gateway.catalog.functions.object_names import ALIASES, SQL_NAMES, WITHOUT_LENGTH, name_text, parse_name
 from tailgate.gateway.catalog.relations import rows
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID
@@ -25,7 +25,7 @@ class IdentifierFunctions(FunctionGroup):
         return [
             ("format_type(oid, int) text", s.format_type),
             ("regclass_out(oid) text", s.regclass_out),
-            ("regtype_out(oid) text", lambda o: s.format_type(o, -1)),
+            ("regtype_out(oid) text", s.format_type),
             ("regproc_out(oid) text", lambda o: "-" if o == 0 else s.facts.procs.get(o, (str(o),))[0]),
             ("regprocedure_out(oid) text", s.regprocedure_out),
             ("regnamespace_out(oid) text", lambda o: quoted(s.facts.namespaces[o]) if o in s.facts.namespaces else str(o)),
@@ -58,10 +58,9 @@ class IdentifierFunctions(FunctionGroup):
             ("parse_ident(text) text[]", parse_name),
         ]
 
-    def format_type(self, oid: int | None, typmod: int | None = -1) -> str | None:
+    def format_type(self, oid: int | None, typmod: int | None = None) -> str | None:
         if oid is None:
             return None
-        typmod = -1 if typmod is None else typmod
         if oid == 0:
             return "-"
         type_row = self.facts.types.get(oid)
@@ -73,7 +72,9 @@ class IdentifierFunctions(FunctionGroup):
         text = SQL_NAMES.get(oid) or (
             quoted(name) if namespace in (11, 2200) else f"{quoted(self.facts.namespaces[namespace])}.{quoted(name)}"
         )
-        if typmod >= 0:
+        if typmod is not None and typmod < 0:  # without a length, the words character and bit mean one character or bit
+            return WITHOUT_LENGTH.get(oid, text)
+        if typmod is not None:
             if oid in (1042, 1043):
                 return f"{text}({typmod - 4})"
             if oid == 1700:

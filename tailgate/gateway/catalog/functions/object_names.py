@@ -140,6 +140,7 @@ SQL_NAMES = {
     1043: "character varying", 1083: "time without time zone", 1114: "timestamp without time zone", 1184: "timestamp with time zone",
     1266: "time with time zone", 1560: "bit", 1562: "bit varying", 1700: "numeric", 1186: "interval",
 }  # fmt: skip
+WITHOUT_LENGTH = {1042: "bpchar", 1560: '"bit"'}
 ALIASES = {
     "int": 23, "integer": 23, "int4": 23, "bigint": 20, "smallint": 21, "boolean": 16, "real": 700, "float": 701, "double precision": 701,
     "character varying": 1043, "character": 1042, "char": 1042, '"char"': 18, "decimal": 1700, "timestamp without time zone": 1114,

@@ -91,7 +91,7 @@ WHERE c.relkind = 'v' AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELE
 SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum AS INTEGER), CASE WHEN a.attgenerated = '' THEN d.adbin END,
        CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END,
        CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' WHEN tn.nspname = 'pg_catalog' THEN pg_format_type_2(a.atttypid, NULL) ELSE 'USER-DEFINED' END,
-       CAST(CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN a.atttypmod - 4 END AS INTEGER),
+       CAST(CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN a.atttypmod - 4 WHEN a.atttypid IN (1560, 1562) AND a.atttypmod > 0 THEN a.atttypmod END AS INTEGER),
        CAST(CASE WHEN a.atttypid IN (25, 1042, 1043) THEN CASE WHEN a.atttypmod > 0 AND a.atttypid <> 25 THEN (a.atttypmod - 4) * 4 ELSE 1073741824 END END AS INTEGER),
        CAST(CASE a.atttypid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
             WHEN 1700 THEN CASE WHEN a.atttypmod > 0 THEN ((a.atttypmod - 4) >> 16) & 65535 END END AS INTEGER),
@@ -125,7 +125,7 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
 -- view information_schema.domains
 SELECT pg_current_database_0(), n.nspname, t.typname,
        CASE WHEN bn.nspname = 'pg_catalog' THEN pg_format_type_2(t.typbasetype, NULL) ELSE 'USER-DEFINED' END,
-       CAST(CASE WHEN b.oid IN (1042, 1043) AND t.typtypmod > 0 THEN t.typtypmod - 4 END AS INTEGER),
+       CAST(CASE WHEN b.oid IN (1042, 1043) AND t.typtypmod > 0 THEN t.typtypmod - 4 WHEN b.oid IN (1560, 1562) AND t.typtypmod > 0 THEN t.typtypmod END AS INTEGER),
        CAST(CASE WHEN b.oid IN (25, 1042, 1043) THEN CASE WHEN t.typtypmod > 0 AND b.oid <> 25 THEN (t.typtypmod - 4) * 4 ELSE 1073741824 END END AS INTEGER),
        NULL, NULL, NULL, CASE WHEN co.collname IS NOT NULL THEN pg_current_database_0() END, cn.nspname, co.collname,
        CAST(CASE b.oid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
