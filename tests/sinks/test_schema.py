@@ -100,7 +100,7 @@ TYPES: list[tuple[Type, Any]] = [
     (types.numeric(0), {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}),
     (MOOD, "string"),
     (types.UUID, {"type": "string", "logicalType": "uuid"}),
-    *((Type(name), "string") for name in ("inet", "cidr", "macaddr", "macaddr8")),
+    *((Type(name), "string") for name in ("inet", "cidr", "macaddr", "macaddr8", "bit", "varbit")),
     (types.JSON, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.JSONB, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.INT4.array(), {"type": "array", "items": ["null", "int"]}),
@@ -144,6 +144,8 @@ PRINTED = {
     "cidr": ["10.0.0.0/8", "::1/128"],
     "macaddr": ["08:00:2b:01:02:03"],
     "macaddr8": ["08:00:2b:01:02:03:04:05"],
+    "bit": ["", "101"],
+    "varbit": ["0"],
 }
 VALUES: list[tuple[Type, list[Any]]] = [
     (types.BOOL, [True, False]),

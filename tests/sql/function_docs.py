@@ -46,6 +46,7 @@ FAMILIES: dict[str, tuple[Function, ...]] = {
     "Text": text.ROWS,
     "Regular expressions": regexps.ROWS,
     "Bytes": byte_strings.ROWS,
+    "Bit strings": byte_strings.BIT_ROWS,
     "Dates and times": tuple(r for r in datetime.ROWS if r.name not in FORMATTING),
     "Formatting": tuple(r for r in datetime.ROWS if r.name in FORMATTING),
     "Network addresses": networks.ROWS,

@@ -42,7 +42,10 @@ ROWS = (
     udf("btrim", (B, B), B, "bytea_btrim"),
     udf("ltrim", (B, B), B, "bytea_ltrim"),
     udf("rtrim", (B, B), B, "bytea_rtrim"),
-    # of bit strings, which are texts of 0 and 1
+)  # fmt: skip
+
+# bit strings are texts of the digits 0 and 1
+BIT_ROWS = (
     udf("&", (BIT, BIT), BIT, "bits_and", "operator"),
     udf("|", (BIT, BIT), BIT, "bits_or", "operator"),
     udf("#", (BIT, BIT), BIT, "bits_xor", "operator"),

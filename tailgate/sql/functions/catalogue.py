@@ -28,6 +28,7 @@ ROWS: tuple[Function, ...] = (
     *comparison.ROWS,
     *text.ROWS,
     *byte_strings.ROWS,
+    *byte_strings.BIT_ROWS,
     *regexps.ROWS,
     *mathematics.ROWS,
     *datetime.ROWS,

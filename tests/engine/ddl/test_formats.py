@@ -86,6 +86,15 @@ def test_network_addresses(session: Any, tmp_path: Path) -> None:
     assert csv.rows_after(raw(b"10.1.2.3/8,08002b010203")) == [(address, "08:00:2b:01:02:03")]
 
 
+def test_bit_strings(session: Any, tmp_path: Path) -> None:
+    source = create_source(session, tmp_path / "json", "FORMAT JSON", "(id int, bits bit varying)")
+    lines = (b'{"id": 1, "bits": "0101"}', b'{"id": 2, "bits": "x1F"}', b'{"id": 3}', b'{"id": 4, "bits": "2"}', b'{"id": 5, "bits": ""}')
+    assert source.rows_after(raw(*lines)) == [(1, "0101"), (2, "00011111"), (3, None), (5, "")]
+    assert source.reasons() == ['"2" is not a valid binary digit']
+    with pytest.raises(TailgateError, match=r"type bit\(3\) of a source's column is not supported"):
+        create_source(session, tmp_path / "declared", "FORMAT JSON", "(bits bit(3))")
+
+
 # the stored forms of 10.1.2.3/8, 10.0.0.0/8 and ::ffff:1.2.3.4
 FORMS = ("040a000000080a010203", "040a00000008", "06" + "0" * 20 + "ffff0102030480")
 UNION = {"type": "record", "name": "Pair", "fields": [{"name": "x", "type": "int"}]}

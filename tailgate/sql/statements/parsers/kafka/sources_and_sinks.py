@@ -36,6 +36,8 @@ from tailgate.sql.statements.values import Options, OptionValue, QueryText, opti
 OnError: TypeAlias = Literal["dead letter", "fail", "null"]
 
 MICROSECONDS = 6  # fractional digits of seconds
+# types of a source's columns that cannot have modifiers, and what to use instead
+WITHOUT_MODIFIERS = {"interval": "interval", "bit": "bit varying", "varbit": "bit varying"}
 
 # options of KAFKA CONNECTION c (TOPIC …) → the equivalent options of WITH
 SOURCE_OPTIONS = {"start_offset": "start_offset", "start_timestamp": "kafka_time_offset", "group_id_prefix": "group_id_prefix"}
@@ -220,8 +222,9 @@ def _type(cursor: Parser) -> tuple[Type, int | None]:
         node.set("expressions", [])
         return named_type(node), precision
     type = named_type(node)
-    if type.name == "interval" and type.modifiers:
-        raise FeatureNotSupported(f"type {type} of a source's column is not supported", hint="Use interval.", position=position(node))
+    if type.name in WITHOUT_MODIFIERS and type.modifiers:
+        hint = f"Use {WITHOUT_MODIFIERS[type.name]}."
+        raise FeatureNotSupported(f"type {type} of a source's column is not supported", hint=hint, position=position(node))
     return type, None
 
 
