@@ -24,7 +24,17 @@ TABLES = (
     ),
     Relation(
         "texts",
-        (("k", "int4"), ("t", "text"), ("v", "varchar"), ("h", "bpchar"), ("y", "bytea"), ("u", "uuid"), ("n", "inet"), ("m", "macaddr"), ("b", "varbit")),
+        (
+            ("k", "int4"),
+            ("t", "text"),
+            ("v", "varchar"),
+            ("h", "bpchar"),
+            ("y", "bytea"),
+            ("u", "uuid"),
+            ("n", "inet"),
+            ("m", "macaddr"),
+            ("b", "varbit"),
+        ),
     ),
     Relation(
         "moments", (("id", "int4"), ("d", "date"), ("tm", "time"), ("ts", "timestamp"), ("tz", "timestamptz"), ("iv", "interval")), "id"

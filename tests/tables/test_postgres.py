@@ -45,6 +45,7 @@ SCRIPTS = (
     "domains",
     "networks",
     "bit_strings",
+    "record_functions",
 )
 
 # intended differences: statement → the part of the answer that differs
@@ -84,6 +85,8 @@ DIFFERENT: dict[str, str] = {
     "CREATE VIEW v AS WITH a AS (DELETE FROM bag RETURNING a) SELECT * FROM a": "message position",
     "SELECT mac FROM hosts UNION SELECT mac8 FROM hosts ORDER BY mac": "hint",
     "SELECT '08:00:2b:01:02:03:04:05'::macaddr8::macaddr": "hint",
+    'SELECT * FROM jsonb_to_record(\'{"a":{"k":1}}\') AS x (a int[])': "hint",
+    "SELECT * FROM jsonb_to_record('{\"a\":1}') AS x (a int[])": "hint",
     "INSERT INTO t VALUES (1, 'x') ON CONFLICT (nope) DO NOTHING": "hint",
 }
 

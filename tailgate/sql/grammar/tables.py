@@ -85,6 +85,8 @@ def _item(cursor: Rules) -> exp.Expr:
         cursor.accept_word("rows", "from")
         cursor.expect("(")
         functions = cursor.expressions()
+        if cursor.at_word("as"):
+            raise FeatureNotSupported("a column definition list in ROWS FROM is not supported", position=cursor.position)
         cursor.expect(")")
         ordinality = cursor.accept_word("with", "ordinality")
         return place(exp.Table(rows_from=functions, ordinality=ordinality, alias=_alias(cursor)), at)

@@ -7,11 +7,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from tailgate.lake.catalog import Function
-from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference
+from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference, SyntaxError_
 from tailgate.lake.types import INT8, Field
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.expressions import sql_functions
 from tailgate.sql.binder.expressions.expressions import Expressions
+from tailgate.sql.binder.queries.record_functions import FUNCTIONS, bind_record_function, check_definitions
 from tailgate.sql.binder.scope import Scope
 from tailgate.sql.binder.set_returning import in_step
 from tailgate.sql.binder.types.coercion import from_name
@@ -30,12 +31,14 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
     call, at = node.this, position(node.this)
     if isinstance(call, exp.Anonymous) and (items := sql_functions.named_functions(binder, call)):
         return _routine(node, call, binder, items)
-    if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
-        raise FeatureNotSupported("a function in FROM that gives no set is not supported", hint="Put it into the select list.", position=at)
     alias = node.args.get("alias")
     names = list(alias.args.get("columns") or []) if alias is not None else []
-    if any(isinstance(n, exp.ColumnDef) for n in names):
-        raise FeatureNotSupported("a column definition list is not supported", position=at)
+    if isinstance(call, exp.Anonymous):
+        check_definitions(str(call.this), names, at)
+        if call.this in FUNCTIONS:
+            return _record(node, call, names, binder, input)
+    if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
+        raise FeatureNotSupported("a function in FROM that gives no set is not supported", hint="Put it into the select list.", position=at)
     shown = alias.name if alias is not None and alias.name else str(call.this)
     ordinality = bool(node.args.get("ordinality"))
     if call.this == "unnest" and len(call.expressions) > 1:
@@ -49,6 +52,18 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
     scope = scopes.of(shown, columns, tuple(n.name for n in names), str(call.this))
     (table,) = scope.tables
     return plan, replace(scope, tables=(replace(table, value=len(columns) == 1),))
+
+
+def _record(node: exp.Expr, call: exp.Anonymous, names: list[exp.Expr], binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
+    """Binds a function with a column definition list. Raises 42601."""
+    if node.args.get("ordinality"):
+        raise SyntaxError_(
+            "WITH ORDINALITY cannot be used with a column definition list",
+            hint="Put the column definition list inside ROWS FROM().",
+            position=position(names[0].this),
+        )
+    plan = bind_record_function(call, names, binder, input)
+    return plan, scopes.of(node.args["alias"].name or str(call.this), plan.columns, (), str(call.this))
 
 
 def bind_rows_from(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
@@ -83,8 +98,7 @@ def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tu
         raise FeatureNotSupported("WITH ORDINALITY of an SQL function is not supported", position=at)
     alias = node.args.get("alias")
     names_of_alias = list(alias.args.get("columns") or []) if alias is not None else []
-    if any(isinstance(n, exp.ColumnDef) for n in names_of_alias):
-        raise FeatureNotSupported("a column definition list is not supported", position=at)
+    check_definitions("", names_of_alias, at, is_redundant=True)
     plan, columns, unnamed = sql_functions.bind_rows(binder, call, items)
     shown = alias.name if alias is not None and alias.name else str(call.this)
     names = tuple(n.name for n in names_of_alias) or ((shown,) if unnamed else ())
