@@ -24,8 +24,8 @@ from tests.generator.values import quoted
 HERE = "§"  # placeholder for the tree's text in a step
 PARAMETER = re.compile(r"\$([0-9]+)")
 PLAIN = (
-    "int4", "text", "int8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid", "inet", "macaddr", "varbit", "int2", "bytea",
-    "time", "int4[]",
+    "int4", "text", "int8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid", "inet", "macaddr", "varbit", "int2",
+    "bytea", "time", "int4[]",
 )  # fmt: skip
 
 

@@ -46,6 +46,7 @@ SCRIPTS = (
     "networks",
     "bit_strings",
     "record_functions",
+    "function_calls",
 )
 
 # intended differences: statement → the part of the answer that differs

@@ -21,8 +21,9 @@ from tailgate.values.registry import read_text
 from tailgate.values.times.dates import write_date, write_time, write_timestamp, write_timestamptz
 from tailgate.values.times.intervals import Interval, write_postgres
 
-PARSED_TYPES = "bool int2 int4 int8 float4 float8 date time timestamp timestamptz interval uuid bytea oid inet cidr macaddr macaddr8 bit varbit".split()
-
+PARSED_TYPES = """
+    bool int2 int4 int8 float4 float8 date time timestamp timestamptz interval uuid bytea oid inet cidr macaddr macaddr8 bit varbit
+""".split()
 
 # --- to text -------------------------------------------------------------------------------------
 

@@ -119,7 +119,10 @@ def _bound(cursor: Rules) -> tuple[exp.Expr | str, str | None]:
 def _argument(cursor: Rules) -> exp.Expr:
     at = cursor.position
     if cursor.accept_word("variadic"):
-        return place(exp.Variadic(this=cursor.expression()), at)
+        array = cursor.expression()
+        if cursor.at(","):
+            raise cursor.error()
+        return place(exp.Variadic(this=array), at)
     if cursor.token.kind in ("word", "quoted") and (cursor.at(":=", 1) or cursor.at("=>", 1)):
         key = label(cursor)
         cursor.advance()

@@ -365,7 +365,8 @@ WINDOWS = (
 AGGREGATES = (
     "count(*)", "count({any})", "count(DISTINCT {any})", "sum({int})", "sum({long})", "sum({num})", "sum({float})", "sum(DISTINCT {int})",
     "avg({int})", "avg({num})", "avg({float})", "min({sorted})", "max({sorted})", "bool_and({bool})", "bool_or({bool})", "every({bool})",
-    "bit_and({int})", "bit_or({int})", "bit_xor({int})", *(f"bit_{o}({{int}}::bit(5))" for o in ("and", "or", "xor")), *(f"{v}({{num}})" for v in VARIANCES), "stddev(({int} % 100)::float8)",
+    "bit_and({int})", "bit_or({int})", "bit_xor({int})", *(f"bit_{o}({{int}}::bit(5))" for o in ("and", "or", "xor")),
+    *(f"{v}({{num}})" for v in VARIANCES), "stddev(({int} % 100)::float8)",
     *(f"{v}({{int}} % 100, {{other}} % 100)" for v in REGRESSIONS), "array_agg({any} ORDER BY {by}{way}, {any})",
     "array_agg(DISTINCT {sorted})", "string_agg({text}, '-' ORDER BY {text}{way})", "string_agg(DISTINCT {text}, ',')",
     "jsonb_agg({int} ORDER BY {by}{way}, {int})", "json_agg({text})", "jsonb_object_agg({text}, {int})", "json_object_agg({text}, {int})",

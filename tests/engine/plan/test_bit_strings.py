@@ -29,10 +29,11 @@ SELECT length(v), octet_length(v), bit_length(b), bit_count(v), count(*) FROM t 
 SELECT DISTINCT b, v FROM t
 SELECT b FROM t WHERE k = 1 UNION SELECT v FROM t WHERE k = 2
 SELECT count(*) FROM t l JOIN t r ON l.b = r.v AND l.k < r.k
-SELECT k, b, rank() OVER (PARTITION BY k ORDER BY b), lag(v) OVER (PARTITION BY k ORDER BY v DESC) FROM t
+SELECT k, b, rank() OVER (PARTITION BY k ORDER BY b), lag(v) OVER (PARTITION BY k ORDER BY v DESC, b) FROM t
 SELECT * FROM (SELECT v FROM t ORDER BY v LIMIT 5) q
 SELECT b & B'101', b | B'010', b # B'110', get_bit(b, k - 1), set_bit(b, 0, 1) FROM t
-SELECT substring(v FROM 2), substring(v FROM k FOR 2), position(B'1' IN v), overlay(v PLACING b FROM 2), overlay(v PLACING b FROM k FOR 1) FROM t
+SELECT substring(v FROM 2), substring(v FROM k FOR 2) FROM t
+SELECT position(B'1' IN v), overlay(v PLACING b FROM 2), overlay(v PLACING b FROM k FOR 1) FROM t
 SELECT b::int, v::bit(5), v::varbit(2), k::bit(4), (- k)::bigint::bit(70), b::bigint, v::text::bit(2), coalesce(b, v) FROM t
 SELECT k, jsonb_build_object('b', b, 'v', v, 'a', a), to_json(v) FROM t
 SELECT unnest(a) AS u, count(*) FROM t GROUP BY u

@@ -222,12 +222,19 @@ def as_json(binder: ExpressionBinder, scalar: Scalar, target: Type, at: int | No
     if type.enum is not None:
         type = TEXT.array() if type.is_array else TEXT
         scalar = cast(scalar, type, binder.parameters, at)
-    row = function(f"to_{target.name}", (type.element if type.is_array else type,), at)
     if type.is_array:
-        row = general_templates.general(row) or row if type.general else row
-        items = Call(arrays.each(row, type.name, target.name), (scalar,), target.array(), at)
-        return Call(catalogue.calls(OF_ARRAY[target.name])[0], (items,), target, at)
-    return binder.call(row, [scalar], at)
+        return Call(catalogue.calls(OF_ARRAY[target.name])[0], (json_elements(binder, scalar, target, at),), target, at)
+    return binder.call(function(f"to_{target.name}", (type,), at), [scalar], at)
+
+
+def json_elements(binder: ExpressionBinder, array: Scalar, target: Type, at: int | None) -> Scalar:
+    """Returns an array as an array of json or jsonb."""
+    if array.type.enum is not None:
+        array = cast(array, TEXT.array(), binder.parameters, at)
+    row = function(f"to_{target.name}", (array.type.element,), at)
+    if array.type.general:
+        row = general_templates.general(row) or row
+    return Call(arrays.each(row, array.type.name, target.name), (array,), target.array(), at)
 
 
 def json_object(binder: ExpressionBinder, row: Scalar, target: Type, at: int | None, pretty: Scalar = FALSE) -> Scalar:

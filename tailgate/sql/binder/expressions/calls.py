@@ -19,6 +19,7 @@ from tailgate.lake.errors import (
 )  # fmt: skip
 from tailgate.lake.types import BOOL, FACTS, JSON, JSONB, TEXT, UNKNOWN, Type
 from tailgate.sql.binder import enums
+from tailgate.sql.binder.argument_lists import NO_MATCH, bind_variadic, in_order
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.domains import domain_type, in_domain
 from tailgate.sql.binder.expressions import sql_functions, subqueries
@@ -48,7 +49,6 @@ from tailgate.values.times.units import TRUNCATABLE, UNITS_BY_SPELLING
 
 CONVERSIONS = {"to_json": JSON, "to_jsonb": JSONB}
 BUILDERS = {f"{type.name}_build_{what}": type for type in (JSON, JSONB) for what in ("array", "object")}
-NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
 SCHEMAS = ("pg_catalog", "public")  # of built-in functions
 
 
@@ -70,8 +70,9 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
         return _nullif(binder, nodes, at)
     if name in ("+", "~", "@", "|/", "||/", "!!") and len(nodes) == 1:
         return binder.prefix(name, nodes[0], at)
-    if any(isinstance(n, (exp.Kwarg, exp.Variadic)) for n in nodes):
-        nodes = _in_order(name, nodes)
+    if nodes and isinstance(nodes[-1], exp.Variadic):
+        return bind_variadic(binder, name, nodes, at)
+    nodes = in_order(binder, name, nodes, at)
     if name in catalogue.UNITS and _has_unit(name, nodes):
         return _with_unit(binder, name, nodes, at)
     if name in BUILDERS or name in LAMBDAS:
@@ -104,13 +105,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     if name == "row_to_json" and 1 <= len(operands) <= 2 and is_row(operands[0].type):
         return _row_to_json(binder, operands, nodes, at)
     row = function(name, tuple(s.type for s in operands), at)
-    if row.kind == "set":
-        hint = f"Put it into FROM, as in FROM t, {name}(t.x)."
-        if binder.clause not in EXPANDING:
-            raise FeatureNotSupported(f"set-returning functions are not allowed in {binder.clause}", hint=hint, position=at)
-    _check_volatility(binder, row, at)
-    if row.name == "try":
-        _check_try(operands[0], at)
+    _check_row(binder, row, operands, at)
     return binder.call(row, operands, at)
 
 
@@ -137,40 +132,6 @@ def _as_text(binder: ExpressionBinder, scalar: Scalar, node: exp.Expr) -> Scalar
 
 
 EXPANDING = ("SELECT", "GROUP BY", "ORDER BY")  # clauses in which set-returning functions are allowed
-PARAMETERS = {  # argument names, for calls with named arguments
-    "make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs"),
-    "make_date": ("year", "month", "day"),
-    "make_time": ("hour", "min", "sec"),
-    "make_timestamp": ("year", "month", "mday", "hour", "min", "sec"),
-    "make_timestamptz": ("year", "month", "mday", "hour", "min", "sec", "timezone"),
-    "jsonb_set": ("jsonb_in", "path", "replacement", "create_if_missing"),
-    "jsonb_set_lax": ("jsonb_in", "path", "replacement", "create_if_missing", "null_value_treatment"),
-    "jsonb_insert": ("jsonb_in", "path", "replacement", "insert_after"),
-}
-
-
-def _in_order(name: str, nodes: list[exp.Expr]) -> list[exp.Expr]:
-    """Puts named arguments into their order.
-
-    Omitted arguments of make_interval are 0. Raises 42883, 0A000.
-    """
-    names = PARAMETERS.get(name)
-    at = next(position(n) for n in nodes if isinstance(n, (exp.Kwarg, exp.Variadic)))
-    if names is None or any(isinstance(n, exp.Variadic) for n in nodes):
-        raise FeatureNotSupported("named and VARIADIC arguments are not supported", position=at)
-    by_name: dict[str, exp.Expr] = {}
-    for i, node in enumerate(nodes):
-        key = node.this.name if isinstance(node, exp.Kwarg) else names[i] if i < len(names) else ""
-        if isinstance(node, exp.Kwarg):
-            node = node.args["expression"]
-        if key not in names or key in by_name:
-            raise UndefinedFunction(f"function {name}({key} => …) does not exist", position=at)
-        by_name[key] = node
-    last = max(names.index(k) for k in by_name)
-    missing = [n for n in names[: last + 1] if n not in by_name]
-    if missing and name != "make_interval":
-        raise UndefinedFunction(f"function {name} without {missing[0]} does not exist", position=at)
-    return [by_name.get(n, exp.Literal.number(0)) for n in names[: last + 1]]
 
 
 def _built(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
@@ -207,8 +168,13 @@ def _row_to_json(binder: ExpressionBinder, operands: list[Scalar], nodes: list[e
     )
 
 
-def _check_volatility(binder: ExpressionBinder, row: Function, at: int | None) -> None:
-    """Raises 0A000 for a volatile function in a view."""
+def _check_row(binder: ExpressionBinder, row: Function, operands: list[Scalar], at: int | None) -> None:
+    """Raises 0A000 for a set-returning function in other clauses, a volatile one in a view, and some arguments of try."""
+    if row.kind == "set" and binder.clause not in EXPANDING:
+        hint = f"Put it into FROM, as in FROM t, {row.name}(t.x)."
+        raise FeatureNotSupported(f"set-returning functions are not allowed in {binder.clause}", hint=hint, position=at)
+    if row.name == "try":
+        _check_try(operands[0], at)
     if row.volatility == "volatile" and binder.view:
         raise FeatureNotSupported(
             f"{row.name} in a view is not supported", hint="A view's rows must not change by themselves.", position=at

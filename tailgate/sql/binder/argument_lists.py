@@ -1,0 +1,110 @@
+"""Arguments of built-in functions that are named, or that VARIADIC takes from an array.
+
+Source: PostgreSQL 15, src/backend/parser/parse_func.c.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from sqlglot import exp
+
+from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, SyntaxError_, UndefinedFunction
+from tailgate.lake.types import JSON, JSONB, TEXT, Type
+from tailgate.sql.binder.context import ExpressionBinder
+from tailgate.sql.binder.expressions.aggregates import json_elements
+from tailgate.sql.binder.types.coercion import bare_type, coerce, elements_as_text
+from tailgate.sql.binder.types.overloads import function
+from tailgate.sql.functions import catalogue
+from tailgate.sql.functions.entry import Function
+from tailgate.sql.grammar.names import position
+from tailgate.sql.plan import Call, Literal, Scalar
+
+NAMES = {
+    "make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs"),
+    "make_date": ("year", "month", "day"),
+    "make_time": ("hour", "min", "sec"),
+    "make_timestamp": ("year", "month", "mday", "hour", "min", "sec"),
+    "make_timestamptz": ("year", "month", "mday", "hour", "min", "sec", "timezone"),
+    "jsonb_set": ("jsonb_in", "path", "replacement", "create_if_missing"),
+    "jsonb_set_lax": ("jsonb_in", "path", "replacement", "create_if_missing", "null_value_treatment"),
+    "jsonb_insert": ("jsonb_in", "path", "replacement", "insert_after"),
+    "parse_ident": ("str", "strict"),
+}
+NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
+BUILDERS = {"json_build_array": JSON, "jsonb_build_array": JSONB}
+PATHS = {f"{type}_extract_path{suffix}": sign for type in ("json", "jsonb") for suffix, sign in (("", "#>"), ("_text", "#>>"))}
+TEXTS = {"concat": 0, "concat_ws": 1, "format": 1}  # functions of texts, with the number of arguments before the array
+JOIN = next(row for row in catalogue.calls("array_to_string") if len(row.arguments) == 2)
+FORMAT = Function(
+    "format",
+    ("text", "text[]"),
+    "text",
+    "tg_format({0}, coalesce({1}, CAST(array() AS ARRAY<STRING>)))",
+    "tg_format({0}, coalesce({1}, CAST([] AS VARCHAR[])))",
+    strict=False,
+)
+
+
+def in_order(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> list[exp.Expr]:
+    """Puts named arguments into their order. Omitted arguments of make_interval are 0. Raises 42601, 42883."""
+    if not any(isinstance(n, exp.Kwarg) for n in nodes):
+        return nodes
+    names = NAMES.get(name, ())
+    by_name: dict[str, exp.Expr] = {}
+    for i, node in enumerate(nodes):
+        if isinstance(node, exp.Kwarg) and any(isinstance(n, exp.Kwarg) and n.this.name == node.this.name for n in nodes[:i]):
+            raise SyntaxError_(f'argument name "{node.this.name}" used more than once', position=position(node))
+        if not isinstance(node, exp.Kwarg) and any(isinstance(n, exp.Kwarg) for n in nodes[:i]):
+            raise SyntaxError_("positional argument cannot follow named argument", position=position(node))
+        key = node.this.name if isinstance(node, exp.Kwarg) else names[i] if i < len(names) else ""
+        if key not in names or key in by_name:
+            raise _undefined(binder, name, nodes, at)
+        by_name[key] = node.args["expression"] if isinstance(node, exp.Kwarg) else node
+    last = max(names.index(k) for k in by_name)
+    if name != "make_interval" and any(n not in by_name for n in names[: last + 1]):
+        raise _undefined(binder, name, nodes, at)
+    return [by_name.get(n, exp.Literal.number(0)) for n in names[: last + 1]]
+
+
+def _undefined(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> UndefinedFunction:
+    """Returns the error for a call with such arguments. Raises the one for a function that does not exist at all."""
+    values = [binder.bind(n.args["expression"] if isinstance(n, exp.Kwarg) else n) for n in nodes]
+    if not catalogue.calls(name):
+        with suppress(UndefinedFunction):  # without the names; functions that only PostgreSQL has are refused
+            function(name, tuple(v.type for v in values), at)
+    labels = (f"{n.this.name} => " if isinstance(n, exp.Kwarg) else "" for n in nodes)
+    types = ", ".join(label + str(bare_type(v.type)) for label, v in zip(labels, values, strict=True))
+    return UndefinedFunction(f"function {name}({types}) does not exist", hint=NO_MATCH, position=at)
+
+
+def bind_variadic(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
+    """Binds a call whose last argument is VARIADIC and an array. Raises 42804, 42883, 0A000."""
+    first = [binder.bind(n) for n in nodes[:-1]]
+    array = binder.bind(nodes[-1].this)
+    if name in PATHS and len(first) == 1 and (path := coerce(array, TEXT.array(), binder.parameters)) is not None:
+        return binder.operate(PATHS[name], [_json(binder, first[0], name, at), path], at)
+    if not any(row.variadic for row in catalogue.calls(name)) and name not in BUILDERS:
+        function(name, (*(s.type for s in first), array.type), at)
+    elif not array.type.is_array:
+        raise DatatypeMismatch("VARIADIC argument must be an array", position=position(nodes[-1].this))
+    if name in BUILDERS and not first:
+        type = BUILDERS[name]
+        return Call(catalogue.calls(name)[0], (json_elements(binder, array, type, at),), type, at)
+    if name in TEXTS:
+        if len(first) != TEXTS[name]:
+            raise _undefined(binder, name, [*nodes[:-1], nodes[-1].this], at)
+        text = coerce(first[0], TEXT, binder.parameters) if first else Literal("", TEXT)
+        elements = elements_as_text(array, at)
+        if text is not None and elements is not None:
+            return Call(FORMAT, (text, elements), TEXT, at) if name == "format" else Call(JOIN, (elements, text), TEXT, at)
+    raise FeatureNotSupported(f"VARIADIC arguments of {name} are not supported", position=position(nodes[-1]))
+
+
+def _json(binder: ExpressionBinder, scalar: Scalar, name: str, at: int | None) -> Scalar:
+    """Returns the first argument of a function of paths as json or jsonb. Raises 42883."""
+    value = coerce(scalar, Type(name.partition("_")[0]), binder.parameters)
+    if value is None:
+        function(name, (scalar.type, TEXT), at)
+        raise AssertionError(scalar)
+    return value
