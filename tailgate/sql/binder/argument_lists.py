@@ -12,8 +12,8 @@ from sqlglot import exp
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, SyntaxError_, UndefinedFunction
 from tailgate.lake.types import JSON, JSONB, TEXT, Type
 from tailgate.sql.binder.context import ExpressionBinder
-from tailgate.sql.binder.expressions.aggregates import json_elements
 from tailgate.sql.binder.types.coercion import bare_type, coerce, elements_as_text
+from tailgate.sql.binder.types.json_arrays import json_elements
 from tailgate.sql.binder.types.overloads import function
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.entry import Function
@@ -90,7 +90,7 @@ def bind_variadic(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at
         raise DatatypeMismatch("VARIADIC argument must be an array", position=position(nodes[-1].this))
     if name in BUILDERS and not first:
         type = BUILDERS[name]
-        return Call(catalogue.calls(name)[0], (json_elements(binder, array, type, at),), type, at)
+        return Call(catalogue.calls(name)[0], (json_elements(array, type, binder.parameters, at),), type, at)
     if name in TEXTS:
         if len(first) != TEXTS[name]:
             raise _undefined(binder, name, [*nodes[:-1], nodes[-1].this], at)

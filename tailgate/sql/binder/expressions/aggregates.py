@@ -20,11 +20,11 @@ from tailgate.sql.binder.grouping import has_aggregates, has_windows
 from tailgate.sql.binder.positions import aggregate_place, leftmost
 from tailgate.sql.binder.set_returning import refuse
 from tailgate.sql.binder.types.coercion import cast, check_one_form, coerce, require_equality, require_order
+from tailgate.sql.binder.types.json_arrays import json_elements
 from tailgate.sql.binder.types.overloads import arguments, fixed, function, specialized
-from tailgate.sql.functions import arrays, catalogue
+from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.aggregates import HYPOTHETICAL, VARIANCES, WITHIN_GROUP
 from tailgate.sql.functions.casts import OUTPUT
-from tailgate.sql.functions.general import templates as general_templates
 from tailgate.sql.grammar.names import position
 from tailgate.sql.numeric_types import is_maintained
 from tailgate.sql.plan import AggregateCall, Call, Case, Literal, Not, Scalar, SortKey
@@ -223,18 +223,8 @@ def as_json(binder: ExpressionBinder, scalar: Scalar, target: Type, at: int | No
         type = TEXT.array() if type.is_array else TEXT
         scalar = cast(scalar, type, binder.parameters, at)
     if type.is_array:
-        return Call(catalogue.calls(OF_ARRAY[target.name])[0], (json_elements(binder, scalar, target, at),), target, at)
+        return Call(catalogue.calls(OF_ARRAY[target.name])[0], (json_elements(scalar, target, binder.parameters, at),), target, at)
     return binder.call(function(f"to_{target.name}", (type,), at), [scalar], at)
-
-
-def json_elements(binder: ExpressionBinder, array: Scalar, target: Type, at: int | None) -> Scalar:
-    """Returns an array as an array of json or jsonb."""
-    if array.type.enum is not None:
-        array = cast(array, TEXT.array(), binder.parameters, at)
-    row = function(f"to_{target.name}", (array.type.element,), at)
-    if array.type.general:
-        row = general_templates.general(row) or row
-    return Call(arrays.each(row, array.type.name, target.name), (array,), target.array(), at)
 
 
 def json_object(binder: ExpressionBinder, row: Scalar, target: Type, at: int | None, pretty: Scalar = FALSE) -> Scalar:
