@@ -59,3 +59,8 @@ CREATE TABLE made AS SELECT * FROM jsonb_to_recordset('[{"a":1.50,"b":"x"}]') AS
 SELECT * FROM made;
 PREPARE p AS SELECT * FROM jsonb_to_recordset($1) AS x (a int);
 EXECUTE p ('[{"a": 7}]');
+SELECT x.*, x.c || '|' AS d, pg_typeof(a)::text AS t FROM jsonb_to_record('{"a":"abc","b":"ab  ","c":"x"}') AS x (a varchar(3), b varchar(3), c char(3), e varchar);
+SELECT * FROM jsonb_to_record('{"a":"abcd"}') AS x (a varchar(3));
+SELECT * FROM json_to_record('{"a":"äöüß"}') AS x (a char(3));
+SELECT * FROM json_to_record('{"a":"äöü"}') AS x (a char(3));
+SELECT * FROM json_to_record('{"a": 12345}') AS x (a varchar(4));

@@ -23,7 +23,7 @@ from tailgate.sql.plan import Call, Case, Column, Generate, Literal, Project, Re
 
 Error = Callable[[str, str], str]  # returns SQL that raises an error, from its SQLSTATE and message
 FUNCTIONS = {f"{type.name}_to_record{set}": (type, set == "set") for type in (JSON, JSONB) for set in ("", "set")}
-LIMITED = ("varchar", "bpchar", "bit", "varbit")  # types whose length a cast applies, where these functions raise an error
+TEXTS = ("varchar", "bpchar")
 
 
 def check_definitions(name: str, definitions: list[exp.Expr], at: int | None, *, is_redundant: bool = False) -> None:
@@ -57,14 +57,14 @@ def bind_record_function(call: exp.Anonymous, definitions: list[exp.Expr], binde
 
 
 def _column(definition: exp.Expr, binder: Expressions) -> Field:
-    """Returns a column of the list. Raises 0A000 for types whose values are not read as by a cast."""
+    """Returns a column of the list. Raises 0A000 for types whose lengths are not checked."""
     assert isinstance(definition, exp.ColumnDef)
     kind = definition.args["kind"]
     type, domain = cast_type(binder, kind)
     if domain is not None:
         raise FeatureNotSupported("a domain in a column definition list is not supported", hint=f"Use {type}.", position=position(kind))
-    if type.name in LIMITED and type.modifiers:
-        hint = f"Use {Type(type.name).facts.sql if type.name != 'bpchar' else 'text'}, and a cast in the select list."
+    if type.modifiers and (type.name in ("bit", "varbit") or (type.name in TEXTS and type.is_array)):
+        hint = "Use the type without a length, and a cast in the select list."
         raise FeatureNotSupported(f"type {type} in a column definition list is not supported", hint=hint, position=position(kind))
     return Field(definition.this.name, type)
 
@@ -106,6 +106,7 @@ def _member(value: Scalar, column: Field, binder: Expressions, at: int | None) -
     target, key = column.type, Literal(column.name, TEXT)
     text = binder.operate("->>", [value, key], at)
     if not target.is_array and target not in (JSON, JSONB):
+        text = Call(_limited(target), (text,), TEXT) if target.name in TEXTS and target.modifiers else text
         return cast(text, target, binder.parameters, at)
     member = binder.operate("->", [value, key], at)
     row = next(r for r in catalogue.calls(f"{value.type.name}_typeof") if r.arguments == (value.type.name,))
@@ -120,6 +121,15 @@ def _member(value: Scalar, column: Field, binder: Expressions, at: int | None) -
     elements = (is_kind("array"), cast(_elements(member, target), target, binder.parameters, at))
     of_text = (is_kind("string"), cast(text, target, binder.parameters, at))
     return Case((elements, of_text, null), Call(_error(target), (member,), target), target)
+
+
+def _limited(target: Type) -> Function:
+    """Returns a function that raises 22001 for a text that is too long for a type. As in PostgreSQL, more blanks may follow."""
+    spark, duckdb = (
+        f"(CASE WHEN length({trimmed}) > {target.modifiers[0]} THEN {error('22001', f'value too long for type {target}')} ELSE {{0}} END)"
+        for trimmed, error in (("rtrim({0})", spark_error), ("rtrim({0}, ' ')", duckdb_error))
+    )
+    return Function("limited", ("text",), "text", spark, duckdb)
 
 
 def _elements(array: Scalar, target: Type) -> Scalar:
