@@ -162,6 +162,7 @@ SELECT id FROM users LIMIT -1
 SELECT id FROM users OFFSET -1
 SELECT 'a' || id || true, 1.50 * 2, 7 % -3, -7 / 2, 2 ^ 0.5 IS NULL FROM users WHERE id = 99
 SELECT B'101' FROM users
+SELECT '1'::money FROM users
 """.strip().splitlines()
 TYPES = """
 SELECT name::char(3) FROM events UNION SELECT name::char(5) FROM events
@@ -179,9 +180,11 @@ SELECT nullif(1, 1.5), nullif(1, 1::numeric), nullif(2, 1::bigint), nullif(1::nu
 SELECT nullif(1, 2.0::float8), nullif(1, NULL), nullif(NULL, 1)
 SELECT nullif(name::varchar(3), name), nullif(name::char(3), 'b'), nullif('a', 'b'), nullif(NULL, NULL) FROM events
 SELECT nullif(ARRAY[interval '1 day'], '{24 hours}'), nullif('{1}', ARRAY[1.5]), nullif('1 day', interval '24 hours')
+SELECT B'101', B'101'::bit(2), '1'::bit varying(3), 5::bit(4), 5::"bit", coalesce(B'1'::bit(3), B'1'::bit(3)), B'1' || B'1', ~ B'1'::bit(2)
+SELECT B'1'::bit(3) UNION SELECT B'1'::bit(3)
 SELECT nullif(amount, 1), nullif(amount::int, amount), nullif(amount, 1.5) FROM orders
 """.strip().splitlines()
-REFUSED = {"SELECT B'101' FROM users": "0A000"}
+REFUSED = {"SELECT '1'::money FROM users": "0A000"}
 
 
 @pytest.fixture(scope="module")
