@@ -141,6 +141,9 @@ def bits(call: plan.AggregateCall, rows: Rows) -> Value:
     values = [r[0] for r in rows if r[0] is not None]
     if not values:
         return None
+    if isinstance(values[0], str):  # bit strings
+        total = bits(call, [(int(v, 2),) for v in values])
+        return f"{total:0{len(values[0])}b}"
     out = values[0]
     for v in values[1:]:
         match call.function.name:

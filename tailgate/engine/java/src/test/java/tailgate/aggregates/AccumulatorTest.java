@@ -98,6 +98,22 @@ class AccumulatorTest {
   }
 
   @Test
+  void bitStrings() {
+    Object[][] expected = {{"bit_and", "0010"}, {"bit_or", "0111"}, {"bit_xor", "0101"}};
+    for (Object[] e : expected) {
+      Group g = new Group("a string", call((String) e[0], "string", 0));
+      assertNull(g.with(1, (Object) null).result());
+      g.with(1, "0110").with(1, "0011");
+      assertEquals(e[1], g.result(), (String) e[0]);
+      assertEquals("22026", assertThrows(SqlError.class, () -> g.with(1, "1").result()).sqlstate());
+      assertEquals(e[1], g.with(-1, "1").result(), (String) e[0]);
+      assertTrue(g.with(-1, "0110").with(-1, "0011").total.isZero(), (String) e[0]);
+    }
+    Group once = new Group("a string", distinct("bit_xor", "string", 0)).with(2, "10").with(1, "11");
+    assertEquals("01", once.result());
+  }
+
+  @Test
   void generalNumericsThatGoBeforeTheyCome() {
     for (String function : List.of("sum", "avg", "var_pop", "stddev_samp")) {
       AggregateCall call = new AggregateCall(function, new int[] {0}, General.TYPE, false, -1, NO_ORDER, 0);
