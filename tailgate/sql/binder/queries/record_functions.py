@@ -1,6 +1,7 @@
-"""json_to_record, json_to_recordset and those of jsonb in FROM, whose columns are in a column definition list.
+"""json_to_record, json_populate_record, their sets and those of jsonb in FROM.
 
-A value of the list's column is read from the member of the JSON object with the name of the column.
+The columns are those of a column definition list or of a relation. The value of a column is read from the member of the
+JSON object with the name of the column.
 
 Source: PostgreSQL 15, src/backend/utils/adt/jsonfuncs.c (populate_record).
 """
@@ -11,6 +12,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, SyntaxError_, UndefinedFunction
 from tailgate.lake.types import JSON, JSONB, TEXT, Field, Type
 from tailgate.sql.binder.enums import cast_type
@@ -23,7 +25,9 @@ from tailgate.sql.plan import Call, Case, Column, Generate, Literal, Project, Re
 
 Error = Callable[[str, str], str]  # returns SQL that raises an error, from its SQLSTATE and message
 FUNCTIONS = {f"{type.name}_to_record{set}": (type, set == "set") for type in (JSON, JSONB) for set in ("", "set")}
+POPULATE = {name.replace("to", "populate", 1): facts for name, facts in FUNCTIONS.items()}
 TEXTS = ("varchar", "bpchar")
+NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
 
 
 def check_definitions(name: str, definitions: list[exp.Expr], at: int | None, *, is_redundant: bool = False) -> None:
@@ -37,19 +41,45 @@ def check_definitions(name: str, definitions: list[exp.Expr], at: int | None, *,
 
 
 def bind_record_function(call: exp.Anonymous, definitions: list[exp.Expr], binder: Expressions, input: Relation) -> Relation:
-    """Binds a function over the rows of `input`, which has no columns. Raises 42601, 42701, 42883, 0A000."""
-    name, at = str(call.this), position(call)
-    type, is_set = FUNCTIONS[name]
-    operands = [binder.bind(n) for n in call.expressions]
-    argument = coerce(operands[0], type, binder.parameters) if len(operands) == 1 else None
-    if argument is None:
-        types = ", ".join(str(o.type) for o in operands)
-        hint = "No function matches the given name and argument types. You might need to add explicit type casts."
-        raise UndefinedFunction(f"function {name}({types}) does not exist", hint=hint, position=at)
+    """Binds a function with a column definition list over the rows of `input`, which has no columns.
+
+    Raises 42601, 42701, 42883, 0A000.
+    """
     columns = tuple(_column(d, binder) for d in definitions)
     repeated = next((c.name for i, c in enumerate(columns) if any(c.name == other.name for other in columns[:i])), None)
     if repeated is not None:
         raise DuplicateColumn(f'column name "{repeated}" specified more than once')
+    return _rows(call, FUNCTIONS[str(call.this)], call.expressions, columns, binder, input)
+
+
+def bind_populating(call: exp.Anonymous, binder: Expressions, input: Relation) -> Relation:
+    """Binds a function whose first argument, NULL::relation, gives the columns. Raises 42883, 42P01, 0A000."""
+    name, at = str(call.this), position(call)
+    base = call.expressions[0] if len(call.expressions) == 2 else None
+    if not isinstance(base, exp.Cast) or not isinstance(base.this, exp.Null) or binder.view:
+        hint = f"Write {name}(NULL::relation, …) in FROM, in a query or a statement that writes."
+        raise FeatureNotSupported(f"this call of {name} is not supported", hint=hint, position=at)
+    names, kind = binder.level.names, base.args["to"]
+    item = names.catalog.relation(Name(str(kind.args["kind"]), kind.meta.get("schema"), position(kind)))
+    names.use(item, position(kind))
+    columns = tuple(c for c in item.columns if not c.is_dropped)
+    for column in columns:
+        if column.domain is not None or _is_unchecked(column.type):
+            shown = f'the type of column "{column.name}" of relation "{item.name}"'
+            raise FeatureNotSupported(f"{name} is not supported for {shown}", position=at)
+    return _rows(call, POPULATE[name], call.expressions[1:], columns, binder, input)
+
+
+def _rows(
+    call: exp.Anonymous, facts: tuple[Type, bool], nodes: list[exp.Expr], columns: tuple[Field, ...], binder: Expressions, input: Relation
+) -> Relation:
+    """Returns the rows of a function with one argument of JSON. Raises 42883."""
+    name, at, (type, is_set) = str(call.this), position(call), facts
+    operands = [binder.bind(n) for n in nodes]
+    argument = coerce(operands[0], type, binder.parameters) if len(operands) == 1 else None
+    if argument is None:
+        types = ", ".join(str(o.type) for o in operands)
+        raise UndefinedFunction(f"function {name}({types}) does not exist", hint=NO_MATCH, position=at)
     objects = Generate(input, _objects(name, type, is_set=is_set), (argument,), (Field("value", type),), position=at)
     value = Call(_object(name, type, is_set=is_set), (Column(0, type),), type, at)
     members = tuple(_member(value, c, binder, at) for c in columns)
@@ -63,10 +93,15 @@ def _column(definition: exp.Expr, binder: Expressions) -> Field:
     type, domain = cast_type(binder, kind)
     if domain is not None:
         raise FeatureNotSupported("a domain in a column definition list is not supported", hint=f"Use {type}.", position=position(kind))
-    if type.modifiers and (type.name in ("bit", "varbit") or (type.name in TEXTS and type.is_array)):
+    if _is_unchecked(type):
         hint = "Use the type without a length, and a cast in the select list."
         raise FeatureNotSupported(f"type {type} in a column definition list is not supported", hint=hint, position=position(kind))
     return Field(definition.this.name, type)
+
+
+def _is_unchecked(type: Type) -> bool:
+    """Returns whether a length of the type is not checked."""
+    return bool(type.modifiers) and (type.name in ("bit", "varbit") or (type.name in TEXTS and type.is_array))
 
 
 def _objects(name: str, type: Type, *, is_set: bool) -> Function:

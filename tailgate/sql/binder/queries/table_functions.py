@@ -12,7 +12,7 @@ from tailgate.lake.types import INT8, Field
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.expressions import sql_functions
 from tailgate.sql.binder.expressions.expressions import Expressions
-from tailgate.sql.binder.queries.record_functions import FUNCTIONS, bind_record_function, check_definitions
+from tailgate.sql.binder.queries.record_functions import FUNCTIONS, POPULATE, bind_populating, bind_record_function, check_definitions
 from tailgate.sql.binder.scope import Scope
 from tailgate.sql.binder.set_returning import in_step
 from tailgate.sql.binder.types.coercion import from_name
@@ -37,6 +37,9 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
         check_definitions(str(call.this), names, at)
         if call.this in FUNCTIONS:
             return _record(node, call, names, binder, input)
+        if call.this in POPULATE and not node.args.get("ordinality"):
+            plan = bind_populating(call, binder, input)
+            return plan, _scope_of(node, call, plan, names)
     if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
         raise FeatureNotSupported("a function in FROM that gives no set is not supported", hint="Put it into the select list.", position=at)
     shown = alias.name if alias is not None and alias.name else str(call.this)
@@ -63,7 +66,16 @@ def _record(node: exp.Expr, call: exp.Anonymous, names: list[exp.Expr], binder: 
             position=position(names[0].this),
         )
     plan = bind_record_function(call, names, binder, input)
-    return plan, scopes.of(node.args["alias"].name or str(call.this), plan.columns, (), str(call.this))
+    return plan, _scope_of(node, call, plan, [])
+
+
+def _scope_of(node: exp.Expr, call: exp.Anonymous, plan: Relation, names: list[exp.Expr]) -> Scope:
+    """Returns the scope of a function whose rows have the columns of a plan. Raises 42P10."""
+    alias = node.args.get("alias")
+    shown = alias.name if alias is not None and alias.name else str(call.this)
+    if len(names) > len(plan.columns):
+        raise InvalidColumnReference(f'table "{shown}" has {len(plan.columns)} columns available but {len(names)} columns specified')
+    return scopes.of(shown, plan.columns, tuple(n.name for n in names), str(call.this))
 
 
 def bind_rows_from(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
