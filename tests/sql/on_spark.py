@@ -22,6 +22,7 @@ from tailgate.lake.types import Type
 from tailgate.sql import plan
 from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.render.spark import expression
+from tailgate.sql.tables.definition import type_name
 from tests.sql import numerics
 from tests.sql.arguments import of_enum
 from tests.sql.oracle import (
@@ -142,7 +143,7 @@ def _with_literals_if_needed(case: Case) -> list[Case]:
 def _with_literals(case: Case, row: tuple[str | None, ...]) -> Case:
     def literal(match: re.Match[str]) -> str:
         index = NAMES.index(match[0])
-        return "'" + str(row[index]).replace("'", "''") + f"'::{case.types[index]}"
+        return "'" + str(row[index]).replace("'", "''") + f"'::{type_name(case.types[index])}"
 
     text = re.sub(r"\b[b-g]\b", literal, case.expression) if "::" not in case.expression else case.expression
     return replace(case, expression=text, rows=(row,))

@@ -31,6 +31,7 @@ from tailgate.sql.functions.mathematics import LAST_DIGIT
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of
 from tailgate.sql.render.moments import duckdb_date, duckdb_timestamp
+from tailgate.sql.tables.definition import type_name
 from tailgate.values import raw
 from tailgate.values.registry import read_text as parse
 from tests.sql.arguments import declared, lists
@@ -196,11 +197,11 @@ def expressions(seed: int) -> list[Case]:
 
 def on_postgres(connection: psycopg.Connection[Any], case: Case, result: Type) -> tuple[str, list[Result]]:
     """Returns the name of the result's type, and a result for each row."""
-    columns = ["i int", *(f"{n} {t}" for n, t in zip(NAMES, case.types, strict=False))]
+    columns = ["i int", *(f"{n} {type_name(t)}" for n, t in zip(NAMES, case.types, strict=False))]
     connection.execute("DROP TABLE IF EXISTS arguments")
     connection.execute(f"CREATE TEMPORARY TABLE arguments ({', '.join(columns)})")
     if case.rows:
-        marks = ", ".join(["%s", *(f"%s::{t}" for t in case.types)])
+        marks = ", ".join(["%s", *(f"%s::{type_name(t)}" for t in case.types)])
         with connection.cursor() as cursor:
             rows = [(i, *row) for i, row in enumerate(case.rows)]
             cursor.executemany(f"INSERT INTO arguments VALUES ({marks})", rows)  # type: ignore[arg-type]

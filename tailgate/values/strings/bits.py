@@ -21,12 +21,11 @@ def read(text: str, type: Type, style: Style) -> str:
     """Reads binary digits, maybe after b, or hexadecimal digits after x. Raises 22P02, 22026 or 22001."""
     body = text[1:] if text[:1] in ("b", "B", "x", "X") else text
     is_hexadecimal = text[:1] in ("x", "X")
+    check_length(len(body.encode()) * (4 if is_hexadecimal else 1), type)
     digits, kind = (_HEX, "hexadecimal") if is_hexadecimal else ("01", "binary")
     if invalid := body.lstrip(digits)[:1]:
         raise InvalidTextRepresentation(f'"{invalid}" is not a valid {kind} digit')
-    bits = "".join(f"{int(digit, 16):04b}" for digit in body) if is_hexadecimal else body
-    check_length(len(bits), type)
-    return bits
+    return "".join(f"{int(digit, 16):04b}" for digit in body) if is_hexadecimal else body
 
 
 def check_length(length: int, type: Type) -> None:
