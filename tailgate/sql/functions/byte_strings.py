@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tailgate.sql.functions.entry import Function, strict, udf
-from tailgate.sql.functions.text import FOUND, substrings
+from tailgate.sql.functions.text import POSITION, substrings
 
 B, T, N, L, BIT, VARBIT = "bytea", "text", "int4", "int8", "bit", "varbit"
 LENGTH = ("length({0})", "CAST(octet_length({0}) AS INTEGER)")
 
 
-def _position(found: str) -> str:
+def _position(template: str) -> str:
     """Returns the template for the position of bits, which are never found in an empty bit string."""
-    return strict(f"CASE WHEN {{0}} = '' THEN 0 ELSE {found} END", 2)
+    return strict(f"CASE WHEN {{0}} = '' THEN 0 ELSE {template} END", 2)
 
 
 ROWS = (
@@ -59,7 +59,7 @@ BIT_ROWS = (
     udf("get_bit", (BIT, N), N, "bits_get_bit"),
     udf("set_bit", (BIT, N, N), BIT, "bits_set_bit"),
     *substrings(BIT, "substring"),
-    Function("position", (BIT, BIT), N, _position(FOUND[0]), _position(FOUND[1])),
+    Function("position", (BIT, BIT), N, _position(POSITION[0]), _position(POSITION[1])),
     udf("overlay", (BIT, BIT, N), BIT, order=(0, 1, 2, "CAST(length({1}) AS INT)")),
     udf("overlay", (BIT, BIT, N, N), BIT),
 )  # fmt: skip

@@ -17,7 +17,7 @@ def _text(name: str, arguments: tuple[str, ...], spark: str, duckdb: str, result
     return Function(name, arguments, result, spark, duckdb, note=note)
 
 
-FOUND = ("instr({0}, {1})", "CAST(strpos({0}, {1}) AS INTEGER)")  # the position of a part in a text, or 0
+POSITION = ("instr({0}, {1})", "CAST(strpos({0}, {1}) AS INTEGER)")  # the position of a part in a text, or 0
 NEGATIVE = "negative substring length not allowed"
 
 
@@ -94,7 +94,7 @@ ROWS = (
     _text("right", (T, "int4"),
           "right({0}, CASE WHEN {1} = -2147483648 THEN length({0}) WHEN {1} < 0 THEN greatest(0, length({0}) + {1}) ELSE {1} END)",
           strict("CASE WHEN {1} = 0 THEN '' WHEN {1} = -2147483648 THEN {0} ELSE right({0}, {1}) END", 2)),
-    *(_text(name, (T, T), *FOUND, "int4") for name in ("strpos", "position")),
+    *(_text(name, (T, T), *POSITION, "int4") for name in ("strpos", "position")),
     udf("repeat", (T, N), T),
     udf("reverse", (T,), T),
     udf("translate", (T, T, T), T),

@@ -17,7 +17,7 @@ import tailgate.functions.text.BitStrings;
 final class BitStringTotals extends Accumulator {
   private final int column;
   private final String operation;
-  /** By length: the number of values, then the number of values that have each bit set. */
+  /** The number of values with each length, then the number of those that have each bit set. */
   private final TreeMap<Integer, long[]> totals = new TreeMap<>();
 
   BitStringTotals(AggregateCall call) {
