@@ -16,7 +16,8 @@ import tailgate.rows.Rows.Bytes;
  * {@link ExactSum}. Retracted values leave no trace, and the result does not depend on the order of
  * arrival. The result of no values is NULL, except for counts.
  *
- * <p>The implementations: {@link Counts}, {@link Sums}, {@link Bits}, {@link BitStringTotals}, {@link Moments}, {@link HighWatermark}; with stored
+ * <p>The implementations: {@link Counts}, {@link Sums}, {@link Bits}, {@link BitStringTotals},
+ * {@link Moments}, {@link HighWatermark}; with stored
  * values: {@link ExtremeAccumulator}, {@link OrderedAccumulator}; and {@link DistinctAccumulator}
  * for DISTINCT.
  */
