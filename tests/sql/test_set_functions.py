@@ -19,6 +19,7 @@ from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.ksqldb import PREFIX
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.render.duckdb_functions import error_of
+from tailgate.sql.tables.definition import type_name
 from tests.sql.arguments import of_enum
 from tests.sql.oracle import NAMES, Case, case_of, normal, parsed, stored, unstored
 
@@ -35,9 +36,9 @@ class Comparison:
         columns = {"i": Type("int4"), **dict(zip(NAMES, case.types, strict=False))}
         rows = [(i, *row) for i, row in enumerate(case.rows)]
         server.execute("DROP TABLE IF EXISTS arguments")
-        server.execute(f"CREATE TEMPORARY TABLE arguments ({', '.join(f'{n} {t}' for n, t in columns.items())})")
+        server.execute(f"CREATE TEMPORARY TABLE arguments ({', '.join(f'{n} {type_name(t)}' for n, t in columns.items())})")
         engine.execute(f"CREATE OR REPLACE TABLE r{ID} ({', '.join(f'c{i} {t.duckdb}' for i, t in enumerate(columns.values()))})")
-        parameters = ", ".join(f"%s::{t}" for t in columns.values())
+        parameters = ", ".join(f"%s::{type_name(t)}" for t in columns.values())
         with server.cursor() as cursor:
             cursor.executemany(f"INSERT INTO arguments VALUES ({parameters})", rows)  # type: ignore[arg-type]
         marks = ", ".join(f"CAST(? AS {t.duckdb})" for t in columns.values())

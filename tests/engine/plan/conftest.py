@@ -8,6 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailgate.sql.tables.definition import type_name
+
 
 @pytest.fixture(scope="module")
 def cores() -> int:
@@ -19,5 +21,5 @@ def server(postgres: str, request: pytest.FixtureRequest) -> Iterator[psycopg.Co
     """Yields PostgreSQL with a temporary table `t` that has the requesting module's COLUMNS."""
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        connection.execute(f"CREATE TEMPORARY TABLE t ({', '.join(f'{n} {t}' for n, t in request.module.COLUMNS.items())})")
+        connection.execute(f"CREATE TEMPORARY TABLE t ({', '.join(f'{n} {type_name(t)}' for n, t in request.module.COLUMNS.items())})")
         yield connection

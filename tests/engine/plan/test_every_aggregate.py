@@ -15,6 +15,7 @@ from tailgate.lake.types import INT4, Field, Type
 from tailgate.sql.functions.aggregates import MAINTAINED
 from tailgate.sql.functions.catalogue import ROWS
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.tables.definition import type_name
 from testing.random_queries import Table
 from testing.views import Views
 from testing.worlds import World
@@ -25,6 +26,7 @@ from tests.sql.samples import SAMPLES
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 TICKS, CHANGES, TOGETHER = 4, 60, 40  # TOGETHER: aggregates per view
+BITS = 3  # of all bit strings, because AND of different lengths is an error
 AGGREGATES = [
     r for r in ROWS if r.kind == "aggregate" and r.duckdb and r.name in MAINTAINED and r.name not in EXTENSIONS and not of_enum(r)
 ]
@@ -40,6 +42,8 @@ def expression(row: Function) -> str:
 
 def pool(name: str) -> list[str | None]:
     family = {"any": "int4", "anyarray": "int4[]"}.get(name, name)
+    if family == "bit":
+        return [v for v in SAMPLES[family] if v is None or len(v) == BITS]
     # the squares of the largest values exceed a numeric of 38 digits: 22003
     return [v for v in SAMPLES[family] if v not in EXTREME and (name != "int8" or len(v or "") < 16)]
 
@@ -68,7 +72,7 @@ def test_every_aggregate(session: Any, tmp_path: Path, seed: int, server: psycop
         views.tick(changes)
         server.execute("TRUNCATE t")
         with server.cursor() as cursor:
-            cursor.executemany(f"INSERT INTO t VALUES ({', '.join(f'%s::{t}' for t in COLUMNS.values())})", rows)  # type: ignore[arg-type]
+            cursor.executemany(f"INSERT INTO t VALUES ({', '.join(f'%s::{type_name(t)}' for t in COLUMNS.values())})", rows)  # type: ignore[arg-type]
         wrong = [w for number, part in enumerate(parts) for w in differences(views, f"v{number}", part, server)]
         assert not wrong, "\n".join(wrong)
 
