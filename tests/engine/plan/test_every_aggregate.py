@@ -72,7 +72,8 @@ def test_every_aggregate(session: Any, tmp_path: Path, seed: int, server: psycop
         views.tick(changes)
         server.execute("TRUNCATE t")
         with server.cursor() as cursor:
-            cursor.executemany(f"INSERT INTO t VALUES ({', '.join(f'%s::{type_name(t)}' for t in COLUMNS.values())})", rows)  # type: ignore[arg-type]
+            marks = ", ".join(f"%s::{type_name(t)}" for t in COLUMNS.values())
+            cursor.executemany(f"INSERT INTO t VALUES ({marks})", rows)  # type: ignore[arg-type]
         wrong = [w for number, part in enumerate(parts) for w in differences(views, f"v{number}", part, server)]
         assert not wrong, "\n".join(wrong)
 
