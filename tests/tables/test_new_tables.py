@@ -35,7 +35,7 @@ def test_undeclared_numerics_have_room(world: World) -> None:
 def test_read_only_blocks_are_refused(world: World) -> None:
     with psycopg.connect(world.dsn, autocommit=True) as sql:
         sql.execute("BEGIN READ ONLY")
-        with pytest.raises(errors.ReadOnlySqlTransaction, match="cannot execute CREATE TABLE AS"):
+        with pytest.raises(errors.ReadOnlySqlTransaction, match="cannot execute SELECT INTO"):
             sql.execute("SELECT 1 AS a INTO t")
         sql.execute("ROLLBACK")
         with pytest.raises(errors.UndefinedTable):

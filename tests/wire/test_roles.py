@@ -275,7 +275,7 @@ ERRORS: list[tuple[str, type[Exception] | str, str]] = [
     ("drop role nobody", "42704", 'role "nobody" does not exist'),
     ("alter role nobody login", "42704", 'role "nobody" does not exist'),
     ("grant select on nothing to ann", "42P01", 'relation "nothing" does not exist'),
-    ("grant usage on v to ann", "0LP01", "invalid privilege type USAGE for relation"),
+    ("grant create on v to ann", "0LP01", "invalid privilege type CREATE for relation"),
     ("grant select on schema public to ann", "0LP01", "invalid privilege type SELECT for schema"),
     ("create role x login nologin", "42601", "conflicting or redundant options"),
     ("create role x wizard", "42601", 'unrecognized role option "wizard"'),
