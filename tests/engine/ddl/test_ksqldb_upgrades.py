@@ -147,6 +147,17 @@ def test_an_aggregation_of_a_stream_gets_another_filter() -> None:
         replaced("CREATE OR REPLACE " + GROUPED.format("WHERE reading > 3"), catalog)
 
 
+def test_a_table_that_streams_join_keeps_its_filter() -> None:
+    """Regression: the joined stream was filled again, with other rows."""
+    _, _, catalog = derived("CREATE " + GROUPED.format("WHERE reading > 1"), declared(READINGS))
+    catalog = with_nodes("n", catalog)
+    query = "SELECT r.sensor, m FROM readings r JOIN n ON r.sensor = n.sensor EMIT CHANGES"
+    _, _, catalog = derived(f"CREATE STREAM joined AS {query}", catalog)
+    with pytest.raises(TailgateError, match='of a table below "joined"') as error:
+        replaced("CREATE OR REPLACE " + GROUPED.format(""), catalog)
+    assert error.value.sqlstate == "0A000"
+
+
 def test_tables_of_earlier_versions_have_no_rowtime() -> None:
     """ALTER adds ROWTIME to a declared table, as its last column. A derived one continues without it."""
     text = "TABLE n AS SELECT sensor, COUNT(*) AS n FROM readings GROUP BY sensor EMIT CHANGES"

@@ -116,13 +116,13 @@ def _checked(old: MaterializedView, new: MaterializedView, catalog: Catalog, pos
     assert new.ksqldb is not None
     after_change = catalog.apply(Change(put=(new,)))
     of_old, of_new = Streams(catalog)(old), Streams(after_change)(new)
+    filtered = None
     if new.ksqldb.type == "table" and all(_is_stream(catalog[id]) for id in new.depends):
         filtered = with_kept_state(new, of_old, of_new, after_change)
-        if filtered is not None:
-            return filtered
-    if new.ksqldb.type == "table" or [digest(o, old, catalog) for o in stateful(of_old)] != [
-        digest(o, new, after_change) for o in stateful(of_new)
-    ]:
+    if filtered is None and (
+        new.ksqldb.type == "table"
+        or [digest(o, old, catalog) for o in stateful(of_old)] != [digest(o, new, after_change) for o in stateful(of_new)]
+    ):
         raise FeatureNotSupported(
             f"Query is not upgradeable. {ksqldb_name(old.name)} has state that belongs to its query"
             if new.ksqldb.type == "stream"
@@ -133,11 +133,11 @@ def _checked(old: MaterializedView, new: MaterializedView, catalog: Catalog, pos
     for above in readers([old.id], catalog):
         if isinstance(above, MaterializedView) and joins_in_order(above, catalog):
             raise FeatureNotSupported(
-                f'CREATE OR REPLACE of a stream below "{above.name}", which joins streams in their order, is not supported',
+                f'CREATE OR REPLACE of a {new.ksqldb.type} below "{above.name}", which joins streams in their order, is not supported',
                 hint="Drop that first.",
                 position=position,
             )
-    return new
+    return filtered or new
 
 
 def _is_stream(item: Item) -> bool:
