@@ -88,8 +88,8 @@ def check_base(item: Item) -> None:
 def check_maintained(item: Item) -> None:
     """Raises 55000 if no tick changes a view: it has failed, or its query is paused or terminated."""
     if (why := failure(item)) is not None:
-        kind = "MATERIALIZED VIEW" if ksqldb_of(item) is None else "STREAM or TABLE"
-        raise ObjectNotInPrerequisiteState(why.message, hint=f"Make it run again first: CREATE OR REPLACE {kind}.")
+        again = "Make it run again first: CREATE OR REPLACE MATERIALIZED VIEW."
+        raise ObjectNotInPrerequisiteState(why.message, hint=again if ksqldb_of(item) is None else "Drop it, and create it again.")
     check_running(item)
 
 

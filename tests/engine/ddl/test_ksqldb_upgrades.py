@@ -11,7 +11,9 @@ from tailgate.engine.plan.views import nodes
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Source
 from tailgate.lake.catalog.codec import decode_item, encode_item
+from tailgate.lake.catalog.formats import Failure
 from tailgate.lake.errors import TailgateError
+from tailgate.lake.readers.failed import failed
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.ksqldb.queries.scopes import column_types, hidden_columns
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
@@ -156,6 +158,15 @@ def test_a_table_that_streams_join_keeps_its_filter() -> None:
     with pytest.raises(TailgateError, match='of a table below "joined"') as error:
         replaced("CREATE OR REPLACE " + GROUPED.format(""), catalog)
     assert error.value.sqlstate == "0A000"
+
+
+def test_a_failed_view_is_not_replaced() -> None:
+    """Regression: the statement succeeded, and the view did not run again."""
+    view, _, catalog = derived(HIGH, declared(READINGS))
+    catalog = catalog.apply(Change(put=(failed(replace(view, ready=True), Failure(1, "a defect")),)))
+    with pytest.raises(TailgateError, match="a defect") as error:
+        replaced(HIGH.replace("CREATE", "CREATE OR REPLACE"), catalog)
+    assert (error.value.sqlstate, error.value.hint) == ("55000", "Drop it, and create it again.")
 
 
 def test_tables_of_earlier_versions_have_no_rowtime() -> None:

@@ -19,7 +19,7 @@ from tailgate.engine.ddl.ksqldb.items import Replaced, derived_view
 from tailgate.engine.ddl.ksqldb.upgrades.checks import check_same_topic, check_schema, check_type
 from tailgate.engine.ddl.ksqldb.upgrades.filtered import with_kept_state
 from tailgate.engine.ddl.replace import check_ready
-from tailgate.engine.ddl.view import check_running
+from tailgate.engine.ddl.view import check_maintained
 from tailgate.engine.plan.rules.change import stateful
 from tailgate.engine.plan.views.digest import digest
 from tailgate.engine.plan.views.inserts import target_of
@@ -44,7 +44,7 @@ def upgraded_view(
     view, ksqldb = _replaced(statement, old)
     companions = [item for item in catalog.dependents(view.id) if isinstance(item, ViewErrors) or (isinstance(item, Sink) and item.of_view)]
     check_ready([view], catalog)
-    check_running(view)
+    check_maintained(view)
     check_no_backfill(view, catalog)
     if inserting := [i for i in catalog.each(MaterializedView) if target_of(i, catalog) == view]:
         raise FeatureNotSupported(
