@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from time import time_ns
 
@@ -40,7 +40,8 @@ OFFSET_MAX = 18 * 60  # minutes
 ERAS = {SHORT: "AD", FULL: "Anno Domini"}
 AMERICA = {"E": "New_York", "C": "Chicago", "M": "Denver", "P": "Los_Angeles"}  # the first letters of names such as EST and EDT
 ORDINALS = ("st", "nd", "rd", "th")
-ZONE = "[A-Za-z][A-Za-z0-9_/+-]*|[+-][0-9]{2}:[0-9]{2}"
+ZONE = "(?:UTC|GMT|UT)?[+-][0-9]{2}:[0-9]{2}|[A-Za-z][A-Za-z0-9_/+-]*"
+OFFSET_LENGTH = len("+00:00")
 # zones of the names that z reads, other than those of ids
 ZONES = {
     **{f"{letter}{kind}T": f"America/{city}" for letter, city in AMERICA.items() for kind in "SD"},
@@ -201,11 +202,22 @@ def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> int:
         local = _local(values, {field.letter: field.count for field in fields})
         minutes = None if offset is None else offset_minutes(offset)
         own = ZONES.get(values["z"], values["z"]) if "z" in values else values.get("V")
-        zone_of_text = None if own is None else zone(own)
+        zone_of_text = None if own is None else _zone_of_text(own)
     except (ValueError, InvalidParameterValue):
         raise InvalidDatetimeFormat(f'text "{text}" is not a valid date or time') from None
     micros = (local.replace(tzinfo=timezone.utc) - EPOCH) // timedelta(microseconds=1)
-    return to_utc(micros, zone_of_text or zone(zone_name)) if minutes is None else micros - minutes * MINUTE
+    if zone_of_text is None and minutes is not None:
+        return micros - minutes * MINUTE
+    return to_utc(micros, zone_of_text or zone(zone_name))
+
+
+def _zone_of_text(name: str) -> tzinfo:
+    """Returns the zone of a name. An offset is east of UTC, unlike in `zone`. Raises 22023, and ValueError for an invalid offset."""
+    if ":" in name:
+        return timezone(timedelta(minutes=offset_minutes(name[-OFFSET_LENGTH:])))
+    if "/" not in name and re.search("[+-][0-9]", name):
+        raise ValueError(name)
+    return zone(name)
 
 
 @lru_cache(maxsize=CACHE_MAX)
