@@ -83,7 +83,7 @@ def test_privileges_are_those_of_the_role(own: Api) -> None:
 
 
 def test_terminate_checks_owners_before_it_drops(own: Api) -> None:
-    """A topic of an item that the role may read but does not own."""
+    """A topic of an item that the role may read but does not own. Relations with the same name in other schemas are not concerned."""
     with psycopg.connect(own.world.dsn, user="tailgate", autocommit=True) as admin:
         admin.execute("GRANT SELECT ON readings, averages TO eve")
         admin.execute("GRANT CREATE ON SCHEMA public TO eve")
@@ -92,8 +92,11 @@ def test_terminate_checks_owners_before_it_drops(own: Api) -> None:
         assert (status, document["error_code"], document["message"]) == (403, 40300, "must be owner of materialized view averages")
         entities = json.loads(own.request("POST", "/ksql", {"ksql": "SHOW QUERIES;"})[2])
         assert [query["sinks"] for query in entities[0]["queries"]] == [["AVERAGES"], ["HERS"]]
+        admin.execute("CREATE SCHEMA elsewhere")
+        admin.execute("CREATE TABLE elsewhere.hers (id int PRIMARY KEY)")
         assert own.request("POST", "/ksql/terminate", {"deleteTopicList": ["HERS"]}, **basic("eve", "eve"))[0] == 200
         assert json.loads(own.request("POST", "/ksql", {"ksql": "SHOW STREAMS;"})[2])[0]["streams"][0]["name"] != "HERS"
+        admin.execute("DROP SCHEMA elsewhere CASCADE")
         admin.execute("REVOKE CREATE ON SCHEMA public FROM eve")
         admin.execute("REVOKE SELECT ON readings, averages FROM eve")
 

@@ -27,8 +27,8 @@ from tailgate.sql.ksqldb.names import catalog_name, quoted
 from tailgate.sql.ksqldb.statements import CreateAs
 
 MEMBER = "deleteTopicList"
-# the names of relations that the user does not own
-FOREIGN = "SELECT relname FROM pg_class WHERE relname IN ({}) AND NOT pg_has_role(relowner, 'USAGE')"
+# the names of relations in the search path that the user does not own
+FOREIGN = "SELECT relname FROM pg_class WHERE relname IN ({}) AND pg_table_is_visible(oid) AND NOT pg_has_role(relowner, 'USAGE')"
 PATTERNS_MAX = 1_000
 PATTERN_MAX = 1_000  # characters
 
