@@ -82,6 +82,13 @@ def test_network_addresses_are_strings(api: Api, world: KsqldbWorld) -> None:
     assert api.lines("SELECT * FROM hosts;")[1] == [1, "::ffff:10.0.0.1", "10.0.0.0/8", "08:00:2b:01:02:03"]
 
 
+def test_types_that_ksqldb_lacks_are_strings(api: Api, world: KsqldbWorld) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE lacking (id int PRIMARY KEY, o oid, m macaddr, b bit(2))")
+        connection.execute("INSERT INTO lacking VALUES (1, 7, '08002b010203', '10')")
+    assert api.lines("SELECT * FROM lacking;")[1] == [1, "7", "08:00:2b:01:02:03", "10"]
+
+
 def test_arrays_of_postgresql_are_arrays(api: Api, world: KsqldbWorld) -> None:
     with psycopg.connect(world.dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE lists (id int PRIMARY KEY, n int[], t text[], f float8[], b bytea[], at timestamp[])")

@@ -20,6 +20,7 @@ from psycopg.adapt import Loader
 from psycopg.types.array import ArrayLoader
 
 from tailgate.gateway.asgi.sessions import Application
+from tailgate.lake.types import FACTS
 from tailgate.sql.ksqldb.dialect import HTTP, SETTING
 
 Buffer = Any  # bytes, bytearray or memoryview
@@ -85,12 +86,11 @@ def _joined(values: Iterable[Any]) -> bytes:
     return b"[%s]" % b",".join(b"null" if v is None else _joined(v) if isinstance(v, list) else v for v in values)
 
 
-def _array_loader(element: int, separator: str) -> type[Loader]:
+def _array_loader(element: int) -> type[Loader]:
     class JsonArrayLoader(ArrayLoader):
         """A loader that returns the JSON of an array. `element`: the oid of the type of its elements."""
 
         base_oid = element
-        delimiter = separator.encode()
 
         def load(self, data: Buffer) -> Any:
             return _joined(super().load(data))
@@ -101,13 +101,10 @@ def _array_loader(element: int, separator: str) -> type[Loader]:
 def register(connection: AsyncConnection[Any]) -> None:
     """Makes a connection return the JSON of values. Unknown types are texts. NULL is None."""
     connection.adapters.register_loader(0, _loader(_text))
-    for info in connection.adapters.types:
-        if info.array_oid:
-            connection.adapters.register_loader(info.array_oid, _array_loader(info.oid, info.delimiter))
-    for name in ("text", "varchar", "bpchar", "name", "uuid", "interval", "inet", "cidr"):
-        connection.adapters.register_loader(name, _loader(_text))
-    for name, function in LOADED.items():
-        connection.adapters.register_loader(name, _loader(function))
+    for facts in FACTS.values():
+        connection.adapters.register_loader(facts.oid, _loader(LOADED.get(facts.name, _text)))
+        if facts.array_oid:
+            connection.adapters.register_loader(facts.array_oid, _array_loader(facts.oid))
 
 
 APPLICATION = Application(
