@@ -23,6 +23,7 @@ CATALOG = Catalog().apply(
             MaterializedView(1001, "derived", (*COLUMNS, *POSITION), stored=True, ksqldb=replace(STREAM, query="CSAS_DERIVED_0")),
             MaterializedView(1003, "kt", COLUMNS[:2], stored=True, ksqldb=replace(STREAM, type="table", query="CTAS_KT_1")),
             Table(1005, "t", (Field("a", INT4),), stored=True),
+            MaterializedView(1007, "foreign_windows", (Field("k", INT4), Field("windowend", TIMESTAMPTZ)), key=(0,), stored=True),
         )
     )
 )
@@ -55,6 +56,8 @@ def test_the_key_of_a_tables_rows() -> None:
     query = push("SELECT count(*) AS n, v FROM derived GROUP BY v EMIT CHANGES")
     assert (query.key, query.type, query.hidden) == ((1,), "table", ())
     assert push("SELECT count(*) AS n FROM derived GROUP BY v EMIT CHANGES").key == ()
+    foreign = push("SELECT * FROM foreign_windows EMIT CHANGES")  # a time of PostgreSQL's dialect is no WINDOWEND
+    assert (foreign.key, foreign.hidden, foreign.windows) == ((0,), (), None)
     windowed = push("SELECT v, count(*) AS n, WINDOWEND FROM s WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY v EMIT FINAL")
     assert (windowed.hidden, windowed.key) == (("_windowstart", "_windowend"), (0, 3))
     assert [name for name, _ in windowed.columns] == ["v", "n", "windowend"]

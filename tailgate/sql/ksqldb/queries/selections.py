@@ -159,7 +159,7 @@ def pushed(query: e.SelectQuery, source: FromClause) -> Translation:
         further = _position(source, translator, None)
         hidden = unused_names(HIDDEN_COLUMNS, items)[: len(further)]
     else:
-        has_windows = bool(keys) and WINDOW_BOUNDS[1] in source.scope.columns and not source.scope.joined
+        has_windows = bool(keys) and source.scope.columns.get(WINDOW_BOUNDS[1]) == types.BIGINT and not source.scope.joined
         further = (source.scope.text(WINDOW_BOUNDS[1], source.scope),) if has_windows else ()
         hidden = unused_names(WINDOW_BOUNDS[1:], items) if has_windows else ()
     added = "".join(f", {text} AS {quoted(name)}" for name, text in zip(hidden, further, strict=True))
