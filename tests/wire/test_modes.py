@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import product
 
 import psycopg
+import pytest
 from psycopg.conninfo import make_conninfo
 
+from tailgate.gateway.settings.settings import CUSTOM_MAX
 from tests.wire.answers import same
 from tests.wire.live import Live
 
@@ -255,3 +257,56 @@ def test_ranges_of_numbers(live: Live, postgres: str) -> None:
         values = [low, low - step, high, *([high + step] if high < 1e300 else ())]
         shown = [format(value, ".17g") for value in values]
         same(live.dsn, postgres, *(f"SET {name} = {value}" for value in (*shown, "'x'", "'inf'", "'nan'")))
+
+
+def test_reset_in_a_block(live: Live, postgres: str) -> None:
+    """RESET replaces SET LOCAL, and ROLLBACK brings back what it has removed."""
+    same(
+        live.dsn,
+        postgres,
+        "SET own.a = 'before'",
+        "SET work_mem = '8MB'",
+        "BEGIN",
+        "RESET ALL",
+        "SHOW own.a",
+        "ROLLBACK",
+        "SHOW own.a",
+        "SHOW work_mem",
+        "BEGIN",
+        "SET LOCAL work_mem = '16MB'",
+        "RESET work_mem",
+        "COMMIT",
+        "SHOW work_mem",
+        "SET work_mem = '8MB'",
+        "BEGIN",
+        "SET LOCAL work_mem = '16MB'",
+        "SET LOCAL own.a = 'local'",
+        "RESET ALL",
+        "COMMIT",
+        "SHOW work_mem",
+        "SHOW own.a",
+        "RESET own.b",
+        "SHOW own.b",
+    )
+
+
+def test_settings_of_sessions_have_a_limit(live: Live) -> None:
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        for number in range(CUSTOM_MAX):
+            connection.execute(f"RESET own.a{number}".encode())
+        for statement in ("RESET own.b", "SET own.b = 1", "SET own.b TO DEFAULT"):
+            with pytest.raises(psycopg.errors.ProgramLimitExceeded, match=f"at most {CUSTOM_MAX} settings of its own"):
+                connection.execute(statement.encode())
+
+
+def test_a_snapshot_is_imported_once(live: Live, postgres: str) -> None:
+    for dsn in (live.dsn, postgres):
+        with psycopg.connect(dsn, autocommit=True) as one, psycopg.connect(dsn, autocommit=True) as other:
+            one.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            ((snapshot,),) = one.execute("SELECT pg_export_snapshot()").fetchall()
+            for change in (f"SET TRANSACTION SNAPSHOT '{snapshot}'", "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"):
+                other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+                other.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'".encode())
+                with pytest.raises(psycopg.errors.ActiveSqlTransaction, match="must be called before any query"):
+                    other.execute(change.encode())
+                other.execute("ROLLBACK")

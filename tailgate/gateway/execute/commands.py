@@ -61,7 +61,7 @@ def _import(session: Session, name: str) -> None:
     """Executes SET TRANSACTION SNAPSHOT: the block reads at the time of a snapshot from pg_export_snapshot()."""
     if not session.transaction.in_block:
         session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
-    if session.transaction.queried or session.transaction.savepoints:
+    if session.transaction.queried or session.transaction.savepoints or session.transaction.time is not None:
         raise e.ActiveSqlTransaction("SET TRANSACTION SNAPSHOT must be called before any query")
     if session.settings["transaction_isolation"] not in ("serializable", "repeatable read"):
         raise e.FeatureNotSupported("a snapshot-importing transaction must have isolation level SERIALIZABLE or REPEATABLE READ")
@@ -70,6 +70,7 @@ def _import(session: Session, name: str) -> None:
         raise e.InvalidParameterValue(f'invalid snapshot identifier: "{name}"')
     if session.transaction.state is not State.IDLE:
         session.transaction.read_at(session.serving, time)
+        session.transaction.query()
 
 
 def reset(session: Session, bound: Bound, statement: s.Reset, values: Sequence[object]) -> str:

@@ -154,9 +154,7 @@ class Settings:
             self._check_privilege(setting)
             value = CHECKS[setting.kind](setting, short(setting.name, value))
         else:
-            short(name, value)
-            if key not in self._values and sum("." in existing for existing in self._values) >= CUSTOM_MAX:
-                raise ProgramLimitExceeded(f"a session can have at most {CUSTOM_MAX} settings of its own")
+            self._check_custom(key, value)
         if _is_mode(key):
             if self._before is None:
                 return value  # the transaction ends with the statement
@@ -173,18 +171,17 @@ class Settings:
         self._marked = None
         if name is None:
             for key in list(self._values):
-                if _is_mode(key):
-                    continue  # as in PostgreSQL, the modes of the transaction stay
-                if key in self._reset:
-                    self._put(key, self._reset[key])
-                else:
-                    self._drop(key)
+                if not _is_mode(key):  # as in PostgreSQL, the modes of the transaction stay
+                    self._local.pop(key, None)
+                    self._put(key, self._reset.get(key, ""))
             return
         setting = find(name)
         key = setting.name.lower() if setting else name.lower()
         if setting is not None and setting.fixed:
             raise CantChangeRuntimeParam(f'parameter "{setting.name}" cannot be changed')
-        if setting is not None:
+        if setting is None:
+            self._check_custom(key, "")
+        else:
             self._check_privilege(setting)
         if _is_mode(key):
             if self._before is None:
@@ -192,7 +189,15 @@ class Settings:
             self.check_mode(key, self._values[key], self._reset[key])
         if local:
             self._local.setdefault(key, self._values.get(key, ""))
+        else:
+            self._local.pop(key, None)
         self._put(key, self._reset.get(key, ""))
+
+    def _check_custom(self, key: str, value: str) -> None:
+        """Raises 22023 for a custom setting that is too long, 54000 if the session has too many others."""
+        short(key, value)
+        if key not in self._values and sum("." in existing and existing not in TABLE for existing in self._values) >= CUSTOM_MAX:
+            raise ProgramLimitExceeded(f"a session can have at most {CUSTOM_MAX} settings of its own")
 
     def _check_privilege(self, setting: Setting) -> None:
         if setting.superuser and not self.superuser():
@@ -275,12 +280,6 @@ class Settings:
         changes = [(name, value) for name, value in values.items() if self._reported.get(name) != value]
         self._reported, self.changed = values, False
         return changes
-
-    def _drop(self, key: str) -> None:
-        value = self._values.pop(key)
-        if self.charged is not None:
-            self.charged.add(-len(value))
-        self._marked = None
 
     def _put(self, key: str, value: str) -> None:
         before = self._values.get(key)
