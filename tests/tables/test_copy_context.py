@@ -143,3 +143,14 @@ def test_broken_at_random(both: list[psycopg.Connection], options: str, seed: in
             data[at : at + choose.randrange(2)] = choose.choice([*PIECES, delimiter])
         failed += isinstance(same(both, options, bytes(data)), tuple)
     assert failed
+
+
+def test_a_read_only_transaction_takes_no_data(both: list[psycopg.Connection]) -> None:
+    for connection in both:
+        connection.execute("BEGIN READ ONLY")
+        with (
+            pytest.raises(psycopg.errors.ReadOnlySqlTransaction, match="cannot execute COPY FROM in a read-only transaction"),
+            connection.cursor().copy("COPY t FROM STDIN") as copy,
+        ):
+            copy.write(b"broken\n")
+        connection.execute("ROLLBACK")

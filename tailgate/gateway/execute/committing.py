@@ -68,6 +68,12 @@ def _command(write: WritePlan) -> str:
             return "TRUNCATE TABLE"
 
 
+def check_writable(session: Session, write: WritePlan, command: str) -> None:
+    """Raises 25006 in a read-only transaction. As in PostgreSQL, the rows of temporary tables may change, but not by TRUNCATE."""
+    if isinstance(write, TruncatePlan) or not all(is_temporary(table.id) for table in tables_of(write)):
+        session.settings.check_writable(command)
+
+
 def _relations(write: WritePlan) -> frozenset[int]:
     """Returns the ids of the relations that a write reads or changes."""
     return frozenset(table.id for table in tables_of(write)) | (frozenset() if isinstance(write, TruncatePlan) else write.relations)
@@ -85,9 +91,7 @@ async def run(session: Session, write: WritePlan, values: Sequence[object], rows
 
     Outside a block the write is committed and visible on return; otherwise it is pending until COMMIT.
     """
-    is_durable = not all(is_temporary(table.id) for table in tables_of(write))
-    if is_durable:
-        session.settings.check_writable("COPY FROM" if rows is not None else _command(write))
+    check_writable(session, write, _command(write))
     authorized = session.access.authorize(write)
     transaction = session.transaction
     if transaction.state is State.IDLE:

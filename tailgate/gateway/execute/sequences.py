@@ -74,7 +74,7 @@ async def set_all(session: Session, ids: tuple[int, ...], arguments: pa.Table) -
 async def _set(session: Session, sequence: Sequence, value: object, called: object) -> object:
     if value is None or called is None:
         return None
-    _check_writable(session, "setval")
+    _check_writable(session, sequence, "setval")
     assert isinstance(value, int) and isinstance(called, bool)
     if is_temporary(sequence.id):
         _move_temporary(session, moved(sequence, value, called=called))
@@ -88,7 +88,7 @@ async def _set(session: Session, sequence: Sequence, value: object, called: obje
 
 
 async def _next(session: Session, sequence: Sequence, count: int) -> list[int]:
-    _check_writable(session, "nextval")
+    _check_writable(session, sequence, "nextval")
     if is_temporary(sequence.id):
         after, values = numbers(sequence, count)
         _move_temporary(session, after)
@@ -128,5 +128,7 @@ def _move_temporary(session: Session, after: Sequence) -> None:
     session.sequences.moved = {id: other for id, other in session.sequences.moved.items() if id in ids} | {after.id: after}
 
 
-def _check_writable(session: Session, function: str) -> None:
-    session.settings.check_writable(f"{function}()")
+def _check_writable(session: Session, sequence: Sequence, function: str) -> None:
+    """Raises 25006 in a read-only transaction, unless the sequence is temporary."""
+    if not is_temporary(sequence.id):
+        session.settings.check_writable(f"{function}()")

@@ -73,6 +73,7 @@ async def run(session: Session, bound: Bound, statement: s.CopyFrom, values: Seq
     """Receives the data of a COPY and writes its rows; returns the command tag."""
     copy: CopyIn = bound.body
     session.access.authorize(copy.write)
+    committing.check_writable(session, copy.write, "COPY FROM")
     session.out.write(backend.copy_in_response(copy.options.format == "binary", len(copy.fields)))
     session.out.flush()
     sent = await _received(session, copy)

@@ -40,9 +40,10 @@ async def bind(session: Session, bound: Bound, statement: s.CreateTableAs, oids:
 
 async def run(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> str:
     """Creates the table and returns the command tag."""
+    command = "SELECT INTO" if statement.select_into else TAG
+    session.settings.check_writable(command)
     if temporary_tables.is_temporary(session, statement):
         return await _temporary(session, bound, statement, values)
-    command = "SELECT INTO" if statement.select_into else TAG
     return await changes.run(session, bound, statement, command, partial(_created, session, bound, statement, values))
 
 
