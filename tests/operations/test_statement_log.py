@@ -23,6 +23,12 @@ MODIFYING = (
     "with d as (delete from v) select 1",
     "explain analyze delete from v",
 )  # which fail, because v is a view
+DEFINING = (
+    "alter system set nothing = 1",
+    "refresh materialized view nothing",
+    "cluster nothing using nothing",
+    "silence nothing until '2030-01-01'",
+)  # which fail, because there is no such object
 DURATION = r"duration: \d+\.\d{3} ms"
 
 
@@ -60,7 +66,7 @@ def test_statements_are_logged(tmp_path: Path) -> None:
     assert texts.count("statement: select 7") == 1
     assert all(texts.count(f"statement: {modifying}") == 1 for modifying in MODIFYING)
     assert not any("explain delete" in text for text in texts)
-    assert "statement: drop stream nothing" in texts
+    assert all(texts.count(f"statement: {text}") == 1 for text in ("drop stream nothing", *DEFINING))
     assert not any("insert into v" in text for text in texts)
     assert not any("select 8" in text or "select 9" in text for text in texts)
 
@@ -95,6 +101,8 @@ def run(connection: psycopg.Connection[tuple[object, ...]]) -> None:
     execute(b"insert into v (id) values (8)")
     execute(b"drop stream nothing")
     execute(b"reset tailgate.dialect")
+    for defining in DEFINING:
+        execute(defining.encode())
     execute(b"set log_statement = 'mod'")
     assert connection.execute("show log_statement").fetchone() == ("mod",)
     assert connection.execute("show log_min_duration_statement").fetchone() == ("1h",)

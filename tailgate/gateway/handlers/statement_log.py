@@ -23,6 +23,7 @@ log = logging.getLogger("tailgate.gateway.statements")
 
 LOGGED_BYTES_MAX = 4096  # of a statement's text; masking a longer text would block other sessions
 MODIFYING = (LongWrite, s.Insert, s.Update, s.Delete, s.Merge, s.WithWrites, s.Truncate, s.CopyFrom, s.InsertMessage)
+DEFINING = (s.AlterSystem, s.Refresh, s.Cluster, s.Silence)  # with ddl, although the session runs them
 SELECTED = {"none": (), "ddl": ("ddl",), "mod": ("ddl", "mod"), "all": ("ddl", "mod", "all")}
 
 
@@ -84,7 +85,8 @@ def _level(session: Session, statement: ParsedStatement) -> str:
     if isinstance(statement, MODIFYING):
         return "mod"
     kind = KINDS.get(type(statement))
-    return "ddl" if kind is not None and kind.place in (Place.CATALOG, Place.WRITE) else "all"
+    is_ddl = isinstance(statement, DEFINING) or (kind is not None and kind.place in (Place.CATALOG, Place.WRITE))
+    return "ddl" if is_ddl else "all"
 
 
 def _text(text: bytes) -> str:
