@@ -78,3 +78,4 @@ SELECT * FROM jsonb_populate_recordset(NULL::people, '{}');
 SELECT * FROM jsonb_populate_recordset(NULL::people, '[1]');
 SELECT * FROM jsonb_populate_record(NULL::people, '{}') AS p (a, b, c, d, e, f, g, h);
 SELECT people.id, p.name FROM people, jsonb_populate_record(NULL::people, jsonb_build_object('name', people.id)) AS p ORDER BY 1;
+SELECT * FROM jsonb_populate_record(NULL::people[], '{"id": 7}');

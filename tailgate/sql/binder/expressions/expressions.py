@@ -70,6 +70,8 @@ BINDERS: dict[type[exp.Expr], Callable[[ExpressionBinder, Any], Scalar]] = {
 }
 UNSUPPORTED: dict[type[exp.Expr], str] = {
     exp.Star: "*",
+    exp.Kwarg: "a named argument here",
+    exp.Variadic: "VARIADIC here",
 }
 
 

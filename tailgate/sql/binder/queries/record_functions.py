@@ -13,7 +13,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, SyntaxError_, UndefinedFunction
+from tailgate.lake.errors import DatatypeMismatch, DuplicateColumn, FeatureNotSupported, SyntaxError_, UndefinedFunction
 from tailgate.lake.types import JSON, JSONB, TEXT, Field, Type
 from tailgate.sql.binder.enums import cast_type
 from tailgate.sql.binder.expressions.expressions import Expressions
@@ -53,13 +53,15 @@ def bind_record_function(call: exp.Anonymous, definitions: list[exp.Expr], binde
 
 
 def bind_populating(call: exp.Anonymous, binder: Expressions, input: Relation) -> Relation:
-    """Binds a function whose first argument, NULL::relation, gives the columns. Raises 42883, 42P01, 0A000."""
+    """Binds a function whose first argument, NULL::relation, gives the columns. Raises 42804, 42883, 42P01, 0A000."""
     name, at = str(call.this), position(call)
     base = call.expressions[0] if len(call.expressions) == 2 else None
     if not isinstance(base, exp.Cast) or not isinstance(base.this, exp.Null) or binder.view:
         hint = f"Write {name}(NULL::relation, …) in FROM, in a query or a statement that writes."
         raise FeatureNotSupported(f"this call of {name} is not supported", hint=hint, position=at)
     names, kind = binder.level.names, base.args["to"]
+    if kind.args.get("values"):
+        raise DatatypeMismatch(f"first argument of {name} must be a row type")
     item = names.catalog.relation(Name(str(kind.args["kind"]), kind.meta.get("schema"), position(kind)))
     names.use(item, position(kind))
     columns = tuple(c for c in item.columns if not c.is_dropped)
