@@ -260,7 +260,7 @@ def test_ranges_of_numbers(live: Live, postgres: str) -> None:
 
 
 def test_reset_in_a_block(live: Live, postgres: str) -> None:
-    """RESET replaces SET LOCAL, and ROLLBACK brings back what it has removed."""
+    """RESET replaces SET LOCAL, and ROLLBACK undoes it."""
     same(
         live.dsn,
         postgres,
