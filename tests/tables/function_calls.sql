@@ -33,3 +33,5 @@ CREATE TABLE t (id int, words text[], n int[]);
 INSERT INTO t VALUES (1, '{a,b}', '{1,2}'), (2, '{}', '{}'), (3, NULL, NULL), (4, '{x,NULL}', '{NULL,7}');
 SELECT id, concat(VARIADIC words) AS a, concat_ws('-', VARIADIC n) AS b, jsonb_build_array(VARIADIC words) AS c, jsonb_build_array(VARIADIC n) AS d FROM t ORDER BY id;
 SELECT id, format('%s|%s', VARIADIC words || ARRAY['p', 'q']) AS a FROM t ORDER BY id;
+SELECT pg_catalog.nullif();
+SELECT pg_catalog.array();

@@ -56,7 +56,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     """Binds a call without OVER. Raises 42883, 42725, 42809, 42803, 0A000 and others."""
     name, nodes, at = str(node.this), list(node.expressions), position(node)
     schema = node.meta.get("schema")
-    if name == "array" and isinstance(nodes[0], exp.Subquery):
+    if name == "array" and nodes and isinstance(nodes[0], exp.Subquery):
         return subqueries.bind_array(binder, nodes[0], at)
     if items := sql_functions.named_functions(binder, node):
         return sql_functions.bind_routine(binder, node, items)
@@ -66,7 +66,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
         raise UndefinedFunction(f"function {schema}.{name} does not exist", position=at)
     if name in ("coalesce", "greatest", "least"):
         return _coalesce(binder, name, nodes)
-    if name == "nullif":
+    if name == "nullif" and len(nodes) == 2:
         return _nullif(binder, nodes, at)
     if name in ("+", "~", "@", "|/", "||/", "!!") and len(nodes) == 1:
         return binder.prefix(name, nodes[0], at)
