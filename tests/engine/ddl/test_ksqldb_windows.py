@@ -70,6 +70,23 @@ def test_windows_close(window: str, emit: str, text: str, streams: Catalog) -> N
     assert sink.settings["topic.cleanup.policy"] == "compact,delete"
 
 
+@pytest.mark.parametrize(
+    ("properties", "retention", "expected"),
+    [
+        ("", ", RETENTION 30 DAYS", 30 * 86_400_000),
+        ("WITH (retention_ms = 60000)", ", RETENTION 30 DAYS", 30 * 86_400_000),
+        ("WITH (retention_ms = 60000)", ", GRACE PERIOD 0 DAYS, RETENTION 2 SECONDS", 60_000),
+        ("WITH (retention_ms = 60000)", "", 60_000),
+        ("", "", None),
+    ],
+)
+def test_a_topic_keeps_windows_for_their_retention(properties: str, retention: str, expected: int | None, streams: Catalog) -> None:
+    """The larger one of RETENTION_MS and RETENTION, because the topic deletes old records."""
+    query = f"SELECT id, count(*) AS n FROM a WINDOW TUMBLING (SIZE 1 SECOND{retention}) GROUP BY id EMIT CHANGES"
+    _, sink, _ = derived(f"CREATE TABLE w {properties} AS {query}", streams)
+    assert sink.settings.get("retention_ms") == expected
+
+
 def test_windows_of_a_join(streams: Catalog) -> None:
     """The columns of the join have names with their sources."""
     query = "SELECT a.id AS k, sum(y) AS n, max(b.rowtime) AS t, latest_by_offset(x) AS l FROM a JOIN b WITHIN 1 SECOND ON a.id = b.id"

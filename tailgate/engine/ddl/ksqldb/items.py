@@ -198,8 +198,10 @@ def derived_sink(statement: CreateAs, view: MaterializedView, catalog: Catalog, 
     if ksqldb.type == "table":
         policy = "compact,delete" if set(ksqldb.message_key) & set(WINDOW_BOUNDS) else "compact"
         options.append(f"\"topic.cleanup.policy\" = '{policy}'")
-    if topic.retention_ms is not None:
-        options.append(f"retention_ms = {topic.retention_ms}")
+    window = statement.query.window
+    retentions = [ms for ms in (topic.retention_ms, None if window is None else window.retention) if ms is not None]
+    if retentions:
+        options.append(f"retention_ms = {max(retentions)}")
     if topic.replicas is not None:
         options.append(f"replication_factor = {topic.replicas}")
     return writing_sink(view, options, catalog, endpoints)
