@@ -17,10 +17,13 @@ import pytest
 
 from tailgate.lake.errors import Replaced, Uncertain
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import disk
+from tailgate.lake.host import disk, processes
 from tailgate.lake.writer import sweep_state
 from tailgate.lake.writer.inbox import Inbox, Record
-from tests.lake.life import Life, short_history
+from tailgate.lake.writer.log_writer import open_epoch
+from tailgate.lake.writer.rounds import BOOT, Follower
+from tests.lake.life import BAG, Life, short_history
+from tests.lake.relations import add, changes
 from tests.lake.test_failures import SCRIPT, count, prepared_lake, start_copy
 
 STEPS = ("tick", "large", "statement", "write", "round", "sweep")
@@ -221,3 +224,29 @@ def test_a_lake_without_folders_of_writers(tmp_path: Path, monkeypatch: pytest.M
     life.check()
     assert [folder.name for folder in (life.path / "writers").iterdir()] == [life.writer.store.path.name]
     life.writer.close()
+
+
+def test_an_engine_that_is_replaced_by_one_on_another_machine(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is paused before a commit to a table. It does not roll back the tables, as the first round on a machine does."""
+    writer = open_epoch(lake)
+    add(writer, BAG)
+    follower = Follower(lake, writer.epoch)
+    follower.round()
+    writer.append([(BAG.id, changes(BAG, [([1, "x"], 1)]))])
+
+    def paused(name: str, path: Path, action: Callable[[], Any]) -> Any:
+        if (name, path.name) == ("commit", str(BAG.id)):
+            monkeypatch.setattr(disk, "hook", None)
+            with monkeypatch.context() as patch:
+                patch.setattr(processes, "boot", lambda: "of the other machine")
+                other = Lake(lake.location)
+                successor = open_epoch(other, take_over=True)
+                Follower(other, successor.epoch).round()
+                successor.close()
+        return action()
+
+    monkeypatch.setattr(disk, "hook", paused)
+    with pytest.raises(Replaced):
+        follower.round()
+    assert bytes(lake.store.get(BOOT)) == b"of the other machine"
+    writer.close()

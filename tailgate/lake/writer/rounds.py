@@ -96,6 +96,7 @@ class Follower:
                 return self._round(newest)
             except (Superseded, CommitFailedError):
                 self._open_tables.close()
+                self._check(self.lake.log.stored())
                 return self._round(newest)
         except BaseException:
             self._open_tables.close()  # the next round reads the state of the tables again
