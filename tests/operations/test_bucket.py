@@ -140,11 +140,17 @@ def test_a_command_with_credentials_in_files(bucket: BucketStore, s3: S3, tmp_pa
     """All its requests use them, also that for the settings of ALTER SYSTEM. The folder is a setting as others are."""
     lake = Lake.create(bucket.location(""))
     secrets_dir(tmp_path, s3.environment | {credentials.KEY: "file"}, monkeypatch)
-    arguments = [sys.executable, "-m", "tailgate", "log", "ls", "--data", lake.location, "--work-dir", str(tmp_path / "work")]
-    for more, variables in ((["--secrets-dir", str(tmp_path / "secrets")], {}), ([], {"TAILGATE_SECRETS_DIR": str(tmp_path / "secrets")})):
+    folder = str(tmp_path / "secrets")
+    of_lake = ["--data", lake.location, "--work-dir", str(tmp_path / "work")]
+    for words, variables in (
+        (["log", "ls", "--secrets-dir", folder], {}),
+        (["log", "ls"], {"TAILGATE_SECRETS_DIR": folder}),
+        (["bundle", "--to", str(tmp_path / "report.tar.gz"), "--secrets-dir", folder], {}),
+    ):
         s3.requests()
+        command = [sys.executable, "-m", "tailgate", *words, *of_lake]
         environment = {**os.environ, **variables}
-        result = subprocess.run([*arguments, *more], env=environment, capture_output=True, text=True, timeout=STOPPED_S, check=False)
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=STOPPED_S, check=False)
         assert (result.returncode, result.stderr) == (0, "")
         assert {request.process for request in s3.request_log()} == {"file"}
 

@@ -47,7 +47,8 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         file = options.to.open("xb")
     except FileExistsError:
         raise InvalidParameterValue(f"{options.to} exists") from None
-    values = configuration.parse(parser, ["up", "--data", str(options.data)], os.environ).values
+    secrets_dir = [] if options.secrets_dir is None else ["--secrets-dir", str(options.secrets_dir)]
+    values = configuration.parse(parser, ["up", "--data", str(options.data), *secrets_dir], os.environ).values
     with file, tarfile.open(fileobj=file, mode="w:gz") as archive:
         for name, data in contents(lake, values, logs=options.logs):
             member = tarfile.TarInfo(f"tailgate-bundle/{name}")
