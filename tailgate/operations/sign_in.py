@@ -57,7 +57,10 @@ def _broker(brokers: str, access: Mapping[str, str]) -> str | None:
 
     errors: list[KafkaError] = []
     configuration: dict[str, Any] = {"bootstrap.servers": brokers, "log_level": 0, "error_cb": errors.append}
-    client = AdminClient(configuration | clients.librdkafka(access))
+    try:
+        client = AdminClient(configuration | clients.librdkafka(access))
+    except KafkaException as error:  # the client refuses a setting
+        return str(error.args[0].str())
     try:
         client.list_topics(timeout=ANSWER_S)
     except KafkaException as error:
