@@ -5,6 +5,7 @@ Their number of files stays small.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 from collections import Counter
@@ -335,6 +336,26 @@ def test_a_busy_table_does_not_wait_for_the_turn_of_idle_tables(lake: Lake, monk
         maintenance.tend(lake, writer.epoch)
     assert len(list(table_path(lake, busy.id).glob("*.parquet"))) <= 4 + 2 < rounds
     history.check(Lake(lake.location), busy)
+
+
+def test_a_table_whose_maintenance_fails_does_not_delay_the_others(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    defective, other = item(16384, SMALL, (0,)), item(16385, SMALL, (0,))
+    writer = open_epoch(lake)
+    add(writer, defective, other)
+    Follower(lake, writer.epoch).round()
+    maintained: list[int] = []
+
+    def compact(table: DeltaTable, epoch: int) -> None:
+        maintained.append(int(Path(table.table_uri).name))
+        if maintained[-1] == defective.id:
+            raise OSError("a file cannot be read")
+
+    monkeypatch.setattr(maintenance, "compact", compact)
+    for _ in range(4):
+        with contextlib.suppress(OSError):
+            maintenance.tend(lake, writer.epoch)
+    assert maintained == [defective.id, other.id, defective.id]
+    writer.close()
 
 
 @BOTH_STORES_LONG
