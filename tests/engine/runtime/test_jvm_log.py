@@ -55,6 +55,13 @@ def test_events_are_text(tmp_path: Path) -> None:
     assert 'ERROR Part: two "lines"\nof text\njava.lang.IllegalStateException: row 42' in text
 
 
+def test_an_option_of_the_environment_takes_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last one of a JVM's options with the same name counts."""
+    option = "-Dlog4j2.configurationFile=other.properties"
+    monkeypatch.setenv("TAILGATE_JAVA_OPTIONS", option)
+    assert [word for word in jvm._options(tmp_path, jvm.Limits(), "json") if "log4j2.configurationFile" in word][-1] == option
+
+
 @pytest.mark.spark
 def test_the_form_changes(session: Any) -> None:
     """SIGHUP changes the form in the running JVM."""

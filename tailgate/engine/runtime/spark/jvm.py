@@ -105,7 +105,7 @@ class Jvm:
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         environment = {**os.environ, "SPARK_HOME": str(_pyspark()), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._said)}
         self.process = subprocess.Popen(
-            [_java(), *_options(scratch, self.limits), *logging_options(log), SERVER],
+            [_java(), *_options(scratch, self.limits, log), SERVER],
             stdin=subprocess.PIPE,
             env=environment,
             pass_fds=held,
@@ -206,8 +206,8 @@ def logging_options(log: str) -> list[str]:
     return [f"-Dlog4j2.configurationFile={LOGGING[log]}", f"-Dtailgate.pid={os.getpid()}"]
 
 
-def _options(scratch: Path, limits: Limits) -> list[str]:
+def _options(scratch: Path, limits: Limits, log: str) -> list[str]:
     """Returns the command-line options of the JVM."""
     options = ["-cp", class_path(), f"-Xmx{limits.heap_mb}m", "-XX:+UseSerialGC", *COMPILER, f"-Djava.io.tmpdir={scratch}"]
-    options.append(f"-Dtailgate.tick.rows={limits.tick_rows}")
+    options += [f"-Dtailgate.tick.rows={limits.tick_rows}", *logging_options(log)]
     return [*options, *archive_options(), *os.environ.get("TAILGATE_JAVA_OPTIONS", "").split(), *MODULES]
