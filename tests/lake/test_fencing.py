@@ -227,14 +227,14 @@ def test_a_lake_without_folders_of_writers(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_an_engine_that_is_replaced_by_one_on_another_machine(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is paused before a commit to a table. It does not roll back the tables, as the first round on a machine does."""
+    """The engine pauses before a commit, and leaves the tables as they are when it resumes."""
     writer = open_epoch(lake)
     add(writer, BAG)
     follower = Follower(lake, writer.epoch)
     follower.round()
     writer.append([(BAG.id, changes(BAG, [([1, "x"], 1)]))])
 
-    def paused(name: str, path: Path, action: Callable[[], Any]) -> Any:
+    def pause(name: str, path: Path, action: Callable[[], Any]) -> Any:
         if (name, path.name) == ("commit", str(BAG.id)):
             monkeypatch.setattr(disk, "hook", None)
             with monkeypatch.context() as patch:
@@ -245,7 +245,7 @@ def test_an_engine_that_is_replaced_by_one_on_another_machine(lake: Lake, monkey
                 successor.close()
         return action()
 
-    monkeypatch.setattr(disk, "hook", paused)
+    monkeypatch.setattr(disk, "hook", pause)
     with pytest.raises(Replaced):
         follower.round()
     assert bytes(lake.store.get(BOOT)) == b"of the other machine"

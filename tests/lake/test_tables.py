@@ -343,18 +343,18 @@ def test_a_table_whose_maintenance_fails_does_not_delay_the_others(lake: Lake, m
     writer = open_epoch(lake)
     add(writer, defective, other)
     Follower(lake, writer.epoch).round()
-    maintained: list[int] = []
+    ids: list[int] = []
 
     def compact(table: DeltaTable, epoch: int) -> None:
-        maintained.append(int(Path(table.table_uri).name))
-        if maintained[-1] == defective.id:
+        ids.append(int(Path(table.table_uri).name))
+        if ids[-1] == defective.id:
             raise OSError("a file cannot be read")
 
     monkeypatch.setattr(maintenance, "compact", compact)
     for _ in range(4):
         with contextlib.suppress(OSError):
             maintenance.tend(lake, writer.epoch)
-    assert maintained == [defective.id, other.id, defective.id]
+    assert ids == [defective.id, other.id, defective.id]
     writer.close()
 
 

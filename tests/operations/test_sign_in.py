@@ -102,8 +102,8 @@ def test_a_registry_that_is_absent(authority: Authority, vault: Vault, tmp_path:
 
 def test_settings_that_the_client_of_a_broker_refuses(vault: Vault, tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
-    refused = connection(0, "kafka", address, RIGHT, protocol="SSL", ca="not a certificate")
-    [(ok, result)] = results(environment(tmp_path, vault, refused))
+    broker = connection(0, "kafka", address, RIGHT, protocol="SSL", ca="not a certificate")
+    [(ok, result)] = results(environment(tmp_path, vault, broker))
     assert not ok
     assert result.startswith(f"{address}: Failed to create admin client: failed to read certificate")
 
