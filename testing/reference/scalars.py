@@ -223,6 +223,9 @@ def cast(v: Value, source: Type, to: Type) -> Value:
         return datetime(v.year, v.month, v.day)
     if to.name == "date" and isinstance(v, datetime):
         return v.date()
+    if to.name == "bit" and isinstance(v, int):
+        length = to.modifiers[0]
+        return f"{v & (1 << length) - 1:0{length}b}"
     if source.name == to.name:
         return v
     raise NotImplementedError(f"{source} to {to}")
