@@ -16,6 +16,7 @@ from tailgate.embedded.children import free_port
 from tailgate.embedded.kafka import Kafka
 
 READY_S = 300.0
+PROCESSES = ("up", "engine", "sinks", "gateway", "watch")  # with metrics at consecutive ports
 
 
 def status(port: int, path: str) -> int:
@@ -34,7 +35,7 @@ class System:
     def __init__(self, folder: Path, kafka: Kafka, *options: str) -> None:
         self.kafka = kafka
         self.port = free_port()
-        self.metrics = free_port()
+        self.metrics = free_port(len(PROCESSES))
         self.log = folder / "up.log"
         words = ["up", "--data", str(folder / "data"), "--listen", f"127.0.0.1:{self.port}", "--metrics", str(self.metrics), *options]
         with self.log.open("wb") as log:
@@ -42,7 +43,7 @@ class System:
 
     @property
     def ports(self) -> dict[str, int]:
-        return {name: self.metrics + i for i, name in enumerate(("up", "engine", "sinks", "gateway", "watch"))}
+        return {name: self.metrics + i for i, name in enumerate(PROCESSES)}
 
     def wait_ready(self) -> None:
         deadline = time.monotonic() + READY_S
