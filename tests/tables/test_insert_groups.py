@@ -171,6 +171,21 @@ def test_a_session_that_leaves_does_not_stop_its_group(held: Held) -> None:
         connection.close()
 
 
+def test_a_group_checks_foreign_keys_whatever_its_first_session_does(held: Held) -> None:
+    with psycopg.connect(held.world.dsn, autocommit=True) as c:
+        c.execute("CREATE TABLE child (p int REFERENCES t DEFERRABLE)")
+    connections = [psycopg.connect(held.world.dsn, autocommit=True) for _ in range(3)]
+    futures = held.start(connections, ["INSERT INTO child VALUES (100)", "INSERT INTO child VALUES (100)", "INSERT INTO child VALUES (7)"])
+    while not futures[1].done():
+        connections[1].cancel_safe()
+    connections[1].execute("BEGIN")
+    connections[1].execute("SET CONSTRAINTS ALL DEFERRED")
+    held.release()
+    assert [getattr(futures[i].exception(WAIT_S), "sqlstate", None) for i in (0, 2)] == [None, "23503"]
+    for connection in connections:
+        connection.close()
+
+
 @pytest.mark.parametrize("failing", [False, True])
 def test_a_member_whose_future_is_canceled_does_not_stop_its_group(failing: bool) -> None:
     async def run() -> None:

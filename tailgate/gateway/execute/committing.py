@@ -117,14 +117,18 @@ async def _evaluated(
     values: Sequence[object],
     work: Callable[[Evaluation], Result],
     at: Snapshot | None = None,
+    *,
+    grouped: bool = False,
 ) -> Result:
     """Calls `work` with an evaluation of the write on the mirrors; returns its result.
+
+    `grouped`: the write is that of a group, whose first member's session may be in another statement by then.
 
     Like PostgreSQL, errors quote rows only if the role may read them.
     """
     write, style, catalog = authorized.plan, session.settings.style, session.catalog
     evaluator = sequences.evaluator(session)
-    is_deferred = immediate if session.transaction.state is State.IDLE else session.transaction.deferral.of
+    is_deferred = immediate if grouped or session.transaction.state is State.IDLE else session.transaction.deferral.of
     try:
         return await session.serving.queries.write(
             authorized,
@@ -200,7 +204,7 @@ async def _sent(session: Session, authorized: Authorized[WritePlan], write: Inse
     for _ in range(EVALUATIONS_MAX):
         pending, base = Pending(), progress.inbox
         try:
-            evaluated = await _evaluated(session, authorized, (), lambda evaluation: evaluate(evaluation, write, members))
+            evaluated = await _evaluated(session, authorized, (), lambda evaluation: evaluate(evaluation, write, members), grouped=True)
         except TailgateError:  # each member meets its own error alone
             return ALL_ALONE
         if evaluated is None:
