@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from tailgate.gateway.execute.monitoring import system_relations
 from tailgate.gateway.execute.tables import changes
 from tailgate.lake.folder import Lake
 from tests.tables.test_crash import engine
@@ -170,6 +171,27 @@ def test_rows_conflict_as_in_other_blocks(world: World) -> None:
         first.execute("COMMIT")
         with pytest.raises(errors.UniqueViolation):  # the rows of the block count for later writes
             second.execute("INSERT INTO t VALUES (2)")
+
+
+def test_a_table_that_is_dropped_while_a_statement_of_a_block_begins(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    unchanged = system_relations.changes
+
+    async def after_drop(*arguments: Any) -> Any:
+        """Drops the table between the binding of the statement and its snapshot."""
+        monkeypatch.undo()
+        await asyncio.to_thread(drop)
+        return await unchanged(*arguments)
+
+    def drop() -> None:
+        with connect(world) as other:
+            other.execute("DROP TABLE t")
+
+    with connect(world) as connection:
+        connection.execute("CREATE TABLE t (n int)")
+        connection.execute("BEGIN")
+        monkeypatch.setattr(system_relations, "changes", after_drop)
+        with pytest.raises(errors.SerializationFailure):
+            connection.execute("CREATE TABLE copy AS SELECT n FROM t")
 
 
 def test_many_sessions_create_rename_and_drop_the_same_names(world: World) -> None:

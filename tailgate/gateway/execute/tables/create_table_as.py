@@ -41,8 +41,8 @@ async def bind(session: Session, bound: Bound, statement: s.CreateTableAs, oids:
 async def run(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> str:
     """Creates the table and returns the command tag."""
     command = "SELECT INTO" if statement.select_into else TAG
-    session.settings.check_writable(command)
     if temporary_tables.is_temporary(session, statement):
+        session.settings.check_writable(command)
         return await _temporary(session, bound, statement, values)
     return await changes.run(session, bound, statement, command, partial(_created, session, bound, statement, values))
 
@@ -94,12 +94,17 @@ async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs,
     style, names = session.settings.style, session.catalog
     system = await system_relations.changes(session, table.rows.scans)
     with session.transaction.reading(session.serving, table.rows.scans, system, implicit=False) as at:
-        rows = await session.serving.queries.write(
-            authorized,
-            [readable(names[relation]) for relation in sorted(set(table.rows.scans))],
-            lambda cursor: fitted(Evaluation(cursor, values, style, names).query(table.rows), table.columns),
-            at=at,
-        )
+        try:
+            rows = await session.serving.queries.write(
+                authorized,
+                [readable(names[relation]) for relation in sorted(set(table.rows.scans))],
+                lambda cursor: fitted(Evaluation(cursor, values, style, names).query(table.rows), table.columns),
+                at=at,
+            )
+        except e.UndefinedTable:
+            if session.transaction.in_block:  # another session has dropped a table since the statement was bound
+                raise committing.could_not_serialize() from None
+            raise
     return table, rows
 
 
