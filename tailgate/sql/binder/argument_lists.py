@@ -14,7 +14,7 @@ from tailgate.lake.types import JSON, JSONB, TEXT, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.types.coercion import bare_type, coerce, elements_as_text
 from tailgate.sql.binder.types.json_arrays import json_elements
-from tailgate.sql.binder.types.overloads import function
+from tailgate.sql.binder.types.overloads import NO_MATCH, function
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.grammar.names import position
@@ -31,7 +31,6 @@ NAMES = {
     "jsonb_insert": ("jsonb_in", "path", "replacement", "insert_after"),
     "parse_ident": ("str", "strict"),
 }
-NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
 BUILDERS = {"json_build_array": JSON, "jsonb_build_array": JSONB}
 PATHS = {f"{type}_extract_path{suffix}": sign for type in ("json", "jsonb") for suffix, sign in (("", "#>"), ("_text", "#>>"))}
 TEXTS = {"concat": 0, "concat_ws": 1, "format": 1}  # functions of texts, with the number of arguments before the array

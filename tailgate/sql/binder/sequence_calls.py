@@ -17,6 +17,7 @@ from tailgate.lake.types import BOOL, INT8, Type
 from tailgate.sql.authorization import OR, Demand
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.types.coercion import bare_type, coerce
+from tailgate.sql.binder.types.overloads import NO_MATCH
 from tailgate.sql.grammar.names import position
 from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.plan import Call, Literal, Scalar
@@ -25,7 +26,6 @@ from tailgate.sql.plan.sequences import SEQUENCE_FUNCTIONS
 CLAUSES = ("SELECT", "VALUES", "UPDATE", "DEFAULT expressions")
 ARGUMENTS = {"nextval": (1,), "currval": (1,), "lastval": (0,), "setval": (2, 3)}
 PRIVILEGES = {"nextval": ("USAGE", "UPDATE"), "currval": ("USAGE", "SELECT"), "setval": ("UPDATE",)}
-NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
 HINT = "Call it in VALUES, in SET, in a DEFAULT, in the output of INSERT … SELECT or in a SELECT without FROM."
 
 

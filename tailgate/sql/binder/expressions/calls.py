@@ -19,7 +19,7 @@ from tailgate.lake.errors import (
 )  # fmt: skip
 from tailgate.lake.types import BOOL, FACTS, JSON, JSONB, TEXT, UNKNOWN, Type
 from tailgate.sql.binder import enums
-from tailgate.sql.binder.argument_lists import NO_MATCH, bind_variadic, in_order
+from tailgate.sql.binder.argument_lists import bind_variadic, in_order
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.domains import domain_type, in_domain
 from tailgate.sql.binder.expressions import sql_functions, subqueries
@@ -32,7 +32,7 @@ from tailgate.sql.binder.lambdas import bind_lambda
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.sequence_calls import bind_sequence_call
 from tailgate.sql.binder.types.coercion import bare_type, cast, coerce, elements_as_text
-from tailgate.sql.binder.types.overloads import arguments, function, operator
+from tailgate.sql.binder.types.overloads import NO_MATCH, arguments, function, operator
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.casts import OUTPUT
 from tailgate.sql.functions.comparison import INCOMPARABLE

@@ -37,7 +37,7 @@ from tailgate.sql.binder.grouping import aggregate, windowed
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Named, Scope, Table
 from tailgate.sql.binder.types.coercion import bare_type, catalogue_name, coerce
-from tailgate.sql.binder.types.overloads import CASTS_HINT, choose
+from tailgate.sql.binder.types.overloads import CASTS_HINT, NO_MATCH, choose
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.entry import Function
@@ -153,8 +153,7 @@ def _chosen(binder: ExpressionBinder, node: exp.Anonymous, items: tuple[Routine,
             f"function {shown} is not unique", hint="Could not choose a best candidate function. " + CASTS_HINT, position=at
         )
     if choice is None:
-        hint = "No function matches the given name and argument types. " + CASTS_HINT
-        raise UndefinedFunction(f"function {shown} does not exist", hint=hint, position=at)
+        raise UndefinedFunction(f"function {shown} does not exist", hint=NO_MATCH, position=at)
     candidate = next(c for c in candidates if c.row is choice)
     return candidate.routine, _arguments(binder, candidate, operands)
 

@@ -18,6 +18,7 @@ from tailgate.lake.types import JSON, JSONB, TEXT, Field, Type
 from tailgate.sql.binder.enums import cast_type
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.types.coercion import cast, coerce
+from tailgate.sql.binder.types.overloads import NO_MATCH
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.entry import Function, duckdb_error, spark_error
 from tailgate.sql.grammar.names import position
@@ -27,7 +28,6 @@ Error = Callable[[str, str], str]  # returns SQL that raises an error, from its 
 FUNCTIONS = {f"{type.name}_to_record{set}": (type, set == "set") for type in (JSON, JSONB) for set in ("", "set")}
 POPULATE = {name.replace("to", "populate", 1): facts for name, facts in FUNCTIONS.items()}
 TEXTS = ("varchar", "bpchar")
-NO_MATCH = "No function matches the given name and argument types. You might need to add explicit type casts."
 
 
 def check_definitions(name: str, definitions: list[exp.Expr], at: int | None, *, is_redundant: bool = False) -> None:

@@ -31,18 +31,16 @@ def bind_function(node: exp.Expr, binder: Expressions, input: Relation) -> tuple
     call, at = node.this, position(node.this)
     if isinstance(call, exp.Anonymous) and (items := sql_functions.named_functions(binder, call)):
         return _routine(node, call, binder, items)
-    alias = node.args.get("alias")
-    names = list(alias.args.get("columns") or []) if alias is not None else []
+    shown, names = _alias(node, call)
     if isinstance(call, exp.Anonymous):
         check_definitions(str(call.this), names, at)
         if call.this in FUNCTIONS:
             return _record(node, call, names, binder, input)
         if call.this in POPULATE and not node.args.get("ordinality"):
             plan = bind_populating(call, binder, input)
-            return plan, _scope_of(node, call, plan, names)
+            return plan, _scope(shown, plan.columns, tuple(n.name for n in names), str(call.this))
     if not isinstance(call, exp.Anonymous) or any(r.kind != "set" for r in catalogue.calls(str(call.this))):
         raise FeatureNotSupported("a function in FROM that gives no set is not supported", hint="Put it into the select list.", position=at)
-    shown = alias.name if alias is not None and alias.name else str(call.this)
     ordinality = bool(node.args.get("ordinality"))
     if call.this == "unnest" and len(call.expressions) > 1:
         plan = in_step(input, [_call(binder, call, [n]) for n in call.expressions], ordinality=ordinality)
@@ -66,16 +64,22 @@ def _record(node: exp.Expr, call: exp.Anonymous, names: list[exp.Expr], binder: 
             position=position(names[0].this),
         )
     plan = bind_record_function(call, names, binder, input)
-    return plan, _scope_of(node, call, plan, [])
+    return plan, _scope(_alias(node, call)[0], plan.columns, (), str(call.this))
 
 
-def _scope_of(node: exp.Expr, call: exp.Anonymous, plan: Relation, names: list[exp.Expr]) -> Scope:
-    """Returns the scope of a function whose rows have the columns of a plan. Raises 42P10."""
+def _alias(node: exp.Expr, call: exp.Expr) -> tuple[str, list[exp.Expr]]:
+    """Returns the name of a function's rows, and the new names of its columns or their definitions."""
     alias = node.args.get("alias")
-    shown = alias.name if alias is not None and alias.name else str(call.this)
-    if len(names) > len(plan.columns):
-        raise InvalidColumnReference(f'table "{shown}" has {len(plan.columns)} columns available but {len(names)} columns specified')
-    return scopes.of(shown, plan.columns, tuple(n.name for n in names), str(call.this))
+    if alias is None:
+        return str(call.this), []
+    return alias.name or str(call.this), list(alias.args.get("columns") or [])
+
+
+def _scope(shown: str, columns: tuple[Field, ...], names: tuple[str, ...], function: str) -> Scope:
+    """Returns the scope of a function's columns, whose first ones have new names. Raises 42P10."""
+    if len(names) > len(columns):
+        raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(names)} columns specified')
+    return scopes.of(shown, columns, names, function)
 
 
 def bind_rows_from(node: exp.Expr, binder: Expressions, input: Relation) -> tuple[Relation, Scope]:
@@ -108,14 +112,10 @@ def _routine(node: exp.Expr, call: exp.Anonymous, binder: Expressions, items: tu
     at = position(call)
     if node.args.get("ordinality"):
         raise FeatureNotSupported("WITH ORDINALITY of an SQL function is not supported", position=at)
-    alias = node.args.get("alias")
-    names_of_alias = list(alias.args.get("columns") or []) if alias is not None else []
+    shown, names_of_alias = _alias(node, call)
     check_definitions("", names_of_alias, at, is_redundant=True)
     plan, columns, unnamed = sql_functions.bind_rows(binder, call, items)
-    shown = alias.name if alias is not None and alias.name else str(call.this)
     names = tuple(n.name for n in names_of_alias) or ((shown,) if unnamed else ())
-    if len(names) > len(columns):
-        raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(names)} columns specified')
-    scope = scopes.of(shown, columns, names, str(call.this))
+    scope = _scope(shown, columns, names, str(call.this))
     (table,) = scope.tables
     return plan, replace(scope, tables=(replace(table, value=unnamed),))

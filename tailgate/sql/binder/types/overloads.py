@@ -26,6 +26,7 @@ from tailgate.sql.plan import Literal, Scalar
 from tailgate.sql.plan.sort_keys import has_general
 
 CASTS_HINT = "You might need to add explicit type casts."
+NO_MATCH = "No function matches the given name and argument types. " + CASTS_HINT
 
 
 def choose(candidates: tuple[Function, ...], types: tuple[Type, ...]) -> Function | TailgateError | None:
@@ -297,7 +298,7 @@ def function(name: str, types: tuple[Type, ...], position: int | None) -> Functi
             raise FeatureNotSupported(f"function {name} is not supported", position=position)
         raise UndefinedFunction(
             f"function {shown} does not exist",
-            hint="No function matches the given name and argument types. " + CASTS_HINT,
+            hint=NO_MATCH,
             position=position,
         )
     if not choice.duckdb:
