@@ -54,7 +54,8 @@ def tables_of(write: WritePlan) -> tuple[Item, ...]:
     return write.tables if isinstance(write, TruncatePlan) else (write.table,)
 
 
-def _command(write: WritePlan) -> str:
+def command(write: WritePlan) -> str:
+    """Returns the name of a statement that writes."""
     match write.body if isinstance(write, WithPlan) else write:
         case Query():
             return "SELECT"
@@ -91,7 +92,7 @@ async def run(session: Session, write: WritePlan, values: Sequence[object], rows
 
     Outside a block the write is committed and visible on return; otherwise it is pending until COMMIT.
     """
-    check_writable(session, write, _command(write))
+    check_writable(session, write, command(write))
     authorized = session.access.authorize(write)
     transaction = session.transaction
     if transaction.state is State.IDLE:

@@ -13,8 +13,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.parsing import LONG_CHARACTERS, LongWrite
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import plans
-from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WithPlan, Write, WritePlan
-from tailgate.gateway.writes.rows.query import Query
+from tailgate.gateway.writes.plans import TruncatePlan, Write, WritePlan
 
 
 async def bind(session: Session, bound: Bound, statement: Write | LongWrite, oids: Sequence[int]) -> Bound:
@@ -37,17 +36,10 @@ async def begin(session: Session, bound: Bound, statement: Write | LongWrite, va
         await restarting.truncate(session, write)
         return truncated(session, write)
     effect = await committing.run(session, write, values)
-    match write.body if isinstance(write, WithPlan) else write:
-        case Query():
-            word = "SELECT"
-        case InsertPlan():
-            word = "INSERT 0"
-        case ChangePlan(updates=updates):
-            word = "UPDATE" if updates else "DELETE"
-        case MergePlan():
-            word = "MERGE"
-        case TruncatePlan() as truncate:
-            return truncated(session, truncate)
+    if isinstance(write, TruncatePlan):
+        return truncated(session, write)
+    word = committing.command(write)
+    word = "INSERT 0" if word == "INSERT" else word
     if bound.columns is None or effect.returned is None:
         return f"{word} {effect.count}"
     return Tagged(TableRows(bound.columns, effect.returned), word)
