@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,11 @@ class Relation:
         )
         self.table = Table(ID, "t", tuple(Field(n, t) for n, t in columns.items()))
         self.rows: Counter[Texts] = Counter()
+
+    @staticmethod
+    def of(columns: Mapping[str, Type], pools: Mapping[str, Sequence[str | None]], server: psycopg.Connection[Any]) -> Relation:
+        """Returns a relation whose values are chosen from pools, by the name of the column."""
+        return Relation(columns, lambda chance: tuple(chance.choice(pools[name]) for name in columns), server)
 
     def change(self, chance: random.Random) -> list[tuple[Table, Any, int]]:
         changes = []

@@ -46,5 +46,5 @@ def test_views_and_queries(share: int, session: Any, tmp_path: Path, seed: int, 
     """Tests one of every `share` queries, chosen by the seed."""
     chance = random.Random(seed)
     server.execute("DROP TABLE IF EXISTS t; CREATE TEMPORARY TABLE t (k int, b bit(3), v bit varying, a bit(3)[])")
-    relation = Relation(COLUMNS, lambda c: tuple(c.choice(POOLS[n]) for n in COLUMNS), server)
+    relation = Relation.of(COLUMNS, POOLS, server)
     compared(session, tmp_path, relation, chance.sample(QUERIES, len(QUERIES) // share), chance)

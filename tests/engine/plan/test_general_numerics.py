@@ -91,5 +91,5 @@ SELECT ROW(x, y) = ROW(y, x), row_to_json(q) FROM (SELECT x, y FROM t) q
 def test_views_of_general_numerics(share: int, session: Any, tmp_path: Path, seed: int, server: Any) -> None:
     """Tests one of every `share` queries, chosen by the seed."""
     chance = random.Random(seed)
-    relation = Relation(COLUMNS, lambda c: tuple(c.choice(POOLS[n]) for n in COLUMNS), server)
+    relation = Relation.of(COLUMNS, POOLS, server)
     compared(session, tmp_path, relation, chance.sample(QUERIES, len(QUERIES) // share), chance)

@@ -34,5 +34,5 @@ SELECT k, make_interval(days => k) FROM t
 def test_views_and_queries(session: Any, tmp_path: Path, seed: int, server: Any) -> None:
     chance = random.Random(seed)
     server.execute("DROP TABLE IF EXISTS t; CREATE TEMPORARY TABLE t (k int, j jsonb, t json, w text[])")
-    relation = Relation(COLUMNS, lambda c: tuple(c.choice(POOLS[n]) for n in COLUMNS), server)
+    relation = Relation.of(COLUMNS, POOLS, server)
     compared(session, tmp_path, relation, QUERIES, chance)
