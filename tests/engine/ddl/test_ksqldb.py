@@ -8,64 +8,27 @@ from dataclasses import replace
 import pytest
 
 from tailgate.engine.ddl import drop
-from tailgate.engine.ddl.kafka.registry import RegisteredSchema
-from tailgate.engine.ddl.ksqldb import Endpoints, declared_source, derived_sink, derived_view, message_of
-from tailgate.engine.ddl.view import errors_item
+from tailgate.engine.ddl.ksqldb import Endpoints, declared_source, derived_view, message_of
 from tailgate.engine.plan.sources.envelopes import source_layout
-from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Source
+from tailgate.lake.catalog import Catalog, Change, Source
 from tailgate.lake.catalog.codec import decode_catalog, decode_item, encode_catalog, encode_item
 from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
 from tailgate.sql.ksqldb.statements import CreateAs
-from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertMessage, parse
-
-ENDPOINTS = Endpoints("kafka:9092", "http://registry:8081")
-READINGS = "CREATE STREAM readings (sensor VARCHAR KEY, area VARCHAR, reading INT) WITH (kafka_topic = 'r', value_format = 'json')"
-ROWTIME = ("rowtime", "timestamp with time zone")
-AVERAGES = "CREATE TABLE avg_readings AS SELECT sensor, AVG(reading) AS avg FROM readings GROUP BY sensor EMIT CHANGES"
-CALL = {"type": "record", "name": "row", "fields": [{"name": "name", "type": "string"}, {"name": "seconds", "type": ["null", "int"]}]}
-CALLS = {
-    "type": "record",
-    "name": "event",
-    "fields": [{"name": "before", "type": ["null", CALL]}, {"name": "after", "type": ["null", "row"]}],
-}
-
-
-class Schemas:
-    """A registry with one schema."""
-
-    def registered(self, url: str, schema: str | int, access: object = ()) -> RegisteredSchema | None:
-        return RegisteredSchema("AVRO", (json.dumps(CALLS),)) if schema == "calls-value" else None
-
-
-def creation(text: str) -> CreateKsqldbItem:
-    statement = parse(text)
-    assert isinstance(statement, CreateKsqldbItem)
-    return statement
-
-
-def declared(text: str, catalog: Catalog | None = None) -> Catalog:
-    """Returns the catalog with a declared stream or table."""
-    catalog = catalog or Catalog()
-    items = declared_source(creation(text).statement, text, catalog, Schemas(), ENDPOINTS)  # type: ignore[arg-type]
-    return catalog.apply(Change(put=items))
-
-
-def no_registry(subject: str, schema: object) -> int:
-    raise AssertionError("no schema is registered")
-
-
-def no_expression(text: str) -> object:
-    raise AssertionError("no expression is evaluated")
-
-
-def derived(text: str, catalog: Catalog, registry: object = None) -> tuple[MaterializedView, Sink, Catalog]:
-    """Returns the view and the sink of a derived table, and the catalog with them."""
-    statement = creation(text).statement
-    view = derived_view(statement, text, catalog, "latest", registry or Schemas(), ENDPOINTS)  # type: ignore[arg-type]
-    catalog = catalog.apply(Change(put=(view, errors_item(view))))
-    sink = derived_sink(statement, view, catalog, 3, ENDPOINTS)  # type: ignore[arg-type]
-    return view, sink, catalog.apply(Change(put=(sink,)))
+from tailgate.sql.statements import Drop, InsertMessage, parse
+from tests.engine.ddl.ksqldb_items import (
+    AVERAGES,
+    ENDPOINTS,
+    HIGH,
+    READINGS,
+    ROWTIME,
+    Schemas,
+    creation,
+    declared,
+    derived,
+    no_expression,
+    no_registry,
+)
 
 
 def test_a_stream_is_an_append_only_source() -> None:
@@ -190,9 +153,6 @@ def test_a_derived_table_is_a_view_with_a_sink() -> None:
     (other, _, _) = derived("CREATE TABLE b WITH (kafka_topic='x') AS SELECT area, count(*) FROM readings GROUP BY area", catalog)
     assert other.ksqldb is not None
     assert (other.ksqldb.query, other.ksqldb.topic, other.columns[1].name) == ("CTAS_B_1", "x", "ksql_col_0")
-
-
-HIGH = "CREATE STREAM high WITH (partitions = 1) AS SELECT *, reading * 2 AS twice FROM readings WHERE reading > 40 EMIT CHANGES"
 
 
 def test_a_derived_stream_is_a_view_with_a_sink() -> None:

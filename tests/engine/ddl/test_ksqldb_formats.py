@@ -18,7 +18,7 @@ from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.statements import AlterKsqldbItem, InsertMessage, parse
-from tests.engine.ddl.test_ksqldb import ENDPOINTS, creation, declared, derived, no_expression
+from tests.engine.ddl.ksqldb_items import ENDPOINTS, creation, declared, derived, no_expression
 
 LINE = {
     "type": "record",

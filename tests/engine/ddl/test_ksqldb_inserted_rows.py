@@ -18,7 +18,7 @@ from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.statements import AlterTable, CreateIndex, InsertMessage, Merge, Truncate, parse
 from tailgate.sql.tables.altered_table import table_to_alter
 from tailgate.sql.tables.indexes import create_index
-from tests.engine.ddl.test_ksqldb import READINGS, declared, derived, no_expression
+from tests.engine.ddl.ksqldb_items import READINGS, declared, derived, no_expression
 
 STREAM = "CREATE STREAM s AS SELECT sensor, reading FROM readings EMIT CHANGES"
 WINDOWED = (

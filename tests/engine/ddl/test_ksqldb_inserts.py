@@ -18,7 +18,7 @@ from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.ksqldb.statements import CreateAs
 from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertStream, parse
-from tests.engine.ddl.test_ksqldb import ENDPOINTS, READINGS, Schemas, declared, derived
+from tests.engine.ddl.ksqldb_items import ENDPOINTS, READINGS, Schemas, declared, derived
 
 ALL_READINGS = "CREATE STREAM others (sensor VARCHAR KEY, reading INT) WITH (kafka_topic = 'o', value_format = 'json')"
 INSERT = "INSERT INTO others SELECT sensor, reading FROM readings WHERE reading > 1 EMIT CHANGES"

@@ -7,7 +7,7 @@ import pytest
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.bind import bind_query
-from tests.engine.ddl.test_ksqldb import READINGS, declared, derived
+from tests.engine.ddl.ksqldb_items import READINGS, declared, derived
 
 TABLES = (
     "CREATE TABLE a (id VARCHAR PRIMARY KEY, x INT, f VARCHAR) WITH (kafka_topic = 'a', value_format = 'json')",

@@ -7,7 +7,7 @@ import pytest
 from tailgate.engine.ddl.ksqldb import message_of
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.statements import InsertMessage, parse
-from tests.engine.ddl.test_ksqldb import declared, no_registry
+from tests.engine.ddl.ksqldb_items import declared, no_registry
 
 STREAM = "CREATE STREAM s (n INT, k VARCHAR KEY, t VARCHAR) WITH (kafka_topic = 's', value_format = 'json')"
 TABLE = "CREATE TABLE t (k INT PRIMARY KEY, l INT PRIMARY KEY, n INT) WITH (kafka_topic = 't', format = 'json')"

@@ -11,7 +11,7 @@ from tailgate.engine.ddl.ksqldb.own_topics import written_schema
 from tailgate.lake.catalog import Change, Table
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.statements import Drop, Name, parse
-from tests.engine.ddl.test_ksqldb import AVERAGES, READINGS, declared, derived
+from tests.engine.ddl.ksqldb_items import AVERAGES, READINGS, declared, derived
 
 
 def test_the_schema_that_a_query_writes() -> None:

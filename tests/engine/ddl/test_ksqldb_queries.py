@@ -14,7 +14,7 @@ from tailgate.lake.catalog.roles import OPERATOR_ID, Role
 from tailgate.lake.errors import DependentObjectsStillExist, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedObject
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements import ControlQueries, CreateView, Explain, QueryId, parse
-from tests.engine.ddl.test_ksqldb import AVERAGES, HIGH, READINGS, declared, derived
+from tests.engine.ddl.ksqldb_items import AVERAGES, HIGH, READINGS, declared, derived
 
 ABOVE = "CREATE TABLE n AS SELECT area, count(*) AS n FROM high GROUP BY area EMIT CHANGES"
 

@@ -16,7 +16,7 @@ from tailgate.lake.catalog import Catalog, Change
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 from tailgate.sql.statements import CreateKsqldbItem, parse
-from tests.engine.ddl.test_ksqldb import ENDPOINTS, Schemas
+from tests.engine.ddl.ksqldb_items import ENDPOINTS, Schemas
 
 FILE = Path(__file__).with_name("ksqldb_statements.txt")
 READ = "CREATE TABLE win "  # a derived table that later statements read

@@ -9,7 +9,7 @@ from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
 from tailgate.sql.ksqldb.statements import CreateAs
 from tailgate.sql.statements import CreateKsqldbItem, parse
-from tests.engine.ddl.test_ksqldb import declared, derived
+from tests.engine.ddl.ksqldb_items import declared, derived
 
 STREAMS = (
     "CREATE STREAM a (id VARCHAR KEY, x INT, f VARCHAR) WITH (kafka_topic = 'a', value_format = 'json')",

@@ -7,7 +7,7 @@ import pytest
 from tailgate.lake.catalog import Catalog, Source
 from tailgate.lake.catalog.codec import decode_item, encode_item
 from tailgate.lake.errors import TailgateError
-from tests.engine.ddl.test_ksqldb import ROWTIME, creation, declared, derived
+from tests.engine.ddl.ksqldb_items import ROWTIME, creation, declared, derived
 
 CUSTOMERS_SRC = "CREATE STREAM customers_src (id INT, name VARCHAR, status VARCHAR) WITH (kafka_topic = 'c', value_format = 'json')"
 REKEY = "CREATE STREAM rekey WITH (partitions = 1, value_format = 'avro') AS SELECT * FROM customers_src PARTITION BY id"

@@ -18,7 +18,7 @@ from tailgate.sql.definitions import bind_definition
 from tailgate.sql.ksqldb.queries.scopes import column_types, hidden_columns
 from tailgate.sql.ksqldb.statements import CreateAs, CreateItem
 from tailgate.sql.statements import AlterKsqldbItem, CreateKsqldbItem, parse
-from tests.engine.ddl.test_ksqldb import ENDPOINTS, READINGS, Schemas, declared, derived
+from tests.engine.ddl.ksqldb_items import ENDPOINTS, READINGS, Schemas, declared, derived
 
 TABLE = "CREATE TABLE areas (name VARCHAR, area VARCHAR PRIMARY KEY) WITH (kafka_topic = 'a', value_format = 'delimited')"
 HIGH = "CREATE STREAM high AS SELECT sensor, reading FROM readings WHERE reading > 1 EMIT CHANGES"

@@ -6,7 +6,7 @@ import pytest
 
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import TailgateError
-from tests.engine.ddl.test_ksqldb import declared, derived
+from tests.engine.ddl.ksqldb_items import declared, derived
 
 STREAMS = (
     "CREATE STREAM a (id VARCHAR KEY, x INT) WITH (kafka_topic = 'a', value_format = 'json')",

@@ -9,7 +9,7 @@ from tailgate.gateway.ksqldb.entities import descriptions
 from tailgate.gateway.ksqldb.figures import Measured
 from tailgate.ksql.entities import entity
 from tailgate.sql.statements import Name, Show, parse
-from tests.engine.ddl.test_ksqldb import AVERAGES, READINGS, declared, derived
+from tests.engine.ddl.ksqldb_items import AVERAGES, READINGS, declared, derived
 
 TEXT = """\
 Name                 : AVG_READINGS
