@@ -134,7 +134,9 @@ public final class Circuit implements Serializable {
   public void relation(int relation, StructType row, int errors) {
     building();
     targets.add(new Target(relation, row, errors));
-    if (relations.put(relation, row) != null && !this.errors.containsValue(relation)) throw new IllegalArgumentException("relation " + relation + " twice");
+    if (relations.put(relation, row) != null && !this.errors.containsValue(relation)) {
+      throw new IllegalArgumentException("relation " + relation + " twice");
+    }
     if (errors != 0) {
       this.errors.put(relation, errors);
       relations.putIfAbsent(errors, ERROR);
