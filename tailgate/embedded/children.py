@@ -327,20 +327,10 @@ def free_port(count: int = 1) -> int:
     """Returns the first of consecutive ports of 127.0.0.1 on which no process listens. Never returns a port twice in a process."""
     for port in random.SystemRandom().sample(PORTS, PORT_TRIES):
         ports = range(port, port + count)
-        if _given_out.isdisjoint(ports) and all(map(_is_free, ports)):
+        if _given_out.isdisjoint(ports) and all(free("127.0.0.1", p) for p in ports):
             _given_out.update(ports)
             return port
     raise OSError(f"no free port of 127.0.0.1 in {PORT_TRIES} tries between {PORTS.start} and {PORTS.stop}")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def remembered_port(file: Path, port: int | None, server: str) -> int:

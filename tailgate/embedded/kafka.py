@@ -19,6 +19,7 @@ import json
 import os
 import secrets
 import shutil
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ JARS = Path(__file__).parents[1] / "jars" / "kafka"  # from `make setup`, or par
 FORMAT_TIMEOUT = timedelta(seconds=60)  # 1.0 to 1.7 s measured
 READY_TIMEOUT = timedelta(seconds=90)  # 2 to 4 s measured, 6 after a kill, when recovery reads the last segments again
 TOPIC_TIMEOUT = timedelta(seconds=30)
+LEADER_LOOK = timedelta(milliseconds=20)  # between two looks at a new topic
 STARTED = "Kafka Server started"
 RETENTION_BYTES = 4 << 30  # of a partition
 
@@ -195,6 +197,11 @@ class Kafka(ChildServer):
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
+        deadline = time.monotonic() + TOPIC_TIMEOUT.total_seconds()
+        while not _has_leaders(admin, name):  # the controller answers before the broker knows the topic
+            if time.monotonic() > deadline:
+                raise TimeoutError(f'topic "{name}" was created and cannot be used yet')
+            time.sleep(LEADER_LOOK.total_seconds())
 
     def _ports(self, port: int | None) -> tuple[int, int]:
         """Returns the ports of broker and controller: those in ports.json, or new ones, which it writes to ports.json."""
@@ -284,3 +291,9 @@ def write_private(path: Path, text: str) -> Path:
     fresh.write_text(text)
     fresh.replace(path)
     return path
+
+
+def _has_leaders(admin: AdminClient, name: str) -> bool:
+    """Returns whether the broker knows a topic, and each of its partitions has a leader."""
+    topic = admin.list_topics(name, timeout=TOPIC_TIMEOUT.total_seconds()).topics[name]
+    return topic.error is None and all(partition.leader >= 0 for partition in topic.partitions.values())
