@@ -57,23 +57,23 @@ def values(column: Column, array: pa.Array) -> Values:
         case "time" | "timestamp":
             return [None if micros is None else micros // MICROS_PER_MILLISECOND for micros in array.cast(pa.int64()).to_pylist()]
         case "array" | "map" | "struct":
-            read = _reader(column.type)
+            read = reader(column.type)
             return [None if text is None else read(json.loads(text, parse_float=Decimal)) for text in array.to_pylist()]
     plain: Values = array.to_pylist()
     return plain
 
 
-def _reader(type: Type) -> Callable[[Any], Any]:
+def reader(type: Type) -> Callable[[Any], Any]:
     """Returns a function from parsed JSON to the value of a type."""
     match type:
         case ["array", inner]:
-            of_element = _reader(inner)
+            of_element = reader(inner)
             return lambda value: None if value is None else [of_element(item) for item in value]
         case ["map", inner]:
-            of_value = _reader(inner)
+            of_value = reader(inner)
             return lambda value: None if value is None else {key: of_value(item) for key, item in value.items()}
         case ["struct", *fields]:
-            members = [(name, _reader(inner)) for name, inner in fields]
+            members = [(name, reader(inner)) for name, inner in fields]
             return lambda value: None if value is None else {name: read(value.get(name)) for name, read in members}
         case ["decimal", *_]:
             return lambda value: None if value is None else Decimal(value)

@@ -65,6 +65,29 @@ def test_a_paused_query_continues_without_loss(world: World) -> None:
     assert world.engine.execute(f"RESUME {world.query('sums')}")["tag"] == "RESUME"
 
 
+def test_a_resumed_query_is_filled_after_a_kill(world: World) -> None:
+    """The engine ends while RESUME reads the topic again. The statement fails, and the next engine fills the view."""
+    world.stream("killed")
+    world.engine.execute("CREATE TABLE resumed AS SELECT k, sum(n) AS n FROM killed GROUP BY k EMIT CHANGES")
+    world.engine.execute("CREATE TABLE never_paused AS SELECT k, sum(n) AS n FROM killed GROUP BY k EMIT CHANGES")
+    world.send("killed", "a", 1)
+    until(lambda: world.rows("resumed") == world.rows("never_paused") == [("a", 1)])
+    query = world.query("resumed")
+    world.engine.execute(f"PAUSE {query}")
+    world.send("killed", "b", 2)
+    until(lambda: world.rows("never_paused") == [("a", 1), ("b", 2)])
+    world.engine.stop()
+    world.engine.start(crash="fill.piece:1")
+    until(lambda: "ticks" in world.engine.get("/status"), 120)
+    with pytest.raises((TailgateError, OSError)):
+        world.engine.execute(f"RESUME {query}")
+    world.engine.died()
+    world.engine.start()
+    world.send("killed", "c", 3)
+    until(lambda: world.rows("resumed") == world.rows("never_paused") == [("a", 1), ("b", 2), ("c", 3)])
+    assert not world.view("resumed").paused
+
+
 def test_a_push_query_has_a_view_while_its_connection_is_open(world: World) -> None:
     world.stream("p")
     world.stream("q")

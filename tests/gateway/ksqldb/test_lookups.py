@@ -100,3 +100,23 @@ def test_arrays_of_postgresql_are_arrays(api: Api, world: KsqldbWorld) -> None:
     assert header["columnTypes"][:3] == ["INTEGER", "ARRAY<INTEGER>", "ARRAY<STRING>"]
     first = [1, [1, None], ['a,"b', None, "NULL"], ["NaN", 1.5], ["AP8="], ["2020-02-23T10:20:30.500"]]
     assert sorted(rows, key=lambda row: row[0]) == [first, [2, [], ["x"], None, None, None]]
+
+
+def test_structures_have_the_order_of_their_declaration(api: Api, world: KsqldbWorld) -> None:
+    """So do those inside of arrays and maps. A DOUBLE has a fraction, also in a column."""
+    types = "s STRUCT<b INT, a STRUCT<z DOUBLE, y VARCHAR>>, l ARRAY<STRUCT<b DECIMAL(4, 2), a DOUBLE>>, m MAP<VARCHAR, DOUBLE>, d DOUBLE"
+    api.ksql(f"CREATE STREAM structures (k VARCHAR KEY, {types}) WITH (kafka_topic = 's', value_format = 'json', partitions = 1);")
+    api.ksql("CREATE STREAM derived_structures AS SELECT * FROM structures;")
+    nested = ('{"A": {"Y": "é", "Z": 1}, "B": 2}', '[{"A": 1e7, "B": 1.50}, null]', '{"b": null, "x": 3}', 2.0)
+    world.append("derived_structures", [("k", *nested), ("n", None, None, None, None)])
+    expected = [
+        ["k", {"B": 2, "A": {"Z": 1.0, "Y": "é"}}, [{"B": 1.50, "A": 1e7}, None], {"b": None, "x": 3.0}, 2.0],
+        ["n", None, None, None, None],
+    ]
+    shown = b'["k",{"B":2,"A":{"Z":1.0,"Y":"\xc3\xa9"}},[{"B":1.50,"A":1.0E7},null],{"b":null,"x":3.0},2.0]'
+    select = "SELECT k, s, l, m, d FROM derived_structures"
+    for path, member in (("/query-stream", "sql"), ("/query", "ksql")):
+        for text in (f"{select};", f"{select} EMIT CHANGES LIMIT 2;"):
+            status, _, body = api.request("POST", path, {member: text, "properties": {"auto.offset.reset": "earliest"}})
+            assert (status, shown in body, body.count(b'["n",null,null,null,null]')) == (200, True, 1), body
+    assert sorted(api.lines(f"{select};")[1:]) == expected

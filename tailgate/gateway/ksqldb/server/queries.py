@@ -23,6 +23,7 @@ from tailgate.gateway.ksqldb.server.http import errors, limits
 from tailgate.gateway.ksqldb.server.http.errors import ApiError, StatementError, of_sql
 from tailgate.gateway.ksqldb.server.http.forms import LIMIT_REACHED, QUERY_COMPLETED, Column, Delimited, Form
 from tailgate.gateway.ksqldb.server.http.requests import StatementRequest
+from tailgate.gateway.ksqldb.server.nested_values import Converter, converter
 from tailgate.gateway.ksqldb.server.printing import print_text, printed
 from tailgate.gateway.ksqldb.server.pull_texts import PullTexts
 from tailgate.gateway.ksqldb.server.statements import Parsed, prepare, texts_of
@@ -112,9 +113,10 @@ class Queries:
                     row = await rows.next()
                 except psycopg.Error as error:
                     raise StatementError(of_sql(error, text), text) from None
-                data = form.header(None, _columns(rows, 0))
+                columns, converted = _columns(rows, 0)
+                data = form.header(None, columns)
                 while row is not None:
-                    data += form.row(row, tombstone=False)
+                    data += form.row(converted(row), tombstone=False)
                     if len(data) >= shared.ROWS_BYTES:
                         yield data
                         data = b""
@@ -131,8 +133,9 @@ class Queries:
     async def _pushed(self, caller: Caller, request: StatementRequest, part: Parsed, form: Form) -> AsyncGenerator[bytes, None]:
         async with self._started(caller, request, part.text) as (push, rows):
             push.id = rows.columns[0][0]
-            yield form.header(push.id, _columns(rows, LEADING))
-            async for data in _changes(rows, push, form):
+            columns, converted = _columns(rows, LEADING)
+            yield form.header(push.id, columns)
+            async for data in _changes(rows, push, form, converted):
                 yield data
 
     async def _printed(self, caller: Caller, request: StatementRequest, text: str) -> AsyncGenerator[bytes, None]:
@@ -166,7 +169,7 @@ class Queries:
                 self._push.remove(push)
 
 
-async def _changes(rows: Rows, push: Push, form: Form) -> AsyncGenerator[bytes, None]:
+async def _changes(rows: Rows, push: Push, form: Form, converted: Converter) -> AsyncGenerator[bytes, None]:
     """Returns the changes of a push query and its end.
 
     In the delimited form, each row is a part of the response: npm's ksqldb-client parses each DATA frame of HTTP/2 as one row.
@@ -174,7 +177,7 @@ async def _changes(rows: Rows, push: Push, form: Form) -> AsyncGenerator[bytes, 
     data, apart = b"", isinstance(form, Delimited)
     try:
         while (row := await rows.next()) is not None:
-            data += form.row(row[LEADING:], tombstone=row[LEADING - 1] == b"true")
+            data += form.row(converted(row[LEADING:]), tombstone=row[LEADING - 1] == b"true")
             if data and (apart or rows.waiting or len(data) >= shared.ROWS_BYTES):
                 yield data
                 data = b""
@@ -187,9 +190,10 @@ async def _changes(rows: Rows, push: Push, form: Form) -> AsyncGenerator[bytes, 
     yield data + form.end(QUERY_COMPLETED if push.closed else LIMIT_REACHED)
 
 
-def _columns(rows: Rows, skipped: int) -> tuple[Column, ...]:
-    """Returns the columns of a result without the leading ones."""
-    return tuple(Column.of(name) for name, _ in rows.columns[skipped:])
+def _columns(rows: Rows, skipped: int) -> tuple[tuple[Column, ...], Converter]:
+    """Returns the columns of a result without the leading ones, and the function that writes the values of its rows."""
+    columns = tuple(Column.of(name) for name, _ in rows.columns[skipped:])
+    return columns, converter(columns, [oid for _, oid in rows.columns[skipped:]])
 
 
 def one_query(request: StatementRequest) -> Parsed:

@@ -1,6 +1,6 @@
 """Values of rows as JSON, from the text format of PostgreSQL's protocol.
 
-    numbers, true, false, null       as they are; NaN and infinities are texts
+    numbers, true, false, null       as they are, but a DOUBLE has a fraction; NaN and infinities are texts
     BYTES                            base64
     DATE, TIME, TIMESTAMP            ISO 8601: 2020-02-23, 10:20:30.123, 2020-02-23T10:20:30.123
     ARRAY, MAP, STRUCT               JSON, from jsonb, and from PostgreSQL's arrays
@@ -19,6 +19,7 @@ from psycopg import AsyncConnection
 from psycopg.adapt import Loader
 from psycopg.types.array import ArrayLoader
 
+from tailgate.formats.ksqldb.jsons import double
 from tailgate.gateway.asgi.sessions import Application
 from tailgate.lake.types import FACTS
 from tailgate.sql.ksqldb.dialect import HTTP, SETTING
@@ -30,7 +31,11 @@ def _text(data: bytes) -> bytes:
     return json.dumps(data.decode(), ensure_ascii=False).encode()
 
 
-def _float(data: bytes) -> bytes:
+def _double(data: bytes) -> bytes:
+    return double(float(data)).encode()
+
+
+def _decimal(data: bytes) -> bytes:
     return data if data[-1:].isdigit() else b'"%s"' % data
 
 
@@ -58,9 +63,9 @@ LOADED: dict[str, Callable[[bytes], bytes]] = {
     "int2": bytes,
     "int4": bytes,
     "int8": bytes,
-    "float4": _float,
-    "float8": _float,
-    "numeric": _float,
+    "float4": _double,
+    "float8": _double,
+    "numeric": _decimal,
     "bytea": lambda data: b'"%s"' % base64.b64encode(bytes.fromhex(data[2:].decode())),
     "date": lambda data: b'"%s"' % data,
     "time": _time,
