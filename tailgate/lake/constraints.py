@@ -9,17 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from itertools import count
 
 from tailgate.lake.catalog import Catalog, Index, Item, Table
 from tailgate.lake.catalog.custom_types import with_types_of
-from tailgate.lake.catalog.formats import ForeignKeyConstraint
+from tailgate.lake.catalog.formats import ForeignKeyConstraint, IndexExpression
 from tailgate.lake.catalog.indexes import indexes
 from tailgate.lake.catalog.resolution import version as item_version
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Columns whose values differ between all rows of a table. `index`: the id of the unique index; 0 for the key of stored rows."""
+    """Columns whose values differ between all rows of a table. `index`: the id of the unique index; 0 for the key of stored rows.
+
+    The values of expressions have the positions that follow those of the table's columns (`key_expressions`). `condition`: the position
+    of the value of WHERE; the key concerns only the rows for which it is true. `read`: the columns of the table on which it depends.
+    """
 
     name: str
     columns: tuple[int, ...]
@@ -28,6 +33,17 @@ class Key:
     constraint: bool = True
     deferrable: bool = False
     nulls_distinct: bool = True
+    condition: int | None = None
+    read: frozenset[int] = frozenset()
+
+    @property
+    def compared(self) -> tuple[int, ...]:
+        """Returns the columns whose values decide whether two rows have equal keys."""
+        return self.columns if self.condition is None else (*self.columns, self.condition)
+
+    def is_computed(self, width: int) -> bool:
+        """Returns whether it has expressions or a condition. `width`: the number of the table's columns."""
+        return any(column >= width for column in self.compared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +71,18 @@ def keys_of(table: Item, catalog: Catalog) -> tuple[Key, ...]:
     """Returns the keys of a table, in the order in which PostgreSQL checks them."""
     if not isinstance(table, Table):
         return ()
-    primary = () if not table.key else (Key(primary_key_name(table), table.key, primary=True),)
-    others = (
-        Key(i.name, i.positions, i.id, i.primary, i.constraint, i.deferrable, i.nulls_distinct) for i in enforced_indexes(table, catalog)
-    )
-    return (*primary, *others)
+    keys = [] if not table.key else [Key(primary_key_name(table), table.key, primary=True, read=frozenset(table.key))]
+    free = count(len(table.columns))
+    for i in enforced_indexes(table, catalog):
+        columns = tuple(element if isinstance(element, int) else next(free) for element in i.elements)
+        condition = None if i.condition is None else next(free)
+        keys.append(Key(i.name, columns, i.id, i.primary, i.constraint, i.deferrable, i.nulls_distinct, condition, i.read))
+    return tuple(keys)
+
+
+def key_expressions(table: Item, catalog: Catalog) -> tuple[IndexExpression, ...]:
+    """Returns the expressions and conditions of the unique indexes of a table, in the order of their positions in `Key`."""
+    return tuple(expression for index in enforced_indexes(table, catalog) for expression in index.computed)
 
 
 def enforced_indexes(table: Item, catalog: Catalog) -> tuple[Index, ...]:
@@ -75,7 +98,7 @@ def primary_key(table: Item, catalog: Catalog) -> Key | None:
 def referenced_key(constraint: ForeignKeyConstraint, referenced: Table, catalog: Catalog) -> Key | None:
     """Returns the key whose columns a foreign key references; None if there is none."""
     keys = keys_of(referenced, catalog)
-    return next((key for key in keys if not key.deferrable and set(key.columns) == set(constraint.references)), None)
+    return next((k for k in keys if not k.deferrable and k.condition is None and set(k.columns) == set(constraint.references)), None)
 
 
 def references_of(table: Item, catalog: Catalog) -> tuple[Reference, ...]:
@@ -104,10 +127,11 @@ def version(table: Item, catalog: Catalog) -> str:
     The labels of enum types do not decide: rows have the labels' numbers, which never change.
     """
     enums = {column.type.enum.id: replace(column.type.enum, labels=()) for column in table.columns if column.type.enum is not None}
-    keys = [[k.name, k.columns, k.index, k.primary, k.nulls_distinct] for k in keys_of(table, catalog)]
+    keys = [[k.name, k.columns, k.index, k.primary, k.nulls_distinct, k.condition] for k in keys_of(table, catalog)]
+    texts = [expression.text for expression in key_expressions(table, catalog)]
     references = [
         [r.table.id, r.name, r.columns, r.referenced.id, r.key.columns, r.constraint.on_delete, r.constraint.on_update]
         for r in (*references_of(table, catalog), *references_to(table, catalog))
     ]
-    text = json.dumps([item_version(with_types_of(table, enums)), keys, references])
+    text = json.dumps([item_version(with_types_of(table, enums)), keys, texts, references])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -27,6 +27,7 @@ SCRIPTS = (
     "generated",
     "added_identity",
     "unique",
+    "expression_indexes",
     "foreign_keys",
     "columns",
     "column_types",

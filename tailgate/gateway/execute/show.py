@@ -28,6 +28,7 @@ from tailgate.ksql.entities import entity as entity_text
 from tailgate.lake.catalog import Alert, Catalog, Function, Index, Item, Objective, Table, is_transient, ksqldb_of
 from tailgate.lake.catalog import functions as routines
 from tailgate.lake.catalog.indexes import definition as index_definition
+from tailgate.lake.catalog.indexes import names as element_names
 from tailgate.lake.catalog.item_fields import namespace_of
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import ENDPOINTS_ID, TAILGATE_ID, TEMPORARY_ID, TRANSIENT_ID
@@ -313,7 +314,7 @@ def _rows(
             listed = {i.id for i in items}
             indexes = [i for i in catalog_rows.indexed(catalog) if of == i.relation.id or (of is None and i.relation.id in listed)]
             indexes.sort(key=lambda i: i.index.name)
-            return [(i.index.name, i.relation.name, ", ".join(i.relation.columns[k].name for k in i.index.positions)) for i in indexes]
+            return [(i.index.name, i.relation.name, ", ".join(element_names(i.index, i.relation))) for i in indexes]
         case "columns":
             assert show.name is not None
             item = catalog.relation(show.name)

@@ -135,7 +135,8 @@ def _ways(scan: plan.Scan, catalog: Catalog) -> Iterable[AccessPath]:
     if scan.key:
         yield AccessPath(scan.relation, scan.key, scan.key, len(scan.columns))
     for item in indexes(catalog, scan.relation):
-        yield AccessPath(scan.relation, tuple(dict.fromkeys(item.positions)), scan.key, len(scan.columns), declared=True)
+        if not item.computed:
+            yield AccessPath(scan.relation, tuple(dict.fromkeys(item.positions)), scan.key, len(scan.columns), declared=True)
 
 
 def _equalities(condition: plan.Scalar) -> dict[int, tuple[Constant, ...]] | None:

@@ -44,8 +44,8 @@ class AlteredRows:
 
     `rows`: a query of the old columns, the number of copies, and the values of the `retyped` and the new columns. `rewrites`: whether
     these are stored. `numbered`: added columns, by position, with new sequences that give each copy of a row a value. The other fields are
-    the new rules that the rows must satisfy. `computed`: has the plan of the generated columns if some are new, else None. `violations`:
-    queries of the places of rows that violate a domain, with the errors.
+    the new rules that the rows must satisfy. `rules`: all rules of the table, if generated columns or keys are new. `generates`: whether
+    generated columns are new. `violations`: queries of the places of rows that violate a domain, with the errors.
     """
 
     table: Table
@@ -58,7 +58,8 @@ class AlteredRows:
     keys: tuple[Key, ...] = ()
     references: tuple[Reference, ...] = ()
     numbered: tuple[tuple[int, Sequence], ...] = ()
-    computed: Rules | None = None
+    rules: Rules | None = None
+    generates: bool = False
     violations: tuple[tuple[TailgateError, Query], ...] = ()
     demands: tuple[Demand, ...] = ()
 
@@ -88,7 +89,7 @@ def plan(alteration: Alteration, before: Catalog) -> AlteredRows | None:
         for check in domain_checks(altered)
         if check.column in concerned
     )
-    new_keys = tuple(k for k in constraints.keys_of(altered, after) if k.index not in old_keys or retyped & {*k.columns})
+    new_keys = tuple(k for k in constraints.keys_of(altered, after) if k.index not in old_keys or retyped & k.read)
     references = tuple(r for r in constraints.references_of(altered, after) if r.name in alteration.validated)
     rewrites = bool(retyped) or alteration.rewrites or bool(numbered) or bool(computed) or any(default is not None for default in defaults)
     rewrites = rewrites or any(column.domain is not None and column.domain.default is not None for column in added)
@@ -100,9 +101,21 @@ def plan(alteration: Alteration, before: Catalog) -> AlteredRows | None:
     old = tuple(Column(i, column.type) for i, column in enumerate(table.columns))
     rows = Project(source, (*old, count, *values), (*table.columns, Field("copies", count.type, False), *fields_of(fields, [values])))
     query = calling(rows, 0, compact=False)
-    rules = rendered(rules_of(altered, after, adds_only=True), compact=False)[altered.id] if computed else None
+    rules = rendered(rules_of(altered, after, adds_only=True), compact=False)[altered.id] if computed or new_keys else None
     return AlteredRows(
-        table, altered, query, rewrites, tuple(retyped), not_null, new_checks, new_keys, references, numbered, rules, violations
+        table,
+        altered,
+        query,
+        rewrites,
+        tuple(retyped),
+        not_null,
+        new_checks,
+        new_keys,
+        references,
+        numbered,
+        rules,
+        bool(computed),
+        violations,
     )
 
 
@@ -152,8 +165,8 @@ def changes(plan: AlteredRows, evaluation: Evaluation, names: dict[str, str]) ->
     schema = arrow_schema(altered.columns)
     after = pa.Table.from_arrays([values.get(i, old.column(min(i, width - 1))) for i in range(len(altered.columns))], schema=schema)
     after, copies = _numbered(after, weights, plan.numbered)
-    if plan.computed is not None:
-        after = evaluation.stored.computed(plan.computed, after)
+    if plan.rules is not None and plan.generates:
+        after = evaluation.stored.computed(plan.rules, after)
     _check(plan, evaluation, after, copies, names)
     if not plan.rewrites:
         return weighted(after.slice(0, 0), 0)
@@ -195,11 +208,13 @@ def _check(plan: AlteredRows, evaluation: Evaluation, rows: pa.Table, weights: n
             if evaluation.query(forbidden).num_rows:
                 message = f'check constraint "{name}" of relation "{table.name}" is violated by some row'
                 raise CheckViolation(message, names={**names, "n": name})
-    for key in plan.keys:
-        copies = np.flatnonzero((weights > 1) & np.array([h is not None for h in keys.row_hashes(key, rows)], bool))
-        again = [*copies[:1], *keys.repeated(key, rows)[:1]]
-        if again:
-            raise evaluation.violations.not_unique(table, key, rows.slice(int(min(again)), 1))
+    if plan.rules is not None and plan.keys:
+        keyed = evaluation.stored.keyed(plan.rules, rows)
+        for key in plan.keys:
+            copies = np.flatnonzero((weights > 1) & np.array([h is not None for h in keys.row_hashes(key, keyed)], bool))
+            again = [*copies[:1], *keys.repeated(key, keyed)[:1]]
+            if again:
+                raise evaluation.violations.not_unique(plan.rules, key, keyed.slice(int(min(again)), 1))
     for reference in plan.references:
         _check_reference(reference, evaluation, rows)
 
@@ -210,7 +225,7 @@ def _check_reference(reference: Reference, evaluation: Evaluation, rows: pa.Tabl
     placed = rows.select(list(reference.columns)).rename_columns([f"k{i}" for i in range(len(reference.columns))])
     placed = placed.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
     with registered(evaluation.cursor, "placed", placed) as name, _referenced(reference, evaluation, every) as referenced:
-        condition = keys.same(reference.referenced, reference.key, "p", "n")
+        condition = keys.same(reference.referenced.columns, reference.key, "p", "n")
         place = evaluation.cursor.execute(f"SELECT min(place) FROM {name} AS n ANTI JOIN {referenced} AS p ON {condition}").fetchone()
     if place is not None and place[0] is not None:
         raise evaluation.violations.missing(reference, rows.slice(place[0], 1))

@@ -93,7 +93,7 @@ class Evaluation(RowQueries):
             rows = written if written is not None else self.query(write.rows)
         rows = self.stored.of(rules, rows)
         inserted = self._inserted(write, rows)
-        proposed = {table.id: all_hashes(rules.keys, rows)} if rules.keys else {}
+        proposed = {table.id: self.key_hashes(rules, rows)} if rules.keys else {}
         changes, read, postponed = self.changes(write.rules, table, inserted)
         returned = self.returned(write.returning, inserted.rows)
         return Effect(inserted.rows.num_rows, changes, merged(proposed, read), write.reads, returned, write.rules, postponed)
@@ -112,7 +112,11 @@ class Evaluation(RowQueries):
         if not old.num_rows:
             return {table.id: changes if table.key is not None else net(changes)}, {}, frozenset()
         changes = net(pa.concat_tables([changes, weighted(old, -1), weighted(new, 1)]))
-        return {table.id: changes}, {table.id: all_hashes(own.keys, pa.concat_tables([old, new]))}, frozenset()
+        return {table.id: changes}, {table.id: self.key_hashes(own, pa.concat_tables([old, new]))}, frozenset()
+
+    def key_hashes(self, rules: Rules, rows: pa.Table) -> np.ndarray:
+        """Returns the hashes of all keys of rows."""
+        return all_hashes(rules.keys, self.stored.keyed(rules, rows))
 
     def references(self, rules: RulesByTable) -> References:
         """Returns the foreign keys of a statement's changes."""
@@ -142,14 +146,14 @@ class Evaluation(RowQueries):
 
     def _inserted(self, write: InsertPlan, rows: pa.Table) -> Inserted:
         """Checks the rows of an INSERT, and applies ON CONFLICT to those whose keys exist."""
-        table, rules = write.table, write.own
+        rules = write.own
         if not rules.keys or not rows.num_rows:
             self.violations.allowed(rules, rows)
             return Inserted.of(rows)
         if write.conflict == "update":
             return self._upserted(write, rows)
         arbiters = [key for key in rules.keys if write.conflict == "nothing" and write.arbiter in (None, key)]
-        skipped = self._skipped(table, arbiters, rows)
+        skipped = self._skipped(rules, arbiters, rows)
         new_rows = rows.filter(pa.array(~skipped)) if skipped.any() else rows
         self.check_unique(rules, [key for key in rules.keys if key not in arbiters], rows, new_rows)
         return Inserted.of(new_rows)
@@ -157,22 +161,27 @@ class Evaluation(RowQueries):
     def check_unique(self, rules: Rules, checked: Sequence[Key], rows: pa.Table, new_rows: pa.Table) -> None:
         """Raises the error of the first row that violates NOT NULL, CHECK or, if it is not skipped, one of these keys."""
         first: tuple[int, int] | None = None
+        keyed = self.stored.keyed(rules, new_rows) if checked else new_rows
         for number, key in enumerate(checked):
-            with self.state(rules.table) as stored:
-                again, old = repeated(key, new_rows), existing(self.cursor, rules.table, key, new_rows, stored)
+            again, old = repeated(key, keyed), self.existing(rules, key, keyed)
             if (place := min([*again[:1], *old[:1]], default=None)) is not None:
                 first = min(first or (int(place), number), (int(place), number))
         self.violations.allowed(rules, rows, before=None if first is None or new_rows is not rows else first[0])
         if first is not None:
             place, number = first
-            raise of_row(place, self.violations.duplicate(rules.table, checked[number], new_rows.slice(place, 1)))
+            raise of_row(place, self.violations.duplicate(rules, checked[number], keyed.slice(place, 1)))
 
-    def _skipped(self, table: Table, arbiters: Sequence[Key], rows: pa.Table) -> np.ndarray:
+    def existing(self, rules: Rules, key: Key, keyed: pa.Table) -> np.ndarray:
+        """Returns the positions of rows whose key exists in the table."""
+        with self.state(rules.table) as stored:
+            return existing(self.cursor, rules.fields, key, keyed, rules.with_key_values(stored, key))
+
+    def _skipped(self, rules: Rules, arbiters: Sequence[Key], rows: pa.Table) -> np.ndarray:
         """Returns for each row whether DO NOTHING skips it: one of these keys exists, or is that of an earlier row that is inserted."""
         skipped = np.zeros(rows.num_rows, bool)
+        rows = self.stored.keyed(rules, rows) if arbiters else rows
         for key in arbiters:
-            with self.state(table) as stored:
-                skipped[existing(self.cursor, table, key, rows, stored)] = True
+            skipped[self.existing(rules, key, rows)] = True
         if len(arbiters) == 1:
             skipped[repeated(arbiters[0], rows)] = True
         elif any(len(repeated(key, rows)) for key in arbiters):
@@ -198,9 +207,9 @@ class Evaluation(RowQueries):
         is_fresh = np.ones(rows.num_rows, bool)
         is_fresh[places] = False
         fresh = rows.filter(pa.array(is_fresh))
-        with self.state(table) as stored:
-            again = len(repeated(arbiter, rows)) or (self.earlier and len(existing(self.cursor, table, arbiter, fresh, stored)))
-        if again:
+        keyed = self.stored.keyed(rules, rows)
+        new_keys = keyed.filter(pa.array(is_fresh))
+        if len(repeated(arbiter, keyed)) or (self.earlier and len(self.existing(rules, arbiter, new_keys))):
             raise CardinalityViolation(
                 "ON CONFLICT DO UPDATE command cannot affect row a second time",
                 hint="Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
@@ -280,17 +289,18 @@ class Evaluation(RowQueries):
 
     def check_moved(self, rules: Rules, old: pa.Table, new: pa.Table, fresh: pa.Table) -> None:
         """Raises 23505 if a changed key equals that of another row."""
+        old, new, fresh = (self.stored.keyed(rules, rows) for rows in (old, new, fresh))
         for key in rules.keys:
-            if all(old.column(k).equals(new.column(k)) for k in key.columns):
+            if all(old.column(k).equals(new.column(k)) for k in key.compared):
                 continue
             all_new = pa.concat_tables([new, fresh])
             again = repeated(key, all_new)
             if len(again):
-                raise self.violations.duplicate(rules.table, key, all_new.slice(int(again[0]), 1))
-            with self.state(rules.table) as stored:
-                place = moved(self.cursor, rules.table, key, old, new, stored)
+                raise self.violations.duplicate(rules, key, all_new.slice(int(again[0]), 1))
+            with self.state(rules.table) as rows:
+                place = moved(self.cursor, rules.fields, key, old, new, rules.with_key_values(rows, key))
             if place is not None:
-                raise self.violations.duplicate(rules.table, key, new.slice(place, 1))
+                raise self.violations.duplicate(rules, key, new.slice(place, 1))
 
     def merge(self, write: MergePlan) -> Effect:
         """Returns the effect of a MERGE. Raises 21000 if it would change a row twice, and the errors of constraints."""
@@ -365,7 +375,7 @@ class Evaluation(RowQueries):
             return matches
         columns = range(len(table.columns)) if table.key is None else table.key
         old = pa.concat_tables([rows.select(list(columns)) for rows in old_rows])
-        return matches.take(pa.array(others(self.cursor, table, columns, matches.select([first + i for i in columns]), old)))
+        return matches.take(pa.array(others(self.cursor, table.columns, columns, matches.select([first + i for i in columns]), old)))
 
     def truncate(self, write: TruncatePlan) -> Effect:
         """Evaluates a TRUNCATE: removes all rows of the tables."""
@@ -376,7 +386,7 @@ class Evaluation(RowQueries):
             grouped = "" if table.key is not None else f" GROUP BY {columns}"
             rows = self.cursor.execute(f"SELECT {columns}, {weight} FROM r{table.id}{grouped}").to_arrow_table()
             changes[table.id] = conform(rows, arrow_schema(table.columns, weight=True))
-            keys[table.id] = all_hashes(write.rules[table.id].keys, changes[table.id])
+            keys[table.id] = self.key_hashes(write.rules[table.id], changes[table.id])
         return Effect(0, changes, keys, frozenset(t.id for t in write.tables), None, write.rules)
 
 

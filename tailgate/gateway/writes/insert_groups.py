@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailgate.gateway.resources.concurrency import REQUESTER
-from tailgate.gateway.writes.constraints.keys import all_hashes, existing, repeated
+from tailgate.gateway.writes.constraints.keys import repeated
 from tailgate.gateway.writes.effects import Effect, Inserted, merged
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.plans import InsertPlan
@@ -129,8 +129,8 @@ def evaluate(evaluation: Evaluation, write: InsertPlan, members: list[Constants]
     if plain is None:
         return None
     rows = evaluation.stored.computed(rules, fitted(plain, table.columns))
-    stored = f"r{table.id}"
-    lists = [places for key in rules.keys for places in (repeated(key, rows), existing(evaluation.cursor, table, key, rows, stored))]
+    keyed = evaluation.stored.keyed(rules, rows)
+    lists = [places for key in rules.keys for places in (repeated(key, keyed), evaluation.existing(rules, key, keyed))]
     bad = np.concatenate([np.empty(0, np.int64), *lists])
     refused = frozenset[int]()
     if len(bad):
@@ -140,5 +140,5 @@ def evaluate(evaluation: Evaluation, write: InsertPlan, members: list[Constants]
         rows = rows.filter(pa.array(accepted))
     evaluation.violations.allowed(rules, rows)
     changes, read, postponed = evaluation.changes(write.rules, table, Inserted.of(rows))
-    keys = merged({table.id: all_hashes(rules.keys, rows)}, read)
+    keys = merged({table.id: evaluation.key_hashes(rules, rows)}, read)
     return Effect(rows.num_rows, changes, keys, rules=write.rules, postponed=postponed), refused

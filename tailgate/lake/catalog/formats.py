@@ -211,6 +211,20 @@ class CheckConstraint(Record):
     comment: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexExpression(Record):
+    """An expression of an index, or its condition. `text`: as typed, without outer parentheses. `columns`: the positions that it reads.
+
+    `name`: of the column of the index, '' for a condition. `place`: of that column. `form`: decides about the parentheses of its text.
+    """
+
+    text: str
+    columns: tuple[int, ...]
+    name: str = ""
+    place: int = 0
+    form: Literal["call", "operator", "other"] = "other"
+
+
 ReferentialAction = Literal["no action", "restrict", "cascade", "set null", "set default"]
 
 

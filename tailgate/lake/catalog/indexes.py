@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tailgate.lake.catalog.catalog import Catalog
+from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.items import Index, Item
 from tailgate.lake.catalog.names import quoted
 
@@ -35,12 +36,36 @@ def indexes(catalog: Catalog, relation: int | None = None) -> tuple[Index, ...]:
     return tuple(i for i in catalog.visible if isinstance(i, Index) and relation in (None, i.depends[0]))
 
 
-def definition(index: Index, on: str, relation: Item) -> str:
+def definition(index: Index, on: str, relation: Item, *, pretty: bool = False) -> str:
     """Returns the CREATE INDEX statement, as pg_get_indexdef() prints it. `on`: the name of the relation."""
     parts = []
-    for column, descending, first in zip(index.positions, index.descending, index.nulls_first, strict=True):
-        text = quoted(relation.columns[column].name) + " DESC" * descending
+    for text, descending, first in zip(element_texts(index, relation, pretty=pretty), index.descending, index.nulls_first, strict=True):
+        text += " DESC" * descending
         parts.append(text if first == descending else f"{text} NULLS {'FIRST' if first else 'LAST'}")
     include = f" INCLUDE ({', '.join(quoted(relation.columns[i].name) for i in index.include)})" if index.include else ""
     nulls = "" if index.nulls_distinct else " NULLS NOT DISTINCT"
-    return f"CREATE {'UNIQUE ' * index.unique}INDEX {quoted(index.name)} ON {on} USING {index.method} ({', '.join(parts)}){include}{nulls}"
+    condition = "" if index.condition is None else f" WHERE {expression_text(index.condition, pretty=pretty)}"
+    columns = f"USING {index.method} ({', '.join(parts)}){include}{nulls}{condition}"
+    return f"CREATE {'UNIQUE ' * index.unique}INDEX {quoted(index.name)} ON {on} {columns}"
+
+
+def element_texts(index: Index, relation: Item, *, pretty: bool = False) -> list[str]:
+    """Returns the columns of an index as CREATE INDEX names them: expressions other than calls are in parentheses."""
+    texts = []
+    for element in index.elements:
+        if isinstance(element, int):
+            texts.append(quoted(relation.columns[element].name))
+        else:
+            text = expression_text(element, pretty=pretty)
+            texts.append(text if element.form == "call" else f"({text})")
+    return texts
+
+
+def expression_text(expression: IndexExpression, *, pretty: bool = False) -> str:
+    """Returns an expression as pg_get_expr() prints it: with parentheses around an operator, unless `pretty`."""
+    return f"({expression.text})" if expression.form == "operator" and not pretty else expression.text
+
+
+def names(index: Index, relation: Item) -> list[str]:
+    """Returns the names of the columns of an index, without those of INCLUDE."""
+    return [relation.columns[e].name if isinstance(e, int) else e.name for e in index.elements]

@@ -22,6 +22,7 @@ from tailgate.lake.catalog.formats import (
     Failure,
     ForeignKeyConstraint,
     Include,
+    IndexExpression,
     KsqldbItem,
     MessageFormat,
     SinkFormat,
@@ -258,8 +259,10 @@ class Index(ItemFields):
 
     An index has no rows: gateways build it from the relation's changes.
 
-    - `positions`: the indexed columns, by their positions in the relation.
-    - `descending`, `nulls_first`: for each column, as declared. They have no effect.
+    - `positions`: the indexed columns, by their positions in the relation, without expressions.
+    - `expressions`: those among the columns of the index, by their places.
+    - `condition`: that of WHERE; the index has only the rows for which it is true.
+    - `descending`, `nulls_first`: for each column of the index, as declared. They have no effect.
     - `include`: positions of the INCLUDE columns. They have no effect.
     - `enforced`: whether writes of the table are checked. A unique index of another relation is not.
     - `constraint`: whether it is the index of a UNIQUE constraint or, with `primary`, of a primary key.
@@ -280,6 +283,26 @@ class Index(ItemFields):
     primary: bool = False
     deferrable: bool = False
     nulls_distinct: bool = True
+    expressions: tuple[IndexExpression, ...] = ()
+    condition: IndexExpression | None = None
+
+    @property
+    def elements(self) -> tuple[int | IndexExpression, ...]:
+        """Returns the columns of the index in order: positions in the relation, and expressions."""
+        by_place = {expression.place: expression for expression in self.expressions}
+        positions = iter(self.positions)
+        return tuple(by_place.get(place) or next(positions) for place in range(len(self.positions) + len(by_place)))
+
+    @property
+    def computed(self) -> tuple[IndexExpression, ...]:
+        """Returns the expressions and then the condition, in the order in which `Key` numbers them."""
+        in_order = sorted(self.expressions, key=lambda expression: expression.place)
+        return (*in_order, *(() if self.condition is None else (self.condition,)))
+
+    @property
+    def read(self) -> frozenset[int]:
+        """Returns the positions of all columns of the relation that it depends on."""
+        return frozenset((*self.positions, *self.include)).union(*(expression.columns for expression in self.computed))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,8 @@ class TableRules:
 
     `referring`: the foreign keys that reference the table, each with a plan for the row of its defaults if it has the action SET
     DEFAULT. `version`: as of `lake.constraints.version`. `generated`: a plan over INCOMING for the values of the generated columns,
-    None without any. `domains`: the constraints of the columns' domains, which are checked first.
+    None without any. `domains`: the constraints of the columns' domains, which are checked first. `key_values`: a plan over INCOMING
+    for the columns and the values that `Key` numbers behind them, None without expressions and conditions.
     """
 
     table: Table
@@ -57,6 +58,7 @@ class TableRules:
     version: str
     generated: Relation | None = None
     domains: tuple[DomainCheck, ...] = ()
+    key_values: Relation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ from tailgate.sql.statements.definitions import (
     EndpointParameter,
     FunctionArgument,
     FunctionName,
-    IndexColumn,
     ObjectKind,
     Silence,
 )
@@ -167,6 +166,7 @@ from tailgate.sql.statements.writes import (
     Default,
     Delete,
     Expression,
+    IndexColumn,
     Insert,
     InsertValue,
     Merge,

@@ -10,7 +10,7 @@ from tailgate.lake.catalog.items import Volatility
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
 from tailgate.sql.statements.values import Options, OptionValue, QueryText, Time
-from tailgate.sql.statements.writes import WriteText
+from tailgate.sql.statements.writes import Expression, IndexColumn, WriteText
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +191,11 @@ class DropFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexColumn:
-    """A column of CREATE INDEX with its sort order."""
-
-    name: str
-    descending: bool = False
-    nulls_first: bool = False
-    position: int | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """CREATE [UNIQUE] INDEX [CONCURRENTLY] [name] ON relation (columns) [NULLS [NOT] DISTINCT], or CREATE DEFAULT INDEX ON relation."""
+    """CREATE [UNIQUE] INDEX [CONCURRENTLY] [name] ON relation (columns) [NULLS [NOT] DISTINCT] [WHERE condition].
+
+    `default`: CREATE DEFAULT INDEX ON relation.
+    """
 
     name: Name | None
     relation: Name
@@ -214,6 +207,7 @@ class CreateIndex:
     if_not_exists: bool = False
     nulls_distinct: bool = True
     concurrently: bool = False
+    condition: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

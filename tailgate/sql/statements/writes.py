@@ -79,17 +79,30 @@ class ColumnName:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexColumn:
+    """A column of CREATE INDEX or ON CONFLICT. `name`: '' for an expression. `descending`, `nulls_first`: its order in an index."""
+
+    name: str
+    descending: bool = False
+    nulls_first: bool = False
+    position: int | None = field(default=None, compare=False)
+    expression: Expression | None = None
+    operator_class: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class OnConflict:
-    """ON CONFLICT [(columns) | ON CONSTRAINT name] {DO NOTHING | DO UPDATE SET … [WHERE …]}.
+    """ON CONFLICT [(columns) [WHERE condition] | ON CONSTRAINT name] {DO NOTHING | DO UPDATE SET … [WHERE where]}.
 
     `update`: None for DO NOTHING.
     """
 
-    columns: tuple[ColumnName, ...] = ()
+    columns: tuple[IndexColumn, ...] = ()
     constraint: str | None = None
     update: tuple[Assignment, ...] | None = None
     where: Expression | None = None
     position: int | None = field(default=None, compare=False)
+    condition: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import TypeVar
 from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Change, Index, Item, Sequence, Table
 from tailgate.lake.catalog.dropping import described
+from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import DependentObjectsStillExist, DuplicateColumn, FeatureNotSupported, TailgateError
 from tailgate.lake.types import DROPPED, Field
@@ -34,7 +35,7 @@ def dropped_column(table: Table, position: int, catalog: Catalog, *, cascade: bo
     if sum(not column.is_dropped for column in table.columns) == 1:
         raise FeatureNotSupported("a table without columns is not supported")
     readers = readers_of(table, position, catalog)
-    keys = [key for key in constraints.keys_of(table, catalog) if position in key.columns]
+    keys = [key for key in constraints.keys_of(table, catalog) if position in key.read]
     references = [r for r in constraints.references_to(table, catalog) if r.key in keys]
     dependents = [*(described(catalog, item) for item in readers)]
     dependents += [f"constraint {r.name} on {described(catalog, r.table)}" for r in references]
@@ -74,7 +75,7 @@ def dropped_column(table: Table, position: int, catalog: Catalog, *, cascade: bo
         other = catalog.expect(Table, reference.table.id) if reference.table.id != table.id else after
         put[other.id] = replace(other, foreign_keys=tuple(key for key in other.foreign_keys if key.name != reference.name))
     owned = [s.id for s in catalog.each(Sequence) if s.depends == (table.id,) and s.column == name]
-    indexes = [i.id for i in catalog.each(Index) if table.id in i.depends and position in (*i.positions, *i.include)]
+    indexes = [i.id for i in catalog.each(Index) if table.id in i.depends and position in i.read]
     notices = tuple(f"drop cascades to {dependent}" for dependent in dependents)
     return Change(put=tuple(put.values()), drop=(*dropped, *owned, *indexes)), notices
 
@@ -102,7 +103,18 @@ def renamed_column(table: Table, position: int, name: str, catalog: Catalog) -> 
         stored_names={position: old, **table.stored_names},
     )
     owned = (replace(s, column=name) for s in catalog.each(Sequence) if s.depends == (table.id,) and s.column == old)
-    return Change(put=(after, *owned))
+    indexes = (_with_renamed(i, position, old, name) for i in catalog.each(Index) if table.id in i.depends and position in i.read)
+    return Change(put=(after, *owned, *indexes))
+
+
+def _with_renamed(index: Index, position: int, old: str, new: str) -> Index:
+    """Returns an index with another name of a column in its expressions and its condition."""
+
+    def renamed(expression: IndexExpression) -> IndexExpression:
+        return replace(expression, text=_renamed(expression.text, old, new)) if position in expression.columns else expression
+
+    condition = None if index.condition is None else renamed(index.condition)
+    return replace(index, expressions=tuple(map(renamed, index.expressions)), condition=condition)
 
 
 def stored_name(table: Table, name: str) -> Mapping[int, str]:

@@ -5,20 +5,41 @@ Source: PostgreSQL 15, src/backend/commands/indexcmds.c DefineIndex().
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import count
 
 from tailgate.lake.catalog import Catalog, Index, Item, Table, View
-from tailgate.lake.catalog.indexes import KEY_TYPES
+from tailgate.lake.catalog.formats import IndexExpression
+from tailgate.lake.catalog.indexes import KEY_TYPES, names
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.control import Notice
-from tailgate.lake.errors import DuplicateTable, FeatureNotSupported, ObjectNotInPrerequisiteState, UndefinedColumn, WrongObjectType
+from tailgate.lake.errors import (
+    DatatypeMismatch,
+    DuplicateTable,
+    FeatureNotSupported,
+    ObjectNotInPrerequisiteState,
+    UndefinedColumn,
+    UndefinedObject,
+    WrongObjectType,
+)
+from tailgate.sql.binder.writes.index_expressions import defined, field_of
 from tailgate.sql.binder.writes.targets import check_writable
+from tailgate.sql.functions.comparison import TYPES
 from tailgate.sql.statements import CreateIndex
 from tailgate.sql.tables.constraints import check_indexable, check_key_types
 from tailgate.sql.tables.names import columns_part, free_name
 
 UNCHECKED = "An index says by which columns rows are looked up. Unique indexes of tables are checked."
 UNUSED = "Equal values of this type may be stored in several forms. A condition on the column is a scan."
+SCAN = "A materialized view with the expression as a column, or with the rows of the condition, can have an index that is used."
+TEXTS, NETWORKS = ("text", "varchar"), ("inet", "cidr")
+OPERATOR_CLASSES: Mapping[str, tuple[str, ...]] = {  # with the types that they accept; patterns are compared in C order, as all texts are
+    **{f"{type}_ops": (type,) for type in (*TYPES, "bpchar", "interval", "jsonb", "enum", "array")},
+    **dict.fromkeys(("text_ops", "varchar_ops", "text_pattern_ops", "varchar_pattern_ops"), TEXTS),
+    **dict.fromkeys(("inet_ops", "cidr_ops"), NETWORKS),
+    "bpchar_pattern_ops": ("bpchar",),
+}
 VIEW = "Create a materialized view: CREATE MATERIALIZED VIEW."
 
 
@@ -31,31 +52,35 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
     enforced = statement.unique and isinstance(relation, Table)
     if enforced:
         check_writable(relation)
-    columns = _columns(statement, relation, enforced=enforced)
+    columns, expressions = _columns(statement, relation), _expressions(statement, relation)
+    condition = None if statement.condition is None else defined(relation, statement.condition, None)
     _check_method(statement)
-    if statement.name is not None:
-        catalog.check_new(statement.name.name, schema)
     include = tuple(_position(name, relation) for name in statement.include)
-    part = "primary" if statement.default else columns_part([relation.columns[i].name for i in columns + include])
-    if statement.name is not None:
-        name = statement.name.name
-    else:
-        name = free_name(relation.name, part, "idx", lambda n: catalog.at(n, schema) is not None)
+    width = len(columns) + len(expressions)
     item = Index(
         catalog.next_id,
-        name,
+        "" if statement.name is None else statement.name.name,
         depends=(relation.id,),
         owner=relation.owner,
         schema=schema.id,
         positions=columns,
-        descending=tuple(c.descending for c in statement.columns) or (False,) * len(columns),
-        nulls_first=tuple(c.nulls_first for c in statement.columns) or (False,) * len(columns),
+        descending=tuple(c.descending for c in statement.columns) or (False,) * width,
+        nulls_first=tuple(c.nulls_first for c in statement.columns) or (False,) * width,
         include=include,
         unique=statement.unique,
         method=statement.method,
         enforced=enforced,
         nulls_distinct=statement.nulls_distinct,
+        expressions=expressions,
+        condition=condition,
     )
+    _check_types(item, relation, statement)
+    if statement.name is not None:
+        catalog.check_new(item.name, schema)
+    else:
+        included = [relation.columns[i].name for i in include]
+        part = "primary" if statement.default else columns_part([*names(item, relation), *included])
+        item = replace(item, name=free_name(relation.name, part, "idx", lambda n: catalog.at(n, schema) is not None))
     return item, _notices(item, relation)
 
 
@@ -71,22 +96,48 @@ def _relation(name: Name, catalog: Catalog) -> Item:
     return relation
 
 
-def _columns(statement: CreateIndex, relation: Item, *, enforced: bool) -> tuple[int, ...]:
+def _columns(statement: CreateIndex, relation: Item) -> tuple[int, ...]:
     """Returns the positions of the columns; for CREATE DEFAULT INDEX those of the key, or all columns."""
-    positions = tuple(_position(c.name, relation) for c in statement.columns)
     if statement.default:
-        positions = relation.key or tuple(range(len(relation.columns)))
-    if enforced:
-        check_key_types((relation.columns[i].type for i in positions), "a unique index on a column")
-        return positions
-    for position in positions:
-        check_indexable(relation.columns[position].type)
-    return positions
+        return relation.key or tuple(range(len(relation.columns)))
+    return tuple(_position(c.name, relation) for c in statement.columns if c.expression is None)
+
+
+def _expressions(statement: CreateIndex, relation: Item) -> tuple[IndexExpression, ...]:
+    """Returns the expressions. Raises 42P17, 0A000 and others. Those with the same name get numbers."""
+    expressions = list[IndexExpression]()
+    taken = {c.name for c in statement.columns if c.expression is None}
+    for place, column in enumerate(statement.columns):
+        if column.expression is not None:
+            expression = defined(relation, column.expression, place)
+            candidates = (f"{expression.name}{number or ''}" for number in count())
+            expressions.append(replace(expression, name=next(name for name in candidates if name not in taken)))
+            taken.add(expressions[-1].name)
+    return tuple(expressions)
+
+
+def _check_types(index: Index, relation: Item, statement: CreateIndex) -> None:
+    """Raises 42704, 42804 or 0A000 for columns of types without an order, or with operator classes for other types."""
+    types = [(relation.columns[e] if isinstance(e, int) else field_of(relation, e)).type for e in index.elements]
+    if index.enforced:
+        check_key_types(types, "a unique index on a column")
+    for type in types:
+        check_indexable(type)
+    for type, column in zip(types, statement.columns, strict=False):
+        if not (name := column.operator_class):
+            continue
+        if name not in OPERATOR_CLASSES:
+            raise UndefinedObject(f'operator class "{name}" does not exist for access method "{index.method}"')
+        if ("array" if type.is_array else type.name) not in OPERATOR_CLASSES[name]:
+            raise DatatypeMismatch(f'operator class "{name}" does not accept data type {type}')
 
 
 def _notices(index: Index, relation: Item) -> list[Notice]:
     """Returns notices for what an index does not do."""
     notices = []
+    if index.expressions or index.condition is not None:
+        what = "expressions" if index.expressions else "a condition"
+        notices.append(Notice(f'index "{index.name}" is not used by queries, because it has {what}', hint=SCAN))
     if index.unique and not index.enforced:
         notices.append(Notice(f'index "{index.name}" is not checked: rows with equal values may come', hint=UNCHECKED))
     types = [relation.columns[i].type for i in index.positions]

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Index, Item, Sequence, Table
-from tailgate.lake.catalog.indexes import indexes
+from tailgate.lake.catalog.formats import IndexExpression
+from tailgate.lake.catalog.indexes import indexes, names
 from tailgate.lake.errors import InvalidTableDefinition, WrongObjectType
 from tailgate.lake.types import Type
 from tailgate.sql.statements.definitions import SequenceOptions
@@ -89,14 +90,23 @@ def _with_keys(statement: CreateTable, table: Table, catalog: Catalog) -> Create
 
 def _moved(index: Index, numbers: Mapping[int, int]) -> Index:
     """Returns the index with the positions of its columns in the new table."""
+
+    def placed(expression: IndexExpression) -> IndexExpression:
+        return replace(expression, columns=tuple(numbers[i] for i in expression.columns))
+
     return replace(
-        index, positions=tuple(numbers[i] for i in index.positions), include=tuple(numbers[i] for i in index.include), comments={}
+        index,
+        positions=tuple(numbers[i] for i in index.positions),
+        include=tuple(numbers[i] for i in index.include),
+        expressions=tuple(map(placed, index.expressions)),
+        condition=None if index.condition is None else placed(index.condition),
+        comments={},
     )
 
 
 def copied_index(index: Index, table: Table, catalog: Catalog) -> Index:
     """Returns the copy of an index for a new table in the catalog. `index`: with the positions of the columns in that table."""
     schema = catalog.schema_of(table)
-    part = columns_part([table.columns[i].name for i in (*index.positions, *index.include)])
+    part = columns_part([*names(index, table), *(table.columns[i].name for i in index.include)])
     name = free_name(table.name, part, "idx", lambda n: catalog.at(n, schema) is not None)
     return replace(index, id=catalog.next_id, name=name, depends=(table.id,), owner=table.owner, schema=table.schema)

@@ -18,6 +18,7 @@ from sqlglot import exp
 from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Change, Function, Index, Sequence, Table, View
 from tailgate.lake.catalog.dropping import described
+from tailgate.lake.catalog.indexes import indexes
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, TailgateError
 from tailgate.lake.types import UNKNOWN, Field, Type
 from tailgate.lake.uncommitted import with_ids
@@ -26,6 +27,7 @@ from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.scope import Scope
 from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.binder.writes.index_expressions import stored_value
 from tailgate.sql.binder.writes.targets import assigned, check_of, default_of, empty_level, scope_of
 from tailgate.sql.grammar.names import position as position_of
 from tailgate.sql.grammar.parser import parse_expression
@@ -121,6 +123,13 @@ def _check_constraints(after: Table, position: int, action: SetType, catalog: Ca
         if position in check.columns:
             try:
                 check_of(after.name, after.columns, check.text)
+            except TailgateError as error:
+                error.position = None
+                raise
+    for expression in (e for index in indexes(catalog, after.id) for e in index.computed):
+        if position in expression.columns:
+            try:
+                stored_value(after, expression)
             except TailgateError as error:
                 error.position = None
                 raise

@@ -10,7 +10,7 @@ from tailgate.gateway.catalog.relations import constraint_rows, rows
 from tailgate.gateway.catalog.relations.signatures import Signature
 from tailgate.lake.catalog import Function, Item, Sequence
 from tailgate.lake.catalog.functions import arguments_of, result_of
-from tailgate.lake.catalog.indexes import definition
+from tailgate.lake.catalog.indexes import definition, element_texts
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import UndefinedColumn
 from tailgate.sql.definitions import for_search_path
@@ -101,10 +101,11 @@ class DefinitionFunctions(FunctionGroup):
         if entry is None:
             return None
         if column:
-            names = [quoted(entry.relation.columns[i].name) for i in entry.columns]
-            return names[column - 1] if column <= len(names) else ""
+            texts = element_texts(entry.index, entry.relation, pretty=pretty)
+            texts += [quoted(entry.relation.columns[i].name) for i in entry.index.include]
+            return texts[column - 1] if column <= len(texts) else ""
         table = self._names.regclass_out(entry.relation.id) if pretty else self._qualified(entry.relation)
-        return definition(entry.index, table, entry.relation)
+        return definition(entry.index, table, entry.relation, pretty=pretty)
 
     def _fixed_index(self, oid: int, column: int, pretty: bool) -> str:
         """Returns the definition of one of PostgreSQL's own indexes."""

@@ -25,7 +25,8 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
 from tailgate.gateway.catalog.relations.sequence_rows import shown_default
 from tailgate.gateway.catalog.relations.storage import COLLATION, storage_of
 from tailgate.lake.catalog import FIRST_ID, Catalog, Domain, Enum, Function, Index, Item, Sequence, Table, View
-from tailgate.lake.catalog.indexes import indexes
+from tailgate.lake.catalog.formats import IndexExpression
+from tailgate.lake.catalog.indexes import expression_text, indexes
 from tailgate.lake.catalog.roles import (
     OPERATOR_ID,
     PUBLIC,
@@ -36,6 +37,8 @@ from tailgate.lake.catalog.roles import (
     TYPE_PRIVILEGES,
 )
 from tailgate.lake.catalog.schemas import BUILT_IN, TEMPORARY_ID, Schema
+from tailgate.lake.types import Field
+from tailgate.sql.binder.writes.index_expressions import field_of
 
 TYPES, TYPES_ARRAY, RULES, DEPENDENCIES, DEFAULTS = (n << 28 for n in (4, 5, 8, 9, 10))
 
@@ -88,8 +91,14 @@ class Indexed:
         return self.index.id
 
     @property
-    def columns(self) -> tuple[int, ...]:
-        return self.index.positions + self.index.include
+    def columns(self) -> tuple[int | IndexExpression, ...]:
+        return self.index.elements + self.index.include
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Returns the columns of the index, without those of INCLUDE."""
+        columns = self.relation.columns
+        return tuple(columns[e] if isinstance(e, int) else field_of(self.relation, e) for e in self.index.elements)
 
 
 def indexed(catalog: Catalog) -> list[Indexed]:
@@ -167,25 +176,36 @@ def pg_attribute(catalog: Catalog) -> Iterator[Row]:
                 columns = {"atttypid": oid, "attlen": size, "attbyval": size != 6, "attalign": align, "attnotnull": True}
                 yield _plain(item.id, number, name) | columns
     for i in indexed(catalog):
-        yield from (_attribute(i.oid, number, i.relation, column, False) for number, column in enumerate(i.columns, 1))
+        for number, column in enumerate(i.columns, 1):
+            if isinstance(column, int):
+                yield _attribute(i.oid, number, i.relation, column, False)
+            else:
+                yield _typed(i.oid, number, field_of(i.relation, column))
 
 
 def _attribute(relation: int, number: int, item: Item, index: int, primary: bool) -> Row:
     """Returns the pg_attribute row of a column of a relation or index."""
     field = item.columns[index]
-    type = field.type
-    stored, domain = storage_of(type), field.domain
     not_null = relation == item.id and relkind(item) == "r" and (primary or not field.nullable)
     has_default = relation == item.id and field.name in defaults_of(item)
     identity = {"always": "a", "by default": "d"}.get(item.identity.get(field.name, ""), "") if isinstance(item, Table) else ""
     generated = relation == item.id and isinstance(item, Table) and field.name in item.generated
     if field.is_dropped:
-        return _plain(relation, number, field.name) | {"attlen": type.size, "attisdropped": True}
+        return _plain(relation, number, field.name) | {"attlen": field.type.size, "attisdropped": True}
+    return _typed(relation, number, field) | {
+        "attnotnull": not_null, "atthasdef": has_default,
+        "attidentity": identity if relation == item.id else "", "attgenerated": "s" if generated else "",
+    }  # fmt: skip
+
+
+def _typed(relation: int, number: int, field: Field) -> Row:
+    """Returns the pg_attribute row of a column with the values that follow from its name and type."""
+    type, domain = field.type, field.domain
+    stored = storage_of(type)
     return _plain(relation, number, field.name) | {
         "atttypid": type.oid if domain is None else domain.id, "attlen": stored.length, "atttypmod": type.typmod if domain is None else -1,
         "attbyval": stored.by_value, "attalign": stored.alignment, "attstorage": stored.storage, "attcollation": stored.collation,
-        "attndims": int(type.is_array and domain is None), "attnotnull": not_null, "atthasdef": has_default,
-        "attidentity": identity if relation == item.id else "", "attgenerated": "s" if generated else "",
+        "attndims": int(type.is_array and domain is None),
     }  # fmt: skip
 
 
@@ -232,15 +252,17 @@ def pg_type(catalog: Catalog) -> Iterator[Row]:
 
 def pg_index(catalog: Catalog) -> Iterator[Row]:
     for i in indexed(catalog):
-        index, keys = i.index, len(i.index.positions)
-        types = [i.relation.columns[c].type for c in index.positions]
+        index, keys = i.index, len(i.index.elements)
+        types = [field.type for field in i.fields]
         nulls_equal = (i.oid >= INDEXES and not i.primary) or not index.nulls_distinct  # the key index of a view
         yield {
             "indexrelid": i.oid, "indrelid": i.relation.id, "indnatts": len(i.columns), "indnkeyatts": keys, "indisunique": index.unique,
             "indnullsnotdistinct": nulls_equal, "indisprimary": i.primary, "indisexclusion": False, "indimmediate": not index.deferrable,
             "indisclustered": False, "indisvalid": True, "indcheckxmin": False, "indisready": True, "indislive": True,
-            "indisreplident": False, "indkey": [c + 1 for c in i.columns], "indcollation": [COLLATION.get(t.name, 0) for t in types],
+            "indisreplident": False, "indkey": [c + 1 if isinstance(c, int) else 0 for c in i.columns], "indcollation": [COLLATION.get(t.name, 0) for t in types],
             "indclass": [OPERATOR_CLASS.get(t.name, 3126) for t in types],
+            "indexprs": ", ".join(map(expression_text, index.expressions)) or None,
+            "indpred": None if index.condition is None else expression_text(index.condition),
             "indoption": [down | first << 1 for down, first in zip(index.descending, index.nulls_first, strict=True)],
         }  # fmt: skip
 

@@ -64,7 +64,7 @@ async def refresh(session: Session, bound: Bound, statement: s.Refresh, values: 
         raise e.FeatureNotSupported("WITH NO DATA is not supported", hint="Materialized views always have their rows.")
     catalog = session.catalog
     indexes = [index for index in catalog.each(Index) if view.id in index.depends]
-    if statement.concurrently and not any(index.unique for index in indexes):
+    if statement.concurrently and not any(index.unique and not index.computed for index in indexes):
         raise e.ObjectNotInPrerequisiteState(
             f'cannot refresh materialized view "{catalog.schema_of(view).name}.{view.name}" concurrently',
             hint="Create a unique index with no WHERE clause on one or more columns of the materialized view.",

@@ -1,6 +1,7 @@
 """Finds rows of a statement whose key another row has. A key is a primary key or an enforced unique index.
 
-A key with NULL differs from all others, unless the index is NULLS NOT DISTINCT.
+A key with NULL differs from all others, unless the index is NULLS NOT DISTINCT. A row for which the condition of the index is not true
+has no key. Rows have the columns that `Key` numbers: those of the table, and the values of expressions and conditions behind them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors.mirror import PARAMETER_TYPES, registered
 from tailgate.gateway.writes.constraints.hashes import comparable, hashes, salted
-from tailgate.lake.catalog import Item
 from tailgate.lake.constraints import Key
 from tailgate.lake.types import Field, Type
 
@@ -40,7 +40,14 @@ def all_hashes(keys: Sequence[Key], rows: pa.Table) -> np.ndarray:
 
 def _compared(key: Key, rows: pa.Table) -> np.ndarray:
     """Returns for each row whether its key can equal that of another row."""
-    return present(key.columns, rows) if key.nulls_distinct else np.ones(rows.num_rows, bool)
+    return present(key.columns, rows) & has_key(key, rows) if key.nulls_distinct else has_key(key, rows)
+
+
+def has_key(key: Key, rows: pa.Table) -> np.ndarray:
+    """Returns for each row whether the condition of the index is true."""
+    if key.condition is None:
+        return np.ones(rows.num_rows, bool)
+    return np.asarray(pc.fill_null(rows.column(key.condition), False).to_numpy())
 
 
 def present(columns: Sequence[int], rows: pa.Table) -> np.ndarray:
@@ -65,24 +72,27 @@ def repeated(key: Key, rows: pa.Table) -> np.ndarray:
     return np.setdiff1d(places, firsts)
 
 
-def existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.Table, stored: str) -> np.ndarray:
-    """Returns the positions of rows whose keys exist in the table, in order. `stored`: SQL for the rows of the table."""
+def existing(cursor: duckdb.DuckDBPyConnection, fields: Sequence[Field], key: Key, rows: pa.Table, stored: str) -> np.ndarray:
+    """Returns the positions of rows whose keys exist in the table, in order.
+
+    `fields`: the columns of the rows. `stored`: SQL for the rows of the table with these columns.
+    """
     compared = _compared(key, rows)
     if not compared.all():
-        return np.asarray(np.flatnonzero(compared)[existing(cursor, table, key, rows.filter(pa.array(compared)), stored)])
-    few = _few_existing(cursor, table, key, rows, stored)
+        return np.asarray(np.flatnonzero(compared)[existing(cursor, fields, key, rows.filter(pa.array(compared)), stored)])
+    few = _few_existing(cursor, fields, key, rows, stored)
     if few is not None:
         return few
     placed = rows.select(list(key.columns)).rename_columns(_names(key)).append_column("place", pa.array(np.arange(rows.num_rows)))
     with registered(cursor, "new", placed) as new:
-        query = f"SELECT place FROM {new} AS n SEMI JOIN {stored} AS r ON {same(table, key, 'r', 'n')} ORDER BY place"
+        query = f"SELECT place FROM {new} AS n SEMI JOIN {stored} AS r ON {same(fields, key, 'r', 'n')} ORDER BY place"
         return np.asarray(cursor.execute(query).fetchnumpy()["place"])
 
 
-def _few_existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows: pa.Table, stored: str) -> np.ndarray | None:
+def _few_existing(cursor: duckdb.DuckDBPyConnection, fields: Sequence[Field], key: Key, rows: pa.Table, stored: str) -> np.ndarray | None:
     """Returns the positions of rows whose keys, without NULL, exist in the table, by a list; None if a join is needed."""
-    types = {table.columns[k].type.name for k in key.columns}
-    if rows.num_rows > FEW_ROWS or not types <= PARAMETER_TYPES - {"numeric"} or not key.nulls_distinct:
+    types = {fields[k].type.name for k in key.columns}
+    if rows.num_rows > FEW_ROWS or not types <= PARAMETER_TYPES - {"numeric"} or not key.nulls_distinct or key.condition is not None:
         return None
     keys = list(zip(*(rows.column(k).to_pylist() for k in key.columns), strict=True))
     if not keys:
@@ -96,14 +106,17 @@ def _few_existing(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, rows
     return np.array([place for place, values in enumerate(keys) if values in exists], np.int64)
 
 
-def moved(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, old: pa.Table, new: pa.Table, stored: str) -> int | None:
+def moved(
+    cursor: duckdb.DuckDBPyConnection, fields: Sequence[Field], key: Key, old: pa.Table, new: pa.Table, stored: str
+) -> int | None:
     """Returns the position of the first changed row whose key another stored row has.
 
-    `new`: the rows that replace `old`. `stored`: SQL for the rows of the table.
+    `new`: the rows that replace `old`. `fields`, `stored`: as for `existing`.
     """
     names = _names(key)
     placed = new.select(list(key.columns)).rename_columns(names).append_column("place", pa.array(np.arange(new.num_rows)))
-    types = [table.columns[column].type for column in key.columns]
+    placed, old = placed.filter(pa.array(has_key(key, new))), old.filter(pa.array(has_key(key, old)))
+    types = [fields[column].type for column in key.columns]
     both = " AND ".join(
         f"{compared(f'n.{name}', type)} IS NOT DISTINCT FROM {compared(f'o.{name}', type)}" for name, type in zip(names, types, strict=True)
     )
@@ -113,17 +126,19 @@ def moved(cursor: duckdb.DuckDBPyConnection, table: Item, key: Key, old: pa.Tabl
     ):
         place = cursor.execute(
             f"SELECT min(place) FROM (SELECT * FROM {after} AS n ANTI JOIN {before} AS o ON {both}) AS n "
-            f"SEMI JOIN {stored} AS r ON {same(table, key, 'r', 'n')}"
+            f"SEMI JOIN {stored} AS r ON {same(fields, key, 'r', 'n')}"
         ).fetchone()
     return None if place is None or place[0] is None else int(place[0])
 
 
-def others(cursor: duckdb.DuckDBPyConnection, table: Item, columns: Sequence[int], rows: pa.Table, removed: pa.Table) -> np.ndarray:
+def others(
+    cursor: duckdb.DuckDBPyConnection, fields: Sequence[Field], columns: Sequence[int], rows: pa.Table, removed: pa.Table
+) -> np.ndarray:
     """Returns the positions of rows that differ from all `removed` rows, in order. Both have these columns of the table."""
     names = [f"k{i}" for i in range(len(columns))]
     placed = rows.rename_columns(names).append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
     same = " AND ".join(
-        f"{compared(f'n.{name}', table.columns[column].type)} IS NOT DISTINCT FROM {compared(f'o.{name}', table.columns[column].type)}"
+        f"{compared(f'n.{name}', fields[column].type)} IS NOT DISTINCT FROM {compared(f'o.{name}', fields[column].type)}"
         for name, column in zip(names, columns, strict=True)
     )
     with registered(cursor, "new", placed) as new, registered(cursor, "old", removed.rename_columns(names)) as old:
@@ -143,14 +158,15 @@ def changed(columns: Sequence[int], old: pa.Table, new: pa.Table) -> np.ndarray:
     return mask
 
 
-def same(table: Item, key: Key, stored: str, other: str) -> str:
-    """Returns SQL that compares the key of a stored row of a table with the columns k0, k1, … of another."""
-    return equal(table, key.columns, stored, other, "=" if key.nulls_distinct else "IS NOT DISTINCT FROM")
+def same(fields: Sequence[Field], key: Key, stored: str, other: str) -> str:
+    """Returns SQL that compares the key of a stored row with the columns k0, k1, … of another."""
+    condition = "" if key.condition is None else f" AND {stored}.c{key.condition}"
+    return equal(fields, key.columns, stored, other, "=" if key.nulls_distinct else "IS NOT DISTINCT FROM") + condition
 
 
-def equal(table: Item, columns: Sequence[int], stored: str, other: str, operator: str = "=") -> str:
-    """Returns SQL that compares columns of a stored row of a table with the columns k0, k1, … of another."""
-    types = [table.columns[column].type for column in columns]
+def equal(fields: Sequence[Field], columns: Sequence[int], stored: str, other: str, operator: str = "=") -> str:
+    """Returns SQL that compares columns of a stored row with the columns k0, k1, … of another. `fields`: of the stored row."""
+    types = [fields[column].type for column in columns]
     return " AND ".join(
         f"{compared(f'{stored}.c{column}', type)} {operator} {compared(f'{other}.k{i}', type)}"
         for i, (column, type) in enumerate(zip(columns, types, strict=True))

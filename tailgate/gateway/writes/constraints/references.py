@@ -94,7 +94,7 @@ class References:
         before = [self.changes[table.id]] if table.id in self.changes else []
         self.changes[table.id] = net(pa.concat_tables([*before, *parts]))
         rules = self._rules[table.id]
-        self.hashes[table.id] += [keys.all_hashes(rules.keys, part) for part in parts]
+        self.hashes[table.id] += [keys.all_hashes(rules.keys, self._stored.keyed(rules, part)) for part in parts]
         if len(parts) == 1:  # of an update, only the references that change are noted
             for reference in rules.references:
                 self._read_by_reference(reference, parts[0])
@@ -172,20 +172,22 @@ class References:
         return self._stored.of(self._rules[reference.table.id], rows)
 
     def _check_keys(self, rules: Rules, old: pa.Table, new: pa.Table) -> None:
+        old, new = self._stored.keyed(rules, old), self._stored.keyed(rules, new)
         for key in rules.keys:
-            if not keys.changed(key.columns, old, new).any():
+            if not keys.changed(key.compared, old, new).any():
                 continue
             again = keys.repeated(key, new)
-            with self.state(rules.table) as stored:
-                place = int(again[0]) if len(again) else keys.moved(self._cursor, rules.table, key, old, new, stored)
+            with self.state(rules.table) as rows:
+                stored = rules.with_key_values(rows, key)
+                place = int(again[0]) if len(again) else keys.moved(self._cursor, rules.fields, key, old, new, stored)
             if place is not None:
-                raise self._violations.duplicate(rules.table, key, new.slice(place, 1))
+                raise self._violations.duplicate(rules, key, new.slice(place, 1))
 
     def _referencing(self, reference: Reference, keys_before: pa.Table) -> pa.Table:
         """Returns the rows, after the changes so far, that reference removed keys: columns, number of copies, place of the key."""
         columns = ", ".join(f"t.c{i}" for i in range(len(reference.table.columns)))
         weight = "1" if reference.table.key is not None else f"t.{WEIGHT}"
-        same = keys.equal(reference.table, reference.columns, "t", "g")
+        same = keys.equal(reference.table.columns, reference.columns, "t", "g")
         with self.state(reference.table) as table, self._placed(keys_before, reference.key.columns) as removed:
             return self._cursor.execute(
                 f"SELECT {columns}, CAST(sum({weight}) AS BIGINT), min(g.place) FROM {table} AS t JOIN {removed} AS g ON {same} "
@@ -210,8 +212,8 @@ class References:
 
     def check_removed(self, reference: Reference, rows: pa.Table) -> None:
         """Raises 23503 if a row references the key of one of these rows, and no other row has this key."""
-        referencing = keys.equal(reference.table, reference.columns, "t", "g")
-        again = keys.equal(reference.referenced, reference.key.columns, "p", "g")
+        referencing = keys.equal(reference.table.columns, reference.columns, "t", "g")
+        again = keys.equal(reference.referenced.columns, reference.key.columns, "p", "g")
         with (
             self.state(reference.table) as table,
             self.state(reference.referenced) as referenced,
@@ -226,7 +228,7 @@ class References:
 
     def check_added(self, reference: Reference, rows: pa.Table) -> None:
         """Raises 23503 if no row has the key that one of these rows references."""
-        same = keys.equal(reference.referenced, reference.key.columns, "p", "g")
+        same = keys.equal(reference.referenced.columns, reference.key.columns, "p", "g")
         with self.state(reference.referenced) as referenced, self._placed(rows, reference.columns) as added:
             place = self._cursor.execute(f"SELECT min(place) FROM {added} AS g ANTI JOIN {referenced} AS p ON {same}").fetchone()
         if place is not None and place[0] is not None:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tailgate.gateway.writes.rows.query import Query, query_of
+from tailgate.gateway.writes.rows.query import Query, inline, query_of
 from tailgate.lake.catalog import Table
 from tailgate.lake.constraints import Key, Reference
-from tailgate.sql.plan.writes import DomainCheck, TableRules
+from tailgate.lake.types import Field
+from tailgate.sql.plan.writes import INCOMING, DomainCheck, TableRules
 
 Checks: TypeAlias = tuple[tuple[str, Query], ...]
 
@@ -26,6 +27,18 @@ class Rules:
     version: str
     generated: Query | None = None
     domains: tuple[tuple[DomainCheck, Query], ...] = ()
+    key_values: Query | None = None
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Returns the columns that `Key` numbers."""
+        return self.table.columns if self.key_values is None else self.key_values.columns
+
+    def with_key_values(self, stored: str, key: Key) -> str:
+        """Returns SQL for rows of the table, given as SQL, with the columns that the key needs."""
+        if self.key_values is None or not key.is_computed(len(self.table.columns)):
+            return stored
+        return f"(WITH r{INCOMING} AS (SELECT * FROM {stored}) {self.key_values.sql})"
 
     @property
     def relations(self) -> frozenset[int]:
@@ -48,6 +61,7 @@ def rendered(rules: tuple[TableRules, ...], *, compact: bool) -> RulesByTable:
             r.version,
             None if r.generated is None else query_of(r.generated, compact=compact),
             tuple((check, query_of(check.forbidden, compact=compact)) for check in r.domains),
+            None if r.key_values is None else inline(r.key_values),
         )
         for r in rules
     }
@@ -56,7 +70,7 @@ def rendered(rules: tuple[TableRules, ...], *, compact: bool) -> RulesByTable:
 def size(rules: RulesByTable) -> int:
     """Returns the memory of the rendered checks and generated columns, in bytes."""
     queries = [query for r in rules.values() for _, query in (*r.checks, *r.domains)]
-    queries += [r.generated for r in rules.values() if r.generated is not None]
+    queries += [query for r in rules.values() for query in (r.generated, r.key_values) if query is not None]
     return sum(query.size for query in queries)
 
 

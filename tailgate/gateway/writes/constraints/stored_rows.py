@@ -1,4 +1,4 @@
-"""The form in which a table stores the rows of a write: with the modifiers of its columns, and with the values of generated columns."""
+"""Values that are computed for the rows of a write: with the modifiers of columns, of generated columns, and of expressions of keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tailgate.sql.binder.writes.generated import generated_positions
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """`query` evaluates the plan of the generated columns on the rows that `incoming` registers."""
+    """`query` evaluates a plan on the rows that `incoming` registers."""
 
     query: Callable[[Query], pa.Table]
     incoming: Callable[[pa.Table], AbstractContextManager[None]]
@@ -34,4 +34,16 @@ class StoredRows:
             values = self.query(rules.generated)
         for i, column in zip(positions, fitted(values, [rules.table.columns[i] for i in positions]).columns, strict=True):
             rows = rows.set_column(i, rows.schema.field(i), column)
+        return rows
+
+    def keyed(self, rules: Rules, rows: pa.Table) -> pa.Table:
+        """Returns rows, which may have more columns than the table, with the columns that `Key` numbers."""
+        if rules.key_values is None:
+            return rows
+        width = len(rules.table.columns)
+        rows = rows.select(range(width))
+        with self.incoming(rows):
+            values = self.query(rules.key_values)
+        for column in range(width, values.num_columns):
+            rows = rows.append_column(values.schema.field(column), values.column(column))
         return rows

@@ -6,7 +6,7 @@ src/backend/access/nbtree/nbtinsert.c (_bt_check_unique), src/backend/utils/adt/
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -19,6 +19,7 @@ from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.errors import CheckViolation, ForeignKeyViolation, NotNullViolation, TailgateError, UniqueViolation
+from tailgate.lake.types import Field
 from tailgate.sql.binder.domains import check_violation, null_violation
 from tailgate.sql.plan.writes import DomainCheck
 from tailgate.values.codec.style import Style
@@ -43,7 +44,7 @@ class Violations:
             return
         if failed < 0:
             raise of_row(place, domain_violation(table, rules.domains[failed][0]))
-        texts = self._texts(table, rows.slice(place, 1))
+        texts = self._texts(table.columns, rows.slice(place, 1))
         values = (text for text, column in zip(texts, table.columns, strict=True) if not column.is_dropped)
         detail = f"Failing row contains ({', '.join(values)})."
         if failed < len(table.columns):
@@ -72,25 +73,25 @@ class Violations:
                     first = min(first, (pc.min(places).as_py(), i)) if len(places) else first
         return first
 
-    def duplicate(self, table: Item, key: Key, row: pa.Table) -> UniqueViolation:
+    def duplicate(self, rules: Rules, key: Key, row: pa.Table) -> UniqueViolation:
         """Returns the error for a row whose key exists."""
         return UniqueViolation(
             f'duplicate key value violates unique constraint "{key.name}"',
-            detail=f"Key {self.values(table, key.columns, row)} already exists.",
-            names={**self._names(table), "n": key.name},
+            detail=f"Key {self.values(rules.fields, key.columns, row)} already exists.",
+            names={**self._names(rules.table), "n": key.name},
         )
 
-    def not_unique(self, table: Item, key: Key, row: pa.Table) -> UniqueViolation:
+    def not_unique(self, rules: Rules, key: Key, row: pa.Table) -> UniqueViolation:
         """Returns the error for existing rows with equal keys."""
         return UniqueViolation(
             f'could not create unique index "{key.name}"',
-            detail=f"Key {self.values(table, key.columns, row)} is duplicated.",
-            names={**self._names(table), "n": key.name},
+            detail=f"Key {self.values(rules.fields, key.columns, row)} is duplicated.",
+            names={**self._names(rules.table), "n": key.name},
         )
 
     def missing(self, reference: Reference, row: pa.Table) -> ForeignKeyViolation:
         """Returns the error for a row that references a key that does not exist."""
-        values = self.values(reference.table, reference.constraint.columns, row)
+        values = self.values(reference.table.columns, reference.constraint.columns, row)
         return ForeignKeyViolation(
             f'insert or update on table "{reference.table.name}" violates foreign key constraint "{reference.name}"',
             detail=f'Key {values} is not present in table "{reference.referenced.name}".',
@@ -99,7 +100,7 @@ class Violations:
 
     def still_referenced(self, reference: Reference, row: pa.Table) -> ForeignKeyViolation:
         """Returns the error for a removed key that is referenced."""
-        values = self.values(reference.referenced, reference.constraint.references, row)
+        values = self.values(reference.referenced.columns, reference.constraint.references, row)
         referenced, table = reference.referenced.name, reference.table.name
         return ForeignKeyViolation(
             f'update or delete on table "{referenced}" violates foreign key constraint "{reference.name}" on table "{table}"',
@@ -107,17 +108,17 @@ class Violations:
             names={**self._names(reference.table), "n": reference.name},
         )
 
-    def values(self, table: Item, columns: tuple[int, ...], row: pa.Table) -> str:
+    def values(self, fields: Sequence[Field], columns: tuple[int, ...], row: pa.Table) -> str:
         """Returns the values of columns as `(a, b)=(1, 2)`."""
-        texts = self._texts(table, row)
-        return f"({shown(columns, table.columns)})=({', '.join(texts[column] for column in columns)})"
+        texts = self._texts(fields, row)
+        return f"({shown(columns, fields)})=({', '.join(texts[column] for column in columns)})"
 
     def _names(self, table: Item) -> dict[str, str]:
         return {"s": self.catalog.schema_of(table).name, "t": table.name}
 
-    def _texts(self, table: Item, row: pa.Table) -> list[str]:
+    def _texts(self, fields: Sequence[Field], row: pa.Table) -> list[str]:
         texts = []
-        for column, values in zip(table.columns, row.columns, strict=True):
+        for column, values in zip(fields, row.columns, strict=True):
             value = text_column(values.combine_chunks(), column.type, self.style)[0].as_py()
             text = "null" if value is None else value.decode()
             texts.append(text if len(text) <= DETAIL_CHARACTERS_MAX else text[:DETAIL_CHARACTERS_MAX] + "...")

@@ -64,6 +64,11 @@ def numbered(relation: plan.Relation, parameters: int, *, compact: bool) -> Quer
     return replace(query, calls=parts.calls, source=source, scans=(*query.scans, *source.scans))
 
 
+def inline(relation: plan.Relation) -> Query:
+    """Renders a plan without parameters, for use as a part of another query."""
+    return Query(render(relation), (), frozenset(), relation.columns, tuple(scan.relation for scan in scans(relation)))
+
+
 def query_of(relation: plan.Relation, *, compact: bool) -> Query:
     """Renders a plan. `compact`: this is a worker process, so the result must be small."""
     check_joins(relation)

@@ -9,6 +9,7 @@ from tailgate.lake.constraints import Reference, keys_of, references_of, referen
 from tailgate.lake.types import INT8
 from tailgate.sql.binder.queries.queries import values_plan
 from tailgate.sql.binder.writes import generated
+from tailgate.sql.binder.writes.index_expressions import key_values
 from tailgate.sql.binder.writes.targets import checks_of, default_of, domain_conditions, fields_of
 from tailgate.sql.plan import Column, Filter, IsNull, Not, Project, Relation, Scalar, Scan
 from tailgate.sql.plan.rewriting import substituted
@@ -36,6 +37,7 @@ def rules_of(table: Table, catalog: Catalog, *, adds_only: bool = False) -> tupl
             version(current, catalog),
             generated.values(current),
             domain_checks(current),
+            key_values(current, catalog),
         )
         waiting.extend(r.table for r in referring if CHANGING_ACTIONS & {r.constraint.on_delete, r.constraint.on_update})
     return tuple(rules_by_id.values())

@@ -14,19 +14,17 @@ from sqlglot import exp
 from tailgate.lake.catalog import Catalog, Item, Source, Table, View, check_not_system
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import is_system
-from tailgate.lake.constraints import Key, keys_of, references_to
+from tailgate.lake.constraints import references_to
 from tailgate.lake.errors import (
     DatatypeMismatch,
     DuplicateColumn,
     FeatureNotSupported,
     GeneratedAlways,
-    InvalidColumnReference,
     NumericValueOutOfRange,
     ObjectNotInPrerequisiteState,
     SyntaxError_,
     TailgateError,
     UndefinedColumn,
-    UndefinedObject,
     WrongObjectType,
 )
 from tailgate.lake.types import INT8, Field, Type
@@ -47,7 +45,7 @@ from tailgate.sql.numeric_types import WITH_GENERAL, typed_by, without_general
 from tailgate.sql.plan import AggregateCall, Column, Literal, Reduce, Relation, Scalar, Scan
 from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.statements.values import QueryText
-from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue, OnConflict
+from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue
 from tailgate.values.numbers.integers import RANGES
 
 
@@ -74,48 +72,11 @@ def check_writable(item: Item) -> None:
         )
 
 
-def scope_of(table: Table, alias: str | None, width: int | None = None) -> Scope:
+def scope_of(table: Item, alias: str | None, width: int | None = None) -> Scope:
     """Returns the scope of a written table: its columns, without those that were dropped. `width`: the number of those that are known."""
     scope = scopes.of(alias or table.name, table.columns[:width], relation=table.name, item=0 if alias else table.id)
     columns = tuple(visible for visible, column in zip(scope.columns, table.columns, strict=False) if not column.is_dropped)
     return Scope(columns, tuple(replace(t, columns=columns) for t in scope.tables))
-
-
-def arbiter_of(table: Table, clause: OnConflict, catalog: Catalog) -> Key | None:
-    """Returns the key that ON CONFLICT infers or names; None for DO NOTHING on all keys. Raises 42704, 42601, 42703, 42P10, 55000."""
-    keys = keys_of(table, catalog)
-    if clause.constraint is not None:
-        match = next((key for key in keys if key.constraint and key.name == clause.constraint), None)
-        if match is None:
-            raise UndefinedObject(f'constraint "{clause.constraint}" for table "{table.name}" does not exist')
-        return _immediate(match, table, catalog)
-    if not clause.columns:
-        if clause.update is not None:
-            raise SyntaxError_(
-                "ON CONFLICT DO UPDATE requires inference specification or constraint name",
-                hint="For example, ON CONFLICT (column_name).",
-                position=clause.position,
-            )
-        return None
-    names = [c.name for c in table.columns]
-    for column in clause.columns:
-        if column.name not in names:
-            raise UndefinedColumn(f'column "{column.name}" does not exist', position=column.position)
-    inferred = {names.index(c.name) for c in clause.columns}
-    match = next((key for key in keys if set(key.columns) == inferred), None)
-    if match is None:
-        raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
-    return _immediate(match, table, catalog)
-
-
-def _immediate(key: Key, table: Table, catalog: Catalog) -> Key:
-    """Raises 55000 for a deferrable key."""
-    if key.deferrable:
-        raise ObjectNotInPrerequisiteState(
-            "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters",
-            names={"s": catalog.schema_of(table).name, "t": table.name, "n": key.name},
-        )
-    return key
 
 
 def columns_named(table: Table, columns: tuple[ColumnName, ...]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from tailgate.lake.catalog import items
-from tailgate.lake.constraints import Key, references_to
+from tailgate.lake.constraints import Key, key_expressions, references_to
 from tailgate.lake.errors import (
     SyntaxError_,
     WrongObjectType,
@@ -27,13 +27,13 @@ from tailgate.sql.binder.queries.output_columns import column_name
 from tailgate.sql.binder.queries.queries import values_plan
 from tailgate.sql.binder.scope import Named, Scope, Source, Table, placed
 from tailgate.sql.binder.types.coercion import coerce
-from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.binder.writes.arbiters import arbiter_of
 from tailgate.sql.binder.writes.array_parts import operands, with_part
 from tailgate.sql.binder.writes.copying import copied_columns
+from tailgate.sql.binder.writes.index_expressions import stored_value
 from tailgate.sql.binder.writes.row_values import RowValues, place_of
 from tailgate.sql.binder.writes.rules import rules_of
 from tailgate.sql.binder.writes.targets import (
-    arbiter_of,
     check_truncated,
     check_writable,
     columns_named,
@@ -49,8 +49,9 @@ from tailgate.sql.binder.writes.targets import (
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.grammar.names import position
 from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
-from tailgate.sql.plan import And, Column, Filter, Join, Literal, Project, Relation, Scalar, Scan, nullable
+from tailgate.sql.plan import Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar, Scan, nullable
 from tailgate.sql.plan.properties import constant_columns
+from tailgate.sql.plan.rewriting import conjunction, shifted
 from tailgate.sql.plan.writes import INCOMING, PLACE, ChangeRows, InsertRows, TruncateTables
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import (
@@ -181,8 +182,7 @@ class Writes(RowValues):
         width = len(table.columns)
         incoming = Scan(INCOMING, (*table.columns, PLACE), (width,), "excluded")
         stored = Scan(table.id, table.columns, table.key, table.name)
-        pairs: list[Scalar] = [_equal(self.parameters, k, width + 1 + k, table.columns[k].type) for k in arbiter.columns]
-        joined = Join(incoming, stored, "inner", pairs[0] if len(pairs) == 1 else And(tuple(pairs)))
+        joined = Join(incoming, stored, "inner", conjunction(self._met(table, arbiter)))
         shown: list[Scalar] = [Column(width, INT8), *(Column(width + 1 + i, f.type) for i, f in enumerate(table.columns))]
         fields = [PLACE, *table.columns]
         old = scope_of(table, statement.alias).moved(width + 1)
@@ -196,6 +196,19 @@ class Writes(RowValues):
         shown += [passes, *new]
         fields += [Field("passes", BOOL), *fields_of(table.columns, [new])]
         return Project(joined, tuple(shown), tuple(fields))
+
+    def _met(self, table: items.Table, key: Key) -> tuple[Scalar, ...]:
+        """Returns the conditions on which an incoming row, before a stored row, has the same key."""
+        width = len(table.columns)
+        stored = [stored_value(table, expression) for expression in key_expressions(table, self.catalog)]
+        values = [Column(k, table.columns[k].type) if k < width else stored[k - width] for k in key.columns]
+        pairs = [(value, shifted(value, width + 1)) for value in values]
+        binder = Expressions(Scope(), empty_level(self.parameters))
+        equal = [binder.operate("=", [*pair], None) if key.nulls_distinct else Not(IsDistinct(*pair)) for pair in pairs]
+        if key.condition is not None:
+            condition = stored[key.condition - width]
+            equal += [condition, shifted(condition, width + 1)]
+        return tuple(equal)
 
     # ---- UPDATE, DELETE ----------------------------------------------------------------------------------------------------
 
@@ -317,7 +330,3 @@ class Writes(RowValues):
         restarted = tuple(s for s in self.catalog.each(items.Sequence) if statement.restart and ids & {*s.depends})
         rules = tuple(rules for table in tables for rules in rules_of(table, self.catalog, adds_only=True))
         return TruncateTables(tuple(tables), rules, tuple(table.name for table in tables[count:]), restarted=restarted)
-
-
-def _equal(parameters: Parameters, left: int, right: int, type: Type) -> Scalar:
-    return Expressions(Scope(), empty_level(parameters)).operate("=", [Column(left, type), Column(right, type)], None)

@@ -9,8 +9,10 @@ from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.queries import Select
 from tailgate.sql.statements.values import AtLeast, Options, OptionValue, QueryText, SecretName, Time
+from tailgate.sql.statements.writes import Expression
 
 
 def relation_name(cursor: Parser) -> Name:
@@ -158,6 +160,16 @@ def select(cursor: Parser) -> Select:
     """Parses query [AS OF time]."""
     text = query(cursor)
     return Select(text, as_of(cursor) if cursor.accept_word("as", "of") else None)
+
+
+def where(cursor: Parser) -> Expression | None:
+    """Parses [WHERE condition]."""
+    if not cursor.accept_word("where"):
+        return None
+    if cursor.at_word("current", "of"):
+        raise unsupported("WHERE CURRENT OF", cursor.position)
+    at = cursor.position
+    return Expression(cursor.expression(), since(cursor, at))
 
 
 def as_of(cursor: Parser) -> Time:

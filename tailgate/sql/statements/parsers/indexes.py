@@ -5,24 +5,26 @@ Source: PostgreSQL 15, "CREATE INDEX"; gram.y IndexStmt, index_elem. Materialize
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
+
+from sqlglot import exp
 
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, UndefinedObject
 from tailgate.sql.grammar.names import is_name, name
 from tailgate.sql.grammar.parser import Parser
+from tailgate.sql.grammar.primaries import operand
 from tailgate.sql.statements.definitions import CreateIndex, IndexColumn
-from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name
+from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, since, where
+from tailgate.sql.statements.writes import Expression
 
 OTHER_METHODS = ("gin", "gist", "spgist", "brin", "bloom", "rum", "hnsw", "ivfflat")
-CLASSES = "_ops"  # the suffix of operator classes
-PATTERN_CLASSES = ("text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops", "text_ops", "varchar_ops")  # have no effect in C order
+FOLLOWING_WORDS = ("asc", "desc", "nulls")  # behind a column, where they are not the name of an operator class
 CLAUSES = {
     ("with",): "WITH",
     ("tablespace",): "TABLESPACE",
-    ("where",): "WHERE",
 }
-PARTIAL = "An index is of all rows: create a materialized view of those with this condition, and an index on it."
 
 
 def create_index(cursor: Parser) -> CreateIndex:
@@ -58,9 +60,8 @@ def create_index(cursor: Parser) -> CreateIndex:
         cursor.expect_word("distinct")
     for words, what in CLAUSES.items():
         if cursor.at_word(*words):
-            hint = PARTIAL if what == "WHERE" else None
-            raise FeatureNotSupported(f"{what} of an index is not supported", hint=hint, position=cursor.position)
-    return CreateIndex(this, relation, columns, include, unique, method, default, absent, distinct, concurrently)
+            raise FeatureNotSupported(f"{what} of an index is not supported", position=cursor.position)
+    return CreateIndex(this, relation, columns, include, unique, method, default, absent, distinct, concurrently, where(cursor))
 
 
 def _method(cursor: Parser) -> Literal["btree", "hash"]:
@@ -79,22 +80,43 @@ def _method(cursor: Parser) -> Literal["btree", "hash"]:
 
 
 def _column(cursor: Parser) -> IndexColumn:
-    """Parses a column of an index: name [COLLATE …] [ASC | DESC] [NULLS {FIRST | LAST}]."""
-    at = cursor.position
-    following = cursor.peek()
-    if not is_name(cursor.token) or (following.kind == "operator" and following.value in ("(", ".")):
-        cursor.expression()
-        hint = "Create a materialized view with the expression as a column, and an index on that."
-        raise FeatureNotSupported("an index on an expression is not supported", hint=hint, position=at)
-    column = name(cursor).name
+    """Parses a column of an index with [ASC | DESC] [NULLS {FIRST | LAST}]."""
+    column = element(cursor)
+    descending = cursor.any_word("asc", "desc") == "desc"
+    first = cursor.any_word("first", "last") == "first" if cursor.accept_word("nulls") else descending
+    return replace(column, descending=descending, nulls_first=first)
+
+
+def element(cursor: Parser) -> IndexColumn:
+    """Parses {name | call | (expression)} [COLLATE …] [operator class]."""
+    at, following = cursor.position, cursor.peek()
+    if cursor.at("("):
+        cursor.expect("(")
+        at = cursor.position
+        tree = cursor.expression()
+        column = _of_tree(tree, since(cursor, at), at)
+        cursor.expect(")")
+    elif not is_name(cursor.token) or (following.kind == "operator" and following.value in ("(", ".")):
+        tree = operand(cursor)
+        if not isinstance(tree, exp.Anonymous | exp.Cast):
+            raise cursor.error()
+        column = _of_tree(tree, since(cursor, at), at)
+    else:
+        column = IndexColumn(name(cursor).name, position=at)
     if cursor.accept_word("collate"):
         collation = name(cursor).name
         if collation not in ("C", "POSIX", "default", "ucs_basic"):
             raise FeatureNotSupported(f'collation "{collation}" is not supported', position=at)
-    if cursor.token.kind == "word" and cursor.token.value in PATTERN_CLASSES:
-        cursor.advance()
-    if cursor.token.kind == "word" and cursor.token.value.endswith(CLASSES):
-        raise FeatureNotSupported(f"operator class {cursor.token.value} is not supported", hint="Leave it out.", position=cursor.position)
-    descending = cursor.any_word("asc", "desc") == "desc"
-    first = cursor.any_word("first", "last") == "first" if cursor.accept_word("nulls") else descending
-    return IndexColumn(column, descending, first, at)
+    if is_name(cursor.token) and cursor.token.value not in FOLLOWING_WORDS:
+        column = replace(column, operator_class=name(cursor).name)
+    return column
+
+
+def _of_tree(tree: exp.Expr, text: str, at: int) -> IndexColumn:
+    """Returns the column for an expression. As in PostgreSQL, a column in parentheses is not an expression."""
+    bare = tree
+    while isinstance(bare, exp.Paren | exp.Collate):
+        bare = bare.this
+    if isinstance(bare, exp.Column) and not bare.table:
+        return IndexColumn(bare.name, position=at)
+    return IndexColumn("", position=at, expression=Expression(tree, text))

@@ -10,13 +10,14 @@ from typing import Literal
 
 from sqlglot import exp
 
-from tailgate.lake.errors import SyntaxError_, TailgateError
+from tailgate.lake.errors import InvalidColumnReference, SyntaxError_, TailgateError
 from tailgate.sql.grammar import names, queries
 from tailgate.sql.grammar import tables as joins
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.primaries import subscript
-from tailgate.sql.statements.parsers.clauses import query, relation_name, since
+from tailgate.sql.statements.parsers.clauses import query, relation_name, since, where
+from tailgate.sql.statements.parsers.indexes import element
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import (
@@ -25,6 +26,7 @@ from tailgate.sql.statements.writes import (
     Default,
     Delete,
     Expression,
+    IndexColumn,
     Insert,
     InsertValue,
     Merge,
@@ -157,23 +159,31 @@ def _conflict(cursor: Parser) -> OnConflict | None:
     at = cursor.position
     if not cursor.accept_word("on", "conflict"):
         return None
-    columns: tuple[ColumnName, ...] = ()
-    constraint = None
+    columns: tuple[IndexColumn, ...] = ()
+    constraint = condition = None
     if cursor.accept_word("on", "constraint"):
         constraint = names.name(cursor).name
     elif cursor.at("("):
         opens = cursor.position  # PostgreSQL reports an unknown column at the parenthesis
-        columns = tuple(ColumnName(c.name, c.subscripts, opens) for c in _columns(cursor))
-        if any(column.subscripts for column in columns):
-            raise unsupported("an expression in ON CONFLICT", opens)
-        if cursor.at_word("where"):
-            raise unsupported("a condition of a conflict's key", cursor.position)
+        cursor.expect("(")
+        columns = tuple(replace(column, position=opens) for column in cursor.listed(_inferred))
+        cursor.expect(")")
+        condition = where(cursor)
     cursor.expect_word("do")
     if cursor.accept_word("nothing"):
-        return OnConflict(columns, constraint, None, None, at)
+        return OnConflict(columns, constraint, None, None, at, condition)
     cursor.expect_word("update", "set")
     assignments = _assignments(cursor)
-    return OnConflict(columns, constraint, assignments, where(cursor), at)
+    return OnConflict(columns, constraint, assignments, where(cursor), at, condition)
+
+
+def _inferred(cursor: Parser) -> IndexColumn:
+    """Parses a column of ON CONFLICT. Raises 42P10 for a sort order."""
+    column = element(cursor)
+    for words, what in (("asc", "desc"), "ASC/DESC"), (("nulls",), "NULLS FIRST/LAST"):
+        if any(map(cursor.at_word, words)):
+            raise InvalidColumnReference(f"{what} is not allowed in ON CONFLICT clause", position=cursor.position)
+    return column
 
 
 def _returning(cursor: Parser) -> tuple[ReturningItem, ...]:
@@ -226,16 +236,6 @@ def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
             assignments.append(Assignment(column, _value_or_default(cursor), subscripts, at))
         if not cursor.accept(","):
             return tuple(assignments)
-
-
-def where(cursor: Parser) -> Expression | None:
-    """Parses [WHERE condition]."""
-    if not cursor.accept_word("where"):
-        return None
-    if cursor.at_word("current", "of"):
-        raise unsupported("WHERE CURRENT OF", cursor.position)
-    at = cursor.position
-    return Expression(cursor.expression(), since(cursor, at))
 
 
 def _sources(cursor: Parser) -> tuple[exp.Expr, ...]:

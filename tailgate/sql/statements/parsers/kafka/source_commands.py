@@ -7,9 +7,8 @@ from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.kafka_statements import DeleteDeadLetters, Pause, Print, RetryDeadLetters
-from tailgate.sql.statements.parsers.clauses import relation_name
+from tailgate.sql.statements.parsers.clauses import relation_name, where
 from tailgate.sql.statements.parsers.kafka.brokers import brokers_of
-from tailgate.sql.statements.parsers.writes import where
 
 
 def pause(cursor: Parser) -> Pause:
