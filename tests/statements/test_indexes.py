@@ -67,13 +67,11 @@ def test_an_index_on_columns_that_are_not_looked_up(sql: psycopg.Connection[Any]
 
 
 REFUSED = {
-    "CREATE INDEX ON t (lower(a))": ("0A000", "an index on an expression is not supported"),
-    "CREATE INDEX ON t ((a + 1))": ("0A000", "an index on an expression is not supported"),
-    "CREATE INDEX ON t (a) WHERE a > 1": ("0A000", "WHERE of an index is not supported"),
+    "CREATE UNIQUE INDEX ON t ((a * interval '1 day'))": ("0A000", "a unique index on a column of type interval is not supported"),
     "CREATE INDEX ON t (a) WITH (fillfactor = 70)": ("0A000", "WITH of an index is not supported"),
     "CREATE INDEX ON t (a) TABLESPACE x": ("0A000", "TABLESPACE of an index is not supported"),
     "CREATE INDEX ON t USING gin (a)": ("0A000", "USING gin is not supported"),
-    "CREATE INDEX ON t (a jsonb_path_ops)": ("0A000", "operator class jsonb_path_ops is not supported"),
+    "CREATE INDEX ON t (a jsonb_path_ops)": ("42704", 'operator class "jsonb_path_ops" does not exist for access method "btree"'),
     "CREATE INDEX i IN CLUSTER c ON t (a)": ("0A000", "IN CLUSTER is not supported"),
     "CREATE DEFAULT INDEX IN CLUSTER c ON t": ("0A000", "IN CLUSTER is not supported"),
     "CREATE INDEX ON ONLY t (a)": ("0A000", "ON ONLY is not supported"),

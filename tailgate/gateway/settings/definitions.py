@@ -47,7 +47,60 @@ class Setting:
 _INT_MAX = str(2**31 - 1)
 _DAY_MS = _INT_MAX
 _REAL_MAX = "1.7976931348623157e308"
+# they have no effect: DuckDB and Spark plan queries
+_PLANNER = (
+    *(
+        Setting(f"enable_{name}", "on", "bool")
+        for name in """
+        async_append bitmapscan gathermerge hashagg hashjoin incremental_sort indexonlyscan indexscan material memoize mergejoin nestloop
+        parallel_append parallel_hash partition_pruning seqscan sort tidscan
+        """.split()
+    ),
+    Setting("enable_partitionwise_aggregate", "off", "bool"),
+    Setting("enable_partitionwise_join", "off", "bool"),
+    *(
+        Setting(name, default, "real", ("0", _REAL_MAX))
+        for name, default in {
+            "cpu_index_tuple_cost": "0.005",
+            "cpu_operator_cost": "0.0025",
+            "cpu_tuple_cost": "0.01",
+            "parallel_setup_cost": "1000",
+            "parallel_tuple_cost": "0.1",
+            "random_page_cost": "4",
+            "seq_page_cost": "1",
+        }.items()
+    ),
+    *(
+        Setting(name, default, "real", ("-1", _REAL_MAX))
+        for name, default in {"jit_above_cost": "100000", "jit_inline_above_cost": "500000", "jit_optimize_above_cost": "500000"}.items()
+    ),
+    Setting("constraint_exclusion", "partition", "enum", ("partition", "on", "off")),
+    Setting("cursor_tuple_fraction", "0.1", "real", ("0", "1")),
+    Setting("default_statistics_target", "100", "int", ("1", "10000")),
+    Setting("effective_cache_size", "4GB", "blocks", ("1", _INT_MAX)),
+    Setting("force_parallel_mode", "off", "enum", ("off", "on", "regress")),
+    Setting("from_collapse_limit", "8", "int", ("1", _INT_MAX)),
+    Setting("geqo", "on", "bool"),
+    Setting("geqo_effort", "5", "int", ("1", "10")),
+    Setting("geqo_generations", "0", "int", ("0", _INT_MAX)),
+    Setting("geqo_pool_size", "0", "int", ("0", _INT_MAX)),
+    Setting("geqo_seed", "0", "real", ("0", "1")),
+    Setting("geqo_selection_bias", "2", "real", ("1.5", "2")),
+    Setting("geqo_threshold", "12", "int", ("2", _INT_MAX)),
+    Setting("hash_mem_multiplier", "2", "real", ("1", "1000")),
+    Setting("jit", "on", "bool"),
+    Setting("join_collapse_limit", "8", "int", ("1", _INT_MAX)),
+    Setting("max_parallel_maintenance_workers", "2", "int", ("0", "1024")),
+    Setting("max_parallel_workers", "8", "int", ("0", "1024")),
+    Setting("max_parallel_workers_per_gather", "2", "int", ("0", "1024")),
+    Setting("min_parallel_index_scan_size", "512kB", "blocks", ("0", "715827882")),
+    Setting("min_parallel_table_scan_size", "8MB", "blocks", ("0", "715827882")),
+    Setting("parallel_leader_participation", "on", "bool"),
+    Setting("plan_cache_mode", "auto", "enum", ("auto", "force_generic_plan", "force_custom_plan")),
+    Setting("recursive_worktable_factor", "10", "real", ("0.001", "1000000")),
+)
 _ROWS = (
+    *_PLANNER,
     Setting("application_name", "", reported=True, about="Sets the application name to be reported in statistics and logs."),
     Setting("array_nulls", "on", "bool"),
     Setting("auto.offset.reset", "latest", "enum", ("earliest", "latest"), about="Sets where queries of ksqlDB begin to read streams."),
@@ -58,32 +111,15 @@ _ROWS = (
     Setting(
         "client_min_messages", "notice", "enum", ("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error")
     ),
-    Setting("cursor_tuple_fraction", "0.1", "real", ("0", "1")),
-    Setting("constraint_exclusion", "partition", "enum", ("partition", "on", "off")),
     Setting("DateStyle", "ISO, MDY", "datestyle", reported=True, about="Sets the display format for date and time values."),
-    Setting("default_statistics_target", "100", "int", ("1", "10000")),
     Setting("default_text_search_config", "pg_catalog.simple"),
     Setting("default_transaction_deferrable", "off", "bool"),
     Setting(
         "default_transaction_isolation", "read committed", "enum", ("serializable", "repeatable read", "read committed", "read uncommitted")
     ),
     Setting("default_transaction_read_only", "off", "bool", reported=True),
-    Setting("effective_cache_size", "4GB", "blocks", ("1", _INT_MAX)),
-    Setting("enable_bitmapscan", "on", "bool"),
-    Setting("enable_hashagg", "on", "bool"),
-    Setting("enable_hashjoin", "on", "bool"),
-    Setting("enable_indexonlyscan", "on", "bool"),
-    Setting("enable_indexscan", "on", "bool"),
-    Setting("enable_material", "on", "bool"),
-    Setting("enable_memoize", "on", "bool"),
-    Setting("enable_mergejoin", "on", "bool"),
-    Setting("enable_nestloop", "on", "bool"),
-    Setting("enable_seqscan", "on", "bool"),
-    Setting("enable_sort", "on", "bool"),
     Setting("escape_string_warning", "on", "bool"),
     Setting("extra_float_digits", "1", "int", ("-15", "3"), about="Sets the number of digits displayed for floating-point values."),
-    Setting("from_collapse_limit", "8", "int", ("1", _DAY_MS)),
-    Setting("geqo", "on", "bool"),
     Setting("idle_in_transaction_session_timeout", "0", "ms", ("0", _DAY_MS), about="Sets the maximum allowed idle time in a transaction."),
     Setting("idle_session_timeout", "0", "ms", ("0", _DAY_MS)),
     Setting("in_hot_standby", "off", reported=True, fixed=True),
@@ -97,7 +133,6 @@ _ROWS = (
         about="Sets the display format for interval values.",
     ),
     Setting("is_superuser", "on", reported=True, fixed=True),
-    Setting("jit", "on", "bool"),
     *(
         Setting(
             f"ksql.functions.{name}.limit", _INT_MAX, "int", ("1", _INT_MAX), about=f"Sets the number of values that {name.upper()} keeps."
@@ -107,7 +142,6 @@ _ROWS = (
     Setting("ksql.persistence.default.format.key", "kafka", "enum", KEY_FORMATS, about="Sets the default of KEY_FORMAT."),
     Setting("ksql.persistence.default.format.value", NO_FORMAT, "enum", VALUE_FORMATS, about="Sets the default of VALUE_FORMAT."),
     Setting("ksql.persistence.wrap.single.values", "on", "bool", about="Sets the default of WRAP_SINGLE_VALUE."),
-    Setting("join_collapse_limit", "8", "int", ("1", _DAY_MS)),
     Setting("lc_collate", "C", fixed=True),
     Setting("lc_ctype", "C", fixed=True),
     Setting("lc_messages", "C"),
@@ -128,11 +162,8 @@ _ROWS = (
     Setting("max_connections", "10000", fixed=True),
     Setting("max_identifier_length", "63", fixed=True),
     Setting("max_index_keys", "32", fixed=True),
-    Setting("max_parallel_workers_per_gather", "2", "int", ("0", "1024")),
     Setting("max_prepared_transactions", "0", fixed=True),
-    Setting("plan_cache_mode", "auto", "enum", ("auto", "force_generic_plan", "force_custom_plan")),
     Setting("quote_all_identifiers", "off", "bool"),
-    Setting("random_page_cost", "4", "real", ("0", _REAL_MAX)),
     Setting("row_security", "on", "bool"),
     Setting("real_time_recency", "off", "bool", about="Makes queries wait until what Kafka holds is in."),
     Setting("real_time_recency_timeout", "10s", "ms", ("0", _DAY_MS), about="Sets how long real_time_recency may wait."),

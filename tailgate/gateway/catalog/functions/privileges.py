@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tailgate.gateway.catalog.functions.object_names import Facts, Session
-from tailgate.lake.catalog.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, Role
+from tailgate.lake.catalog import Sequence
+from tailgate.lake.catalog.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, SEQUENCE_PRIVILEGES, Role
 from tailgate.lake.catalog.schemas import SYSTEM
-from tailgate.lake.errors import InvalidParameterValue, UndefinedObject
+from tailgate.lake.errors import InvalidParameterValue, UndefinedObject, WrongObjectType
 
 RELATION_KINDS = ("table", "any_column")
 MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("", " WITH ADMIN OPTION", " WITH GRANT OPTION")]
@@ -78,6 +79,19 @@ class Privileges:
             return None
         secret = self.facts.classes[oid][0] in SECRET
         return grantee.superuser or ("SELECT" in words and not secret)
+
+    def has_sequence_privilege(self, role: str | None, sequence: str, privileges: str) -> bool | None:
+        """Tells whether a role has one of the privileges. Returns None for an oid that no relation has, and raises 42809 for another one."""
+        oid = self.regclass_in(sequence)
+        words = [word.strip().upper().removesuffix(" WITH GRANT OPTION") for word in privileges.split(",")]
+        if not SEQUENCE_PRIVILEGES.keys() >= set(words):
+            raise InvalidParameterValue(f'unrecognized privilege type: "{privileges}"')
+        grantee, item = self._role(role), self.facts.catalog.items.get(oid)
+        if item is None and oid not in self.facts.classes:
+            return None
+        if not isinstance(item, Sequence):
+            raise WrongObjectType(f'"{self.facts.classes[oid][0] if item is None else item.name}" is not a sequence')
+        return any(self.facts.catalog.may(grantee, privilege, oid) for privilege in words)
 
     def has_schema_privilege(self, role: str | None, schema: str, privileges: str) -> bool:
         oid = int(schema) if schema.isdigit() else self.regnamespace_in(schema)
