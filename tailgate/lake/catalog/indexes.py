@@ -51,14 +51,13 @@ def definition(index: Index, on: str, relation: Item, *, pretty: bool = False) -
 
 def element_texts(index: Index, relation: Item, *, pretty: bool = False) -> list[str]:
     """Returns the columns of an index as CREATE INDEX names them: expressions other than calls are in parentheses."""
-    texts = []
-    for element in index.elements:
-        if isinstance(element, int):
-            texts.append(quoted(relation.columns[element].name))
-        else:
-            text = expression_text(element, pretty=pretty)
-            texts.append(text if element.form == "call" else f"({text})")
-    return texts
+    return [quoted(relation.columns[e].name) if isinstance(e, int) else element_text(e, pretty=pretty) for e in index.elements]
+
+
+def element_text(expression: IndexExpression, *, pretty: bool) -> str:
+    """Returns an expression among the columns of an index."""
+    text = expression_text(expression, pretty=pretty)
+    return text if expression.form == "call" else f"({text})"
 
 
 def expression_text(expression: IndexExpression, *, pretty: bool = False) -> str:

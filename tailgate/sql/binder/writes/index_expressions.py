@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from tailgate.lake.catalog import Catalog, Item, Table
 from tailgate.lake.catalog.formats import IndexExpression
+from tailgate.lake.catalog.indexes import element_text
 from tailgate.lake.constraints import key_expressions
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition
 from tailgate.lake.types import Field
@@ -84,7 +85,7 @@ def key_values(table: Table, catalog: Catalog) -> Relation | None:
         return None
     values = tuple(stored_value(table, expression) for expression in expressions)
     own = tuple(Column(i, column.type) for i, column in enumerate(table.columns))
-    fields = tuple(Field(expression.text, column.type) for expression, column in zip(expressions, _fields(values), strict=True))
+    fields = tuple(Field(element_text(expression, pretty=True), column.type) for expression, column in zip(expressions, _fields(values), strict=True))
     # a key, so that it is read without a column for the number of copies
     return Project(Scan(INCOMING, table.columns, (0,), table.name), (*own, *values), (*table.columns, *fields))
 

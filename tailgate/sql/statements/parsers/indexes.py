@@ -15,9 +15,9 @@ from tailgate.lake.errors import FeatureNotSupported, UndefinedObject
 from tailgate.sql.grammar.names import is_name, name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.primaries import operand
-from tailgate.sql.statements.definitions import CreateIndex, IndexColumn
+from tailgate.sql.statements.definitions import CreateIndex
 from tailgate.sql.statements.parsers.clauses import column_names, if_not_exists, relation_name, since, where
-from tailgate.sql.statements.writes import Expression
+from tailgate.sql.statements.writes import Expression, IndexColumn
 
 OTHER_METHODS = ("gin", "gist", "spgist", "brin", "bloom", "rum", "hnsw", "ivfflat")
 FOLLOWING_WORDS = ("asc", "desc", "nulls")  # behind a column, where they are not the name of an operator class

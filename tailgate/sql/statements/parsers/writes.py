@@ -166,7 +166,7 @@ def _conflict(cursor: Parser) -> OnConflict | None:
     elif cursor.at("("):
         opens = cursor.position  # PostgreSQL reports an unknown column at the parenthesis
         cursor.expect("(")
-        columns = tuple(replace(column, position=opens) for column in cursor.listed(_inferred))
+        columns = tuple(replace(column, position=opens) for column in cursor.listed(lambda c: _inferred(c, opens)))
         cursor.expect(")")
         condition = where(cursor)
     cursor.expect_word("do")
@@ -177,12 +177,12 @@ def _conflict(cursor: Parser) -> OnConflict | None:
     return OnConflict(columns, constraint, assignments, where(cursor), at, condition)
 
 
-def _inferred(cursor: Parser) -> IndexColumn:
+def _inferred(cursor: Parser, opens: int) -> IndexColumn:
     """Parses a column of ON CONFLICT. Raises 42P10 for a sort order."""
     column = element(cursor)
     for words, what in (("asc", "desc"), "ASC/DESC"), (("nulls",), "NULLS FIRST/LAST"):
         if any(map(cursor.at_word, words)):
-            raise InvalidColumnReference(f"{what} is not allowed in ON CONFLICT clause", position=cursor.position)
+            raise InvalidColumnReference(f"{what} is not allowed in ON CONFLICT clause", position=opens)
     return column
 
 
