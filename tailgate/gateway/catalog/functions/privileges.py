@@ -81,7 +81,7 @@ class Privileges:
         return grantee.superuser or ("SELECT" in words and not secret)
 
     def has_sequence_privilege(self, role: str | None, sequence: str, privileges: str) -> bool | None:
-        """Tells whether a role has one of the privileges. Returns None for an oid that no relation has, and raises 42809 for another one."""
+        """Tells whether a role has one of the privileges. Returns None for an oid without a relation. Raises 42809 for another relation."""
         oid = self.regclass_in(sequence)
         words = [word.strip().upper().removesuffix(" WITH GRANT OPTION") for word in privileges.split(",")]
         if not SEQUENCE_PRIVILEGES.keys() >= set(words):

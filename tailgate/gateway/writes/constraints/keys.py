@@ -106,9 +106,7 @@ def _few_existing(cursor: duckdb.DuckDBPyConnection, fields: Sequence[Field], ke
     return np.array([place for place, values in enumerate(keys) if values in exists], np.int64)
 
 
-def moved(
-    cursor: duckdb.DuckDBPyConnection, fields: Sequence[Field], key: Key, old: pa.Table, new: pa.Table, stored: str
-) -> int | None:
+def moved(cursor: duckdb.DuckDBPyConnection, fields: Sequence[Field], key: Key, old: pa.Table, new: pa.Table, stored: str) -> int | None:
     """Returns the position of the first changed row whose key another stored row has.
 
     `new`: the rows that replace `old`. `fields`, `stored`: as for `existing`.

@@ -79,13 +79,14 @@ def field_of(relation: Item, expression: IndexExpression) -> Field:
 
 
 def key_values(table: Table, catalog: Catalog) -> Relation | None:
-    """Returns a plan over INCOMING: the columns of the table, then the values for its keys, as `Key` numbers them; None if there are none."""
+    """Returns a plan over INCOMING for the columns of the table and the values that `Key` numbers behind them; None if there are none."""
     expressions = key_expressions(table, catalog)
     if not expressions:
         return None
     values = tuple(stored_value(table, expression) for expression in expressions)
     own = tuple(Column(i, column.type) for i, column in enumerate(table.columns))
-    fields = tuple(Field(element_text(expression, pretty=True), column.type) for expression, column in zip(expressions, _fields(values), strict=True))
+    names = (element_text(expression, pretty=True) for expression in expressions)
+    fields = tuple(Field(name, field.type) for name, field in zip(names, _fields(values), strict=True))
     # a key, so that it is read without a column for the number of copies
     return Project(Scan(INCOMING, table.columns, (0,), table.name), (*own, *values), (*table.columns, *fields))
 

@@ -22,7 +22,6 @@ from tailgate.lake.errors import (
     GeneratedAlways,
     NumericValueOutOfRange,
     ObjectNotInPrerequisiteState,
-    SyntaxError_,
     TailgateError,
     UndefinedColumn,
     WrongObjectType,
