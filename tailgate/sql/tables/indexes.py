@@ -106,13 +106,13 @@ def _columns(statement: CreateIndex, relation: Item) -> tuple[int, ...]:
 def _expressions(statement: CreateIndex, relation: Item) -> tuple[IndexExpression, ...]:
     """Returns the expressions. Raises 42P17, 0A000 and others. Those with the same name get numbers."""
     expressions = list[IndexExpression]()
-    taken = {c.name for c in statement.columns if c.expression is None}
+    used = {c.name for c in statement.columns if c.expression is None}
     for place, column in enumerate(statement.columns):
         if column.expression is not None:
             expression = defined(relation, column.expression, place)
             candidates = (f"{expression.name}{number or ''}" for number in count())
-            expressions.append(replace(expression, name=next(name for name in candidates if name not in taken)))
-            taken.add(expressions[-1].name)
+            expressions.append(replace(expression, name=next(name for name in candidates if name not in used)))
+            used.add(expressions[-1].name)
     return tuple(expressions)
 
 
