@@ -76,7 +76,7 @@ class S3:
     ) -> None:
         """Sets which requests fail: one in `failures`, none for 0; `kinds` are indexes of FAILURES. No more fail after `count`.
 
-        `ignored`: a header that the server ignores, by its name in WSGI. `refused`: an access key that has no access.
+        `ignored`: a header that the server ignores, by its name in WSGI. `refused`: an access key or a session token without access.
         `put_ms`, `get_ms`: the delays of requests that change objects, and of others.
         """
         settings = {"failures": failures, "seed": seed, "kinds": list(kinds), "count": count, "ignored": ignored, "refused": refused}
@@ -150,7 +150,7 @@ class _Application:
         self._requests.append(request)
         conditional = "HTTP_IF_MATCH" in environment or "HTTP_IF_NONE_MATCH" in environment
         environment.pop(self._ignored, None)
-        if self._refused and request.process == self._refused:
+        if self._refused and self._refused in (request.process, environment.get("HTTP_X_AMZ_SECURITY_TOKEN")):
             environment["wsgi.input"].read(int(environment.get("CONTENT_LENGTH") or 0))
             start("403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", "0")])
             return []

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from tailgate.gateway.engine_looks import EngineLooks
 from tailgate.lake import control
 from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import BlockCommit, FilledTable, Notice, StatementResult
@@ -24,7 +25,6 @@ from tailgate.lake.errors import AdminShutdown, CrashShutdown, Replaced, SystemE
 from tailgate.lake.folder import Lake
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.lake.writer import engines
-from tailgate.lake.writer.stand_by import standing_by
 
 CONNECT_S = 10.0  # that a request waits for a connection; TCP tries again after 1, 3 and 7 s; an engine that stands by needs 1 s
 WITHDRAWAL_TIMEOUT_S = 10.0  # the engine needs about a second to remove a view that is being filled
@@ -47,6 +47,7 @@ class Control:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._kept: list[tuple[_Connection, float]] = []  # connections without a request, and since when
+        self._looks = EngineLooks(lake)
 
     async def statement(
         self,
@@ -142,9 +143,9 @@ class Control:
                 failure = control.error_of(answer)
                 if failure.sqlstate not in ENDED:
                     raise failure
-            if failure.sqlstate != Replaced.sqlstate and self._later(connection.engine) is None and not standing_by(self._lake):
-                raise failure
             try:
+                if failure.sqlstate != Replaced.sqlstate and not (await self._looks.look()).has_next(connection.engine):
+                    raise failure
                 await self._replaced(connection.engine)
             except asyncio.CancelledError:
                 raise _ended() from None
@@ -168,8 +169,8 @@ class Control:
             return int(answer.get("time", 0))
         raise control.error_of(answer)
 
-    def _engine(self) -> engines.Announcement:
-        announcement = engines.announced(self._lake)
+    def _checked(self, announcement: engines.Announcement | None) -> engines.Announcement:
+        """Returns the announcement of an engine that may answer. Raises 58000 if there is none."""
         if announcement is None:
             raise SystemError_("the engine is not running", hint="Views can be read; what changes the catalog needs `tailgate engine`.")
         if self._is_replaced(announcement):
@@ -201,25 +202,21 @@ class Control:
         """Connects to the engine. Waits for one that stands by, at most `timeout` seconds. Raises 58000 if none can be reached."""
         deadline = time.monotonic() + timeout
         while True:
+            announcement = (await self._looks.look()).engine
             try:
-                return await _opened(self._engine(), deadline - time.monotonic())
+                return await _opened(self._checked(announcement), deadline - time.monotonic())
             except SystemError_:
-                if time.monotonic() > deadline or not standing_by(self._lake):
+                if time.monotonic() > deadline or not (await self._looks.look()).has_next(announcement):
                     raise
             await asyncio.sleep(NEXT_ENGINE_LOOK_S)
 
     async def _replaced(self, engine: engines.Announcement) -> None:
         """Waits until a later engine is announced, at most CONNECT_S."""
         deadline = time.monotonic() + CONNECT_S
-        while self._later(engine) is None:
+        while not (await self._looks.look()).is_later(engine):
             if time.monotonic() > deadline:
                 raise _ended()
             await asyncio.sleep(NEXT_ENGINE_LOOK_S)
-
-    def _later(self, engine: engines.Announcement) -> engines.Announcement | None:
-        """Returns the announcement of a later engine, if there is one."""
-        announcement = engines.announced(self._lake)
-        return announcement if announcement is not None and announcement.epoch > engine.epoch else None
 
     async def _request(self, path: str, timeout: float) -> tuple[int, control.Answer]:
         """Sends a request that changes nothing, and returns the status and the body of the answer."""

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tailgate.lake.catalog import Catalog, Secret, Sink
 from tailgate.lake.catalog.formats import ConnectionSettings
@@ -270,7 +271,7 @@ def run(
             if not process.renew():
                 sinks[0].replaced()
 
-        lease = Lease(lake.store, renew)
+        lease = Lease(sinks_process.lease_s(lake), renew)
         if endpoint is not None:
             metrics.connect(endpoint.metrics, sinks[0])
             endpoint.health.started(partial(metrics.unready, sinks[0]))
@@ -287,10 +288,10 @@ def run(
     return 0
 
 
-def _awaited(lake: Lake) -> StandBy:
+def _awaited(lake: Lake) -> StandBy[Any]:
     """Waits until this process may run the sinks. Returns its place, to be closed once it is announced."""
     place = sinks_process.stand_by(lake)
     print("ready standing by", flush=True)
-    if place.wait():
+    if place.wait() is not None:
         log.warning("the running process has not renewed its lease; this process replaces it")
     return place

@@ -64,6 +64,20 @@ def test_all_requests_use_the_files(bucket: BucketStore, secrets_dir: Path, s3: 
     assert checkpoints.listed(reader)[-1].n > before[-1].n
 
 
+def test_a_token_of_the_environment_is_not_used_with_a_key_of_the_files(
+    bucket: BucketStore, secrets_dir: Path, s3: S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(credentials.TOKEN, "of another key")
+    credentials.use(secrets_dir)
+    s3.set(refused="of another key")
+    lake = Lake.create(bucket.location("token"))
+    writer = open_epoch(lake)
+    add(writer, BAG)
+    writer.append([(BAG.id, changes(BAG, [([1, "x"], 1)]))])
+    Follower(lake, writer.epoch).round()
+    assert snapshot(Lake(lake.location), BAG)
+
+
 def test_incomplete_files(secrets_dir: Path) -> None:
     (secrets_dir / credentials.FOLDER / credentials.SECRET).unlink()
     with pytest.raises(InvalidParameterValue, match="cannot be read: No such file") as error:

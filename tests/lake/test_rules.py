@@ -116,7 +116,7 @@ RULES: dict[Callable[[Lake], None], Break] = {
     check_w3_temporary: patched(fencing.FolderWriter, "renew", _same_folder),
     check_w3_rolled: patched(fencing.FolderWriter, "fence_others", lambda self: None),
     check_w4: patched(fcntl, "flock", lambda descriptor, operation: None),
-    check_w4_age: patched(engines, "ALIVE_S", 0.0),
+    check_w4_age: patched(engines, "EXPIRED_LOOKS", 0),
     check_w5: patched(delta, "commit", _no_transaction),
     check_w5_one_time: patched(Follower, "_note", _all_noted),
     check_w5_conflict: patched(merging, "apply", _on_top),

@@ -28,6 +28,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.log import ages
 from tailgate.lake.readers import reading
 from tailgate.lake.readers.sizes import about
+from tailgate.lake.store import Store
 from tailgate.lake.tables import checkpoints, delta, merging
 from tailgate.lake.tables.stored_relations import relations, table_name
 from tailgate.lake.types import DATE, DROPPED, INT8, TEXT, Field
@@ -339,6 +340,7 @@ def test_a_busy_table_does_not_wait_for_the_turn_of_idle_tables(lake: Lake, monk
 
 
 def test_a_table_whose_maintenance_fails_does_not_delay_the_others(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It alone is opened again."""
     defective, other = item(16384, SMALL, (0,)), item(16385, SMALL, (0,))
     writer = open_epoch(lake)
     add(writer, defective, other)
@@ -350,11 +352,20 @@ def test_a_table_whose_maintenance_fails_does_not_delay_the_others(lake: Lake, m
         if ids[-1] == defective.id:
             raise OSError("a file cannot be read")
 
+    opened: list[str] = []
+    open_table = delta.table
+
+    def noted(store: Store, name: str, version: int | None = None) -> DeltaTable:
+        opened.append(name)
+        return open_table(store, name, version)
+
     monkeypatch.setattr(maintenance, "compact", compact)
+    monkeypatch.setattr(delta, "table", noted)
     for _ in range(4):
         with contextlib.suppress(OSError):
             maintenance.tend(lake, writer.epoch)
     assert ids == [defective.id, other.id, defective.id]
+    assert opened == [table_name(defective.id)]
     writer.close()
 
 

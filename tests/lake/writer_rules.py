@@ -6,7 +6,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from tailgate.lake.folder import Lake  # fmt: skip
 from tailgate.lake.host import crash, files
 from tailgate.lake.log.log import name
 from tailgate.lake.readers import holds, reading
+from tailgate.lake.store.stand_by import Lease
 from tailgate.lake.tables import checkpoints, delta, merging
 from tailgate.lake.tables.stored_relations import table_name
 from tailgate.lake.writer import engines, retention
@@ -165,30 +165,26 @@ def check_w4(lake: Lake) -> None:
 
 
 def check_w4_age(lake: Lake) -> None:
-    """Checks that without locks, recent entries show that an engine runs, unless it closed."""
+    """Checks that without locks, a lease that is renewed shows that an engine runs, unless it closed."""
 
     def no_locks(descriptor: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, "no locks")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fcntl, "flock", no_locks)
-        if engines.ALIVE_S:
-            patch.setattr(engines, "ALIVE_S", 1.0)
+        patch.setattr(engines, "LEASE_S", 0.2)
         first = open_epoch(lake)
-        first.announce(address="127.0.0.1:1", token="t")
-        timer = threading.Timer(0.2, first.append)
-        timer.start()
+        first.renew_lease()
+        lease = Lease(engines.LEASE_S, first.renew_lease)
         try:
             _refused(lake)
         finally:
-            timer.cancel()
-            timer.join()
-        open_epoch(Lake(lake.location)).close()  # it appends nothing more, as if it had been killed
+            lease.end()
+        open_epoch(Lake(lake.location)).close()  # it renews nothing more, as if it had been killed
         last = open_epoch(lake, take_over=True)
-        last.announce(address="127.0.0.1:1", token="t")
+        last.renew_lease()
         last.close()
-        if engines.ALIVE_S:
-            patch.setattr(engines, "ALIVE_S", 60.0)
+        patch.setattr(engines, "LEASE_S", 60.0)
         began = time.monotonic()
         open_epoch(Lake(lake.location)).close()
         assert time.monotonic() - began < 30  # an engine that has ended is not waited for

@@ -10,8 +10,8 @@ import pytest
 
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
-from tailgate.lake.host import locks
 from tailgate.lake.readers import sinks_process
+from tailgate.lake.store import stand_by
 from tests.sinks.feed import Feed, Process, copy, events, fold, until
 
 
@@ -23,7 +23,7 @@ def test_the_process_that_stands_by_continues(tmp_path: Path, kafka: Kafka, regi
     first = Process(feed.lake.path)
     _reached(feed)
     second = Process(feed.lake.path, "--stand-by")
-    until(lambda: locks.held(feed.lake.path / sinks_process.PLACE))
+    until(lambda: stand_by.standing_by(feed.lake.store, sinks_process.PLACE))
     feed.random_tick()
     _reached(feed)
     assert second.process.poll() is None
@@ -44,7 +44,7 @@ def test_a_process_that_stands_by_can_be_stopped(tmp_path: Path) -> None:
     feed = Feed(tmp_path / "lake")
     running = sinks_process.SinksProcess(feed.lake)
     waiting = Process(feed.lake.path, "--stand-by")
-    until(lambda: locks.held(feed.lake.path / sinks_process.PLACE))
+    until(lambda: stand_by.standing_by(feed.lake.store, sinks_process.PLACE))
     assert waiting.stop() == 0
     assert running.renew()
     running.end()

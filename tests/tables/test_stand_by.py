@@ -78,7 +78,7 @@ def test_an_engine_that_is_killed(gateway: Served, tmp_path: Path, step: str) ->
     place = stand_by(lake)
     with ThreadPoolExecutor(1) as threads:
         inserting = threads.submit(insert, gateway.dsn, 1)
-        assert place.wait() is False
+        assert place.wait() is None
         second = Engine(lake)
         place.close()
         assert inserting.result(30) == "INSERT 0 1"
@@ -126,7 +126,7 @@ def test_a_statement_whose_engine_is_killed(
         place = stand_by(lake)
         with ThreadPoolExecutor(1) as threads:
             running = threads.submit(lambda: [c.execute(text.encode()).statusmessage for text in statements])
-            assert place.wait() is False
+            assert place.wait() is None
             second = Engine(lake)
             place.close()
             assert running.result(30)[-1] == tag
@@ -145,7 +145,7 @@ def unanswered(gateway: Served, tmp_path: Path) -> Iterator[tuple[psycopg.Connec
     place = stand_by(Lake(tmp_path / "lake"))
     with psycopg.connect(gateway.dsn, autocommit=True) as c, ThreadPoolExecutor(1) as threads:
         creating = threads.submit(c.execute, "CREATE TABLE t (a int)")
-        assert place.wait() is False
+        assert place.wait() is None
         yield c, place
         with pytest.raises(psycopg.errors.SystemError, match="before it answered"):
             creating.result(30)
@@ -205,7 +205,7 @@ def test_an_engine_that_ends_with_its_jvm_after_the_write_is_durable(gateway: Se
         inserting = threads.submit(insert, gateway.dsn, 1)
         until(lambda: first.inbox.newest > first.inbox.consumed)
         first.close()
-        assert place.wait() is False
+        assert place.wait() is None
         second = Engine(lake)
         place.close()
         assert inserting.result(30) == "INSERT 0 1"
@@ -220,7 +220,7 @@ def test_statements_that_arrive_without_an_engine_wait(gateway: Served, tmp_path
     with ThreadPoolExecutor(2) as threads, psycopg.connect(gateway.dsn, autocommit=True) as c:
         creating = threads.submit(c.execute, "CREATE TABLE other (a int)")
         inserting = threads.submit(insert, gateway.dsn, 1)
-        assert place.wait() is False
+        assert place.wait() is None
         engine = Engine(lake)
         place.close()
         assert creating.result(30).statusmessage == "CREATE TABLE"

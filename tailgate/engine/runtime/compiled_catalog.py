@@ -1,6 +1,6 @@
 """The catalog of a lake, compiled by an engine that stands by, so that its first tick does not wait for it.
 
-    look at the lease ──► newest entry with another version of the catalog ──► circuit, with compiled expressions
+    look at the log ──► newest entry with another version of the catalog ──► circuit, with compiled expressions
 
 When the engine begins, it compiles the later changes only.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pyspark.sql import SparkSession
 
@@ -20,7 +20,7 @@ from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.lake.catalog.secrets import Vault, settings
 from tailgate.lake.folder import Lake
 
-LOOK_S = 1.0  # between two looks at the newest entry that this process has seen
+LOOK_S, LOOKS = 1.0, 20  # between two looks at the log: a second, at least so many times `Store.look_s`: 10 s in a bucket
 
 log = logging.getLogger("tailgate.engine")
 
@@ -53,7 +53,9 @@ class CompiledCatalog:
         ended = threading.Event()
 
         def run() -> None:
-            while not ended.wait(LOOK_S):
+            while not ended.wait(max(LOOK_S, LOOKS * self._lake.store.look_s)):
+                with suppress(OSError):
+                    self._lake.log.look()
                 self.update()
 
         thread = threading.Thread(target=run, name="catalog", daemon=True)

@@ -50,6 +50,7 @@ from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.readers import holds, reading
 from tailgate.lake.store.stand_by import Lease, StandBy
+from tailgate.lake.writer.engines import LEASE_S
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.operations import logs
 from tailgate.operations.definitions import ENGINE
@@ -118,9 +119,10 @@ def run(options: Options, jvm: Jvm) -> int:
     logging.getLogger("py4j").setLevel(logging.ERROR)
     endpoint = opened(options.metrics, ENGINE)
     lake = Lake.open(options.data, options.work_dir, create=True)
-    session, writer, place, circuits = _begun(options, lake, jvm)
+    begun = _begun(options, lake, jvm)
+    session, writer = begun.session, begun.writer
     options.held.apply(lake)
-    engine = Engine(lake, session, writer, options.parallelism, options.vault, circuits)
+    engine = Engine(lake, session, writer, options.parallelism, options.vault, begun.circuits)
     installation = Installation(engine)
     isolation = Isolation(installation)
     statements = Statements(engine, installation, options.endpoints)
@@ -149,19 +151,18 @@ def run(options: Options, jvm: Jvm) -> int:
     _start_threads(options, engine, installation, statements)
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
-    lease = Lease(lake.store, writer.renew_lease)
-    if place is not None:
-        place.close()
+    if begun.place is not None:
+        begun.place.close()
     if endpoint is not None:
         metrics.connect(endpoint.metrics, installation, follow, spark.jvm_pid(session))
         endpoint.health.started(partial(metrics.unready, engine))
-    withdraw = _settings(options, lake, session)
+    withdraw = _settings(options, lake)
     print(f"ready control=http://{control.address}", flush=True)
     try:
         engine.run()
         follow.last_round()
     finally:
-        lease.end()
+        begun.lease.end()
         control.stop()
         writer.close()
         withdraw()
@@ -202,32 +203,51 @@ def _change_log(session: SparkSession, form: logs.Form) -> None:
     jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure(jvm.java.net.URI(LOGGING[form].as_uri()))
 
 
-def _settings(options: Options, lake: Lake, session: SparkSession) -> Callable[[], None]:
+def _settings(options: Options, lake: Lake) -> Callable[[], None]:
     """Applies the limits of the log when they change, and publishes the settings. Returns the function that ends this."""
     settings = options.settings
     if settings is None:
         return lambda: None
     settings.on_change("history", lambda history_s: reading.retain_history(history_s * 1000))
-    settings.on_change("log", lambda form: _change_log(session, form))
     settings.on_change("held-log", lambda log_mb: holds.limit_bytes(lake, log_mb << 20))
     settings.publish(lake.store)
     return settings.withdraw
 
 
-def _begun(options: Options, lake: Lake, jvm: Jvm) -> tuple[SparkSession, Writer, StandBy | None, Circuits | None]:
-    """Starts Spark, and begins an epoch.
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An engine whose epoch has begun.
 
-    For an engine that stood by, returns also its place, to be closed once it is announced, and the circuits of its compiled catalog.
+    For one that stood by: its place, to be closed once it is announced, and the circuits of its compiled catalog.
     """
+
+    session: SparkSession
+    writer: Writer
+    lease: Lease
+    place: StandBy[Any] | None = None
+    circuits: Circuits | None = None
+
+
+def _begun(options: Options, lake: Lake, jvm: Jvm) -> Begun:
+    """Starts Spark, and begins an epoch, with a lease."""
     if options.begin in (Begin.STAND_BY, Begin.HAND_OVER):
-        session = spark.start(jvm.scratch, options.parallelism, jvm, options.cluster)
+        session = _spark(options, jvm)
         catalog = CompiledCatalog(lake, session, options.parallelism, options.vault)
         place, writer = standing_by.awaited(lake, session, jvm, catalog, hand_over=options.begin is Begin.HAND_OVER)
         _check_parallelism(writer, options.parallelism)
-        return session, writer, place, catalog.circuits
+        return Begun(session, writer, Lease(LEASE_S, writer.renew_lease), place, catalog.circuits)
     writer = open_epoch(lake, take_over=options.begin is Begin.TAKE_OVER)
     _check_parallelism(writer, options.parallelism)
-    return spark.start(jvm.scratch, options.parallelism, jvm, options.cluster), writer, None, None
+    lease = Lease(LEASE_S, writer.renew_lease)
+    return Begun(_spark(options, jvm), writer, lease)
+
+
+def _spark(options: Options, jvm: Jvm) -> SparkSession:
+    """Starts Spark. From now on, the form of the log of both processes can change."""
+    session = spark.start(jvm.scratch, options.parallelism, jvm, options.cluster)
+    if options.settings is not None:
+        options.settings.on_change("log", lambda form: _change_log(session, form))
+    return session
 
 
 def _check_parallelism(writer: Writer, parallelism: int) -> None:

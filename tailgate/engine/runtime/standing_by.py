@@ -10,6 +10,7 @@ from __future__ import annotations
 import http.client
 import logging
 import shutil
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -29,7 +30,7 @@ HAND_OVER_S = 30.0  # until the running engine answers; it waits for the boundar
 log = logging.getLogger("tailgate.engine")
 
 
-def awaited(lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalog, *, hand_over: bool) -> tuple[StandBy, Writer]:
+def awaited(lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalog, *, hand_over: bool) -> tuple[StandBy[Any], Writer]:
     """Waits until this engine may write. Returns its place, to be closed once it is announced, and the writer of the log.
 
     Meanwhile compiles the newest catalog.
@@ -46,11 +47,11 @@ def awaited(lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalo
         if hand_over:
             _ask(lake)
         while True:
-            take_over = place.wait()
-            if take_over:
+            expired = place.wait()
+            if expired is not None:
                 log.warning("the running engine has not renewed its lease; this engine replaces it")
             try:
-                return place, open_epoch(lake, take_over=take_over)
+                return place, open_epoch(lake, take_over=expired is not None, after=None if expired is None else expired[0])
             except ObjectNotInPrerequisiteState as error:  # another engine was faster
                 log.info("still standing by: %s", error.message)
 

@@ -13,12 +13,18 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.store import NoLocks, announcements, documents
 from tailgate.lake.store.stand_by import StandBy
 
-FILE, LOCK, PLACE = "sinks.json", "sinks.lock", "sinks-stand-by.lock"
+FILE, LOCK, PLACE = "sinks.json", "sinks.lock", "sinks-stand-by"
+LEASE_S, LEASE_LOOKS = 1.0, 10  # between two renewals of the lease: a second, at least so many times `Store.look_s`
 
 
-def stand_by(lake: Lake) -> StandBy:
+def stand_by(lake: Lake) -> StandBy[tuple[documents.Document, Hashable]]:
     """Returns the place of the process that stands by, once no other process has it."""
-    return StandBy(lake.store, PLACE, LOCK, lambda: _lease(lake))
+    return StandBy(lake.store, PLACE, LOCK, lambda: documents.renewed(lake.store, FILE), lease_s(lake))
+
+
+def lease_s(lake: Lake) -> float:
+    """Returns the seconds between two renewals of the lease: 5 s in a bucket, where each is a request."""
+    return max(LEASE_S, LEASE_LOOKS * lake.store.look_s)
 
 
 class SinksProcess:
@@ -49,10 +55,3 @@ def ended_unexpectedly(lake: Lake) -> bool:
     """Returns whether the process that has announced itself on this machine does not exist any more."""
     announcement = documents.read(lake.store, FILE)
     return announcement is not None and announcements.ended(announcement)
-
-
-def _lease(lake: Lake) -> Hashable:
-    try:
-        return lake.store.renewed(FILE)
-    except FileNotFoundError:
-        return None

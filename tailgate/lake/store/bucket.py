@@ -60,7 +60,6 @@ class BucketStore:
     """The objects below a prefix of a bucket. `options`: of `obstore.store.S3Store`, for example its endpoint and credentials."""
 
     look_s = 0.5
-    lease_s = 5.0
     boot = b"none"
 
     def __init__(self, location: str, options: Mapping[str, Any] | None = None) -> None:
@@ -105,7 +104,7 @@ class BucketStore:
     # ---- reading ---------------------------------------------------------------------------------------------------------------
 
     def get(self, name: str) -> pa.Buffer:
-        return self._read(name)[0]
+        return self._fetched(name)[0]
 
     def get_range(self, name: str, offset: int, length: int) -> bytes:
         if length == 0:
@@ -118,8 +117,8 @@ class BucketStore:
             return b""
 
     def get_version(self, name: str) -> tuple[bytes, str]:
-        content, version = self._read(name)
-        return content.to_pybytes(), version
+        content, result = self._fetched(name)
+        return content.to_pybytes(), _version(result)
 
     def exists(self, name: str) -> bool:
         try:
@@ -152,13 +151,14 @@ class BucketStore:
         objects = {name: size for name, size in sizes.items() if name[0] != "."}
         return objects, [_last(path) for path in result["common_prefixes"]]
 
-    def _read(self, name: str) -> tuple[pa.Buffer, str]:
+    def _fetched(self, name: str) -> tuple[pa.Buffer, GetResult]:
+        """Returns the content of an object, and its metadata."""
         with _os_errors():
             result = self._client.get(name)
             content = _aligned(pa.py_buffer(result.bytes()))
         if FREED in result.attributes:
             raise FileNotFoundError(FREE)
-        return content, _version(result)
+        return content, result
 
     def _head(self, name: str) -> GetResult | None:
         """Returns the metadata of an object, also if its name has been freed; None if there is none."""
@@ -304,16 +304,19 @@ class BucketStore:
         self._renewed[name] = content, version
         return True
 
-    def renewed(self, name: str) -> Hashable:
-        metadata = self._metadata(name)
-        return metadata.attributes.get(ID), _version(metadata)
+    def renewed(self, name: str) -> tuple[bytes, Hashable]:
+        content, result = self._fetched(name)
+        return content.to_pybytes(), (result.attributes.get(ID), _version(result))
 
     def location(self, name: str) -> str:
         return f"{self._location}/{name}" if name else self._location
 
     @property
     def options(self) -> Mapping[str, str]:
-        return {"conditional_put": "etag", "allow_http": "true", **credentials.read()}
+        key = credentials.read()
+        if key and credentials.TOKEN not in key:
+            os.environ.pop(credentials.TOKEN, None)  # delta-rs would send it together with the key of the files
+        return {"conditional_put": "etag", "allow_http": "true", **key}
 
 
 class NoLock:

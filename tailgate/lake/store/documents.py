@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeAlias
 
 from tailgate.lake.store.interface import Store
@@ -41,6 +41,15 @@ def replace(store: Store, name: str, document: Mapping[str, Any], version: str |
 def renew(store: Store, name: str, holds: Callable[[Document], bool]) -> bool:
     """Renews a lease on a document if `holds` is true of it. Returns whether it is."""
     return store.renew(name, lambda content: holds(_decoded(content)))
+
+
+def renewed(store: Store, name: str) -> tuple[Document, Hashable] | None:
+    """Returns a document with a lease, and a value that differs after each renewal; None if there is no document."""
+    try:
+        content, renewal = store.renewed(name)
+    except FileNotFoundError:
+        return None
+    return _decoded(content), renewal
 
 
 def update(store: Store, name: str, change: Callable[[Document | None], Mapping[str, Any] | None]) -> None:

@@ -33,7 +33,6 @@ class FolderStore:
     """The objects in a folder."""
 
     look_s = 0.01
-    lease_s = 1.0
     options: Mapping[str, str] = {}
 
     def __init__(self, path: Path) -> None:
@@ -201,8 +200,9 @@ class FolderStore:
                 return True
         return False
 
-    def renewed(self, name: str) -> Hashable:
-        return os.stat(self._root + name).st_mtime_ns
+    def renewed(self, name: str) -> tuple[bytes, Hashable]:
+        renewed = os.stat(self._root + name).st_mtime_ns
+        return self.get(name).to_pybytes(), renewed
 
     def location(self, name: str) -> str:
         return str(self.path / name)

@@ -47,13 +47,12 @@ def numbers_in(names: Iterable[str]) -> list[int]:
 class Store(Protocol):
     """The objects of one lake, for many threads. Methods that read an object raise FileNotFoundError if there is none.
 
-    `look_s`: between two looks of a reader that waits for a name. `lease_s`: between two renewals of a lease.
+    `look_s`: between two looks of a reader that waits for a name.
     `options`: the options with which delta-rs opens a location.
     `boot`: differs if objects that were not synced may have been lost since; empty if that is not known.
     """
 
     look_s: float
-    lease_s: float
 
     @property
     def options(self) -> Mapping[str, str]: ...
@@ -156,8 +155,8 @@ class Store(Protocol):
     def renew(self, name: str, holds: Callable[[bytes], bool]) -> bool:
         """Renews a lease on an object, without changing it, if `holds` is true of its content. Returns whether it is."""
 
-    def renewed(self, name: str) -> Hashable:
-        """Returns a value that differs after each renewal of a lease, and after each write of the object."""
+    def renewed(self, name: str) -> tuple[bytes, Hashable]:
+        """Returns the content of the object of a lease, and a value that differs after each renewal, and after each write."""
 
     def location(self, name: str) -> str:
         """Returns the path or URL under which other libraries (delta-rs, Spark) find an object or a folder."""

@@ -1,6 +1,6 @@
-"""Detection of a running engine: by engine.lock where the file system has locks, elsewhere by new entries of the log (W4).
+"""Detection of a running engine: by engine.lock where the store has locks, elsewhere by its lease, engine.lease (W4).
 
-engine.json (mode 0600) describes the engine: its epoch, address, control token, process and JVM. A JVM
+A running engine renews its lease every second, from the beginning of its epoch. engine.json (mode 0600) describes the engine: its epoch, address, control token, process and JVM. A JVM
 outlives its Python driver by about a second, so the next engine on the machine waits for it.
 """
 
@@ -10,6 +10,7 @@ import http.client
 import os
 import socket
 import time
+from collections.abc import Hashable
 from dataclasses import asdict, dataclass
 
 from tailgate.lake import control
@@ -18,9 +19,10 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.host.processes import Process
 from tailgate.lake.store import Lock, NoLocks, documents
 from tailgate.lake.store.documents import Document
+from tailgate.lake.store.stand_by import EXPIRED_LOOKS, LOOKS
 
-LOCK, ANNOUNCEMENT = "engine.lock", "engine.json"  # in the store
-ALIVE_S = 12.0  # without locks, an engine that appends nothing for this long has ended: an idle one appends every 10 s
+LOCK, LEASE, ANNOUNCEMENT = "engine.lock", "engine.lease", "engine.json"  # in the store
+LEASE_S = 1.0  # between two renewals of the lease
 GONE_TIMEOUT_S = 30.0  # an earlier JVM normally ends after about 1 s
 GONE_POLL_S = 0.05
 
@@ -42,10 +44,22 @@ def locked(lake: Lake, take_over: bool) -> Lock:
 
 
 def refuse_if_alive(lake: Lake) -> None:
-    """Raises 55000 if the log grows and its engine has not announced its end (W4 without locks). Does not use wall clocks."""
-    newest = lake.log.newest()
-    if newest is not None and announced(lake) is not None and lake.log.wait(newest.n, ALIVE_S) is not None:
-        raise _refused(lake)
+    """Raises 55000 if an engine renews its lease (W4 without locks). Does not use wall clocks."""
+    before = lease(lake)
+    for _ in range(EXPIRED_LOOKS):
+        if before is None:
+            return
+        time.sleep(LEASE_S / LOOKS)
+        after = lease(lake)
+        if after is not None and after != before:
+            raise _refused(lake)
+        before = after
+
+
+def lease(lake: Lake) -> tuple[int, Hashable] | None:
+    """Returns the epoch of the engine with a lease, and a value that differs after each renewal; None if no engine has one."""
+    document = documents.renewed(lake.store, LEASE)
+    return None if document is None else (document[0]["epoch"], document[1])
 
 
 def _refused(lake: Lake) -> TailgateError:
@@ -67,7 +81,6 @@ class Announcement:
     host: str
     process: Process
     jvm: Process | None
-    lease: bool = True  # whether the engine renews its lease (`stand_by`); earlier versions do not
 
     @staticmethod
     def mine(epoch: int, address: str, token: str, jvm: int | None) -> Announcement:
@@ -88,12 +101,15 @@ def announced(lake: Lake) -> Announcement | None:
 def _announcement(data: Document) -> Announcement:
     jvm = None if data["jvm"] is None else Process(**data["jvm"])
     process = Process(**data["process"])
-    return Announcement(data["epoch"], data["address"], data["token"], data["host"], process, jvm, data.get("lease", False))
+    return Announcement(data["epoch"], data["address"], data["token"], data["host"], process, jvm)
 
 
-def renew(lake: Lake, announcement: Announcement) -> bool:
-    """Renews the lease of the engine of this announcement. Returns False if another one is announced, or none."""
-    return documents.renew(lake.store, ANNOUNCEMENT, lambda document: _announcement(document) == announcement)
+def renew(lake: Lake, epoch: int) -> bool:
+    """Renews the lease of the engine of an epoch. Returns False if it had none; then it has one, unless a later engine has."""
+    if documents.renew(lake.store, LEASE, lambda document: document["epoch"] == epoch):
+        return True
+    documents.update(lake.store, LEASE, lambda before: None if before and before["epoch"] > epoch else {"epoch": epoch})
+    return False
 
 
 def ask(engine: Announcement, path: str, timeout_s: float) -> control.Answer:
@@ -112,10 +128,15 @@ def ask(engine: Announcement, path: str, timeout_s: float) -> control.Answer:
 
 
 def forget(lake: Lake, epoch: int) -> None:
-    """Removes the announcement of this epoch."""
-    current = announced(lake)
-    if current is not None and current.epoch == epoch:
-        lake.store.discard([ANNOUNCEMENT])
+    """Removes the announcement and the lease of this epoch, unless a later engine has a lease.
+
+    One that takes it at this moment notices that its lease is missing, and repeats its announcement.
+    """
+    holder = documents.read(lake.store, LEASE)
+    if holder is None or holder["epoch"] <= epoch:
+        current = announced(lake)
+        is_mine = current is not None and current.epoch == epoch
+        lake.store.discard([ANNOUNCEMENT, LEASE] if is_mine else [LEASE])
 
 
 def wait_until_gone(announcement: Announcement, *, insist: bool) -> None:

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from tailgate.lake.catalog import Catalog, Change
-from tailgate.lake.errors import Replaced, TailgateError, Uncertain
+from tailgate.lake.errors import ObjectNotInPrerequisiteState, Replaced, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log.ages import Ages
@@ -51,12 +51,15 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def open_epoch(lake: Lake, take_over: bool = False) -> Writer:
-    """Returns the lake's writer, in a new epoch. Raises 55000 if another engine is running and `take_over` is false."""
+def open_epoch(lake: Lake, take_over: bool = False, *, after: int | None = None) -> Writer:
+    """Returns the lake's writer, in a new epoch.
+
+    Raises 55000 if another engine is running and `take_over` is false, or if the newest epoch is not `after`.
+    """
     lock = locked(lake, take_over)
     try:
         before = announced(lake)
-        writer = _begin(lake, lock)
+        writer = _begin(lake, lock, after)
         if before is not None:
             wait_until_gone(before, insist=not take_over)
         return writer
@@ -65,11 +68,13 @@ def open_epoch(lake: Lake, take_over: bool = False) -> Writer:
         raise
 
 
-def _begin(lake: Lake, lock: Lock) -> Writer:
+def _begin(lake: Lake, lock: Lock, after: int | None) -> Writer:
     """Writes the first entry of an epoch (W3). If two engines begin at once, one finds the name taken and uses the next."""
     store = lake.store.writer()
     while True:
         newest = carried(lake.log.listed())
+        if after is not None and newest.epoch != after:
+            raise ObjectNotInPrerequisiteState("another engine has begun", detail=f"It runs in epoch {newest.epoch}.")
         header = replace(newest, n=newest.n + 1, time=max(now(), newest.time + 1), epoch=newest.epoch + 1, kind="epoch")
         try:
             if _create(header, [encode_header(header)], store):
@@ -217,11 +222,11 @@ class Writer:
         """Announces where gateways find the engine's control, and the processes that later engines wait for."""
         announcement = Announcement.mine(self.epoch, address, token, jvm)
         announcement.write(self.lake)
-        self._announcement = announcement  # from now on `renew_lease` writes the file; it has one writer at a time
+        self._announcement = announcement  # `renew_lease` may write the file; it has one writer at a time
 
     def renew_lease(self) -> None:
-        """Renews the lease of the announced engine. Repeats the announcement if a replaced engine has removed or overwritten it."""
-        if self._announcement is not None and not renew(self.lake, self._announcement):
+        """Renews the lease of this epoch. Repeats the announcement if a replaced engine has removed both."""
+        if not renew(self.lake, self.epoch) and self._announcement is not None:
             self._announcement.write(self.lake)
 
     def close(self) -> None:

@@ -72,12 +72,12 @@ class Tender:
         names = [*sorted(str(id) for id in lists[-1].versions), checkpoints.NAME]
         self._files = {name: files for name, files in self._files.items() if name in set(names)}
         self._state.table = next((n for n in names if n > self._state.table), names[0])
-        try:
-            for name in dict.fromkeys([self._state.table, *self._busiest(lists[-1])]):
+        for name in dict.fromkeys([self._state.table, *self._busiest(lists[-1])]):
+            try:
                 self.tend_one(name, lists)
-        except BaseException:
-            self._tables.close()
-            raise
+            except BaseException:
+                self._tables.close_one(table_name(name))
+                raise
 
     def _busiest(self, newest: Checkpoint) -> list[str]:
         """Returns the table with most commits since its maintenance if these are COMMITS_DUE or more, as a list of at most one name."""

@@ -59,6 +59,10 @@ class OpenTables:
         """Closes all other tables."""
         self._open = {name: opened for name, opened in self._open.items() if name in names}
 
+    def close_one(self, name: str) -> None:
+        """Closes a table, if it is open."""
+        self._open.pop(name, None)
+
     def close(self) -> None:
         """Closes all tables. The next round opens them again."""
         self._open = {}

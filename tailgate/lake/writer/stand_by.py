@@ -5,30 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from tailgate.lake.folder import Lake
+from tailgate.lake.store import stand_by as places
 from tailgate.lake.store.stand_by import StandBy
-from tailgate.lake.writer.engines import ANNOUNCEMENT, LOCK, announced
+from tailgate.lake.writer.engines import LEASE_S, LOCK, lease
 
-PLACE = "stand-by.lock"
+PLACE = "stand-by"
 
 
-def stand_by(lake: Lake) -> StandBy:
+def stand_by(lake: Lake) -> StandBy[tuple[int, Hashable]]:
     """Returns the place of the engine that stands by, once no other engine has it."""
-    return StandBy(lake.store, PLACE, LOCK, lambda: _lease(lake))
+    return StandBy(lake.store, PLACE, LOCK, lambda: lease(lake), LEASE_S)
 
 
 def standing_by(lake: Lake) -> bool:
     """Returns whether an engine stands by, or has begun to replace another."""
-    return lake.store.locked(PLACE)
-
-
-def _lease(lake: Lake) -> Hashable:
-    """Returns epoch and time of the lease; None if no engine of the newest epoch has one."""
-    try:
-        announcement = announced(lake)
-        renewed = lake.store.renewed(ANNOUNCEMENT)
-    except FileNotFoundError:
-        return None
-    newest = lake.log.newest()
-    if announcement is None or not announcement.lease or newest is None or newest.epoch != announcement.epoch:
-        return None
-    return announcement.epoch, renewed
+    return places.standing_by(lake.store, PLACE)

@@ -7,13 +7,18 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyspark
 import pytest
 
+from tailgate import cli
 from tailgate.engine.runtime.spark import jvm
 from tailgate.operations import logs
+from tailgate.operations.settings import configuration
+from tailgate.operations.settings.configuration import Value
+from tailgate.operations.settings.process import ProcessSettings
 
 PROGRAM = """
 public class Events {
@@ -63,11 +68,15 @@ def test_an_option_of_the_environment_takes_precedence(tmp_path: Path, monkeypat
 
 
 @pytest.mark.spark
-def test_the_form_changes(session: Any) -> None:
-    """SIGHUP changes the form in the running JVM."""
-    from tailgate.engine.runtime.main import _change_log
+def test_the_form_changes(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGHUP changes the form in the running JVM, from the start of Spark on: also while the engine stands by."""
+    from tailgate.engine.runtime import main
 
+    form = ""
+    settings = ProcessSettings("engine", [Value("log", form, "")], lambda: [Value("log", form, "")], {c.name: c for c in configuration.commands(cli.parser())})
+    monkeypatch.setattr(main.spark, "start", lambda *_: session)
+    main._spark(main.Options("", settings=settings), SimpleNamespace(scratch=Path()))  # type: ignore[arg-type]  # of a session that runs
     manager = session._jvm.org.apache.logging.log4j.LogManager
     for form in logs.FORMS:
-        _change_log(session, form)
+        settings.reload()
         assert manager.getContext(False).getConfiguration().getConfigurationSource().getLocation() == str(jvm.LOGGING[form])
