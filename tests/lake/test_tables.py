@@ -340,7 +340,7 @@ def test_a_busy_table_does_not_wait_for_the_turn_of_idle_tables(lake: Lake, monk
 
 
 def test_a_table_whose_maintenance_fails_does_not_delay_the_others(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It alone is opened again."""
+    """Only that table is opened again."""
     defective, other = item(16384, SMALL, (0,)), item(16385, SMALL, (0,))
     writer = open_epoch(lake)
     add(writer, defective, other)

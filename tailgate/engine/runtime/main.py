@@ -35,10 +35,13 @@ from tailgate.engine.runtime.maintenance.follow import Follow
 from tailgate.engine.runtime.maintenance.isolation import Isolation
 from tailgate.engine.runtime.maintenance.letter_expiry import Expiring
 from tailgate.engine.runtime.maintenance.processing_log import ProcessingLog
+from tailgate.engine.runtime.maintenance.state_uploads import StateUploads
 from tailgate.engine.runtime.spark import session as spark
 from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.engine.runtime.spark.cluster import Cluster
 from tailgate.engine.runtime.spark.jvm import LOGGING, Jvm
+from tailgate.engine.runtime.state import restoration
+from tailgate.engine.runtime.state.files import in_bucket
 from tailgate.engine.runtime.ticks import repeated_writes
 from tailgate.engine.runtime.ticks.ages import TickAge
 from tailgate.engine.runtime.ticks.engine import Engine
@@ -119,10 +122,10 @@ def run(options: Options, jvm: Jvm) -> int:
     logging.getLogger("py4j").setLevel(logging.ERROR)
     endpoint = opened(options.metrics, ENGINE)
     lake = Lake.open(options.data, options.work_dir, create=True)
-    begun = _begun(options, lake, jvm)
-    session, writer = begun.session, begun.writer
+    epoch = _begun(options, lake, jvm)
+    session, writer = epoch.session, epoch.writer
     options.held.apply(lake)
-    engine = Engine(lake, session, writer, options.parallelism, options.vault, begun.circuits)
+    engine = Engine(lake, session, writer, options.parallelism, options.vault, epoch.circuits)
     installation = Installation(engine)
     isolation = Isolation(installation)
     statements = Statements(engine, installation, options.endpoints)
@@ -151,8 +154,8 @@ def run(options: Options, jvm: Jvm) -> int:
     _start_threads(options, engine, installation, statements)
     control.start()
     writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
-    if begun.place is not None:
-        begun.place.close()
+    if epoch.place is not None:
+        epoch.place.close()
     if endpoint is not None:
         metrics.connect(endpoint.metrics, installation, follow, spark.jvm_pid(session))
         endpoint.health.started(partial(metrics.unready, engine))
@@ -162,7 +165,7 @@ def run(options: Options, jvm: Jvm) -> int:
         engine.run()
         follow.last_round()
     finally:
-        begun.lease.end()
+        epoch.lease.end()
         control.stop()
         writer.close()
         withdraw()
@@ -170,8 +173,10 @@ def run(options: Options, jvm: Jvm) -> int:
 
 
 def _start_threads(options: Options, engine: Engine, installation: Installation, statements: Statements) -> None:
-    """Starts the expiry of dead letters, the traces of ticks, and ksqlDB's processing log."""
+    """Starts the expiry of dead letters, uploads of the state, the traces of ticks, and ksqlDB's processing log."""
     Expiring(engine, installation.letters).start()
+    if in_bucket(engine.lake):
+        StateUploads(engine).start()
     _trace_ticks(engine)
     if options.processing_log:
         processing_log = ProcessingLog(engine, options.endpoints.brokers(), statements.execute_own)
@@ -234,11 +239,12 @@ def _begun(options: Options, lake: Lake, jvm: Jvm) -> Begun:
         session = _spark(options, jvm)
         catalog = CompiledCatalog(lake, session, options.parallelism, options.vault)
         place, writer = standing_by.awaited(lake, session, jvm, catalog, hand_over=options.begin is Begin.HAND_OVER)
-        _check_parallelism(writer, options.parallelism)
-        return Begun(session, writer, Lease(LEASE_S, writer.renew_lease), place, catalog.circuits)
+        lease = Lease(LEASE_S, writer.renew_lease)
+        _check_state(lake, writer, options.parallelism)
+        return Begun(session, writer, lease, place, catalog.circuits)
     writer = open_epoch(lake, take_over=options.begin is Begin.TAKE_OVER)
-    _check_parallelism(writer, options.parallelism)
     lease = Lease(LEASE_S, writer.renew_lease)
+    _check_state(lake, writer, options.parallelism)
     return Begun(_spark(options, jvm), writer, lease)
 
 
@@ -250,11 +256,12 @@ def _spark(options: Options, jvm: Jvm) -> SparkSession:
     return session
 
 
-def _check_parallelism(writer: Writer, parallelism: int) -> None:
-    """Raises 55000 if the lake's state has another number of partitions. A lake without state has none yet."""
+def _check_state(lake: Lake, writer: Writer, parallelism: int) -> None:
+    """Downloads the state if it is on another machine. Raises 55000 if it has another number of partitions; a new lake has no state yet."""
     existing = writer.newest.extra.get("parallelism", parallelism)
     if existing != parallelism and writer.newest.state:
         raise ObjectNotInPrerequisiteState(
             f"the state of this lake lies in {existing} partitions, and --parallelism is {parallelism}",
             hint=f"Start the engine with --parallelism {existing}.",
         )
+    restoration.complete(lake, writer.newest)

@@ -46,14 +46,16 @@ def awaited(lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalo
     with catalog.updated():
         if hand_over:
             _ask(lake)
+        faster = 0  # the epoch of an engine that was faster, and has to renew its lease
         while True:
             expired = place.wait()
             if expired is not None:
                 log.warning("the running engine has not renewed its lease; this engine replaces it")
             try:
-                return place, open_epoch(lake, take_over=expired is not None, after=None if expired is None else expired[0])
-            except ObjectNotInPrerequisiteState as error:  # another engine was faster
+                return place, open_epoch(lake, take_over=expired is not None, after=None if expired is None else max(faster, expired[0]))
+            except ObjectNotInPrerequisiteState as error:
                 log.info("still standing by: %s", error.message)
+                faster = lake.log.seen.epoch if lake.log.seen is not None else 0
 
 
 def _ask(lake: Lake) -> None:

@@ -1,11 +1,12 @@
 """The bytes of a log entry: a header, then the net changes of each relation.
 
-    one line of JSON, padded with blanks for alignment ─ section ─ section ─ …
+    one line of JSON, padded with blanks for alignment ─ section ─ section ─ … ─ file ─ …
 
 A section is an Arrow IPC stream of one relation's changes, with `__weight` as the last column. Large
 sections are separate objects in the same folder, which the entry names. Every entry has the fields
 about the engine (offsets, inbox, clock, state, checkpoint, batch, extra), so the newest entry alone
-is enough to resume. Fields that this version does not know are kept in `extra`.
+is enough to resume. In a bucket's lake, an entry also has files of the operators' state. Fields that
+this version does not know are kept in `extra`.
 """
 
 from __future__ import annotations
@@ -46,6 +47,15 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class StateFile:
+    """The location of a file of the operators' state: `length` bytes at `offset` after the header. `name`: in the working folder."""
+
+    name: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """The header of an entry.
 
@@ -57,6 +67,7 @@ class Header:
     - `inbox`: the last entry of the inbox that was consumed.
     - `clock`: the offset of the engine's clock source, in ms.
     - `state`: ids of the versions of the state, opaque.
+    - `state_files`: the files that this entry's tick has added to the state, in a bucket's lake.
     - `checkpoint`, `batch`: empty and -1; earlier versions recorded a checkpoint of Spark here.
     - `writes`: ids of the writes in the entries of the inbox that were consumed by this entry, and of the statement of its change of the
       catalog.
@@ -83,6 +94,7 @@ class Header:
     writes: tuple[str, ...] = ()
     released: Mapping[str, int] = field(default_factory=dict)
     format: int = 1
+    state_files: tuple[StateFile, ...] = ()
 
     def with_offsets(self, offsets: Mapping[str, Any]) -> Header:
         return replace(self, offsets=offsets)
@@ -110,6 +122,8 @@ def encode_header(header: Header) -> bytes:
         data["writes"] = header.writes
     if header.released:
         data["released"] = dict(header.released)
+    if header.state_files:
+        data["state_files"] = [[f.name, f.offset, f.length] for f in header.state_files]
     line = json.dumps(data, separators=(",", ":")).encode()
     return line + b" " * (-(len(line) + 1) % ALIGNMENT) + b"\n"
 
@@ -153,6 +167,7 @@ def decode_header(line: bytes | memoryview) -> Header:
         writes=tuple(data.get("writes", ())),
         released=data.get("released", {}),
         format=data["format"],
+        state_files=tuple(StateFile(*f) for f in data.get("state_files", ())),
     )
 
 
@@ -171,6 +186,10 @@ class Entry:
         """Returns the net changes of a relation, with `__weight` last; None if it did not change."""
         section = self.header.section(relation)
         return None if section is None else self.read(section)
+
+    def file(self, file: StateFile) -> bytes:
+        """Returns the content of a file of the state."""
+        return bytes(self.body().slice(file.offset, file.length))
 
     def read(self, section: Section) -> pa.Table:
         """Returns the changes of a section. Raises `Gone` if its object was removed."""

@@ -200,7 +200,9 @@ def _copy_all(lake: Lake, image: Path, earlier: Sequence[Path]) -> Header:
     for name in sorted(store.names("tables"), key=lambda name: (name != checkpoints.NAME, name)):
         _take_tree(store, f"tables/{name}/{delta.LOG}", image, earlier)
         _take_tree(store, f"tables/{name}", image, earlier)
-    _take_tree(store, "state", image)
+    has_state = not locations.is_bucket(lake.location)  # that in a bucket continues the lake of its log only
+    if has_state:
+        _take_tree(store, "state", image)
     header = lake.log.look()
     if header is None:
         raise ObjectNotInPrerequisiteState("the lake has no log", hint="An engine writes the first entry when it starts.")
@@ -208,7 +210,8 @@ def _copy_all(lake: Lake, image: Path, earlier: Sequence[Path]) -> Header:
     _take_tree(store, "log", image, earlier, lambda name: name.partition(".")[0].isdecimal() and int(name.partition(".")[0]) <= newest)
     _take_tree(store, "segments", image, earlier, lambda name: int(name.partition("-")[2] or 0) <= newest)
     _take_tree(store, "catalog", image, earlier, lambda name: name.isdecimal() and int(name) <= newest)
-    _take_tree(store, "state", image)
+    if has_state:
+        _take_tree(store, "state", image)
     _without_gaps(Lake(image).store, header.inbox)
     return header
 

@@ -44,7 +44,7 @@ def renew(store: Store, name: str, holds: Callable[[Document], bool]) -> bool:
 
 
 def renewed(store: Store, name: str) -> tuple[Document, Hashable] | None:
-    """Returns a document with a lease, and a value that differs after each renewal; None if there is no document."""
+    """Returns a document with a lease, and a value that differs after each renewal; None if the document does not exist."""
     try:
         content, renewal = store.renewed(name)
     except FileNotFoundError:

@@ -1,7 +1,8 @@
 """Detection of a running engine: by engine.lock where the store has locks, elsewhere by its lease, engine.lease (W4).
 
-A running engine renews its lease every second, from the beginning of its epoch. engine.json (mode 0600) describes the engine: its epoch, address, control token, process and JVM. A JVM
-outlives its Python driver by about a second, so the next engine on the machine waits for it.
+A running engine renews its lease every second, from the beginning of its epoch. engine.json (mode
+0600) describes the engine: its epoch, address, control token, process and JVM. A JVM outlives its
+Python driver by about a second, so the next engine on the machine waits for it.
 """
 
 from __future__ import annotations

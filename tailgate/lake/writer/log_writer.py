@@ -16,9 +16,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -28,7 +29,7 @@ from tailgate.lake.errors import ObjectNotInPrerequisiteState, Replaced, Tailgat
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log.ages import Ages
-from tailgate.lake.log.entry import ALIGNMENT, FORMATS, KINDS, LOG, Header, Section, encode_header, rows, stream
+from tailgate.lake.log.entry import ALIGNMENT, FORMATS, KINDS, LOG, Header, Section, StateFile, encode_header, rows, stream
 from tailgate.lake.log.log import carried, name
 from tailgate.lake.log.recent import SENT_BYTES_MAX
 from tailgate.lake.store import FencedWriter, Lock, Revoked
@@ -110,9 +111,10 @@ class Writer:
         kind: str = "tick",
         time: int | None = None,
         catalog: Change | None = None,
+        files: Mapping[str, bytes] = MappingProxyType({}),
         **fields: Any,
     ) -> Header:
-        """Appends the next entry durably, with the net changes of each relation that changed.
+        """Appends the next entry durably, with the net changes of each relation that changed, and files of the state.
 
         `time` must be later than the newest entry's. By default it is the clock's time, or the newest plus one
         if that is greater. Other fields of `Header` (offsets, inbox, clock, state, checkpoint, batch, extra)
@@ -138,9 +140,10 @@ class Writer:
                 fields["writes"] = (*fields.get("writes", ()), self.statement)
             fields = {"age": self._ages.next(), "epoch": self.epoch, "kind": kind, "catalog": catalog, "catalog_version": version, **fields}
             fields["format"] = FORMATS[-1] if catalog is not None and _has_general(catalog) else newest.format
-            header = replace(newest, n=n, time=time, relations=sections, **fields)
+            state_files = tuple(_state_files(files, sum(memoryview(part).nbytes for part in parts)))
+            header = replace(newest, n=n, time=time, relations=sections, state_files=state_files, **fields)
             parts = [encode_header(header), *parts]
-            self._link(header, parts)
+            self._link(header, [*parts, *files.values()])
             size = sum(memoryview(part).nbytes for part in parts)
             self.newest = self.lake.log.announce(header, b"".join(parts) if size <= SENT_BYTES_MAX else None)
             self._ages.appended(header.age)
@@ -234,6 +237,13 @@ class Writer:
         forget(self.lake, self.epoch)
         self.store.close()
         self._lock.release()
+
+
+def _state_files(files: Mapping[str, bytes], offset: int) -> Iterator[StateFile]:
+    """Yields the locations of the files behind an offset. Processes that receive the entry from the engine do not get them."""
+    for path, content in files.items():
+        yield StateFile(path, offset, len(content))
+        offset += len(content)
 
 
 def _has_general(change: Change) -> bool:

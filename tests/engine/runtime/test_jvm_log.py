@@ -73,7 +73,9 @@ def test_the_form_changes(session: Any, monkeypatch: pytest.MonkeyPatch) -> None
     from tailgate.engine.runtime import main
 
     form = ""
-    settings = ProcessSettings("engine", [Value("log", form, "")], lambda: [Value("log", form, "")], {c.name: c for c in configuration.commands(cli.parser())})
+    settings = ProcessSettings(
+        "engine", [Value("log", form, "")], lambda: [Value("log", form, "")], {c.name: c for c in configuration.commands(cli.parser())}
+    )
     monkeypatch.setattr(main.spark, "start", lambda *_: session)
     main._spark(main.Options("", settings=settings), SimpleNamespace(scratch=Path()))  # type: ignore[arg-type]  # of a session that runs
     manager = session._jvm.org.apache.logging.log4j.LogManager

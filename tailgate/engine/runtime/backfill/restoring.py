@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 
 from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.plan.views.recovery import recovery_graph
+from tailgate.engine.runtime.state.files import STATE
 from tailgate.engine.runtime.ticks.engine import Engine
-from tailgate.engine.runtime.ticks.engine_log import STATE
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.log.entry import stream
 from tailgate.lake.readers import reading

@@ -22,7 +22,8 @@ from tailgate.engine.runtime.kafka import transactions
 from tailgate.engine.runtime.kafka.readers import merged, reader_name, veiled
 from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.engine.runtime.spark.session import is_local
-from tailgate.engine.runtime.ticks.engine_log import STATE, Changes, EngineLog
+from tailgate.engine.runtime.state.files import STATE
+from tailgate.engine.runtime.ticks.engine_log import Changes, EngineLog
 from tailgate.engine.runtime.ticks.inputs import Inputs
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
 from tailgate.engine.runtime.ticks.table_writes import PendingEntry, TableWrites

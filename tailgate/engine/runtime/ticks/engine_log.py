@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailgate.engine.runtime.state.files import folder_of
 from tailgate.engine.runtime.ticks.ages import Ages
 from tailgate.engine.runtime.ticks.view_errors import Failing
 from tailgate.lake.catalog import Catalog, Change
@@ -27,8 +28,6 @@ from tailgate.lake.log.entry import Header
 from tailgate.lake.writer.log_writer import Writer
 
 Changes = Sequence[tuple[int, bytes | memoryview | pa.Table]]
-
-STATE = "state"  # folder of the store of this machine that holds Spark's state
 
 
 class EngineLog:
@@ -40,6 +39,8 @@ class EngineLog:
         self.boundary = threading.RLock()
         self.committed = threading.Condition()
         self.newest: Header = writer.newest
+        self.uploaded: int | None = None  # the entry whose state this engine has uploaded (`runtime.state`)
+        self.lacks_state = False  # whether an entry since then does not have its changes of the state
         self.changed = self.newest.n  # the newest entry that changes relations or the catalog
         lake.log.looks = False  # this process appends the entries
         self.catalog: Catalog = lake.catalog()
@@ -66,6 +67,7 @@ class EngineLog:
             if header.catalog is not None:
                 self.failing.watch(header.catalog.put)
             self.failing.add(changes)
+            self.lacks_state |= header.state != self.newest.state and not header.state_files
             with self.committed:
                 self.newest = header
                 if header.relations or header.catalog is not None:
@@ -111,7 +113,7 @@ class EngineLog:
     @property
     def state_folder(self) -> str:
         """Returns the name of the folder of the current state in the store of this machine."""
-        return f"{STATE}/{self.newest.extra.get('state', '')}".rstrip("/")
+        return folder_of(self.newest)
 
     @property
     def state_path(self) -> str:

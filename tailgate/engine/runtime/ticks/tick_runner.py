@@ -19,6 +19,8 @@ from pyspark.sql import SparkSession
 
 from tailgate.engine.plan.views.sharing import Sum
 from tailgate.engine.runtime.kafka.readers import merged
+from tailgate.engine.runtime.state.files import changelogs
+from tailgate.engine.runtime.state.restoration import UPLOADED
 from tailgate.engine.runtime.ticks.ages import TickAge, now_ms
 from tailgate.engine.runtime.ticks.engine_log import EngineLog
 from tailgate.engine.runtime.ticks.failures import caused, disk_full, state_lost
@@ -164,7 +166,10 @@ class TickRunner:
             changes = [*without(changes, fields["catalog"].drop), *fields.pop("changes")]
             of_tables, writes = written(self._inbox, newest.inbox, ends.inbox, catalog, pending.number, pending.rows)
         changes += of_tables
-        fields |= {"state": result.state, "writes": writes, "released": result.released}
+        files = changelogs(self._log.lake, newest, result.state)
+        fields |= {"state": result.state, "files": files, "writes": writes, "released": result.released}
+        if self._log.uploaded is not None:
+            fields["extra"] = {**fields["extra"], UPLOADED: self._log.uploaded}
         self._log.append(changes, time=time_ms, inbox=ends.inbox, checkpoint="", batch=-1, **fields)
         crash.point("entry.committed")
         with self._log.committed_change():

@@ -1,0 +1,170 @@
+"""The state of an engine in a bucket continues on another machine (ADR 0025): the working folder is removed between two engines."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tailgate.embedded.children import Child, free_port
+from tailgate.engine.runtime.state import files
+from tailgate.engine.runtime.state.restoration import LISTS, UPLOADED, complete
+from tailgate.lake.folder import Lake
+from tailgate.lake.store import documents
+from tailgate.lake.store.bucket import BucketStore
+from tailgate.lake.writer.log_writer import Writer, open_epoch
+from testing.engine_process import EngineProcess, until
+
+READY = timedelta(seconds=120)
+LIVES = 3
+VIEWS = {
+    "sums": "SELECT k % 3 AS g, sum(n) AS total FROM t GROUP BY k % 3",
+    "pairs": "SELECT a.k, b.n FROM t a JOIN t b ON a.n = b.k",
+    "top": "SELECT k, n FROM t ORDER BY n DESC, k LIMIT 3",
+}
+
+
+@pytest.mark.spark
+def test_an_engine_on_another_machine_continues(bucket: BucketStore, tmp_path: Path) -> None:
+    """No view is filled again. The second engine is killed before it has uploaded anything itself, or soon after."""
+    work = tmp_path / "work"
+    engine = EngineProcess(bucket.location(""), work_dir=work)
+    engine.start()
+    lake, port = Lake(bucket.location("")), free_port()
+    command = [sys.executable, "-m", "tailgate", "gateway", "--data", lake.location, "--work-dir", str(tmp_path / "gateway")]
+    gateway = Child("gateway", [*command, "--listen", f"127.0.0.1:{port}"], log=tmp_path / "gateway.log", announces="ready ")
+    gateway.wait_ready(gateway.announced, READY)
+    with psycopg.connect(f"host=127.0.0.1 port={port} user=a dbname=b", autocommit=True) as c:
+        c.execute("CREATE TABLE t (k int PRIMARY KEY, n int)")
+        for name, query in VIEWS.items():
+            c.execute(f"CREATE MATERIALIZED VIEW {name} AS {query}")  # type: ignore[arg-type]
+        c.execute("INSERT INTO t SELECT g, g * 7 % 50 FROM generate_series(1, 50) g")
+        until(lambda: _newest(lake).extra.get(UPLOADED) is not None)
+        views = lake.catalog()
+        for life in range(LIVES):
+            for n in range(5):
+                c.execute("UPDATE t SET n = n + 1 WHERE k %% 5 = %s", (n,))
+                c.execute("INSERT INTO t VALUES (%s, %s)", (100 + 10 * life + n, n))
+            engine.kill(jvm=True)
+            shutil.rmtree(work)
+            engine.start()
+            c.execute("DELETE FROM t WHERE k = %s", (life + 1,))
+            for name, query in VIEWS.items():
+                rows = c.execute(f"TABLE {name}").fetchall()  # type: ignore[arg-type]
+                assert sorted(rows) == sorted(c.execute(query).fetchall()), name  # type: ignore[arg-type]
+    now = lake.catalog()
+    assert {name: now.relation(name) for name in VIEWS} == {name: views.relation(name) for name in VIEWS}
+    assert "made again" not in (tmp_path / "engine.log").read_text()
+    gateway.stop()
+    engine.stop()
+
+
+def _newest(lake: Lake):  # type: ignore[no-untyped-def]
+    header = lake.log.newest()
+    assert header is not None
+    return header
+
+
+# ---- restoration without Spark -----------------------------------------------------------------------------------------------
+
+
+def state(**versions: tuple[int, str]) -> str:
+    """Returns ids of versions, by store."""
+    stores = {store[1:]: {"version": version, "ids": [id]} for store, (version, id) in versions.items()}
+    return json.dumps({"partitions": 1, "stores": stores})
+
+
+def changelog(store: int, version: int, id: str) -> str:
+    return f"state/{store}/0/{version}_{id}.changelog"
+
+
+class Uploaded:
+    """A lake in a bucket whose entry 2 has uploaded state, and a second machine."""
+
+    def __init__(self, bucket: BucketStore, folder: Path) -> None:
+        self.lake = Lake.create(bucket.location(""), folder / "first")
+        self.writer: Writer = open_epoch(self.lake)
+        self.append(state(s0=(1, "a")), {changelog(0, 1, "a"): b"one"})
+        n = self.writer.newest.n
+        names = [changelog(0, 1, "a"), "state/0/0/SSTs/x.sst"]
+        for name in names:
+            self.lake.store.put(name, name.encode())
+        self.list = {"folder": "state", "state": state(s0=(1, "a")), "files": names}
+        documents.write(self.lake.store, f"{LISTS}/{n}", self.list)
+        self.writer.append(extra={UPLOADED: n})
+        self.second = Lake(self.lake.location, folder / "second")
+
+    def append(self, ids: str, contents: dict[str, bytes]) -> None:
+        self.writer.append(state=ids, files=contents)
+
+    def complete(self) -> dict[str, bytes]:
+        """Completes the state on the second machine. Returns its files."""
+        complete(self.second, self.writer.newest)
+        folder = Path(self.second.local.location("state"))
+        return {f"state/{path.relative_to(folder)}": path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def uploaded(bucket: BucketStore, tmp_path: Path) -> Uploaded:
+    return Uploaded(bucket, tmp_path)
+
+
+def test_the_files_of_the_list_and_of_later_entries(uploaded: Uploaded) -> None:
+    uploaded.append(state(s0=(2, "b"), s1=(1, "c")), {changelog(0, 2, "b"): b"two", changelog(1, 1, "c"): b"three"})
+    uploaded.writer.append(kind="catalog")
+    uploaded.append(state(s0=(3, "d"), s1=(1, "c")), {changelog(0, 3, "d"): b"four"})
+    of_entries = {changelog(0, 2, "b"): b"two", changelog(1, 1, "c"): b"three", changelog(0, 3, "d"): b"four"}
+    assert uploaded.complete() == {**{name: name.encode() for name in uploaded.list["files"]}, **of_entries}
+
+
+def test_state_that_the_machine_has_is_not_downloaded(uploaded: Uploaded) -> None:
+    uploaded.second.local.put(changelog(0, 1, "a"), b"here")
+    assert uploaded.complete() == {changelog(0, 1, "a"): b"here"}
+
+
+def test_entries_without_their_changes(uploaded: Uploaded, caplog: pytest.LogCaptureFixture) -> None:
+    uploaded.append(state(s0=(2, "b")), {})
+    uploaded.append(state(s0=(3, "c")), {changelog(0, 3, "c"): b"three"})
+    assert changelog(0, 3, "c") not in uploaded.complete()
+    assert "does not have its changes" in caplog.text
+
+
+@pytest.mark.parametrize("missing", ["list", "file", "folder"])
+def test_an_upload_that_is_not_complete(uploaded: Uploaded, caplog: pytest.LogCaptureFixture, missing: str) -> None:
+    n = uploaded.writer.newest.extra[UPLOADED]
+    match missing:
+        case "list":
+            uploaded.lake.store.discard([f"{LISTS}/{n}"])
+        case "file":
+            uploaded.lake.store.discard([uploaded.list["files"][-1]])
+        case "folder":
+            uploaded.writer.append(extra={**uploaded.writer.newest.extra, "state": "after-2"})
+    uploaded.complete()
+    assert "the state cannot be downloaded" in caplog.text
+
+
+def test_the_entries_that_an_engine_sends_do_not_have_the_files(bucket: BucketStore, tmp_path: Path) -> None:
+    lake = Lake.create(bucket.location(""), tmp_path / "work")
+    writer = open_epoch(lake)
+    sent: list[bytes | None] = []
+    lake.log.on_announce(lambda n, content: sent.append(content))
+    writer.append(state=state(s0=(1, "a")), files={changelog(0, 1, "a"): b"the changes"})
+    (content,) = sent
+    assert content is not None
+    assert b"the changes" not in content
+    entry = lake.log.read(writer.newest.n)
+    assert [(file.name, entry.file(file)) for file in entry.header.state_files] == [(changelog(0, 1, "a"), b"the changes")]
+
+
+def test_large_changes_are_left_out(bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = Lake.create(bucket.location(""), tmp_path / "work")
+    newest = open_epoch(lake).newest
+    lake.local.put(changelog(0, 1, "a"), b"12345")
+    assert files.changelogs(lake, newest, state(s0=(1, "a"))) == {changelog(0, 1, "a"): b"12345"}
+    monkeypatch.setattr(files, "BYTES_MAX", 4)
+    assert files.changelogs(lake, newest, state(s0=(1, "a"))) == {}
