@@ -200,7 +200,7 @@ class Worker(threading.Thread):
             of_registry = serdes.schema(serde, ksqldb.named(record, types))
             id = None if of_registry is None else register(part, of_registry)
             if part == "key":
-                return ksqldb.KsqldbKey(serde, types, id)
+                return ksqldb.KsqldbKey(serde, types, id, is_new=ksqldb.has_new_key(self._relation))
             return ksqldb.KsqldbValue(serde, chosen.key, types, is_stream=is_stream, schema_id=id)
 
         def form(kind: str, part: Part, columns: Sequence[Field], name: str) -> Form:

@@ -17,8 +17,9 @@ from tailgate.lake.catalog import MaterializedView
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import BOOL, BYTEA, DATE, FLOAT8, INT4, INT8, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, WEIGHT, Field, Type
 from tailgate.sinks.envelope import Encoder, Event
-from tailgate.sinks.formats.ksqldb import KsqldbKey, KsqldbValue, Types, named, timestamp, types_of, value_positions
+from tailgate.sinks.formats.ksqldb import KsqldbKey, KsqldbValue, Types, has_new_key, named, timestamp, types_of, value_positions
 from tailgate.sinks.headers import EventMetadata
+from tests.engine.ddl.ksqldb_items import declared, derived
 
 COLUMNS = (
     Field("sensor", TEXT),
@@ -102,6 +103,21 @@ def stream_events(key: tuple[int, ...] | None, *rows: tuple[object, ...], column
         metadata=EventMetadata(timestamp=timestamp(columns)),
     )
     return encoder.events(changes(columns, *rows))
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [("a, b", b'{"A":null,"B":null}'), ("a", None), ("", None)],
+)
+def test_a_key_of_nulls(columns: str, expected: bytes | None) -> None:
+    """A key of several columns that PARTITION BY gives is present, although they are NULL; a message without a key keeps none."""
+    catalog = declared("CREATE STREAM s (a INT KEY, b INT KEY, n INT) WITH (kafka_topic = 's', format = 'json')")
+    view, sink, _ = derived(f"CREATE STREAM o AS SELECT * FROM s{' PARTITION BY ' if columns else ''}{columns}", catalog)
+    assert sink.message_key is not None
+    of_key = [view.columns[i] for i in sink.message_key]
+    form = KsqldbKey(Serde("JSON", wrapped=len(of_key) > 1), types_of(view), is_new=has_new_key(view))
+    arrays = [pa.array([None], c.type.arrow) for c in of_key]
+    assert [form.key(row) for row in form.rows(of_key, arrays, 1)] == [expected]
 
 
 def test_a_stream_is_written_in_the_order_of_positions() -> None:

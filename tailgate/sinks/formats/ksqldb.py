@@ -21,12 +21,14 @@ import pyarrow as pa
 from tailgate.formats.ksqldb import jsons
 from tailgate.formats.ksqldb.serde import Serde, encoded
 from tailgate.formats.ksqldb.values import Column, Type, values
-from tailgate.lake.catalog import Item
+from tailgate.lake.catalog import Item, ksqldb_of
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.parser import parse
 from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, ROW_NUMBER, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.scopes import column_types, value_positions
+from tailgate.sql.ksqldb.statements import CreateAs, InsertQuery
 from tailgate.sql.ksqldb.types import UNKNOWN, described
 
 LENGTH = struct.Struct(">I")
@@ -105,15 +107,25 @@ class KsqldbValue:
         raise FeatureNotSupported("changes with before and after are not supported in ksqlDB's formats")
 
 
+def has_new_key(relation: Item) -> bool:
+    """Returns whether PARTITION BY gives the rows of a query of ksqlDB a key of several columns."""
+    ksqldb = ksqldb_of(relation)
+    statement = parse(ksqldb.statement) if ksqldb is not None and ksqldb.statement else None
+    return isinstance(statement, CreateAs | InsertQuery) and len(statement.query.partition_by) > 1
+
+
 class KsqldbKey:
-    """The columns of the message's key. The message of a row in which all are NULL has no key.
+    """The columns of the message's key.
+
+    The message of a row in which all are NULL has no key, as the message that it results from. With `is_new`, these columns are a key
+    that PARTITION BY gives, which is present.
 
     The start of a window in ms follows as 8 bytes, as Kafka's TimeWindowedSerializer writes it. The end of a session comes before its
     start, as in SessionWindowedSerializer.
     """
 
-    def __init__(self, serde: Serde, types: Types, schema_id: int | None = None) -> None:
-        self._serde, self._types, self._schema_id = serde, types, schema_id
+    def __init__(self, serde: Serde, types: Types, schema_id: int | None = None, *, is_new: bool = False) -> None:
+        self._serde, self._types, self._schema_id, self._is_new = serde, types, schema_id, is_new
 
     def rows(self, columns: Sequence[Field], arrays: Sequence[pa.Array], length: int) -> list[bytes]:
         of_key = key_columns(columns)
@@ -123,7 +135,7 @@ class KsqldbKey:
         bounds = [arrays[i].to_pylist() for i in reversed(range(len(columns))) if i not in keys]
 
         def row(n: int) -> bytes:
-            is_absent = all(is_null[n] for is_null in nulls)
+            is_absent = not self._is_new and all(is_null[n] for is_null in nulls)
             return b"" if is_absent else _present(of_format[n]) + b"".join(WINDOW.pack(bound[n]) for bound in bounds)
 
         return [row(n) for n in range(length)]

@@ -89,6 +89,7 @@ EVOLVED = {**PHYSICAL, "fields": [*FIELDS, {"name": "e", "type": ["null", "int"]
 REGISTERED = {
     "avro-value": RegisteredSchema("AVRO", (json.dumps(ORDER),)),
     "avro-key": RegisteredSchema("AVRO", ('"long"',)),
+    "alone-value": RegisteredSchema("AVRO", (json.dumps({"type": "record", "name": "R", "fields": [{"name": "ROWVAL", "type": "int"}]}),)),
     "json-value": RegisteredSchema("JSON", (json.dumps(JSON),)),
     "proto-value": RegisteredSchema("PROTOBUF", (PROTO,)),
     "proto-key": RegisteredSchema("PROTOBUF", ('syntax = "proto3"; message K { int32 a = 1; string b = 2; }',)),
@@ -181,6 +182,13 @@ def test_schemas_by_id() -> None:
     assert shown(item) == {"rowval": "VARCHAR"}
     assert isinstance(item.value_format, Ksqldb)
     assert not item.value_format.wrapped
+
+
+def test_a_record_with_the_field_rowval() -> None:
+    item, _ = source("CREATE STREAM s WITH (kafka_topic = 'alone', value_format = 'avro')")
+    assert shown(item) == {"rowval": "INT"}
+    assert isinstance(item.value_format, Ksqldb)
+    assert item.value_format.wrapped
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from tailgate.sql import plan
 from tailgate.sql.bind import bind_query
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, expression
-from tailgate.sql.ksqldb.queries.translation import Scope, Translator
+from tailgate.sql.ksqldb.queries.scope import Scope
+from tailgate.sql.ksqldb.queries.translation import Translator
 
 FILE = Path(__file__).parent / "golden" / "functions.txt"
 ARROW = " => "

@@ -17,9 +17,10 @@ show the same rows.
 
 - T is any type. Arguments are cast to wider types of numbers, and nothing else.
 - The result for a NULL argument is NULL unless the description says otherwise. A function that fails is NULL, too.
-- `UUID` and `RANDOM` have one value for each record, and the same one when a query is evaluated again after a crash.
-  They may be used in SELECT and WHERE over a declared stream. The current time, `UNIX_TIMESTAMP()` and `UNIX_DATE()`,
-  may be used there over any stream; it is the time when a record is processed.
+- `UUID` and `RANDOM` have one value for each row, and the same one when a query is evaluated again after a crash.
+  They may be used in SELECT and WHERE of queries without GROUP BY. A row of a declared stream is known by its record,
+  another one by its values: equal rows have the same value. The current time, `UNIX_TIMESTAMP()` and `UNIX_DATE()`,
+  may be used there over streams; it is the time when a record is processed.
 - [ksqlDB's dialect](ksqldb.md) describes operators, casts, constructors and access to elements.
 """
 

@@ -21,8 +21,9 @@ from tailgate.sql.ksqldb.declared.inserts import Row, row
 from tailgate.sql.ksqldb.expressions import Expression, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.queries.scope import ROWKEY, MessageScope
 from tailgate.sql.ksqldb.queries.scopes import column_types
-from tailgate.sql.ksqldb.queries.translation import ROWKEY, MessageScope, Translator
+from tailgate.sql.ksqldb.queries.translation import Translator
 from tailgate.sql.ksqldb.statements import InsertValues
 from tailgate.sql.ksqldb.typed.values import coerced
 

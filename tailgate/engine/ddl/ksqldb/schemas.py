@@ -48,11 +48,12 @@ class TopicSchemas:
         keys = sources.message_key(statement, required=self._topic.key.name not in WITH_SCHEMA)
         values = sources.value_columns(statement)
         topic = self._topic
-        of_key = self._columns(statement, "key", topic.key, keys, topic.key_schema_id)
-        of_value = self._columns(statement, "value", topic.value, values, topic.value_schema_id)
+        of_key = self._columns(statement, "key", self._content(statement, "key", topic.key, keys, topic.key_schema_id))
+        content = self._content(statement, "value", topic.value, values, topic.value_schema_id)
+        of_value = self._columns(statement, "value", content)
         names = {column.name for column in statement.columns}
         added = (*of_key, *(column for column in of_value if column.name not in {*names, *(c.name for c in of_key)}))
-        if any(column.name == ALONE["value"] for column in of_value) and len(of_value) == 1:
+        if isinstance(content, TypeName):
             topic = replace(topic, value=replace(topic.value, wrapped=False))
         topic = replace(
             topic,
@@ -106,12 +107,13 @@ class TopicSchemas:
     def value_names(self, statement: CreateItem) -> set[str]:
         """Returns the names of the columns of the value: those that are declared, otherwise those of its schema."""
         declared = sources.value_columns(statement)
-        return {c.name for c in declared or self._columns(statement, "value", self._topic.value, (), self._topic.value_schema_id)}
+        content = self._content(statement, "value", self._topic.value, declared, self._topic.value_schema_id)
+        return {c.name for c in declared or self._columns(statement, "value", content)}
 
-    def _columns(
+    def _content(
         self, statement: CreateItem, part: Part, format: ItemFormat, declared: Sequence[ColumnElement], id: int | None
-    ) -> tuple[ColumnElement, ...]:
-        """Returns the columns of a schema; none if the columns are declared, or if the format has no schema."""
+    ) -> Columns | TypeName:
+        """Returns the columns of a record, or the type of another schema; no columns if they are declared or the format has no schema."""
         if id is not None and declared:
             raise InvalidParameterValue(
                 f"Table elements and {part.upper()}_SCHEMA_ID cannot both exist for create statement.", position=statement.position
@@ -120,12 +122,15 @@ class TopicSchemas:
             return ()
         schema = self._schema(part, format, id, statement.position)
         columns = (inferred if id is None else with_names)(schema, format.schema_name)
+        if part == "key" and format.name in UNWRAPPING and isinstance(columns, tuple):  # a key of these formats is one column
+            return TypeName("struct", arguments=tuple(type for _, type in columns), fields=tuple(name for name, _ in columns))
+        return columns
+
+    def _columns(self, statement: CreateItem, part: Part, content: Columns | TypeName) -> tuple[ColumnElement, ...]:
+        """Returns the columns of a schema with this content."""
         key: Literal["key", "primary key"] = "key" if statement.type == "stream" else "primary key"
         role: Literal["", "key", "primary key"] = key if part == "key" else ""
-        if part == "key" and format.name in UNWRAPPING and isinstance(columns, tuple):  # a key of these formats is one column
-            columns = TypeName("struct", arguments=tuple(type for _, type in columns), fields=tuple(name for name, _ in columns))
-        if not isinstance(columns, tuple):
-            return (ColumnElement(ALONE[part], columns, role, position=statement.position),)
+        columns = content if isinstance(content, tuple) else ((ALONE[part], content),)
         return tuple(ColumnElement(name, type, role, position=statement.position) for name, type in columns)
 
     def _schema(self, part: Part, format: ItemFormat, id: int | None, position: int) -> RegisteredSchema:

@@ -18,8 +18,8 @@ from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
 from tailgate.sql.ksqldb.parser import parse
+from tailgate.sql.ksqldb.queries.scope import ROWKEY
 from tailgate.sql.ksqldb.queries.scopes import column_types
-from tailgate.sql.ksqldb.queries.translation import ROWKEY
 from tailgate.sql.ksqldb.statements import ColumnElement, CreateItem, Properties
 
 PROPERTY = "KEY"

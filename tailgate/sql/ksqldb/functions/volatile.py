@@ -1,7 +1,8 @@
-"""Functions whose value differs each time: a query computes it once per record.
+"""Functions whose value differs each time: a query computes it once per row.
 
-UUID and RANDOM are the same when a tick runs again: they are a hash of the record's place in its topic and of a text that is chosen
-once for each call, when the statement is executed. UNIX_TIMESTAMP and UNIX_DATE are the time when the record is processed.
+UUID and RANDOM are the same when a tick runs again, and when a row leaves a table: they are a hash of the row's place and of a text
+that is chosen once for each call, when the statement is executed. The place of a row is that of its record in a topic, otherwise
+the values of its columns. UNIX_TIMESTAMP and UNIX_DATE are the time when the record is processed.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.typed.values import Typed
 
-OF_PLACE = ("uuid", "random")  # need a place that no other record has
+OF_PLACE = ("uuid", "random")  # need a place that no other row has
 DAY_MS = 86_400_000
 RANDOM_BYTES = 6  # of a hash: 48 bits, which a DOUBLE holds exactly
 VERSION, VARIANT = "4", "a"  # of RFC 4122: a random UUID
 
 
 def volatile_call(name: str, record: Sequence[str], position: int) -> Typed:
-    """Returns the value of a volatile function. `record`: the partition and offset of a record. Raises 0A000 if it is empty."""
+    """Returns the value of a volatile function. `record`: the place of a row, or the partition and offset of a row of a stream.
+
+    Raises 0A000 if it is empty.
+    """
     if not record:
         raise FeatureNotSupported(
             f"{name.upper()}() is not supported here, because its value differs each time",
-            hint="Use it in SELECT and WHERE over a stream, UUID and RANDOM over a declared one.",
+            hint="Use it in SELECT and WHERE without GROUP BY, UNIX_TIMESTAMP and UNIX_DATE over a stream.",
             position=position,
         )
     if name not in OF_PLACE:

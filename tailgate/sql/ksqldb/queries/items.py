@@ -16,7 +16,8 @@ from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.names import quoted as ksqldb_quoted
 from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS, WINDOW_BOUNDS
-from tailgate.sql.ksqldb.queries.translation import ROWKEY, Scope, Translator
+from tailgate.sql.ksqldb.queries.scope import ROWKEY, Scope
+from tailgate.sql.ksqldb.queries.translation import Translator
 from tailgate.sql.ksqldb.typed.values import Typed
 
 # an item of a projection, its name, and its translation

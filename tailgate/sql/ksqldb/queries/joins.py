@@ -33,8 +33,9 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.items import bound_of_windows
+from tailgate.sql.ksqldb.queries.scope import ROWKEY, Scope
 from tailgate.sql.ksqldb.queries.scopes import column_types, has_unnamed_key, is_stream, key_names, scope_of, source_item
-from tailgate.sql.ksqldb.queries.translation import ROWKEY, Scope, Translator
+from tailgate.sql.ksqldb.queries.translation import Translator
 from tailgate.sql.ksqldb.typed.values import Typed
 
 NO_COLUMNS = Scope({}, (), has_position=False)

@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from tailgate.sql.ksqldb import expressions as e
-from tailgate.sql.ksqldb.queries.translation import Scope
+from tailgate.sql.ksqldb.queries.scope import Scope
 
 
 def qualified(query: e.SelectQuery, scope: Scope) -> e.SelectQuery:

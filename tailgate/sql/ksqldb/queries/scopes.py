@@ -15,7 +15,7 @@ from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 from tailgate.sql.ksqldb.expressions import SourceName, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, ROW_NUMBER, WINDOW_BOUNDS
-from tailgate.sql.ksqldb.queries.translation import ROWKEY, Scope
+from tailgate.sql.ksqldb.queries.scope import ROWKEY, Scope
 
 
 def is_stream(item: Item) -> bool:

@@ -48,7 +48,8 @@ from tailgate.sql.ksqldb.queries.items import (
 )
 from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
 from tailgate.sql.ksqldb.queries.references import qualified
-from tailgate.sql.ksqldb.queries.translation import ROWKEY, Translator
+from tailgate.sql.ksqldb.queries.scope import ROWKEY
+from tailgate.sql.ksqldb.queries.translation import Translator
 from tailgate.sql.ksqldb.queries.windows import check_window, windowed, with_session_keys
 from tailgate.sql.ksqldb.typed.values import Typed
 
@@ -84,7 +85,7 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
     inner = Translator(source.scope, clause="GROUP BY")
     conditions = [*source.conditions, *(f"{_key(key, inner).text} IS NOT NULL" for key in query.group_by)]
     if query.where is not None:
-        conditions.append(Translator(source.scope, clause="WHERE", per_record=source.type == "stream").where(query.where))
+        conditions.append(Translator(source.scope, clause="WHERE", per_record=True).where(query.where))
     rows, scope = f"{source.text} WHERE {' AND '.join(conditions)}", source.scope
     if query.window is not None:
         check_window(query.window, source)
@@ -290,7 +291,7 @@ def _check_partition_by(query: e.SelectQuery, source: FromClause) -> None:
 def _of_rows(source: FromClause) -> Translator:
     """Returns the translator of the items of a projection."""
     no_tables = "Table source is not supported with table functions" if source.type == "table" else ""
-    return Translator(source.scope, aggregates=False, no_tables=no_tables, per_record=source.type == "stream")
+    return Translator(source.scope, aggregates=False, no_tables=no_tables, per_record=True)
 
 
 def _projection(query: e.SelectQuery, source: FromClause, items: Items, added: str = "") -> Translation:
@@ -298,14 +299,9 @@ def _projection(query: e.SelectQuery, source: FromClause, items: Items, added: s
     check_clauses(query)
     if query.having is not None:
         raise GroupingError("HAVING requires a GROUP BY clause", position=query.having.position)
-    conditions = [
-        *source.conditions,
-        *(
-            ()
-            if query.where is None
-            else (Translator(source.scope, clause="WHERE", per_record=source.type == "stream").where(query.where),)
-        ),
-    ]
+    conditions = [*source.conditions]
+    if query.where is not None:
+        conditions.append(Translator(source.scope, clause="WHERE", per_record=True).where(query.where))
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return Translation(f"SELECT {texts_of(items)}{added} FROM {source.text}{where}", columns_of(items), ())
 

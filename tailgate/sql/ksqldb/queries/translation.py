@@ -10,13 +10,12 @@ One whose evaluation fails is NULL: `Translator.value`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timezone
 from itertools import count
 
 from typing_extensions import assert_never
 
-from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import (
     AmbiguousColumn,
     DatatypeMismatch,
@@ -31,10 +30,11 @@ from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.calls import call, row_count, with_unit
 from tailgate.sql.ksqldb.functions.volatile import OF_PLACE
-from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.groups import Grouping, outside
 from tailgate.sql.ksqldb.queries.lambdas import invocation
+from tailgate.sql.ksqldb.queries.scope import ROWKEY, WINDOWSTART, Scope
 from tailgate.sql.ksqldb.typed import comparisons, nested
 from tailgate.sql.ksqldb.typed.arithmetic import arithmetic
 from tailgate.sql.ksqldb.typed.casts import cast
@@ -42,107 +42,14 @@ from tailgate.sql.ksqldb.typed.coercion import of_one_type
 from tailgate.sql.ksqldb.typed.constants import constant, timestamp_of
 from tailgate.sql.ksqldb.typed.values import Typed
 
-ROWKEY = "rowkey"  # the key of a full join, and an unnamed key
 ROWTIME = "CAST(extract(epoch FROM {}) * 1000 AS bigint)"  # milliseconds, as in ksqlDB
-WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # window_start: a column of tumble, hop and session
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The columns of the source of a query, in order, without the pseudo columns.
-
-    `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `has_rowtime`: whether a table has
-    ROWTIME. `window_end`: the text of WINDOWEND, if there are windows: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources
-    of a join; then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
-    `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
-    `of_join`: the texts of the pseudo columns of the rows of a join of streams. `is_flat`: the texts of the columns of a join
-    are single names, SOURCE.COLUMN. `is_declared`: whether it is a declared stream. `is_numbered`: whether its rows have a ROW_NUMBER.
-    """
-
-    columns: Mapping[str, TypeName]
-    names: tuple[str, ...]
-    has_position: bool = True
-    has_rowtime: bool = False
-    window_end: str | None = None
-    joined: tuple[Scope, ...] = ()
-    key: Typed | None = None
-    unnamed_key: tuple[str, TypeName] | None = None
-    of_join: tuple[str, ...] = ()
-    is_flat: bool = False
-    is_declared: bool = False
-    is_numbered: bool = False
-
-    @property
-    def record(self) -> tuple[str, ...]:
-        """Returns the texts of the partition and the offset that identify the record from which a row results, if there is one."""
-        timed = next((source for source in self.sources if source.has_position), None)
-        return () if timed is None or not timed.is_declared or self.of_join else self.position[1:]
-
-    @property
-    def position(self) -> tuple[str, ...]:
-        """Returns the texts of the hidden columns of a row: those of the row of a stream that it results from, if any."""
-        timed = next((source for source in self.sources if source.has_position), None)
-        return self.of_join or (() if timed is None else tuple(self.text(column, timed) for column in timed.hidden))
-
-    @property
-    def hidden(self) -> tuple[str, ...]:
-        """Returns the names of the columns with the position of a row of a stream."""
-        return HIDDEN_COLUMNS if self.is_numbered else HIDDEN_COLUMNS[:-1]
-
-    @property
-    def rowtime(self) -> str:
-        """Returns the text of ROWTIME of a row, if it has one. Without a stream it is the latest of the tables' rows."""
-        if self.position:
-            return self.position[0]
-        times = [self.text("rowtime", source) for source in self.sources if source.has_rowtime]
-        return f"greatest({', '.join(times)})" if len(times) > 1 else "".join(times)
-
-    @property
-    def sources(self) -> tuple[Scope, ...]:
-        """Returns the scopes of all sources."""
-        return (self, *self.joined)
-
-    def text(self, column: str, source: Scope) -> str:
-        """Returns the text of a column of a source."""
-        if self.is_flat:
-            return quoted(f"{source.names[0]}.{column}")
-        return f"{quoted(source.names[0])}.{quoted(column)}" if self.joined else quoted(column)
-
-    def pseudo_column(self, reference: e.ColumnReference) -> str:
-        """Returns the text of a pseudo column; empty if there is none. Without a source it is that of the query's rows."""
-        if reference.column not in PSEUDO_COLUMNS:
-            return ""
-        is_time = reference.column == "rowtime"
-        if reference.source is None and (is_time or not self.position):
-            return self.rowtime if is_time else ""
-        if reference.source is None:
-            return self.position[list(PSEUDO_COLUMNS).index(reference.column)]
-        owners = [s for s in self.sources if reference.source in s.names and (s.has_position or (s.has_rowtime and is_time))]
-        return self.text(reference.column, owners[0]) if owners else ""
-
-    def name(self, column: str, source: Scope) -> str:
-        """Returns the name that SELECT * of a join gives to a column: SOURCE_COLUMN."""
-        return catalog_name(f"{ksqldb_name(source.names[0])}_{ksqldb_name(column)}")
-
-
-@dataclass(frozen=True, slots=True)
-class MessageScope(Scope):
-    """The scope of the values of a message that is written: without columns and a position. Its place is that of one record."""
-
-    @property
-    def record(self) -> tuple[str, ...]:
-        return "0", "0"
-
-    @property
-    def position(self) -> tuple[str, ...]:
-        return ()
 
 
 class Translator:
     """Translates the expressions of one clause of a query.
 
     `aggregates`: whether aggregates are allowed in SELECT and HAVING. Other clauses have neither aggregates nor table functions.
-    `no_tables`: why SELECT has no table functions, if it has none. `per_record`: whether the clause is evaluated once for each record, so
+    `no_tables`: why SELECT has no table functions, if it has none. `per_record`: whether the clause is evaluated once for each row, so
     that it may contain functions whose value differs each time.
     """
 
@@ -350,7 +257,7 @@ class Translator:
             self.row_counts[row_count(function.name, arguments, function.position)] = None
         record: tuple[str, ...] = ()
         if self._per_record and not self._parameters and not self._in_table:
-            record = self.scope.record if function.name in OF_PLACE else self.scope.position[1:] or self.scope.record
+            record = self.scope.place if function.name in OF_PLACE else self.scope.record
         typed = call(function.name, arguments, function.position, self._order if is_aggregate else record)
         limit = self._limits.get(function.name)
         return typed if limit is None else replace(typed, text=f"ksqldb_slice({typed.text}, 1, {limit})")

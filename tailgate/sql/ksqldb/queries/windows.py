@@ -21,7 +21,7 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Wro
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.joins import FromClause
-from tailgate.sql.ksqldb.queries.translation import ROWKEY, WINDOWSTART, Scope
+from tailgate.sql.ksqldb.queries.scope import ROWKEY, WINDOWSTART, Scope
 from tailgate.sql.ksqldb.typed.values import Typed
 
 COLUMNS = frozenset(("window_start", "window_end"))  # of tumble, hop and session

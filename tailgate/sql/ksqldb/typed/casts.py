@@ -5,7 +5,7 @@ Source: ksqlDB 0.29, documentation, "Scalar functions", section "CAST".
 
 from __future__ import annotations
 
-from tailgate.lake.errors import CannotCoerce, FeatureNotSupported
+from tailgate.lake.errors import CannotCoerce
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.typed.values import Typed, coerced, literal, moment_of_varchar
@@ -45,7 +45,6 @@ def cast(value: Typed, target: TypeName, position: int) -> Typed:
         descriptors = f"{literal(types.descriptor(source))}, {literal(types.descriptor(target))}"
         return Typed(f"ksqldb_cast({value.text}, {descriptors})", target, may_fail=True)
     if name == "varchar" and source.name in types.STRUCTURES:
-        _check_shown(source, position)
         return Typed(f"ksqldb_nested_text({value.text}, {literal(types.descriptor(source))})", target, may_fail=True)
     if name == "varchar" and source.name in TEXTS:
         return Typed(TEXTS[source.name].replace("{0}", value.text), target, value.may_fail)
@@ -70,11 +69,3 @@ def _check_inside(source: TypeName, target: TypeName, position: int) -> None:
         origin = of_source.get(target.fields[number]) if target.fields else source.arguments[number]
         if origin is not None:
             cast(Typed("", origin), inner, position)
-
-
-def _check_shown(type: TypeName, position: int) -> None:
-    """Raises 0A000 for a type with BYTES inside, which are not written as text."""
-    if type == types.BYTES:
-        raise FeatureNotSupported("Cast of a value with BYTES inside to VARCHAR(STRING) is not supported", position=position)
-    for inner in type.arguments:
-        _check_shown(inner, position)

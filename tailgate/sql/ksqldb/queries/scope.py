@@ -1,0 +1,119 @@
+"""The columns and pseudo columns that the expressions of a query of ksqlDB see, with their texts in PostgreSQL's dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tailgate.lake.catalog.names import quoted
+from tailgate.sql.ksqldb import expressions as e
+from tailgate.sql.ksqldb.expressions import TypeName
+from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS
+from tailgate.sql.ksqldb.typed.values import Typed
+
+ROWKEY = "rowkey"  # the key of a full join, and an unnamed key
+WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # window_start: a column of tumble, hop and session
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The columns of the source of a query, in order, without the pseudo columns.
+
+    `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `has_rowtime`: whether a table has
+    ROWTIME. `window_end`: the text of WINDOWEND, if there are windows: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources
+    of a join; then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
+    `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
+    `of_join`: the texts of the pseudo columns of the rows of a join of streams. `is_flat`: the texts of the columns of a join
+    are single names, SOURCE.COLUMN. `is_declared`: whether it is a declared stream. `is_numbered`: whether its rows have a ROW_NUMBER.
+    """
+
+    columns: Mapping[str, TypeName]
+    names: tuple[str, ...]
+    has_position: bool = True
+    has_rowtime: bool = False
+    window_end: str | None = None
+    joined: tuple[Scope, ...] = ()
+    key: Typed | None = None
+    unnamed_key: tuple[str, TypeName] | None = None
+    of_join: tuple[str, ...] = ()
+    is_flat: bool = False
+    is_declared: bool = False
+    is_numbered: bool = False
+
+    @property
+    def record(self) -> tuple[str, ...]:
+        """Returns the texts of the partition and the offset of a row of a stream."""
+        return self.position[1:]
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """Returns the texts that identify a row: partition and offset of the record from which it results, otherwise all its columns."""
+        timed = next((source for source in self.sources if source.has_position), None)
+        if timed is not None and timed.is_declared and not self.of_join:
+            return self.position[1:]
+        columns = [self.text(column, source) for source in self.sources for column in source.columns]
+        times = [self.text("rowtime", source) for source in self.sources if source.has_rowtime]
+        return tuple(f"coalesce(CAST({text} AS text), '')" for text in (*self.position, *times, *columns))
+
+    @property
+    def position(self) -> tuple[str, ...]:
+        """Returns the texts of the hidden columns of a row: those of the row of a stream that it results from, if any."""
+        timed = next((source for source in self.sources if source.has_position), None)
+        return self.of_join or (() if timed is None else tuple(self.text(column, timed) for column in timed.hidden))
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Returns the names of the columns with the position of a row of a stream."""
+        return HIDDEN_COLUMNS if self.is_numbered else HIDDEN_COLUMNS[:-1]
+
+    @property
+    def rowtime(self) -> str:
+        """Returns the text of ROWTIME of a row, if it has one. Without a stream it is the latest of the tables' rows."""
+        if self.position:
+            return self.position[0]
+        times = [self.text("rowtime", source) for source in self.sources if source.has_rowtime]
+        return f"greatest({', '.join(times)})" if len(times) > 1 else "".join(times)
+
+    @property
+    def sources(self) -> tuple[Scope, ...]:
+        """Returns the scopes of all sources."""
+        return (self, *self.joined)
+
+    def text(self, column: str, source: Scope) -> str:
+        """Returns the text of a column of a source."""
+        if self.is_flat:
+            return quoted(f"{source.names[0]}.{column}")
+        return f"{quoted(source.names[0])}.{quoted(column)}" if self.joined else quoted(column)
+
+    def pseudo_column(self, reference: e.ColumnReference) -> str:
+        """Returns the text of a pseudo column; empty if there is none. Without a source it is that of the query's rows."""
+        if reference.column not in PSEUDO_COLUMNS:
+            return ""
+        is_time = reference.column == "rowtime"
+        if reference.source is None and (is_time or not self.position):
+            return self.rowtime if is_time else ""
+        if reference.source is None:
+            return self.position[list(PSEUDO_COLUMNS).index(reference.column)]
+        owners = [s for s in self.sources if reference.source in s.names and (s.has_position or (s.has_rowtime and is_time))]
+        return self.text(reference.column, owners[0]) if owners else ""
+
+    def name(self, column: str, source: Scope) -> str:
+        """Returns the name that SELECT * of a join gives to a column: SOURCE_COLUMN."""
+        return catalog_name(f"{ksqldb_name(source.names[0])}_{ksqldb_name(column)}")
+
+
+@dataclass(frozen=True, slots=True)
+class MessageScope(Scope):
+    """The scope of the values of a message that is written: without columns and a position. Its place is that of one record."""
+
+    @property
+    def record(self) -> tuple[str, ...]:
+        return "0", "0"
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return self.record
+
+    @property
+    def position(self) -> tuple[str, ...]:
+        return ()
