@@ -198,6 +198,49 @@ def test_avro_of_one_column() -> None:
 SCALARS = (Column("I", "int"), Column("T", "varchar"), Column("B", "boolean"), Column("D", "double"))
 
 
+NUMBERS = """
+syntax = "proto3";
+message First { int32 x = 1; }
+message Row {
+  sint32 a = 16; fixed64 b = 2; float c = 3; string d = 4; Kind e = 5; google.protobuf.Int32Value f = 6;
+  repeated sint64 g = 7; map<string, int32> h = 8; oneof i { int32 j = 9; Inner k = 10; } optional bool l = 11;
+  enum Kind { NONE = 0; SOME = 3; } message Inner { string m = 1; repeated Inner n = 2; } int64 unused = 12; repeated string o = 13;
+}
+"""
+INNER = ["struct", ["m", "varchar"], ["n", ["array", ["struct", ["m", "varchar"]]]]]
+OF_SCHEMA = {
+    "a": ("int", -2, "8001 03"),
+    "b": ("bigint", 1, "11 0100000000000000"),
+    "c": ("double", 0.5, "1d 0000003f"),
+    "d": ("varchar", "", ""),
+    "e": ("varchar", "SOME", "28 03"),
+    "f": ("int", 0, "32 00"),
+    "g": (["array", "bigint"], [1, None, -1], "3a 03 020001"),
+    "h": (["map", "int"], {"q": 5}, "42 05 0a0171 1005"),
+    "i_0": (["struct", ["j", "int"], ["k", INNER]], {"j": None, "k": {"m": "z", "n": [{"m": None}]}}, "52 05 0a017a 1200"),
+    "l": ("boolean", False, "58 00"),
+    "o": (["array", "varchar"], ["a", None], "6a0161 6a00"),
+}
+
+
+def test_protobuf_with_a_schema_of_the_registry() -> None:
+    serde = Serde("PROTOBUF", schema_name="Row", schema=NUMBERS)
+    assert schema(serde, ()) == NUMBERS
+    prefix = bytes.fromhex("00 00000007 02 02")  # the id, and the path of the second message
+    for name, (type, value, encoded_field) in OF_SCHEMA.items():
+        content = json.dumps(value) if isinstance(type, list) else value
+        columns = (Column(name, type),)
+        expected = bytes.fromhex(encoded_field)
+        assert bytes_of(serde, columns, content, id=7) == prefix + expected, name
+        assert bytes_of(serde, columns, None, id=7) == prefix
+    columns = tuple(Column(name, type) for name, (type, _, _) in OF_SCHEMA.items())
+    all_values = [json.dumps(value) if isinstance(type, list) else value for type, value, _ in OF_SCHEMA.values()]
+    together = bytes_of(serde, columns, *all_values, id=7)
+    assert together is not None and len(together) == len(prefix) + sum(len(bytes.fromhex(f.replace(" ", ""))) for *_, f in OF_SCHEMA.values())
+    with pytest.raises(TailgateError, match='has no symbol "OTHER"'):
+        bytes_of(serde, (Column("e", "varchar"),), "OTHER", id=7)
+
+
 def test_protobuf() -> None:
     assert bytes_of(Serde("PROTOBUF"), SCALARS, -1, "é", True, 0.5, id=3) == (
         b"\0\0\0\0\3\0" + b"\x08" + b"\xff" * 9 + b"\x01" + b"\x12\2" + "é".encode() + b"\x18\1" + b"\x21" + b"\0" * 6 + b"\xe0\x3f"

@@ -110,17 +110,17 @@ def _field(number: int, type: Type, nullable: str) -> Encode:
             return lambda value: b"" if value is None else encode([{"key": k, "value": v} for k, v in value.items()])
         case str() if type in SCALARS:
             return _scalar_field(number, type, nullable)
-    begin, message = _tag(number, LENGTH), _value(type, nullable)
-    return lambda value: b"" if value is None else begin + _sized(message(value))
+    begin, message = tag(number, LENGTH), value(type, nullable)
+    return lambda value: b"" if value is None else begin + sized(message(value))
 
 
 def _scalar_field(number: int, type: str, nullable: str) -> Encode:
-    encode, default = _value(type, nullable), {"varchar": "", "bytes": b""}.get(type, 0)
-    begin = _tag(number, WIRE.get(type, LENGTH))
-    size = _sized if type in ("varchar", "bytes") else bytes
+    encode, default = value(type, nullable), {"varchar": "", "bytes": b""}.get(type, 0)
+    begin = tag(number, WIRE.get(type, LENGTH))
+    size = sized if type in ("varchar", "bytes") else bytes
     if nullable == WRAPPER:
-        outer, alone = _tag(number, LENGTH), _scalar_field(1, type, "")
-        return lambda value: b"" if value is None else outer + _sized(alone(value))
+        outer, alone = tag(number, LENGTH), _scalar_field(1, type, "")
+        return lambda value: b"" if value is None else outer + sized(alone(value))
     if nullable == OPTIONAL:
         return lambda value: b"" if value is None else begin + size(encode(value))
     return lambda value: b"" if value is None or value == default else begin + size(encode(value))
@@ -128,14 +128,14 @@ def _scalar_field(number: int, type: str, nullable: str) -> Encode:
 
 def _repeated(number: int, type: Type, nullable: str) -> Encode:
     """Returns a function that encodes a repeated field; numbers and booleans are packed. An element that is NULL has the default."""
-    begin, encode = _tag(number, LENGTH), _value(type, nullable)
+    begin, encode = tag(number, LENGTH), value(type, nullable)
     if kind(type) in WIRE:
-        return lambda value: begin + _sized(b"".join(encode(item or 0) for item in value)) if value else b""
+        return lambda value: begin + sized(b"".join(encode(item or 0) for item in value)) if value else b""
     default: Any = {"varchar": "", "bytes": b""}.get(kind(type))
 
     def element(item: Any) -> bytes:
         content = default if item is None else item
-        return begin + _sized(b"" if content is None else encode(content))
+        return begin + sized(b"" if content is None else encode(content))
 
     return lambda value: b"" if value is None else b"".join(map(element, value))
 
@@ -152,7 +152,7 @@ def _date(value: int) -> bytes:
     return _numbers(date.year, date.month, date.day)
 
 
-def _value(type: Type, nullable: str) -> Encode:
+def value(type: Type, nullable: str) -> Encode:
     """Returns a function that encodes a value without its tag and length."""
     match type:
         case ["struct", *fields]:
@@ -162,7 +162,7 @@ def _value(type: Type, nullable: str) -> Encode:
             return _field(1, type, nullable)
         case ["decimal", precision, scale]:
             digits = _numbers(0, precision, scale)
-            return lambda value: _tag(1, LENGTH) + _sized(unscaled(value, scale)) + digits
+            return lambda value: tag(1, LENGTH) + sized(unscaled(value, scale)) + digits
         case "date":
             return _date
         case "time":
@@ -185,12 +185,14 @@ def _time(milliseconds: int) -> tuple[int, int, int]:
 
 def _numbers(*numbers: int) -> bytes:
     """Returns fields 1, 2, … with these numbers. Those that are 0 are not written."""
-    return b"".join(_tag(field, VARINT) + varint(n) for field, n in enumerate(numbers, 1) if n)
+    return b"".join(tag(field, VARINT) + varint(n) for field, n in enumerate(numbers, 1) if n)
 
 
-def _tag(number: int, wire: int) -> bytes:
+def tag(number: int, wire: int) -> bytes:
+    """Returns the number and the wire type of a field."""
     return varint(number << 3 | wire)
 
 
-def _sized(data: bytes) -> bytes:
+def sized(data: bytes) -> bytes:
+    """Returns bytes after their length."""
     return varint(len(data)) + data

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailgate.formats.ksqldb import avro, avro_schemas, delimited, json_schema, jsons, kafka, protobuf
+from tailgate.formats.ksqldb import avro, avro_schemas, delimited, json_schema, jsons, kafka, protobuf, protobuf_schemas
 from tailgate.formats.ksqldb.values import Column, values
 from tailgate.formats.registry import JsonSchema, Schema
 from tailgate.formats.wire import FIRST_MESSAGE, header
@@ -25,7 +25,7 @@ class Serde:
     - `delimiter`: of DELIMITED. `wrapped`: whether a single column is in an object or a record.
     - `schema_name`: the full name of the record of AVRO and the message of PROTOBUF, empty for ksqlDB's.
     - `nullable`: how PROTOBUF represents NULL: OPTIONAL, WRAPPER or empty.
-    - `schema`: the text of a schema of the registry with which AVRO and JSON_SR write, empty for ksqlDB's.
+    - `schema`: the text of a schema of the registry with which AVRO, JSON_SR and PROTOBUF write, empty for ksqlDB's.
     """
 
     name: str
@@ -44,6 +44,8 @@ class Serde:
 def schema(serde: Serde, columns: Sequence[Column]) -> Schema | None:
     """Returns the schema of a key or a value in a registry, None for a format without one. `columns`: those of the message."""
     alone = serde.alone and len(columns) == 1
+    if serde.schema and serde.name == "PROTOBUF":
+        return serde.schema
     if serde.schema:
         content: dict[str, Any] | list[Any] | str = json.loads(serde.schema)
         return JsonSchema(content) if serde.name == "JSON_SR" and isinstance(content, dict) else content
@@ -65,7 +67,9 @@ def encoded(
     rows = _encoded(serde, columns, [values(c, array) for c, array in zip(columns, arrays, strict=True)], length)
     if schema_id is None:
         return rows
-    prefix = header(schema_id) + (FIRST_MESSAGE if serde.name == "PROTOBUF" else b"")
+    prefix = header(schema_id)
+    if serde.name == "PROTOBUF":
+        prefix += protobuf_schemas.index(serde.schema, serde.schema_name) if serde.schema else FIRST_MESSAGE
     return [None if row is None else prefix + row for row in rows]
 
 
@@ -85,6 +89,8 @@ def _encoded(serde: Serde, columns: Sequence[Column], rows: Sequence[list[Any]],
             return avro_schemas.encoded(serde.schema, columns, rows, length, wrapped=not alone)
         case "AVRO":
             return avro.encoded(columns, rows, length, wrapped=not alone)
+        case "PROTOBUF" if serde.schema:
+            return protobuf_schemas.encoded(serde.schema, serde.schema_name, columns, rows, length)
         case "PROTOBUF" | "PROTOBUF_NOSR":
             return protobuf.encoded(columns, rows, length, serde.nullable)
     raise FeatureNotSupported(f"the format {serde.name} is not supported here")

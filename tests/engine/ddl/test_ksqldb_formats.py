@@ -75,6 +75,7 @@ message Order {
   google.type.Date day = 4;
   confluent.type.Decimal price = 5 [(confluent.field_meta) = { params: [{ value: "5", key: "precision" }, { value: "2", key: "scale" }] }];
   repeated ConnectDefault2Entry pairs = 6;
+  oneof choice { int32 number = 7; string text = 8; }
   message Line { optional double price = 1; }
   message ConnectDefault2Entry { string key = 1; bool value = 2; }
 }
@@ -97,6 +98,8 @@ REGISTERED = {
     8: RegisteredSchema("AVRO", ('["null", "string"]',)),
     10: RegisteredSchema("AVRO", (json.dumps(PHYSICAL),)),
     11: RegisteredSchema("AVRO", (json.dumps(EVOLVED),)),
+    12: RegisteredSchema("PROTOBUF", (PROTO,)),
+    13: RegisteredSchema("PROTOBUF", (PROTO, PROTO)),
 }
 
 
@@ -163,6 +166,7 @@ def test_columns_of_a_protobuf_schema() -> None:
     assert shown(item) == {
         "a": "INT",
         "b": "VARCHAR",
+        "choice_0": "STRUCT<NUMBER INT, TEXT VARCHAR>",
         "id": "INT",
         "lines": "ARRAY<STRUCT<PRICE DOUBLE>>",
         "counts": "MAP<VARCHAR, BIGINT>",
@@ -246,6 +250,10 @@ def test_a_query_writes_with_the_schema_of_an_id() -> None:
     assert shown(item) == {"b": "INT", "c": "VARCHAR", "d": "BIGINT"}
     _, above, _ = derived("CREATE STREAM f AS SELECT * FROM d EMIT CHANGES", catalog, Registry())
     assert above.value_format.schema == ""
+    properties = "value_format = 'protobuf', value_schema_id = 12, value_schema_full_name = 'shop.Order'"
+    view, sink, _ = derived(f"CREATE STREAM p WITH ({properties}) AS SELECT k, a AS `id` FROM s EMIT CHANGES", declared(ROWS), Registry())
+    assert (sink.value_format.schema, sink.value_format.schema_name) == (PROTO, "shop.Order")
+    assert view.ksqldb is not None and view.ksqldb.value_schema == PROTO
     alone = "CREATE STREAM h WITH (value_format = 'avro', value_schema_id = 8) AS SELECT k, t AS rowval FROM s EMIT CHANGES"
     view, sink, _ = derived(alone, declared(ROWS), Registry())
     assert (sink.value_format.schema, sink.value_format.wrapped) == ('["null", "string"]', False)
@@ -275,7 +283,9 @@ def test_a_query_writes_with_the_schema_of_an_id() -> None:
         ("value_format = 'avro', value_schema_id = 9", "k, a", "42704", "Schema for message values"),
         ("value_format = 'json_sr', value_schema_id = 7", "k, a", "22023", "Value schema is AVRO"),
         ("value_format = 'json', value_schema_id = 7", "k, a", "22023", "doesn't support registering"),
-        ("value_format = 'protobuf', value_schema_id = 7", "k, a", "0A000", "VALUE_SCHEMA_ID of a derived stream in PROTOBUF"),
+        ("value_format = 'protobuf', value_schema_id = 7", "k, a", "22023", "Value schema is AVRO"),
+        ("value_format = 'protobuf', value_schema_id = 12", "k, a AS `none`", "42P16", r"\[`none` INTEGER\]. Schema from schema registry"),
+        ("value_format = 'protobuf', value_schema_id = 13", "k, a", "0A000", "with references to other schemas"),
         ("key_format = 'avro', key_schema_id = 8", "k, a", "42P16", r"\[`k` INTEGER\]. Schema from schema registry is \[`k` STRING\]"),
     ],
 )

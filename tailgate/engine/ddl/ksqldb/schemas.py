@@ -20,7 +20,7 @@ from tailgate.formats.ksqldb import protobuf
 from tailgate.formats.ksqldb.values import Column
 from tailgate.formats.protobuf.text import parsed
 from tailgate.lake.catalog import Catalog
-from tailgate.lake.errors import InvalidParameterValue, InvalidTableDefinition, UndefinedObject
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, InvalidTableDefinition, UndefinedObject
 from tailgate.sql.ksqldb.declared import sources
 from tailgate.sql.ksqldb.declared.formats import UNWRAPPING, WITH_SCHEMA, ItemFormat
 from tailgate.sql.ksqldb.declared.properties import TopicProperties
@@ -63,10 +63,9 @@ class TopicSchemas:
         return replace(statement, columns=(*statement.columns, *added)), topic
 
     def _with_text(self, part: Part, format: ItemFormat, id: int | None, position: int) -> ItemFormat:
-        """Returns a format with the schema of an id, with which INSERT writes in AVRO and JSON_SR."""
-        if id is None or format.name not in UNWRAPPING:
-            return format
-        return replace(format, schema=_text(self._schema(part, format, id, position)))
+        """Returns a format with the schema of an id, with which INSERT writes."""
+        schema = self._schema(part, format, id, position) if id is not None and format.name in KINDS else None
+        return format if schema is None or _is_split(schema) else replace(format, schema=_text(schema))
 
     def written(self, keys: Columns, values: Columns, position: int) -> TopicProperties:
         """Returns the properties of a derived item with the schemas that have the ids of its properties.
@@ -83,8 +82,10 @@ class TopicSchemas:
         if id is None:
             return replace(format, schema="")
         schema = self._schema(part, format, id, position)
+        if _is_split(schema):
+            raise FeatureNotSupported("a Protobuf schema with references to other schemas is not supported here", position=position)
         content = with_names(schema, format.schema_name)
-        if format.wrapped or len(columns) != 1:
+        if format.wrapped or len(columns) != 1 or format.name == "PROTOBUF":
             fields = content if isinstance(content, tuple) else ((ALONE[part], content),)
             rest = iter(fields)
             fits = all(column in rest for column in columns)  # in the order of the schema
@@ -177,6 +178,11 @@ class TopicSchemas:
 
 def _listed(columns: Columns) -> str:
     return ", ".join(f"`{ksqldb_name(name)}` {in_schema(type)}" for name, type in columns)
+
+
+def _is_split(schema: RegisteredSchema) -> bool:
+    """Returns whether a schema of PROTOBUF has several texts."""
+    return schema.kind == "PROTOBUF" and len(schema.texts) > 1
 
 
 def _text(schema: RegisteredSchema) -> str:

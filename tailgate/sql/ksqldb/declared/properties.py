@@ -83,8 +83,8 @@ def topic_properties(
         _number(properties, "RETENTION_MS", position),
         _timestamp(properties, statement),
         _timestamp_format(properties, position),
-        _schema_id(properties, "KEY", key.name, statement),
-        _schema_id(properties, "VALUE", value.name, statement),
+        _schema_id(properties, "KEY", key.name, statement.position),
+        _schema_id(properties, "VALUE", value.name, statement.position),
         _window(properties, statement),
     )
 
@@ -175,16 +175,9 @@ def _window(properties: dict[str, s.PropertyValue], statement: s.CreateItem | s.
     return Window("time", size)
 
 
-def _schema_id(
-    properties: dict[str, s.PropertyValue], part: Literal["KEY", "VALUE"], format: str, statement: s.CreateItem | s.CreateAs
-) -> int | None:
-    """Returns the id of a schema in the registry, or None. Raises 22023 for a format without schemas, 0A000 for derived PROTOBUF."""
-    name, position = f"{part}_SCHEMA_ID", statement.position
-    if name in properties and format == "PROTOBUF" and isinstance(statement, s.CreateAs):
-        hint = f"Use {part}_SCHEMA_FULL_NAME: the schema is made of the columns of the query."
-        raise FeatureNotSupported(
-            f"property {name} of a derived {statement.type} in PROTOBUF is not supported", hint=hint, position=position
-        )
+def _schema_id(properties: dict[str, s.PropertyValue], part: Literal["KEY", "VALUE"], format: str, position: int) -> int | None:
+    """Returns the id of a schema in the registry, or None. Raises 22023 for a format without schemas."""
+    name = f"{part}_SCHEMA_ID"
     if name in properties and format not in WITH_SCHEMA:
         raise InvalidParameterValue(
             f"{name} is provided but format {format} doesn't support registering in Schema Registry", position=position

@@ -1,4 +1,7 @@
-"""Types of Protobuf messages. The precision and scale of a decimal are in the annotations of its field."""
+"""Types of Protobuf messages. The precision and scale of a decimal are in the annotations of its field.
+
+A oneof is a structure with its name and number, such as `choice_0`, before the other fields, as in Kafka Connect.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +60,11 @@ class _Messages:
         self._schema, self._decimals = schema, decimals
 
     def fields(self, message: str, depth: int) -> list[tuple[str, TypeName | None]]:
-        """Returns the names and types of a message's fields."""
-        return [(field.name, self._type(field, depth)) for field in self._schema.messages[message].fields]
+        """Returns the names and types of a message's oneofs and of its other fields."""
+        typed = [(field, self._type(field, depth)) for field in self._schema.messages[message].fields]
+        oneofs = dict.fromkeys(field.oneof for field, _ in typed if field.oneof)
+        unions = [(f"{name}_{i}", naming.struct((f.name, type) for f, type in typed if f.oneof == name)) for i, name in enumerate(oneofs)]
+        return [*unions, *((field.name, type) for field, type in typed if not field.oneof)]
 
     def _type(self, field: Field, depth: int) -> TypeName | None:
         entry = self._schema.messages.get(field.of)

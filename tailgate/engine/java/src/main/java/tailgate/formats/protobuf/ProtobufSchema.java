@@ -73,6 +73,7 @@ final class ProtobufSchema {
   final class Message {
     final String name;
     final Field[] fields;
+    final List<String> oneofs;
     final boolean isMapEntry;
     final WellKnown wellKnown;
     private final Map<Integer, Field> fieldsByNumber = new HashMap<>();
@@ -84,6 +85,7 @@ final class ProtobufSchema {
       List<Field> all = new ArrayList<>();
       for (JsonNode f : spec.get("fields")) all.add(new Field(all.size(), f));
       fields = all.toArray(Field[]::new);
+      oneofs = all.stream().map(f -> f.oneof).filter(o -> !o.isEmpty()).distinct().toList();
       for (Field f : fields) fieldsByNumber.put(f.number, f);
     }
 

@@ -22,11 +22,20 @@ import tailgate.formats.protobuf.ProtobufSchema.Message;
 final class ProtobufTree {
   private ProtobufTree() {}
 
-  /** Returns the tree of a message's fields, by name. */
+  /** Returns the tree of a message's fields, by name. A oneof is a Map with the name of the oneof and its number, too. */
   static Map<String, Object> of(Message m, Object[] values) {
     Map<String, Object> tree = new LinkedHashMap<>();
     for (Field f : m.fields) tree.put(f.name, field(f, values[f.index]));
+    for (int i = 0; i < m.oneofs.size(); i++) tree.put(m.oneofs.get(i) + "_" + i, oneof(m, m.oneofs.get(i), values));
     return tree;
+  }
+
+  /** Returns the field of a oneof that is set, or null. */
+  private static Object oneof(Message m, String name, Object[] values) {
+    for (Field f : m.fields) {
+      if (f.oneof.equals(name) && values[f.index] != null) return Map.of(f.name, value(f, values[f.index]));
+    }
+    return null;
   }
 
   private static Object field(Field f, Object value) {

@@ -74,6 +74,23 @@ class KsqldbSchemaFormatsTest {
   }
 
   @Test
+  void aOneofIsAStructure() {
+    String schema = """
+        {"message": "M", "index": [0], "columns": [], "enums": {}, "messages": {"M": {"entry": false, "fields": [
+          {"number": 1, "name": "id", "type": "int32"},
+          {"number": 2, "name": "a", "type": "int32", "oneof": "choice", "presence": true},
+          {"number": 3, "name": "b", "type": "string", "oneof": "choice", "presence": true}]}}}""";
+    String columns = """
+        [{"name": "CHOICE_0", "type": "jsonb", "spark": "string", "nested": "[\"struct\", [\"A\", \"int\"], [\"B\", \"varchar\"]]"},
+         {"name": "ID", "type": "int4", "spark": "int"}]""";
+    String quoted = "\"" + schema.replace("\"", "\\\"").replace("\n", " ") + "\"";
+    Format f = Formats.ksqldb(spec("PROTOBUF", columns, ", \"schema\": " + quoted), "", "");
+    assertEquals("[{\"A\": 0, \"B\": null},7]", decode(f, "00 00000001 00 08 07 10 00"));
+    assertEquals("[{\"A\": null, \"B\": \"x\"},0]", decode(f, "00 00000001 00 10 01 1a 01 78"));
+    assertEquals("[null,7]", decode(f, "00 00000001 00 08 07"));
+  }
+
+  @Test
   void jsonFollowsTheIdOfItsSchema() {
     Format f = Formats.ksqldb(spec("JSON_SR", COLUMNS, ""), "", "");
     byte[] json = "12345{\"id\": 5, \"M\": [{\"key\": \"a\", \"value\": 1}]}".getBytes(StandardCharsets.UTF_8);
