@@ -17,13 +17,12 @@ from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 from tailgate.lake.errors import DatetimeFieldOverflow, InvalidDatetimeFormat
-from tailgate.sql.compute.ksqldb.collections import hash_order
 from tailgate.sql.compute.ksqldb.conversion import converted, mismatch, type_of
 from tailgate.sql.compute.ksqldb.numbers import ksqldb_bigint_of_double, ksqldb_bigint_of_numeric, ksqldb_int_of_double
 from tailgate.sql.compute.ksqldb.texts import ksqldb_double_text
 from tailgate.sql.compute.ksqldb.times import offset_minutes
 from tailgate.sql.compute.registry import udf
-from tailgate.values.strings.jsonb import Json, dump, load
+from tailgate.values.strings.jsonb import Json, dump, load, member_order
 
 DAY_MS = 86_400_000
 EPOCH = datetime(1970, 1, 1)
@@ -60,7 +59,7 @@ def _json(value: Json, type: Any) -> str:
         case ["array", element] if isinstance(value, list):
             return "[" + ",".join(_json(item, element) for item in value) + "]"
         case ["map", inner] if isinstance(value, dict):
-            return "{" + ",".join(f"{dump(key)}:{_json(value[key], inner)}" for key in hash_order(value)) + "}"
+            return "{" + ",".join(f"{dump(key)}:{_json(value[key], inner)}" for key in sorted(value, key=member_order)) + "}"
         case ["struct", *fields] if isinstance(value, dict):
             return "{" + ",".join(f"{dump(name)}:{_json(value.get(name), of_field)}" for name, of_field in fields) + "}"
         case "double" if isinstance(value, Decimal):
@@ -124,7 +123,8 @@ def _text(value: Json, type: Any) -> str:
         case ["array", element] if isinstance(value, list):
             return "[" + ", ".join(_text(item, element) for item in value) + "]"
         case ["map", inner] if isinstance(value, dict):
-            return "{" + ", ".join(f"{key}={_text(value[key], inner)}" for key in hash_order(value)) + "}"
+            keys = sorted(value, key=member_order)
+            return "{" + ", ".join(f"{key}={_text(value[key], inner)}" for key in keys) + "}"
         case ["struct", *fields] if isinstance(value, dict):
             return "Struct{" + ",".join(f"{n}={_text(value[n], t)}" for n, t in fields if value.get(n) is not None) + "}"
         case "double":

@@ -1,7 +1,6 @@
 """ksqlDB's functions of arrays and maps, which are jsonb.
 
 An element that is NULL is JSON's null. Two elements are equal if their canonical texts are, because all have the same type.
-The entries of a map are in the order of the hash codes of their keys, as in Java's HashMap.
 
 Source: ksqlDB 0.29, documentation, "Scalar functions", section "Collections".
 """
@@ -9,16 +8,14 @@ Source: ksqlDB 0.29, documentation, "Scalar functions", section "Collections".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import product
 
 from tailgate.lake.errors import InvalidParameterValue, NullValueNotAllowed, ProgramLimitExceeded
 from tailgate.sql.compute.ksqldb.json_texts import ksqldb_json_text
 from tailgate.sql.compute.registry import udf
-from tailgate.values.strings.jsonb import Json, dump, invalid, load, member_order
-
-BUCKETS_MIN = 16  # of a HashMap, which grows when three quarters are used
+from tailgate.values.strings.jsonb import Json, dump, invalid, load
 
 
 def _elements(array: str) -> list[Json]:
@@ -34,27 +31,7 @@ def _entries(map: str) -> dict[str, Json]:
     value = load(map)
     if not isinstance(value, dict):
         raise invalid()
-    return {key: value[key] for key in hash_order(value)}
-
-
-def hash_order(keys: Collection[str]) -> list[str]:
-    """Returns the keys of a map in the order of a HashMap of Java, into which they are put in the order of jsonb.
-
-    >>> hash_order(["zeta", "alpha", "banana"])
-    ['banana', 'zeta', 'alpha']
-    """
-    buckets = BUCKETS_MIN
-    while len(keys) > buckets * 3 // 4:
-        buckets *= 2
-    return sorted(sorted(keys, key=member_order), key=lambda key: _hash(key) & (buckets - 1))
-
-
-def _hash(key: str) -> int:
-    """Returns the hash code of a text, as a HashMap spreads it."""
-    code, units = 0, key.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
-    return code ^ code >> 16
+    return value
 
 
 def _texts(array: str) -> list[str]:

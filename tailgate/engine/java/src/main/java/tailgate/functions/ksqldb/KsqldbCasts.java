@@ -65,7 +65,7 @@ public final class KsqldbCasts {
     }
     if (type instanceof List<?> parts && value instanceof Map<?, ?> map) {
       List<String> members = new ArrayList<>();
-      if (parts.get(0).equals("map")) hashed(map).forEach((key, item) -> members.add(JsonbTree.text(key) + ":" + json(item, parts.get(1))));
+      if (parts.get(0).equals("map")) map.forEach((key, item) -> members.add(JsonbTree.text(key) + ":" + json(item, parts.get(1))));
       else {
         for (Object part : parts.subList(1, parts.size())) {
           List<?> field = (List<?>) part;
@@ -130,9 +130,6 @@ public final class KsqldbCasts {
     return out;
   }
 
-  @SuppressWarnings("unchecked")
-  private static Map<String, Object> hashed(Map<?, ?> map) { return KsqldbCollections.hashed((Map<String, Object>) map); }
-
   private static String kind(Object type) { return type instanceof List<?> parts ? (String) parts.get(0) : (String) type; }
 
   private static Object inner(Object type) { return ((List<?>) type).get(1); }
@@ -157,7 +154,7 @@ public final class KsqldbCasts {
     if (type instanceof List<?> parts && value instanceof Map<?, ?> map) {
       boolean isMap = parts.get(0).equals("map");
       List<String> entries = new ArrayList<>();
-      if (isMap) hashed(map).forEach((key, item) -> entries.add(key + "=" + text(item, parts.get(1))));
+      if (isMap) map.forEach((key, item) -> entries.add(key + "=" + text(item, parts.get(1))));
       for (Object field : isMap ? List.of() : parts.subList(1, parts.size())) {
         String name = (String) ((List<?>) field).get(0);
         Object item = map.get(name);

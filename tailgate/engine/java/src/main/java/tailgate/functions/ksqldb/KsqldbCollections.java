@@ -3,7 +3,6 @@ package tailgate.functions.ksqldb;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -41,15 +40,8 @@ public final class KsqldbCollections {
 
   @SuppressWarnings("unchecked")
   private static Map<String, Object> entries(UTF8String map) {
-    if (JsonbTree.read(map) instanceof Map<?, ?> entries) return hashed((Map<String, Object>) entries);
+    if (JsonbTree.read(map) instanceof Map<?, ?> entries) return (Map<String, Object>) entries;
     throw Jsonb.invalid();
-  }
-
-  /** Returns the entries of a map in the order of their hash codes. */
-  static <V> Map<String, V> hashed(Map<String, V> map) {
-    Map<String, V> entries = new HashMap<>();
-    map.forEach(entries::put);  // one at a time: HashMap(Map) would have another number of buckets
-    return entries;
   }
 
   private static List<String> texts(UTF8String array) {
