@@ -2,7 +2,7 @@
 
     whole numbers          lowest bits, as in Java; of a DOUBLE the nearest one
     date, time, timestamp  text in ISO 8601; a DATE is the TIMESTAMP of its midnight
-    struct                 fields by name; a field that the source lacks is NULL
+    struct                 fields by name, whose case counts; a field that the source lacks is NULL
 
 Types are those of `conversion`, and so are the casts that are not listed here.
 
@@ -77,8 +77,7 @@ def _cast(value: Json, source: Any, target: Any) -> Json:
             return {key: _cast(item, of_source, of_target) for key, item in value.items()}
         case ["struct", *of_source], ["struct", *of_target] if isinstance(value, dict):
             fields = {name: (name, type) for name, type in of_source}
-            folded = {name.lower(): (name, type) for name, type in of_source}
-            return {name: _field(value, fields.get(name) or folded.get(name.lower()), type) for name, type in of_target}
+            return {name: _field(value, fields.get(name), type) for name, type in of_target}
         case _, "varchar":
             return _text(value, source)
         case "varchar", "date" | "time" | "timestamp" if isinstance(value, str):

@@ -114,16 +114,12 @@ public final class KsqldbCasts {
   }
 
   private static Object struct(Map<?, ?> value, List<?> source, List<?> target) {
-    Map<String, List<?>> fields = new HashMap<>(), folded = new HashMap<>();
-    for (Object part : source.subList(1, source.size())) {
-      List<?> field = (List<?>) part;
-      fields.put((String) field.get(0), field);
-      folded.put(((String) field.get(0)).toLowerCase(Locale.ROOT), field);
-    }
+    Map<String, List<?>> fields = new HashMap<>();
+    for (Object part : source.subList(1, source.size())) fields.put((String) ((List<?>) part).get(0), (List<?>) part);
     Map<String, Object> out = new TreeMap<>(JsonbTree.KEY_ORDER);
     for (Object part : target.subList(1, target.size())) {
       String name = (String) ((List<?>) part).get(0);
-      List<?> field = fields.getOrDefault(name, folded.get(name.toLowerCase(Locale.ROOT)));
+      List<?> field = fields.get(name);
       Object item = field == null ? null : value.get(field.get(0));
       out.put(name, item == null ? JsonbTree.NULL : cast(item, field.get(1), ((List<?>) part).get(1)));
     }
