@@ -110,13 +110,13 @@ def _check_items(sources: tuple[e.SourceName, ...], items: list[Item]) -> None:
 
 
 def _check_windows(sources: tuple[e.SourceName, ...], items: list[Item]) -> None:
-    """Raises 0A000 for a join of streams or tables whose keys have windows, other than two of one kind with windows of one kind."""
+    """Raises 0A000 for a join of streams or tables whose keys have windows, other than those of one kind with windows of one kind."""
     bounds = [_bounds(item) for item in items]
-    are_alike = len(items) == 2 and is_stream(items[0]) == is_stream(items[1]) and bounds[0] == bounds[1]
+    are_alike = all(is_stream(item) == is_stream(items[0]) and own == bounds[0] for item, own in zip(items, bounds, strict=True))
     for source, item, of_item in zip(sources, items, bounds, strict=True) if len(items) > 1 and not are_alike else ():
         if of_item:
             message = f"a join of '{ksqldb_name(item.name)}', whose keys have windows, is not supported here"
-            hint = "Two streams, or two tables, with windows of the same kind can be joined."
+            hint = "Streams, or tables, with windows of the same kind can be joined."
             raise FeatureNotSupported(message, hint=hint, position=source.position)
 
 
@@ -150,7 +150,7 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
     one = left.key[0].value if by_key else one
     as_of = f" {AS_OF_ARRIVAL}" if left.type == "stream" else ""
     text = f"{left.text} {join.kind.upper()} JOIN {quoted(item.name)}{as_of} AS {quoted(right.names[0])} ON {one.text} = {other.text}"
-    text += _same_windows(windows, both)
+    text += _same_windows(left, both, right)
     if by_key and left.type == "table":
         by_primary_key = _by_primary_key(replace(together, text=text), join, other, keys[0])
         return replace(by_primary_key, key=(*by_primary_key.key, *windows))
@@ -185,7 +185,7 @@ def _joined_streams(left: FromClause, join: e.JoinClause, item: Item, scopes: li
     lengths = (*join.within, *(() if join.grace is None else (join.grace,)))
     within = ", ".join([earlier, later, *(f"interval '{length} milliseconds'" for length in lengths)])
     text = f"{left.text} {join.kind.upper()} JOIN {quoted(item.name)} AS {quoted(right.names[0])} ON {one.text} = {other.text}"
-    text += _same_windows(windows, both)
+    text += _same_windows(left, both, right)
     position = f"greatest({earlier}, {later})", "0", f"{number}.number"
     joined = replace(left, text=f"{text} WITHIN ({within}) AS {number}", scope=replace(left.scope, of_join=position))
     columns = frozenset([one.text, other.text]) | (left.key[0].columns if by_key else frozenset())
@@ -205,13 +205,14 @@ def _windows(join: e.JoinClause, item: Item, both: Scope, *, by_key: bool) -> li
     return windows
 
 
-def _same_windows(windows: list[KeyColumn], both: Scope) -> str:
+def _same_windows(left: FromClause, both: Scope, right: Scope) -> str:
     """Returns the conditions that the bounds of windows of both sides are equal."""
-    return "".join(f" AND {' = '.join(both.text(window.name, side) for side in both.sources)}" for window in windows)
+    bounds = [key for key in left.key if key.name in WINDOW_BOUNDS and key.name in right.columns]
+    return "".join(f" AND {bound.value.text} = {both.text(bound.name, right)}" for bound in bounds)
 
 
 def _window_bound(name: str, scope: Scope) -> KeyColumn:
-    """Returns a bound of the windows of two streams or tables as a column of the key of their join."""
+    """Returns a bound of the windows of streams or tables as a column of the key of their join."""
     value = Translator(scope, aggregates=False).value(bound_of_windows(name, scope))
     return KeyColumn(value, frozenset([value.text, *(scope.text(name, side) for side in scope.sources)]), name)
 
