@@ -16,18 +16,16 @@ from tailgate.engine.ddl.ksqldb.own_topics import of_topic
 from tailgate.lake.catalog import Catalog, Item, ksqldb_of
 from tailgate.lake.errors import InvalidParameterValue
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
-from tailgate.sql.ksqldb.parser import parse
+from tailgate.sql.ksqldb.declared.properties import KEY_PROPERTY, named_column
+from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.queries.scope import ROWKEY
-from tailgate.sql.ksqldb.queries.scopes import column_types
+from tailgate.sql.ksqldb.queries.scopes import column_types, unnamed_key_column
 from tailgate.sql.ksqldb.statements import ColumnElement, CreateItem, Properties
-
-PROPERTY = "KEY"
 
 
 def has_unnamed_key(statement: CreateItem) -> bool:
     """Returns whether a declaration has the property KEY."""
-    return any(name == PROPERTY for name, _ in statement.properties)
+    return any(name == KEY_PROPERTY for name, _ in statement.properties)
 
 
 def with_key(statement: CreateItem, topic: str, value_names: Set[str], catalog: Catalog) -> CreateItem:
@@ -35,7 +33,7 @@ def with_key(statement: CreateItem, topic: str, value_names: Set[str], catalog: 
 
     Raises 22023 for KEY together with key columns, and for a column that neither the value nor the key has.
     """
-    name = _key_name(statement)
+    name = named_column(str(dict(statement.properties)[KEY_PROPERTY]))
     role = "key" if statement.type == "stream" else "primary key"
     if any(column.role in ("key", "primary key") for column in statement.columns):
         raise InvalidParameterValue(
@@ -58,23 +56,15 @@ def key_bytes(item: Item, values: Mapping[str, Any]) -> bytes | None:
     """Returns the key of a message with these values into a declared item with an unnamed key: the text of the column of KEY."""
     ksqldb = ksqldb_of(item)
     assert ksqldb is not None
-    statement = parse(ksqldb.statement)
-    assert isinstance(statement, CreateItem)
-    value = values[_key_name(statement)]
+    value = values[unnamed_key_column(ksqldb)]
     return None if value is None else (str(value).lower() if isinstance(value, bool) else str(value)).encode()
-
-
-def _key_name(statement: CreateItem) -> str:
-    """Returns the name of the column that the property KEY names."""
-    spelling = str(dict(statement.properties)[PROPERTY])
-    return catalog_name(spelling.strip("`") if spelling.startswith("`") else spelling.upper())
 
 
 def _with(statement: CreateItem, column: ColumnElement, key_format: str) -> CreateItem:
     """Returns the declaration with a column of the key in this format."""
     renamed = (("VALUE_FORMAT" if name == "FORMAT" else name, value) for name, value in statement.properties)
     properties: Properties = (
-        *((n, v) for n, v in renamed if n not in (PROPERTY, "KEY_FORMAT", "KEY_DELIMITER")),
+        *((n, v) for n, v in renamed if n not in (KEY_PROPERTY, "KEY_FORMAT", "KEY_DELIMITER")),
         ("KEY_FORMAT", key_format),
     )
     return replace(statement, columns=(column, *statement.columns), properties=properties)

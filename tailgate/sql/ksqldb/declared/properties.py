@@ -94,15 +94,18 @@ def _timestamp(properties: dict[str, s.PropertyValue], statement: s.CreateItem |
     if "TIMESTAMP" not in properties:
         return ""
     spelling = str(properties["TIMESTAMP"])
-    name = timestamp_column(spelling)
+    name = named_column(spelling)
     if isinstance(statement, s.CreateItem) and statement.columns:
         column = next((c for c in statement.columns if c.name == name), None)
         check_timestamp(spelling, None if column is None else column.type, "TIMESTAMP_FORMAT" in properties, statement.position)
     return name
 
 
-def timestamp_column(spelling: str) -> str:
-    """Returns the catalog's name of the column of TIMESTAMP."""
+KEY_PROPERTY = "KEY"  # names the column that an unnamed key has
+
+
+def named_column(spelling: str) -> str:
+    """Returns the catalog's name of the column that TIMESTAMP or KEY names."""
     return catalog_name(spelling.strip("`") if spelling.startswith("`") else spelling.upper())
 
 
@@ -113,7 +116,7 @@ def check_timestamp(spelling: str, type: TypeName | None, has_format: bool, posi
         raise InvalidParameterValue(message, position=position)
     if type not in (types.BIGINT, types.TIMESTAMP, types.VARCHAR):
         raise InvalidParameterValue(
-            f"Timestamp column, `{ksqldb_name(timestamp_column(spelling))}`, should be LONG(INT64), TIMESTAMP,"
+            f"Timestamp column, `{ksqldb_name(named_column(spelling))}`, should be LONG(INT64), TIMESTAMP,"
             " or a String with a timestamp format specified.",
             position=position,
         )

@@ -15,10 +15,11 @@ Source: ksqlDB 0.29, documentation, "Join event streams with ksqlDB".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Catalog, Item, ksqldb_of
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import (
     DatatypeMismatch,
@@ -34,8 +35,17 @@ from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.items import bound_of_windows
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, Scope
-from tailgate.sql.ksqldb.queries.scopes import column_types, has_unnamed_key, is_stream, key_names, scope_of, source_item
+from tailgate.sql.ksqldb.queries.scopes import (
+    column_types,
+    has_unnamed_key,
+    is_stream,
+    key_names,
+    scope_of,
+    source_item,
+    unnamed_key_column,
+)
 from tailgate.sql.ksqldb.queries.translation import Translator
+from tailgate.sql.ksqldb.typed.casts import cast
 from tailgate.sql.ksqldb.typed.values import Typed
 
 NO_COLUMNS = Scope({}, (), has_position=False)
@@ -140,11 +150,15 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
     keys = [name for name in key_names(item) if name not in bounds]
     if len(keys) != 1:
         raise FeatureNotSupported("a join with a table whose key has several columns is not supported", position=join.source.position)
-    other = Typed(left.scope.text(keys[0], right), column_types(item)[keys[0]])
+    ksqldb = ksqldb_of(item)
+    column = "" if ksqldb is None else unnamed_key_column(ksqldb)
+    other, *columns = (Typed(left.scope.text(name, right), column_types(item)[name]) for name in (*keys, *filter(None, [column])))
     before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key)
     both = replace(before, joined=(*before.joined, right))
-    one = _left_side(join, other, before, both)
-    _check_types(join, one, other)
+    one, by = _left_side(join, (other, *columns), before, both)
+    _check_types(join, one, by)
+    if by in columns:
+        one = Typed(f"convert_to({cast(one, types.VARCHAR, join.condition.position).text}, 'UTF8')", types.BYTES)
     by_key = len(left.key) == 1 + len(bounds) and one.text in left.key[0].columns
     windows = _windows(join, item, both, by_key=by_key)
     one = left.key[0].value if by_key else one
@@ -299,20 +313,22 @@ def _equality(join: e.JoinClause) -> e.Operation:
     return condition
 
 
-def _left_side(join: e.JoinClause, key: Typed, left: Scope, both: Scope) -> Typed:
-    """Returns the side of ON that is not the key of the right table. `both`: the scope with the right table, `left`: without it.
+def _left_side(join: e.JoinClause, keys: Sequence[Typed], left: Scope, both: Scope) -> tuple[Typed, Typed]:
+    """Returns the side of ON that is not the key of the right table, and the key.
 
-    Raises 42P10 unless ON is an equality with this key.
+    `keys`: the columns that stand for the key. `both`: the scope with the right table, `left`: without it. Raises 42P10 unless ON is an
+    equality with one of these columns.
     """
     condition = _equality(join)
     translator = Translator(both, aggregates=False)
     sides = [translator.value(operand) for operand in condition.operands]
-    others = [n for n, side in enumerate(sides) if side.text != key.text]
+    texts = [key.text for key in keys]
+    others = [n for n, side in enumerate(sides) if side.text not in texts]
     if len(others) != 1:
         raise InvalidColumnReference(
             "Invalid join condition: joins with a table require to join on its primary key.",
-            hint=f"The primary key is {key.text}.",
+            hint=f"The primary key is {texts[0]}.",
             position=condition.position,
         )
     Translator(left, aggregates=False).value(condition.operands[others[0]])  # reads columns of the left only
-    return sides[others[0]]
+    return sides[others[0]], keys[texts.index(sides[1 - others[0]].text)]

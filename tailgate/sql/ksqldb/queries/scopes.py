@@ -6,16 +6,19 @@ import json
 from collections.abc import Iterable, Sequence
 
 from tailgate.lake.catalog import Catalog, Item, Source, Table, ksqldb_of
-from tailgate.lake.catalog.formats import Avro
+from tailgate.lake.catalog.formats import Avro, KsqldbItem
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, UndefinedTable
 from tailgate.lake.types import Field
 from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.declared.properties import KEY_PROPERTY, named_column
 from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 from tailgate.sql.ksqldb.expressions import SourceName, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.parser import parse
 from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, ROW_NUMBER, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, Scope
+from tailgate.sql.ksqldb.statements import CreateItem
 
 
 def is_stream(item: Item) -> bool:
@@ -65,6 +68,12 @@ def has_unnamed_key(item: Item) -> bool:
     """Returns whether queries select the key of a relation of ksqlDB as ROWKEY only."""
     ksqldb = ksqldb_of(item)
     return ksqldb is not None and ksqldb.unnamed_key
+
+
+def unnamed_key_column(ksqldb: KsqldbItem) -> str:
+    """Returns the column of a declared item whose text the unnamed key has; empty if the value lacks it, and for another item."""
+    statement = parse(ksqldb.statement) if ksqldb.unnamed_key and ksqldb.message_key == (ROWKEY,) else None
+    return named_column(str(dict(statement.properties)[KEY_PROPERTY])) if isinstance(statement, CreateItem) else ""
 
 
 def hidden_columns(item: Item) -> frozenset[str]:

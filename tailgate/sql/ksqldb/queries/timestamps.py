@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import quoted
 from tailgate.sql.ksqldb import types
-from tailgate.sql.ksqldb.declared.properties import check_timestamp, timestamp_column
+from tailgate.sql.ksqldb.declared.properties import check_timestamp, named_column
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.parser import parse
@@ -30,7 +30,7 @@ def timestamp_of(item: KsqldbItem) -> TimestampColumn:
     """Returns the column with the ROWTIME of a stream that exists."""
     statement = parse(item.statement) if item.statement else None
     properties = dict(statement.properties) if isinstance(statement, CreateItem | CreateAs) else {}
-    name = timestamp_column(str(properties["TIMESTAMP"])) if "TIMESTAMP" in properties else ""
+    name = named_column(str(properties["TIMESTAMP"])) if "TIMESTAMP" in properties else ""
     return TimestampColumn(name, str(properties.get("TIMESTAMP_FORMAT", "")))
 
 
