@@ -170,6 +170,12 @@ def common(types: Sequence[TypeName]) -> TypeName:
     return of_values[0] if of_values else VARCHAR
 
 
+def is_common(types: Sequence[TypeName]) -> bool:
+    """Returns whether values have a common type: they are numbers, or coercible to the type of the first that is not NULL."""
+    type = common(types)
+    return all(t in (type, UNKNOWN) or (t.name in NUMBERS and type.name in NUMBERS) or is_coercible(t, type) for t in types)
+
+
 def is_complete(type: TypeName) -> bool:
     """Returns whether the types inside a type are all known."""
     return type.name != "unknown" and all(map(is_complete, type.arguments))

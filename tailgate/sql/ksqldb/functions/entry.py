@@ -70,6 +70,8 @@ class Function:
     def cost(self, arguments: Sequence[TypeName]) -> int | None:
         """Returns how many arguments need an implicit cast, and how far; None if the function does not accept them."""
         kinds = self.kinds(len(arguments))
+        if self.result == "common" and not t.is_common(arguments):
+            return None
         costs = None if kinds is None else [_cost(kind, a, arguments) for kind, a in zip(kinds, arguments, strict=True)]
         return None if costs is None or None in costs else sum(c for c in costs if c is not None)
 

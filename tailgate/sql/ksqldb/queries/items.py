@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import DuplicateColumn, GroupingError, InvalidColumnReference, ReservedName, UndefinedColumn
+from tailgate.lake.errors import DatatypeMismatch, DuplicateColumn, GroupingError, InvalidColumnReference, ReservedName, UndefinedColumn
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
@@ -25,7 +25,7 @@ Items = list[tuple[e.SelectItem, str, Typed]]
 
 
 def items_of(query: e.SelectQuery, translator: Translator) -> Items:
-    """Returns the items of a projection, with * expanded. Raises 42803 for * with GROUP BY."""
+    """Returns the items of a projection, with * expanded. Raises 42803 for * with GROUP BY, and 42804 for NULL without a cast."""
     items: Items = []
     generated = _generated_names(translator.scope)
     for item in query.items:
@@ -34,6 +34,10 @@ def items_of(query: e.SelectQuery, translator: Translator) -> Items:
                 assert field.name is not None
                 items.append((e.SelectItem(field, position=item.position), field.name, translator.value(field)))
             continue
+        if item.expression == e.Constant(None):
+            raise DatatypeMismatch(
+                "Can't infer a type of null. Please explicitly cast it to a required type, e.g. CAST(null AS VARCHAR).", position=item.position
+            )
         if item.expression is not None:
             items.append((item, name_of(item, translator.scope) or next(generated), translator.value(item.expression)))
             continue

@@ -187,6 +187,8 @@ class Translator:
 
     def where(self, expression: e.Expression) -> str:
         """Returns the text of WHERE or HAVING, which is not true where its evaluation fails. Raises 42804 for another type than BOOLEAN."""
+        if expression == e.Constant(None):
+            raise DatatypeMismatch("a condition should evaluate to BOOLEAN but is NULL instead", position=expression.position)
         return self.condition(expression).or_null().text
 
     def fields(self, access: e.FieldAccess) -> list[e.FieldAccess]:
