@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tailgate.engine.ddl.ksqldb import upgraded, upgraded_view, with_columns
+from tailgate.engine.ddl.ksqldb import filled_again, upgraded, upgraded_view, with_columns
 from tailgate.engine.plan.views import nodes
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Source
@@ -186,6 +186,20 @@ def test_tables_of_earlier_versions_have_no_rowtime() -> None:
     with pytest.raises(TailgateError) as error:
         replaced(f"CREATE OR REPLACE {text}", catalog)
     assert (error.value.sqlstate, error.value.hint) == ("0A000", "DROP TABLE N, and create it again.")
+
+
+def test_a_table_of_tables_gets_another_query() -> None:
+    """It is filled again, and so is the table that reads it. Columns that are added follow those that exist."""
+    _, _, catalog = derived("CREATE TABLE named AS SELECT area, name FROM areas WHERE name > 'a' EMIT CHANGES", declared(TABLE))
+    _, _, catalog = derived("CREATE TABLE above AS SELECT * FROM named EMIT CHANGES", catalog)
+    query = "CREATE OR REPLACE TABLE named AS SELECT area, name, LEN(name) AS n FROM areas EMIT CHANGES"
+    after = replaced(query, catalog)
+    assert [c.name for c in after.relation("named").columns] == ["area", "name", "rowtime", "n"]
+    assert [view.name for view in filled_again(tuple(after.items.values()), catalog)] == ["named", "above"]
+    assert filled_again(tuple(catalog.items.values()), catalog) == ()
+    _, _, catalog = derived("CREATE TABLE n AS SELECT name, COUNT(*) AS n FROM areas GROUP BY name EMIT CHANGES", catalog)
+    text = "CREATE OR REPLACE TABLE n AS SELECT name, COUNT(*) AS n FROM areas GROUP BY name HAVING COUNT(*) > 1 EMIT CHANGES"
+    assert "HAVING" in replaced(text, catalog).expect(MaterializedView, catalog.relation("n").id).query
 
 
 BEFORE = "`SENSOR` STRING KEY, `AREA` STRING, `READING` INTEGER"

@@ -102,6 +102,33 @@ def test_an_aggregation_gets_another_filter(world: World) -> None:
     until(lambda: values(world, "large_sales") == [{"k": "a", "s": 8}])
 
 
+def test_a_table_of_a_table_gets_another_query(world: World) -> None:
+    """It is filled again with the rows of its input, and follows the new query, also after the engine was killed."""
+    for name in ("prices", "totals"):
+        table = f"CREATE TABLE {name} (k VARCHAR PRIMARY KEY, n INT) WITH (kafka_topic = '{name}', partitions = 1, value_format = 'json')"
+        world.engine.execute(table)
+    world.engine.execute("CREATE TABLE high AS SELECT k, n FROM prices WHERE n > 10 EMIT CHANGES")
+    world.engine.execute("CREATE TABLE above_high AS SELECT k, n * 2 AS n FROM high EMIT CHANGES")
+    sums = "CREATE {} TABLE sums AS SELECT n, COUNT(*) AS c FROM totals GROUP BY n {} EMIT CHANGES"
+    world.engine.execute(sums.format("", "HAVING COUNT(*) > 10"))
+    for key, n in (("a", 5), ("b", 20), ("c", 5)):
+        world.send("prices", key, n)
+        world.send("totals", key, n)
+    until(lambda: values(world, "above_high") == [{"k": "b", "n": 40}])
+    world.engine.execute("CREATE OR REPLACE TABLE high AS SELECT k, n, n + 1 AS next FROM prices WHERE n < 10 EMIT CHANGES")
+    world.engine.execute(sums.format("OR REPLACE", "HAVING COUNT(*) > 1"))
+    expected = [{"k": "a", "n": 5, "next": 6}, {"k": "c", "n": 5, "next": 6}]
+    until(lambda: values(world, "high") == expected)
+    until(lambda: values(world, "above_high") == [{"k": "a", "n": 10}, {"k": "c", "n": 10}])
+    until(lambda: values(world, "sums") == [{"n": 5, "c": 2}])
+    world.engine.kill()
+    world.engine.start()
+    world.send("prices", "b", 1)
+    world.send("totals", "b", 5)
+    until(lambda: values(world, "high") == [expected[0], {"k": "b", "n": 1, "next": 2}, expected[1]])
+    until(lambda: values(world, "sums") == [{"n": 5, "c": 3}])
+
+
 def test_queries_insert_into_a_derived_stream(world: World) -> None:
     """The rows of both queries are in the stream once, also after the engine was killed."""
     for name in ("first", "second"):

@@ -220,7 +220,8 @@ class Statements:
                 if planned.change == Change():
                     return self._answer(planned.tag, *planned.notices)
                 if planned.changes_plans:
-                    again = self._installation.planned_anew(planned.change, check=lambda: check_canceled(client))
+                    check, above = lambda: check_canceled(client), planned.changed_rows
+                    again = self._installation.planned_anew(planned.change, check=check, above=above)
                     return self._answer(planned.tag, *_filled_again(again))
                 if tables.are_read(planned.change, catalog):
                     with self._ksqldb.topics_of(planned.change):

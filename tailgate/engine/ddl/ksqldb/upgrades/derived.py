@@ -4,7 +4,8 @@
     records that arrive later       are processed by the new query
 
 The operators of a query, its joins and aggregates, stay the same: their state belongs to them. A table that groups one stream without
-windows may get another filter; another table may only get its own query again.
+windows may get another filter. A table that reads tables only is filled again, so all its rows are those of the new query. Another
+table may only get its own query again.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def upgraded_view(
     check_same_topic(view, ksqldb, ksqldb_of(new))
     added = check_schema(view, new, statement.position)
     names = [column.name for column in view.columns]
-    if ksqldb.type == "stream" and [column.name for column in new.columns[: len(names)]] != names:
+    if [column.name for column in new.columns[: len(names)]] != names:
         new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, Replaced(names, numbered))
     assert new.ksqldb is not None
     changed = replace(
@@ -119,7 +120,7 @@ def _checked(old: MaterializedView, new: MaterializedView, catalog: Catalog, pos
     filtered = None
     if new.ksqldb.type == "table" and all(_is_stream(catalog[id]) for id in new.depends):
         filtered = with_kept_state(new, of_old, of_new, after_change)
-    if filtered is None and (
+    if filtered is None and not _reads_tables_only(new, catalog) and (
         new.ksqldb.type == "table"
         or [digest(o, old, catalog) for o in stateful(of_old)] != [digest(o, new, after_change) for o in stateful(of_new)]
     ):
@@ -138,6 +139,23 @@ def _checked(old: MaterializedView, new: MaterializedView, catalog: Catalog, pos
                 position=position,
             )
     return filtered or new
+
+
+def filled_again(items: Sequence[Item], catalog: Catalog) -> tuple[MaterializedView, ...]:
+    """Returns the views that CREATE OR REPLACE with these items fills again: a table that reads tables only, and those that read it."""
+    changed = [i for i in items if isinstance(i, MaterializedView) and _reads_tables_only(i, catalog) and i.query != _query(catalog[i.id])]
+    above = readers([item.id for item in changed], catalog)
+    return tuple(item for item in (*changed, *above) if isinstance(item, MaterializedView))
+
+
+def _query(item: Item) -> str:
+    return item.query if isinstance(item, MaterializedView) else ""
+
+
+def _reads_tables_only(view: MaterializedView, catalog: Catalog) -> bool:
+    """Returns whether the rows of a derived table follow from the present rows of others."""
+    ksqldb = view.ksqldb
+    return ksqldb is not None and ksqldb.type == "table" and not any(_is_stream(catalog[id]) for id in view.depends)
 
 
 def _is_stream(item: Item) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from typing_extensions import assert_never
 
 from tailgate.engine import ddl
-from tailgate.engine.ddl.ksqldb import check_inserts, create_type, drop_type
+from tailgate.engine.ddl.ksqldb import check_inserts, create_type, drop_type, filled_again
 from tailgate.engine.plan.views.labels import printing
 from tailgate.engine.plan.views.replacements import readers
 from tailgate.engine.runtime.control.blocks.tags import tag_of
@@ -168,7 +168,7 @@ class Planning:
         if old is not None and isinstance(statement, CreateKsqldbItem) and statement.statement.replace:
             items = self._new_items.upgraded(statement, text, catalog, old)
             ddl.check_definitions(items, catalog)
-            return Planned(tag, Change(put=items), changes_plans=True)
+            return Planned(tag, Change(put=items), changes_plans=True, changed_rows=filled_again(items, catalog))
         items = self._new_items.of(statement, text, catalog, owner, old)
         ddl.check_definitions(items, catalog)
         return Planned(tag, Change(put=items))
