@@ -233,10 +233,11 @@ def test_protobuf_with_a_schema_of_the_registry() -> None:
         expected = bytes.fromhex(encoded_field)
         assert bytes_of(serde, columns, content, id=7) == prefix + expected, name
         assert bytes_of(serde, columns, None, id=7) == prefix
-    columns = tuple(Column(name, type) for name, (type, _, _) in OF_SCHEMA.items())
-    all_values = [json.dumps(value) if isinstance(type, list) else value for type, value, _ in OF_SCHEMA.values()]
-    together = bytes_of(serde, columns, *all_values, id=7)
-    assert together is not None and len(together) == len(prefix) + sum(len(bytes.fromhex(f.replace(" ", ""))) for *_, f in OF_SCHEMA.values())
+    of_all = tuple(Column(name, type) for name, (type, _, _) in OF_SCHEMA.items())
+    contents = [json.dumps(value) if isinstance(type, list) else value for type, value, _ in OF_SCHEMA.values()]
+    length = sum(len(bytes.fromhex(encoded_field)) for *_, encoded_field in OF_SCHEMA.values())
+    together = bytes_of(serde, of_all, *contents, id=7)
+    assert together is not None and len(together) == len(prefix) + length
     with pytest.raises(TailgateError, match='has no symbol "OTHER"'):
         bytes_of(serde, (Column("e", "varchar"),), "OTHER", id=7)
 

@@ -93,7 +93,7 @@ class _Messages:
         parts = [(field.name, self._field(field, types[field.name])) for field in fields if not field.oneof and field.name in types]
         for number, oneof in enumerate(oneofs):
             if (union := f"{oneof}_{number}") in types:
-                members = {member: type for member, type in types[union][1:]}
+                members = dict(types[union][1:])
                 parts.append((union, self._oneof([field for field in fields if field.oneof == oneof], members)))
 
         def encode(row: Mapping[str, Any]) -> bytes:
@@ -148,7 +148,7 @@ class _Messages:
         if field.of in KNOWN:
             known = protobuf.value(type, "")
             return LENGTH, lambda value: sized(known(value))
-        encode = self.message(field.of, {name: inner for name, inner in type[1:]})
+        encode = self.message(field.of, dict(type[1:]))
         if field.type == GROUP:
             end = tag(field.number, GROUP_END)
             return GROUP_START, lambda value: encode(value) + end

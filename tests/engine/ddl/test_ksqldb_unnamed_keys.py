@@ -71,11 +71,15 @@ def test_a_column_of_the_value_leaves_the_key_as_it_is() -> None:
 def test_a_join_by_the_column_that_the_key_has() -> None:
     """The text of the left side is compared with the key."""
     text = "CREATE TABLE customers (id INT, name VARCHAR) WITH (kafka_topic = 'c', value_format = 'json', KEY = 'ID')"
-    view, _, _ = derived("CREATE STREAM e AS SELECT stars, name FROM ratings r LEFT JOIN customers c ON r.user_id = c.id", catalog(text, RATINGS))
+    view, _, _ = derived(
+        "CREATE STREAM e AS SELECT stars, name FROM ratings r LEFT JOIN customers c ON r.user_id = c.id", catalog(text, RATINGS)
+    )
     assert "ON convert_to(CAST(r.user_id AS text), 'UTF8') = c.rowkey" in view.query
     assert [c.name for c in view.columns][:3] == ["stars", "name", "rowkey"]
     with pytest.raises(TailgateError, match="types don't match. Got STRING = INTEGER"):
-        derived("CREATE STREAM e AS SELECT stars FROM ratings r JOIN customers c ON CAST(r.user_id AS VARCHAR) = c.id", catalog(text, RATINGS))
+        derived(
+            "CREATE STREAM e AS SELECT stars FROM ratings r JOIN customers c ON CAST(r.user_id AS VARCHAR) = c.id", catalog(text, RATINGS)
+        )
 
 
 @pytest.mark.parametrize(

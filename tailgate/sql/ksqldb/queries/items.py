@@ -36,7 +36,8 @@ def items_of(query: e.SelectQuery, translator: Translator) -> Items:
             continue
         if item.expression == e.Constant(None):
             raise DatatypeMismatch(
-                "Can't infer a type of null. Please explicitly cast it to a required type, e.g. CAST(null AS VARCHAR).", position=item.position
+                "Can't infer a type of null. Please explicitly cast it to a required type, e.g. CAST(null AS VARCHAR).",
+                position=item.position,
             )
         if item.expression is not None:
             items.append((item, name_of(item, translator.scope) or next(generated), translator.value(item.expression)))

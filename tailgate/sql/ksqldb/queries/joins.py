@@ -152,12 +152,12 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
         raise FeatureNotSupported("a join with a table whose key has several columns is not supported", position=join.source.position)
     ksqldb = ksqldb_of(item)
     column = "" if ksqldb is None else unnamed_key_column(ksqldb)
-    other, *columns = (Typed(left.scope.text(name, right), column_types(item)[name]) for name in (*keys, *filter(None, [column])))
+    other, *by_text = (Typed(left.scope.text(name, right), column_types(item)[name]) for name in (*keys, *filter(None, [column])))
     before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key)
     both = replace(before, joined=(*before.joined, right))
-    one, by = _left_side(join, (other, *columns), before, both)
+    one, by = _left_side(join, (other, *by_text), before, both)
     _check_types(join, one, by)
-    if by in columns:
+    if by in by_text:
         one = Typed(f"convert_to({cast(one, types.VARCHAR, join.condition.position).text}, 'UTF8')", types.BYTES)
     by_key = len(left.key) == 1 + len(bounds) and one.text in left.key[0].columns
     windows = _windows(join, item, both, by_key=by_key)

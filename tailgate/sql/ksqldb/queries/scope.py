@@ -15,6 +15,7 @@ from tailgate.sql.ksqldb.typed.values import Typed
 ROWKEY = "rowkey"  # the key of a full join, and an unnamed key
 WINDOWSTART = "CAST(extract(epoch FROM window_start) * 1000 AS bigint)"  # window_start: a column of tumble, hop and session
 
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The columns of the source of a query, in order, without the pseudo columns.

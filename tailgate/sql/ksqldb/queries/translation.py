@@ -27,7 +27,6 @@ from tailgate.lake.errors import (
 )
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions, types
-from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.functions.calls import call, row_count, with_unit
 from tailgate.sql.ksqldb.functions.volatile import OF_PLACE
 from tailgate.sql.ksqldb.names import ksqldb_name

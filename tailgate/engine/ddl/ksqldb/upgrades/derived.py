@@ -120,9 +120,13 @@ def _checked(old: MaterializedView, new: MaterializedView, catalog: Catalog, pos
     filtered = None
     if new.ksqldb.type == "table" and all(_is_stream(catalog[id]) for id in new.depends):
         filtered = with_kept_state(new, of_old, of_new, after_change)
-    if filtered is None and not _reads_tables_only(new, catalog) and (
-        new.ksqldb.type == "table"
-        or [digest(o, old, catalog) for o in stateful(of_old)] != [digest(o, new, after_change) for o in stateful(of_new)]
+    if (
+        filtered is None
+        and not _reads_tables_only(new, catalog)
+        and (
+            new.ksqldb.type == "table"
+            or [digest(o, old, catalog) for o in stateful(of_old)] != [digest(o, new, after_change) for o in stateful(of_new)]
+        )
     ):
         raise FeatureNotSupported(
             f"Query is not upgradeable. {ksqldb_name(old.name)} has state that belongs to its query"
