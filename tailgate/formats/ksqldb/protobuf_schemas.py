@@ -146,8 +146,8 @@ class _Messages:
             inner = self._field(self._schema.messages[field.of].fields[0], type)
             return LENGTH, lambda value: sized(inner(value))
         if field.of in KNOWN:
-            known = protobuf.value(type, "")
-            return LENGTH, lambda value: sized(known(value))
+            content = protobuf.value(type, "")
+            return LENGTH, lambda value: sized(content(value))
         encode = self.message(field.of, dict(type[1:]))
         if field.type == GROUP:
             end = tag(field.number, GROUP_END)

@@ -189,7 +189,7 @@ def test_tables_of_earlier_versions_have_no_rowtime() -> None:
 
 
 def test_a_table_of_tables_gets_another_query() -> None:
-    """It is filled again, and so is the table that reads it. Columns that are added follow those that exist."""
+    """The table and its readers are filled again. New columns follow those that exist."""
     _, _, catalog = derived("CREATE TABLE named AS SELECT area, name FROM areas WHERE name > 'a' EMIT CHANGES", declared(TABLE))
     _, _, catalog = derived("CREATE TABLE above AS SELECT * FROM named EMIT CHANGES", catalog)
     query = "CREATE OR REPLACE TABLE named AS SELECT area, name, LEN(name) AS n FROM areas EMIT CHANGES"

@@ -103,7 +103,7 @@ def test_an_aggregation_gets_another_filter(world: World) -> None:
 
 
 def test_a_table_of_a_table_gets_another_query(world: World) -> None:
-    """It is filled again with the rows of its input, and follows the new query, also after the engine was killed."""
+    """The fill reads the rows of the input; later changes follow the new query, also after the engine was killed."""
     for name in ("prices", "totals"):
         table = f"CREATE TABLE {name} (k VARCHAR PRIMARY KEY, n INT) WITH (kafka_topic = '{name}', partitions = 1, value_format = 'json')"
         world.engine.execute(table)

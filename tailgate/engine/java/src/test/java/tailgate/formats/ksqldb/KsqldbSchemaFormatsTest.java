@@ -81,7 +81,8 @@ class KsqldbSchemaFormatsTest {
           {"number": 2, "name": "a", "type": "int32", "oneof": "choice", "presence": true},
           {"number": 3, "name": "b", "type": "string", "oneof": "choice", "presence": true}]}}}""";
     String columns = """
-        [{"name": "CHOICE_0", "type": "jsonb", "spark": "string", "nested": "[\\"struct\\", [\\"A\\", \\"int\\"], [\\"B\\", \\"varchar\\"]]"},
+        [{"name": "CHOICE_0", "type": "jsonb", "spark": "string",
+          "nested": "[\\"struct\\", [\\"A\\", \\"int\\"], [\\"B\\", \\"varchar\\"]]"},
          {"name": "ID", "type": "int4", "spark": "int"}]""";
     String quoted = "\"" + schema.replace("\"", "\\\"").replace("\n", " ") + "\"";
     Format f = Formats.ksqldb(spec("PROTOBUF", columns, ", \"schema\": " + quoted), "", "");
