@@ -16,7 +16,7 @@ from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.names import quoted as ksqldb_quoted
 from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS, WINDOW_BOUNDS
-from tailgate.sql.ksqldb.queries.scope import ROWKEY, Scope
+from tailgate.sql.ksqldb.queries.scope import Scope
 from tailgate.sql.ksqldb.queries.translation import Translator
 from tailgate.sql.ksqldb.typed.values import Typed
 
@@ -66,8 +66,9 @@ def _expanded(item: e.SelectItem, scope: Scope) -> list[tuple[e.ColumnReference,
         raise UndefinedColumn(f"Column '{ksqldb_name(item.source)}.*' cannot be resolved.", position=item.position)
     hidden = WINDOW_BOUNDS if scope.joined else ()  # those of a join are in its key
     pairs = [(source, column) for source in sources for column in source.columns if column not in hidden]
-    rowkey = [(e.ColumnReference(ROWKEY, None, item.position), ROWKEY)] if scope.key is not None and item.source is None else []
-    return rowkey + [
+    has_key = scope.key is not None and item.source is None
+    synthetic = [(e.ColumnReference(scope.key_name, None, item.position), scope.key_name)] if has_key else []
+    return synthetic + [
         (e.ColumnReference(column, source.names[0], item.position), scope.name(column, source) if scope.joined else column)
         for source, column in pairs
     ]

@@ -8,7 +8,7 @@
 
 Joins with tables ignore rows whose left side of ON is NULL, and joins of streams those whose own side is NULL. The key of
 the result is the left side of ON, or for the primary key of the right table alone the key of the left table. That of a right
-join is the right side. A full join, and a join of streams by expressions that are not columns, have the key ROWKEY.
+join is the right side. A full join, and a join of streams by expressions that are not columns, have a synthetic key.
 
 Source: ksqlDB 0.29, documentation, "Join event streams with ksqlDB".
 """
@@ -84,6 +84,7 @@ def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
     sources = query.sources
     items = [source_item(source, catalog) for source in sources]
     scopes = [scope_of(item, source) for item, source in zip(items, sources, strict=True)]
+    scopes[0] = replace(scopes[0], key_name=_synthetic_name(scopes))
     _check_names(sources, scopes)
     _check_items(sources, items)
     _check_windows(sources, items)
@@ -96,6 +97,12 @@ def from_clause(query: e.SelectQuery, catalog: Catalog) -> FromClause:
     for number, (join, item) in enumerate(zip(query.joins, items[1:], strict=True), 1):
         clause = _joined(clause, join, item, scopes[:number], scopes[number])
     return clause
+
+
+def _synthetic_name(scopes: list[Scope]) -> str:
+    """Returns the name of the synthetic key of a join: ROWKEY, or the first of ROWKEY_1, ROWKEY_2, … that is not a column of a source."""
+    names = (ROWKEY, *(f"{ROWKEY}_{n}" for n in range(1, 2 + sum(len(scope.columns) for scope in scopes))))
+    return next(name for name in names if all(name not in scope.columns for scope in scopes))
 
 
 def _check_names(sources: tuple[e.SourceName, ...], scopes: list[Scope]) -> None:
@@ -206,7 +213,9 @@ def _joined_streams(left: FromClause, join: e.JoinClause, item: Item, scopes: li
     names = [operand.column for operand in operands if isinstance(operand, e.ColumnReference)]
     if join.kind == "full" or not names:
         value = Typed(f"coalesce({one.text}, {other.text})", one.type)
-        return replace(joined, key=(KeyColumn(value, frozenset([value.text]), "rowkey"), *windows), scope=replace(joined.scope, key=value))
+        return replace(
+            joined, key=(KeyColumn(value, frozenset([value.text]), both.key_name), *windows), scope=replace(joined.scope, key=value)
+        )
     name = left.key[0].name if by_key and join.kind != "right" else names[-1 if join.kind == "right" else 0]
     return replace(joined, key=(KeyColumn(other if join.kind == "right" else one, columns, name), *windows))
 
@@ -263,7 +272,7 @@ def _by_primary_key(joined: FromClause, join: e.JoinClause, right: Typed, name: 
     match join.kind:
         case "full":
             value = Typed(f"coalesce({left.value.text}, {right.text})", right.type)
-            key = KeyColumn(value, frozenset([value.text]), ROWKEY)
+            key = KeyColumn(value, frozenset([value.text]), joined.scope.key_name)
             return replace(joined, key=(key,), scope=replace(joined.scope, key=value))
         case "right":
             key = KeyColumn(right, left.columns | {right.text}, name)

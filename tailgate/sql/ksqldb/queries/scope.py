@@ -22,7 +22,8 @@ class Scope:
 
     `names`: the names that may qualify a column. `has_position`: whether the pseudo columns exist. `has_rowtime`: whether a table has
     ROWTIME. `window_end`: the text of WINDOWEND, if there are windows: then WINDOWSTART and WINDOWEND exist. `joined`: the other sources
-    of a join; then the texts of columns are qualified with the first of the names. `key`: the text of ROWKEY, if it exists.
+    of a join; then the texts of columns are qualified with the first of the names. `key`: the value of the synthetic key of a join, if
+    it exists, which has the name `key_name`.
     `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
     `of_join`: the texts of the pseudo columns of the rows of a join of streams. `is_flat`: the texts of the columns of a join
     are single names, SOURCE.COLUMN. `is_declared`: whether it is a declared stream. `is_numbered`: whether its rows have a ROW_NUMBER.
@@ -35,6 +36,7 @@ class Scope:
     window_end: str | None = None
     joined: tuple[Scope, ...] = ()
     key: Typed | None = None
+    key_name: str = ROWKEY
     unnamed_key: tuple[str, TypeName] | None = None
     of_join: tuple[str, ...] = ()
     is_flat: bool = False

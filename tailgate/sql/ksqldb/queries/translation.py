@@ -213,7 +213,7 @@ class Translator:
             return Typed(scope.text(reference.column, owners[0]), type)
         if text := scope.pseudo_column(reference):
             return Typed(ROWTIME.format(text) if reference.column == "rowtime" else text, PSEUDO_COLUMNS[reference.column])
-        if scope.key is not None and reference.source is None and reference.column == ROWKEY:
+        if scope.key is not None and reference.source is None and reference.column == scope.key_name:
             return scope.key
         for source in own:
             if source.unnamed_key is not None and reference.column == ROWKEY:
