@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -67,13 +67,23 @@ class Sketch:
         >>> 94 <= sketch.quantile(0.95) <= 100
         True
         """
-        rank = fraction * sum(self._counts.values())
-        for bucket in sorted(self._counts):
-            rank -= self._counts[bucket]
-            if rank <= 0:
+        return self.quantiles((fraction,))[0]
+
+    def quantiles(self, fractions: Sequence[float]) -> list[float | None]:
+        """Returns the quantiles of fractions in ascending order, each None without values."""
+        counts = sorted(self._counts.items())
+        total, below, ranks = sum(self._counts.values()), 0, iter(fractions)
+        quantiles: list[float | None] = []
+        fraction = next(ranks, None)
+        for bucket, count in counts:
+            below += count
+            while fraction is not None and below >= fraction * total:
                 upper = GROWTH ** (bucket - 1) if bucket else 0.0
-                return upper if self.max is None else min(upper, self.max)
-        return None
+                quantiles.append(upper if self.max is None else min(upper, self.max))
+                fraction = next(ranks, None)
+            if fraction is None:
+                break
+        return quantiles + [None] * (len(fractions) - len(quantiles))
 
 
 class Window:
@@ -82,6 +92,7 @@ class Window:
     def __init__(self, step_s: float, steps: int) -> None:
         self._step_s = step_s
         self._sketches: deque[tuple[int, Sketch]] = deque(maxlen=steps + 1)
+        self._ended: tuple[tuple[int, int], Sketch] = ((0, 0), Sketch())  # the oldest and the newest step of a total, and the sum before it
 
     def current(self, now_s: float) -> Sketch:
         """Returns the sketch of the current step."""
@@ -95,10 +106,18 @@ class Window:
         return [(step, sketch) for step, sketch in list(self._sketches) if after < step < int(now_s / self._step_s)]
 
     def total(self, now_s: float) -> Sketch:
-        """Returns the distribution of the whole window."""
+        """Returns the distribution of the whole window. Steps before the newest one do not change, so their sum is kept."""
         oldest = int(now_s / self._step_s) - (self._sketches.maxlen or 1) + 1
-        total = Sketch()
-        for step, sketch in list(self._sketches):
-            if step >= oldest:
-                total.merge(sketch)
+        sketches = [(step, sketch) for step, sketch in list(self._sketches) if step >= oldest]
+        if not sketches:
+            return Sketch()
+        newest, latest = sketches.pop()
+        steps, ended = self._ended
+        if steps != (oldest, newest):
+            ended = Sketch()
+            for _, sketch in sketches:
+                ended.merge(sketch)
+            self._ended = ((oldest, newest), ended)
+        total = Sketch(ended._counts, ended.max, ended.missing)
+        total.merge(latest)
         return total

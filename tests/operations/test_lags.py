@@ -158,6 +158,33 @@ def test_a_sketch_is_bounded() -> None:
     assert Sketch().quantile(0.5) is None
 
 
+def test_the_total_of_a_window_adds_up_its_steps() -> None:
+    """At each moment, also if a total was read before the newest step has got its last value."""
+    window, random_ = Window(10, 6), random.Random(4)
+    values: list[tuple[int, float]] = []
+    for second in range(300):
+        if random_.random() < 0.7 and not 100 < second < 190:
+            values.append((second, random_.uniform(0, 500)))
+            window.current(second).add(values[-1][1])
+        total, expected = window.total(second), Sketch()
+        for at, value in values:
+            if second // 10 - at // 10 <= 6:
+                expected.add(value)
+        assert (total.counts, total.max) == (expected.counts, expected.max)
+
+
+def test_the_total_of_a_window_adds_the_newest_step_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    window = Window(3600, 24)
+    for hour in range(24):
+        window.current(3600 * hour).add(hour)
+    merged: list[Sketch] = []
+    merge = Sketch.merge
+    monkeypatch.setattr(Sketch, "merge", lambda self, other: merged.append(other) or merge(self, other))
+    for _ in range(10):
+        window.total(3600 * 23)
+    assert len(merged) == 23 + 10
+
+
 def test_a_window_forgets_old_values() -> None:
     window = Window(10, 6)
     for second in range(0, 200, 10):

@@ -127,7 +127,7 @@ async def _selected(session: Session, bound: Bound, statement: s.Select, values:
         values = (*values, *(of_call[0] for of_call in numbers))
     at = session.settings.as_of
     logged = frozenset(filter(is_logged, bound.prepared.relations))
-    rows = await system_relations.changes(session, bound.prepared.relations)
+    rows = await system_relations.changes(session, bound.prepared.relations, bound.prepared, values)
     if bound.prepared.locked and (at is not None or statement.as_of is not None):
         raise e.FeatureNotSupported("FOR UPDATE is not supported for a query at a time in the past")
     if statement.as_of is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,13 +14,13 @@ from tailgate.lake.catalog import Catalog, Item
 from tailgate.operations.sketch import Sketch
 from tailgate.operations.watch.history import relations
 
-QUANTILES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
-def rows(lags: Lags, catalog: Catalog, may_see: Callable[[Item], bool]) -> list[dict[str, Any]]:
-    """Returns a row for each relation that the role may read."""
+def rows(lags: Lags, catalog: Catalog, items: Iterable[Item]) -> list[dict[str, Any]]:
+    """Returns the rows of relations."""
     now = time.time_ns() // 1_000_000
-    return [_row(lags, catalog, item, now) for item in relations(catalog) if may_see(item)]
+    return [_row(lags, catalog, item, now) for item in items]
 
 
 def present(lags: Lags, catalog: Catalog) -> dict[str, float | None]:
@@ -29,9 +29,8 @@ def present(lags: Lags, catalog: Catalog) -> dict[str, float | None]:
     return {str(catalog.stored.name_of(item)): lags.lag(catalog, item, now).ms for item in relations(catalog)}
 
 
-def history(recorded: pa.Table, catalog: Catalog, may_see: Callable[[Item], bool]) -> pa.Table:
-    """Returns the rows of tailgate.freshness_history: those of relations that exist and that the role may read."""
-    items = [item for item in relations(catalog) if may_see(item)]
+def history(recorded: pa.Table, catalog: Catalog, items: Sequence[Item]) -> pa.Table:
+    """Returns the rows of tailgate.freshness_history: those of relations."""
     names = pa.table(
         {
             "relation": pa.array([item.id for item in items], pa.int64()),
@@ -72,5 +71,6 @@ def _row(lags: Lags, catalog: Catalog, item: Item, now: int) -> dict[str, Any]:
 
 
 def _figures(window: str, sketch: Sketch) -> dict[str, float | None]:
-    values = {f"{name}_{window}_ms": sketch.quantile(fraction) for name, fraction in QUANTILES} | {f"max_{window}_ms": sketch.max}
-    return {name: None if value is None else round(value) for name, value in values.items()}
+    quantiles = sketch.quantiles(list(QUANTILES.values()))
+    values = dict(zip((*QUANTILES, "max"), (*quantiles, sketch.max), strict=True))
+    return {f"{name}_{window}_ms": None if value is None else round(value) for name, value in values.items()}

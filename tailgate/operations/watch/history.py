@@ -1,10 +1,11 @@
 """The history of freshness lag: a row for each relation and step of STEP_S seconds, for 7 days. `tailgate watch` writes it.
 
-    gateways: steps that have ended ──► merged ──► watch/freshness/<hour>            the current hour: a line of JSON for each step
-                                                   watch/freshness/<hour>.parquet    hours that have ended
+    gateways: steps that have ended ──► merged ──► watch/freshness/<hour>           distributions of this hour: a line of JSON for each step
+                                                   watch/freshness/<hour>.parquet   the rows of an hour, in the order of relations
 
-A step of several gateways has the lags of all. If no gateway knows the lag of a relation, the step is unknown. A line that is not complete,
-which an earlier version may have left, is ignored. While `tailgate watch` does not run, gateways keep the last minute.
+Only `tailgate watch` reads the distributions, after a restart. A step of several gateways has the lags of all. If no gateway knows the
+lag of a relation, the step is unknown. A line that is not complete, which an earlier version may have left, is ignored. While `tailgate
+watch` does not run, gateways keep the last minute.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import json
 import logging
 from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -33,6 +35,7 @@ ROWS_MAX = 2_000_000  # that a reader gets, the newest ones: 33 relations for 7 
 SETTLE_S = 2.0  # after the end of a step, until all gateways have reported it
 NAME = f"{FOLDER}/freshness"
 PARQUET = ".parquet"
+GROUP_ROWS = 16_384  # of a row group: the steps of an hour of 45 relations
 
 # `samples`: lags that were measured, once a second by each gateway. `unknown`: times when the lag was not known.
 SCHEMA = pa.schema(
@@ -67,6 +70,10 @@ class Recorder:
         self._started = int(now_s) // STEP_S  # steps before it that no gateway reports are missing, later ones are unknown
         self.newest = max([self._started - HOUR_STEPS, *(step for step, _ in self.recent(0))])
         self._pending: dict[int, Step] = {}
+        self._hour, self._rows = 0, SCHEMA.empty_table()  # the hour of the last step, and its rows
+        for hour in self._store.numbers(NAME):
+            self._hour, self._rows = hour, _table(_lines(self._store, hour))
+            self._put_rows()
         self._close_hours(int(now_s) // STEP_S // HOUR_STEPS)
 
     def reported(
@@ -107,43 +114,57 @@ class Recorder:
 
     def _append(self, step: int, of: Step) -> None:
         hour = step // HOUR_STEPS
-        before = _content(self._store, hour)
-        if not before:
+        if hour != self._hour:
             self._close_hours(hour)
+            self._hour, self._rows = hour, SCHEMA.empty_table()
         rows = [[id, sketch.missing, sketch.max, sketch.counts] for id, sketch in of.items()]
         line = json.dumps({"step": step, "rows": rows}, separators=(",", ":")).encode()
-        self._store.put(f"{NAME}/{hour}", before + b"\n" + line)
+        self._store.put(f"{NAME}/{hour}", _content(self._store, hour) + b"\n" + line)
+        self._rows = pa.concat_tables([self._rows, _table([(step, of)])])
+        self._put_rows()
+
+    def _put_rows(self) -> None:
+        """Writes the rows of the hour. A relation's are together, so a reader of one decodes few of them."""
+        sink = pa.BufferOutputStream()
+        rows = self._rows.sort_by([("relation", "ascending"), ("at", "ascending")])
+        pq.write_table(rows, sink, compression="zstd", row_group_size=GROUP_ROWS)
+        self._store.put(f"{NAME}/{self._hour}{PARQUET}", sink.getvalue().to_pybytes())
 
     def _close_hours(self, hour: int) -> None:
-        """Converts the hours before `hour`, and removes the oldest hours beyond the limits."""
-        for number in self._store.numbers(NAME):
-            if number < hour:
-                sink = pa.BufferOutputStream()
-                pq.write_table(_table(_lines(self._store, number)), sink, compression="zstd")
-                self._store.put(f"{NAME}/{number}{PARQUET}", sink.getvalue().to_pybytes())
-                self._store.discard([f"{NAME}/{number}"])
+        """Removes the distributions of the hours before `hour`, and the rows of the oldest hours beyond the limits."""
+        self._store.discard([f"{NAME}/{number}" for number in self._store.numbers(NAME) if number < hour])
         size = 0
-        for place, name in enumerate(closed(self._store)):
+        for place, name in enumerate(hours(self._store)):
             size += self._store.size(name)
             if place >= HOURS_MAX or size > BYTES_MAX:
                 self._store.discard([name])
 
 
-def read(lake: Lake) -> pa.Table:
-    """Returns the history: the newest rows, at most about ROWS_MAX."""
-    tables = [_table(_lines(lake.store, hour)) for hour in lake.store.numbers(NAME)]
-    for name in closed(lake.store):
-        if sum(table.num_rows for table in tables) >= ROWS_MAX:
+def read(lake: Lake, relations: Collection[int] | None = None, since: datetime | None = None) -> pa.Table:
+    """Returns the history: the newest rows, at most about ROWS_MAX. `relations`, `since`: of these relations, from this time on."""
+    conditions: list[tuple[str, str, Any]] = []
+    if relations is not None:
+        conditions.append(("relation", "in", list(relations)))
+    if since is not None:
+        conditions.append(("at", ">=", since))
+    tables: list[pa.Table] = []
+    for name in [] if relations is not None and not relations else hours(lake.store):
+        if sum(table.num_rows for table in tables) >= ROWS_MAX or (since is not None and _end(name) <= since.timestamp()):
             break
         with contextlib.suppress(FileNotFoundError):  # it has just been removed
-            tables.append(pq.read_table(pa.BufferReader(lake.store.get(name))))
+            tables.append(pq.read_table(pa.BufferReader(lake.store.get(name)), filters=conditions or None))
     return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
 
 
-def closed(store: Store) -> list[str]:
-    """Returns the names of the hours that have ended, the newest first."""
-    hours = (name.removesuffix(PARQUET) for name in store.names(NAME) if name.endswith(PARQUET))
-    return [f"{NAME}/{hour}{PARQUET}" for hour in sorted(map(int, hours), reverse=True)]
+def hours(store: Store) -> list[str]:
+    """Returns the names of the files with the rows of hours, the newest first."""
+    numbers = (name.removesuffix(PARQUET) for name in store.names(NAME) if name.endswith(PARQUET))
+    return [f"{NAME}/{hour}{PARQUET}" for hour in sorted(map(int, numbers), reverse=True)]
+
+
+def _end(name: str) -> int:
+    """Returns the end of the hour of a file, in seconds since the epoch."""
+    return (int(name.removeprefix(f"{NAME}/").removesuffix(PARQUET)) + 1) * HOUR_STEPS * STEP_S
 
 
 def _content(store: Store, hour: int) -> bytes:
@@ -174,6 +195,6 @@ def _table(steps: Iterable[tuple[int, Step]]) -> pa.Table:
 
 
 def _row(id: int, step: int, sketch: Sketch) -> tuple[int | None, ...]:
-    figures = [sketch.quantile(fraction) for fraction in (0.5, 0.95, 0.99)] + [sketch.max]
+    figures = [*sketch.quantiles((0.5, 0.95, 0.99)), sketch.max]
     times = step * STEP_S * 1_000_000
     return (id, times, sum(sketch.counts.values()), sketch.missing, *(None if f is None else round(f) for f in figures))

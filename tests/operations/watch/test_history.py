@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -107,17 +108,45 @@ def test_a_line_that_is_not_complete_is_ignored(lake: Lake) -> None:
     assert [r["step"] for r in rows(lake)] == [STEP, STEP + 1]
 
 
-def test_an_hour_that_has_ended_is_converted(lake: Lake) -> None:
+def test_distributions_are_kept_for_the_current_hour(lake: Lake) -> None:
     last = FIRST + HOUR_STEPS - 1
     recording = recorder(lake, last)
     recording.reported([reported(last, 10, unknown=3)], [7], end(last))
     before = rows(lake)
     recording.reported([reported(last + 1, 20)], [7], end(last + 1))
-    assert lake.store.names(history.NAME) == ["1000.parquet", "1001"]
+    assert lake.store.names(history.NAME) == ["1000.parquet", "1001", "1001.parquet"]
     assert rows(lake) == [*before, row(last + 1, 20, 20, 20, samples=1)]
     # also if the process was stopped meanwhile
     Recorder(lake, end(last + 2 * HOUR_STEPS))
     assert lake.store.names(history.NAME) == ["1000.parquet", "1001.parquet"]
+    assert rows(lake) == [*before, row(last + 1, 20, 20, 20, samples=1)]
+
+
+def test_rows_that_a_killed_watch_has_not_written_are_written_at_its_start(lake: Lake) -> None:
+    """An earlier version has written no rows of the current hour at all."""
+    recorder(lake).reported([reported(STEP, 10), reported(STEP + 1, 20)], [7], end(STEP + 1))
+    before = rows(lake)
+    lake.store.discard([f"{history.NAME}/1000.parquet"])
+    again = Recorder(lake, end(STEP + 2))
+    assert rows(lake) == before
+    again.reported([reported(STEP + 2, 30)], [7], end(STEP + 2))
+    assert rows(lake) == [*before, row(STEP + 2, 30, 30, 30, samples=1)]
+
+
+def test_a_reader_gets_the_rows_of_some_relations_since_a_time(lake: Lake) -> None:
+    for hour in range(1000, 1004):
+        step = hour * HOUR_STEPS + 7
+        recorder(lake, step).reported([reported(step, 10, relation=id) for id in (7, 8, 9)], [7, 8, 9], end(step))
+
+    def times(relations: list[int] | None, since: int | None) -> list[tuple[int, int]]:
+        table = read(lake, relations, None if since is None else datetime.fromtimestamp(since, timezone.utc))
+        return sorted((row["relation"], int(row["at"].timestamp()) // STEP_S // HOUR_STEPS) for row in table.to_pylist())
+
+    assert times([8], None) == [(8, hour) for hour in range(1000, 1004)]
+    assert times([7, 9], (1002 * HOUR_STEPS + 7) * STEP_S) == [(7, 1002), (7, 1003), (9, 1002), (9, 1003)]
+    assert times([7], (1002 * HOUR_STEPS + 8) * STEP_S) == [(7, 1003)]
+    assert times(None, 1004 * HOUR_STEPS * STEP_S) == []
+    assert times([], None) == []
 
 
 def test_the_history_is_bounded(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,10 +154,10 @@ def test_the_history_is_bounded(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> 
     for hour in range(1000, 1006):
         step = hour * HOUR_STEPS
         recorder(lake, step).reported([reported(step, 10)], [7], end(step))
-    assert history.closed(lake.store) == [f"{history.NAME}/{hour}.parquet" for hour in (1004, 1003, 1002)]
+    assert history.hours(lake.store) == [f"{history.NAME}/{hour}.parquet" for hour in (1005, 1004, 1003, 1002)]
     monkeypatch.setattr(history, "BYTES_MAX", 1)
     Recorder(lake, end(1007 * HOUR_STEPS))
-    assert history.closed(lake.store) == []
+    assert history.hours(lake.store) == []
 
 
 def test_a_reader_gets_a_limited_number_of_rows(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,14 +4,16 @@ import { element, milliseconds, table } from "/dom.js";
 import { run } from "/sql.js";
 
 const ALERTS = `SELECT alert, key, severity, summary, hint, since FROM tailgate.alerts WHERE state = 'firing' ORDER BY since DESC LIMIT 50`;
-const FRESHNESS = `SELECT f.schema, f.name, f.kind, f.lag_ms, f.p95_minute_ms, f.max_minute_ms, o.name AS objective, o.state, o.goals, f.unknown
+const PHASES = ["kafka_ms", "wait_ms", "tick_ms", "commit_ms", "mirror_ms"];
+// the figures of all relations are computed for each statement that reads them, so one statement has both tables
+const FRESHNESS = `SELECT f.schema, f.name, f.kind, f.lag_ms, f.p95_minute_ms, f.max_minute_ms, o.name AS objective, o.state, o.goals, f.unknown,
+  max(f.kafka_ms) OVER () AS kafka_ms, max(f.wait_ms) OVER () AS wait_ms, max(f.tick_ms) OVER () AS tick_ms,
+  max(f.commit_ms) OVER () AS commit_ms, max(f.mirror_ms) OVER () AS mirror_ms
   FROM tailgate.freshness f LEFT JOIN tailgate.objectives o ON o.on_name = f.name OR o.on_name = f.schema || '.' || f.name
   ORDER BY o.state = 'violated' DESC, f.lag_ms DESC, f.name LIMIT 500`;
 const SOURCES = `SELECT schema, name, status, per_second, lag, dead_letters, last_message FROM tailgate.sources ORDER BY schema, name LIMIT 500`;
 const SINKS = `SELECT schema, name, status, topic FROM tailgate.sinks ORDER BY schema, name LIMIT 500`;
 const VIEWS = `SELECT schema, name, status, rows, percent FROM tailgate.materialized_views WHERE status <> 'running' ORDER BY schema, name LIMIT 500`;
-const TICKS = `SELECT max(kafka_ms) AS kafka_ms, max(wait_ms) AS wait_ms, max(tick_ms) AS tick_ms, max(commit_ms) AS commit_ms,
-  max(mirror_ms) AS mirror_ms FROM tailgate.freshness`;
 
 export const stateClass = (state) => (["running", "met", "paused"].includes(state) ? "good" : state === "filling" ? "warn" : "bad");
 const state = (text) => element("span", { class: text === null ? "quiet" : stateClass(text) }, text ?? "–");
@@ -19,8 +21,10 @@ const link = (name, row) => element("a", { href: `#/relation/${encodeURIComponen
 
 export async function now(body, words, signal) {
   const refresh = async () => {
-    const [alerts, freshness, sources, sinks, views, ticks] = await Promise.all(
-      [ALERTS, FRESHNESS, SOURCES, SINKS, VIEWS, TICKS].map((sql) => run(sql, signal)));
+    const [alerts, lags, sources, sinks, views] = await Promise.all([ALERTS, FRESHNESS, SOURCES, SINKS, VIEWS].map((sql) => run(sql, signal)));
+    const count = lags.columns.length - PHASES.length;
+    const freshness = { columns: lags.columns.slice(0, count), rows: lags.rows.map((row) => row.slice(0, count)) };
+    const ticks = { columns: lags.columns.slice(count), rows: lags.rows.slice(0, 1).map((row) => row.slice(count)) };
     body.replaceChildren(
       firing(alerts),
       table("Freshness lag of relations", freshness, { name: link, state, lag_ms: (value, row) => lag(value, row), p95_minute_ms: short, max_minute_ms: short }),

@@ -124,7 +124,7 @@ class Shown {
 async function lags(schema, name, signal) {
   const where = `schema = ${literal(schema)} AND name = ${literal(name)}`;
   const [now] = await records(`SELECT lag_ms, unknown, p95_hour_ms, max_hour_ms FROM tailgate.freshness WHERE ${where}`, signal);
-  const steps = await records(`SELECT at, p50_ms, max_ms FROM tailgate.freshness_history WHERE ${where} ORDER BY at DESC LIMIT 360`, signal);
+  const steps = await records(`SELECT at, p50_ms, max_ms FROM tailgate.freshness_history WHERE ${where} AND at > now() - interval '1 hour' ORDER BY at DESC`, signal);
   if (!now) return element("p", { class: "quiet" }, "The relation does not exist, or may not be read.");
   const words = now.lag_ms === null ? `unknown: ${now.unknown}` : milliseconds(now.lag_ms);
   const summary = `Now ${words}; last hour: p95 ${milliseconds(now.p95_hour_ms)}, max ${milliseconds(now.max_hour_ms)}.`;

@@ -80,7 +80,7 @@ class AlertQueries:
         queries = self._serving.queries
         if not query.plan.unlogged:
             return await queries.run(query, (), timeout=TIMEOUT_S)
-        system = await SystemRelations(self._gateway, owner, catalog).changes(query.plan.relations)
+        system = await SystemRelations(self._gateway, owner, catalog).changes(query.plan.relations, query.plan)
         with queries.snapshot() as snapshot:
             snapshot.write(system)
             return await queries.run(query, (), at=snapshot, timeout=TIMEOUT_S)

@@ -67,7 +67,7 @@ async def _sample(session: Session, prepared: Prepared, values: Sequence[object]
         if catalog.get(item.id) is None:
             raise UndefinedTable(f'relation "{item.name}" does not exist')
     authorized = session.access.authorize(prepared)
-    system = await system_relations.changes(session, prepared.relations)
+    system = await system_relations.changes(session, prepared.relations, prepared, values)
     with serving.queries.snapshot() as snapshot:
         snapshot.write(system)
         table = await serving.queries.run(authorized, values, at=snapshot)

@@ -5,16 +5,18 @@ a statement ──► engine's status, other gateways, files of the lake ──�
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from tailgate.gateway.catalog.relations import item_status
+from tailgate.gateway.execute.monitoring.restrictions import NONE, Restriction, restrictions
 from tailgate.gateway.execute.monitoring.states import alert_rows, objective_states, subscription_states
 from tailgate.gateway.freshness import rows as freshness
 from tailgate.gateway.mirrors.overlay import UncommittedChanges, generation
 from tailgate.gateway.resources.concurrency import Requester
+from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.session.session import Session
 from tailgate.lake.catalog import SYSTEM_RELATIONS, Catalog, Item
@@ -36,8 +38,11 @@ class SystemRelations:
         self._gateway, self._role, self._catalog = gateway, role, catalog
         self._requester = Requester(role.id, role.superuser)
 
-    def rows(self, name: str, status: Mapping[str, Any]) -> Rows:
-        """Returns the rows of a relation. `status`: the engine's, for relations in ASK_ENGINE; empty if it does not run."""
+    def rows(self, name: str, status: Mapping[str, Any], restriction: Restriction = NONE) -> Rows:
+        """Returns the rows of a relation, at least those that a restriction allows.
+
+        `status`: the engine's, for relations in ASK_ENGINE; empty if it does not run.
+        """
         gateway, catalog = self._gateway, self._catalog
         match name:
             case "internal_errors":
@@ -49,9 +54,13 @@ class SystemRelations:
                 statements = [*gateway.statement_rows(self._requester), *gateway.peers.statements(self._requester)]
                 return item_status.with_moments(statements)
             case "freshness":
-                return freshness.rows(gateway.serving.freshness.lags, gateway.serving.progress.catalog, self._may_see)
+                return freshness.rows(gateway.serving.freshness.lags, gateway.serving.progress.catalog, self._shown(restriction))
             case "freshness_history":
-                return freshness.history(history.read(gateway.lake), gateway.serving.progress.catalog, self._may_see)
+                shown = self._shown(restriction)
+                recorded = history.read(
+                    gateway.lake, [item.id for item in shown] if restriction.texts else None, restriction.since.get("at")
+                )
+                return freshness.history(recorded, gateway.serving.progress.catalog, shown)
             case "alerts":
                 return alert_rows(gateway.notifications.all(), superuser=self._role.superuser)
             case "subscriptions":
@@ -63,17 +72,30 @@ class SystemRelations:
     def _may_see(self, item: Item) -> bool:
         return may_see(item, self._role, self._catalog)
 
-    async def changes(self, relations: Iterable[int]) -> dict[int, UncommittedChanges]:
-        """Returns the rows of those of the relations that belong to the schema, for `Snapshot.write`."""
+    def _shown(self, restriction: Restriction) -> list[Item]:
+        """Returns the relations with a freshness lag that the role may read and a restriction allows."""
+        catalog = self._gateway.serving.progress.catalog
+        items = history.relations(catalog)
+        allowed = (i for i in items if restriction.allows(schema=catalog.schema_of(i).name, name=i.name, kind=i.kind))
+        return [item for item in allowed if self._may_see(item)]
+
+    async def changes(
+        self, relations: Iterable[int], query: Prepared | None = None, values: Sequence[object] = ()
+    ) -> dict[int, UncommittedChanges]:
+        """Returns the rows of those of the relations that belong to the schema, for `Snapshot.write`.
+
+        `query`: the only query that reads them, with the values of its parameters; rows that cannot be in its result may be missing.
+        """
         ids = frozenset(filter(is_system, relations))
         if not ids:
             return {}
         status = await self._gateway.control.status() if ids & item_status.ASK_ENGINE else {}
+        of = {} if query is None else await restrictions(self._gateway.serving, query, values)
         items = [item for item in SYSTEM_RELATIONS.values() if item.id in ids]
-        return await self._gateway.serving.system.call(lambda: {item.id: self._changes(item, status) for item in items})
+        return await self._gateway.serving.system.call(lambda: {i.id: self._changes(i, status, of.get(i.id, NONE)) for i in items})
 
-    def _changes(self, item: Item, status: Mapping[str, Any]) -> UncommittedChanges:
-        return UncommittedChanges(item, weighted(_stored(item, self.rows(item.name, status)), 1), generation())
+    def _changes(self, item: Item, status: Mapping[str, Any], restriction: Restriction) -> UncommittedChanges:
+        return UncommittedChanges(item, weighted(_stored(item, self.rows(item.name, status, restriction)), 1), generation())
 
 
 def of_session(session: Session) -> SystemRelations:
@@ -81,10 +103,15 @@ def of_session(session: Session) -> SystemRelations:
     return SystemRelations(session.gateway, session.access.role, session.catalog)
 
 
-async def changes(session: Session, relations: Iterable[int]) -> dict[int, UncommittedChanges]:
-    """Returns the rows of the relations of the schema that a statement of the session reads; none for most statements."""
+async def changes(
+    session: Session, relations: Iterable[int], query: Prepared | None = None, values: Sequence[object] = ()
+) -> dict[int, UncommittedChanges]:
+    """Returns the rows of the relations of the schema that a statement of the session reads; none for most statements.
+
+    `query`, `values`: as in `SystemRelations.changes`.
+    """
     ids = [*filter(is_system, relations)]
-    return await of_session(session).changes(ids) if ids else {}
+    return await of_session(session).changes(ids, query, values) if ids else {}
 
 
 def _stored(item: Item, rows: Rows) -> pa.Table:

@@ -1,0 +1,177 @@
+"""The conditions of a query that restrict which rows of a relation of the schema `tailgate` are computed.
+
+    … FROM tailgate.freshness_history WHERE name = $1 AND at > now() - interval '1 hour'  ──►  name is one of …, at is not before …
+
+Conditions on the only scan of a relation are used if they compare a column with a constant: equality and IN for texts, lower bounds for
+times. The query still evaluates its conditions, so a restriction saves work and changes no result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import pyarrow as pa
+
+from tailgate.gateway.serving.prepared import NOW, Prepared, numbers
+from tailgate.gateway.serving.service import Serving
+from tailgate.lake.catalog import SYSTEM_RELATIONS
+from tailgate.lake.errors import TailgateError
+from tailgate.lake.types import Field
+from tailgate.sql import plan as p
+from tailgate.sql.authorization import shared
+from tailgate.sql.plan.rewriting import columns_of, conjuncts, shifted, substituted, walk
+from tailgate.sql.plan.traversal import inputs
+from tailgate.sql.render.duckdb import render
+
+RESTRICTED = frozenset(SYSTEM_RELATIONS[name].id for name in ("freshness", "freshness_history"))
+MIRRORED = {"<": ">", "<=": ">=", "=": "="}  # operators, with those for exchanged sides
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """The texts that a row may have, by column, and the first moments that it may have."""
+
+    texts: Mapping[str, Collection[str]] = field(default_factory=dict)
+    since: Mapping[str, datetime] = field(default_factory=dict)
+
+    def allows(self, **texts: str) -> bool:
+        """Returns whether a row with these texts may be in the result."""
+        return all(text in self.texts.get(column, (text,)) for column, text in texts.items())
+
+
+NONE = Restriction()
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A column of a relation that is equal to one of some constants, or that is not less than one constant."""
+
+    relation: int
+    column: Field
+    is_equality: bool
+    constants: tuple[p.Scalar, ...]
+
+
+async def restrictions(serving: Serving, prepared: Prepared, values: Sequence[object]) -> dict[int, Restriction]:
+    """Returns the restrictions of relations by id. `values`: of the parameters."""
+    if prepared.relations.isdisjoint(RESTRICTED):
+        return {}
+    conditions = _conditions(prepared.query.plan)
+    if not conditions:
+        return {}
+    try:
+        constants = iter(await _evaluated(serving, prepared, values, [c for condition in conditions for c in condition.constants]))
+    except TailgateError:  # the query raises it
+        return {}
+    by_relation: dict[int, Restriction] = {}
+    for condition in conditions:
+        operands = [next(constants) for _ in condition.constants]
+        before, name = by_relation.get(condition.relation, NONE), condition.column.name
+        if condition.is_equality:
+            texts = {value for value in operands if isinstance(value, str) and value in before.texts.get(name, (value,))}
+            by_relation[condition.relation] = replace(before, texts={**before.texts, name: texts})
+        elif isinstance(operands[0], datetime):
+            since = max(operands[0], before.since.get(name, operands[0]))
+            by_relation[condition.relation] = replace(before, since={**before.since, name: since})
+    return by_relation
+
+
+async def _evaluated(
+    serving: Serving, prepared: Prepared, values: Sequence[object], constants: Sequence[p.Scalar]
+) -> list[str | datetime | None]:
+    """Returns the values of constants: texts, or moments; None for NULL, and for moments that Python cannot represent."""
+    fields = tuple(Field(f"constant{number}", constant.type) for number, constant in enumerate(constants))
+    row = p.Project(p.Values(((),), ()), tuple(constants), fields)
+    literals: list[p.Value] = []
+    sql = render(row, now=NOW, constants=literals)
+    query = replace(prepared, columns=fields, sql=sql, relations=frozenset(), items=(), constants=tuple(literals), used=numbers(row))
+    table = await serving.queries.run(shared(query), values)
+    return [_value(column[0]) for column in table.columns]
+
+
+def _value(scalar: pa.Scalar) -> str | datetime | None:
+    try:
+        value: str | datetime | None = scalar.as_py()
+    except (OverflowError, ValueError):
+        return None
+    return value
+
+
+def _conditions(plan: p.Relation) -> list[_Condition]:
+    """Returns the conditions on relations that the plan scans once; none if parts of the plan are shared."""
+    visited: set[int] = set()
+    scans: list[tuple[p.Scan, tuple[p.Scalar, ...]]] = []
+    waiting: list[tuple[p.Relation, tuple[p.Scalar, ...]]] = [(plan, ())]
+    while waiting:
+        node, above = waiting.pop()
+        if id(node) in visited:
+            return []
+        visited.add(id(node))
+        if isinstance(node, p.Scan):
+            scans.append((node, above))
+        waiting += _below(node, above)
+    of = [scan.relation for scan, _ in scans]
+    once = [(scan, above) for scan, above in scans if scan.relation in RESTRICTED and of.count(scan.relation) == 1]
+    return [condition for scan, above in once for conjunct in above if (condition := _condition(scan, conjunct)) is not None]
+
+
+def _below(node: p.Relation, above: tuple[p.Scalar, ...]) -> Iterator[tuple[p.Relation, tuple[p.Scalar, ...]]]:
+    """Yields the inputs of a relation, each with the conditions that its rows must meet to be in the result."""
+    match node:
+        case p.Filter(input=input, condition=condition):
+            yield input, (*above, *conjuncts(condition))
+        case p.Project(input=input, expressions=expressions):
+            yield input, tuple(substituted(condition, expressions) for condition in above)
+        case p.Sort(input=input):
+            yield input, above
+        case p.Join(left=left, right=right, kind=kind, condition=condition):
+            width = len(left.columns)
+            both = (*above, *conjuncts(condition)) if kind in ("inner", "cross", "semi") else above
+            of_left = tuple(c for c in both if all(index < width for index in columns_of(c)))
+            of_right = tuple(shifted(c, -width) for c in both if all(index >= width for index in columns_of(c)))
+            yield left, of_left if kind in ("inner", "cross", "left", "semi", "anti") else ()
+            yield right, of_right if kind in ("inner", "cross", "right") else ()
+        case _:
+            for input in inputs(node):
+                yield input, ()
+
+
+def _condition(scan: p.Scan, conjunct: p.Scalar) -> _Condition | None:
+    """Returns the condition of a conjunct on a scan, or None if it does not compare a column with constants."""
+    match conjunct:
+        case p.InList(argument=argument, items=items):
+            column, operator, constants = argument, "=", items
+        case p.Call(function=function, arguments=(left, right)) if function.kind == "operator":
+            operator = function.name
+            if isinstance(right, p.Column):
+                left, right, operator = right, left, MIRRORED.get(operator, "")
+            column, constants = left, (right,)
+        case _:
+            return None
+    if not isinstance(column, p.Column) or any(constant.type != column.type for constant in constants):
+        return None
+    field = scan.columns[column.index]
+    if operator == "=" and column.type.name == "text" and all(map(_is_immutable, constants)):
+        return _Condition(scan.relation, field, True, constants)
+    if operator in (">", ">=") and column.type.name == "timestamptz" and all(map(_does_not_decrease, constants)):
+        return _Condition(scan.relation, field, False, constants)
+    return None
+
+
+def _is_immutable(scalar: p.Scalar) -> bool:
+    """Returns whether a scalar is a constant with the same value at each evaluation."""
+    return not any(
+        isinstance(part, p.Column) or (isinstance(part, p.Call) and part.function.volatility != "immutable") for part in walk(scalar)
+    )
+
+
+def _does_not_decrease(scalar: p.Scalar) -> bool:
+    """Returns whether a scalar is a constant, or the time of the statement plus or minus one: the query is evaluated later."""
+    match scalar:
+        case p.Call(function=function, arguments=()) if function.name == "now":
+            return True
+        case p.Call(function=function, arguments=(moment, interval)) if function.kind == "operator" and function.name in ("+", "-"):
+            return _does_not_decrease(moment) and _is_immutable(interval)
+    return _is_immutable(scalar)

@@ -1,0 +1,148 @@
+"""Conditions of queries that restrict which rows of relations of the schema `tailgate` are computed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+import psycopg
+import pytest
+
+from tailgate.gateway.execute.monitoring import restrictions, system_relations
+from tailgate.lake.errors import DivisionByZero
+from tailgate.operations.sketch import STEP_S
+from tailgate.operations.watch import history
+from tailgate.operations.watch.history import HOUR_STEPS, SETTLE_S, Recorder
+from tests.wire.live import Live
+
+HOURS = 3
+NAMES = ("v", "w", "x")
+SINCE = "'2020-01-01 00:00:00+00'::timestamptz"
+MOMENT = datetime(2020, 1, 1, tzinfo=timezone.utc)
+FRESHNESS, HISTORY = "tailgate.freshness", "tailgate.freshness_history"
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    live = Live(tmp_path_factory.mktemp("restrictions") / "lake")
+    ids = [live.v.id, *(live.model.create(name).id for name in NAMES[1:])]
+    last = int(time.time()) // STEP_S - 1
+    for hour in range(HOURS - 1, -1, -1):
+        step = last - hour * HOUR_STEPS
+        lags = [[id, step, 0, 50.0, {"0": 8, "82": 1}] for id in ids]
+        Recorder(live.model.lake, step * STEP_S).reported(lags, ids, (step + 1) * STEP_S + SETTLE_S)
+    yield live
+    live.close()
+
+
+class Computation:
+    """The restrictions of a statement, and the rows that were computed for each relation."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.restrictions: dict[str, restrictions.Restriction] = {}
+        self.computed: dict[str, int] = {}
+        changes = system_relations.SystemRelations._changes
+
+        def counted(self_: Any, item: Any, status: Any, restriction: Any) -> Any:
+            result = changes(self_, item, status, restriction)
+            self.restrictions[item.name], self.computed[item.name] = restriction, result.changes.num_rows
+            return result
+
+        monkeypatch.setattr(system_relations.SystemRelations, "_changes", counted)
+
+
+@pytest.fixture
+def computation(monkeypatch: pytest.MonkeyPatch) -> Computation:
+    return Computation(monkeypatch)
+
+
+def rows(live: Live, query: str, *values: object) -> list[tuple[Any, ...]]:
+    with psycopg.connect(live.dsn, autocommit=True) as connection:
+        return sorted(connection.execute(query, values or None).fetchall())
+
+
+@pytest.mark.parametrize(
+    ("query", "values", "texts"),
+    [
+        ("SELECT name FROM tailgate.freshness WHERE name = 'v'", (), {"name": {"v"}}),
+        ("SELECT name FROM tailgate.freshness WHERE 'v' = name AND schema = 'public'", (), {"name": {"v"}, "schema": {"public"}}),
+        ("SELECT name FROM tailgate.freshness WHERE name = %s", ("w",), {"name": {"w"}}),
+        ("SELECT name FROM tailgate.freshness WHERE name IN ('v', 'w') AND name IN ('w', 'x')", (), {"name": {"w"}}),
+        ("SELECT name FROM tailgate.freshness WHERE name = %s", (None,), {"name": set()}),
+        ("SELECT name FROM tailgate.freshness WHERE name = lower('V')", (), {"name": {"v"}}),
+        ("SELECT n FROM (SELECT name AS n FROM tailgate.freshness) AS f WHERE n = 'x' ORDER BY n LIMIT 1", (), {"name": {"x"}}),
+        ("SELECT f.name FROM (VALUES ('v')) AS t (n) LEFT JOIN tailgate.freshness f ON f.name = 'v'", (), {}),
+        ("SELECT f.name FROM tailgate.freshness f LEFT JOIN tailgate.objectives o ON f.name = 'v'", (), {}),
+        ("SELECT f.name FROM tailgate.freshness f LEFT JOIN tailgate.objectives o ON true WHERE f.name = 'v'", (), {"name": {"v"}}),
+        ("SELECT f.name FROM tailgate.objectives o RIGHT JOIN tailgate.freshness f ON true WHERE f.name = 'w'", (), {"name": {"w"}}),
+        ("SELECT name FROM tailgate.freshness WHERE name = 'v' OR name = 'w'", (), {}),
+        ("SELECT name FROM tailgate.freshness WHERE name <> 'v'", (), {}),
+        ("SELECT name FROM tailgate.freshness WHERE name = kind", (), {}),
+        ("SELECT name FROM tailgate.freshness WHERE name = substr('vwx', (1 + 3 * random())::int, 1) AND false", (), {}),
+        ("SELECT count(*) FROM tailgate.freshness HAVING max(name) = 'v'", (), {}),
+        ("SELECT a.name FROM tailgate.freshness a, tailgate.freshness b WHERE a.name = 'v' AND b.name = 'w'", (), {}),
+        ("WITH f AS (SELECT * FROM tailgate.freshness) SELECT a.name FROM f a, f b WHERE a.name = 'v' AND b.name = 'w'", (), {}),
+    ],
+)
+def test_texts(
+    query: str,
+    values: tuple[object, ...],
+    texts: dict[str, set[str]],
+    live: Live,
+    computation: Computation,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    restricted = rows(live, query, *values)
+    assert computation.restrictions["freshness"].texts == texts
+    assert computation.computed["freshness"] == sum(name in texts.get("name", NAMES) for name in NAMES)
+    monkeypatch.setattr(restrictions, "RESTRICTED", frozenset())
+    assert restricted == rows(live, query, *values)
+
+
+@pytest.mark.parametrize(
+    ("condition", "since"),
+    [
+        (f"at > {SINCE}", MOMENT),
+        (f"at >= {SINCE}", MOMENT),
+        (f"{SINCE} < at AND at > '2019-01-01'", MOMENT),
+        (f"at < {SINCE}", None),
+        (f"at = {SINCE}", None),
+        ("at > now() - (at - at)", None),
+        ("at > clock_timestamp() - interval '1 day'", None),
+        ("at > '-infinity'", None),
+        ("at > NULL", None),
+        ("at + interval '1 day' > now()", None),
+    ],
+)
+def test_moments(condition: str, since: datetime | None, live: Live, computation: Computation, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = f"SELECT name, at FROM tailgate.freshness_history WHERE {condition}"
+    restricted = rows(live, query)
+    assert computation.restrictions["freshness_history"].since.get("at") == since
+    monkeypatch.setattr(restrictions, "RESTRICTED", frozenset())
+    assert restricted == rows(live, query)
+
+
+def test_the_hours_that_a_query_needs_are_read(live: Live, computation: Computation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of Parquet has the rows of the relations that the query names, from the hours that it names."""
+    read: list[str] = []
+    get = live.model.lake.store.get
+    monkeypatch.setattr(live.model.lake.store, "get", lambda name: read.append(name) or get(name))
+    answer = rows(live, "SELECT name FROM tailgate.freshness_history WHERE name = 'w' AND at > now() - interval '30 minutes'")
+    assert answer == [("w",)]
+    assert computation.computed["freshness_history"] == 1
+    assert 1 <= len([name for name in read if name.startswith(history.NAME)]) <= 2
+    assert len(rows(live, "SELECT name FROM tailgate.freshness_history")) == HOURS * len(NAMES)
+
+
+def test_an_error_of_a_constant_is_that_of_the_query(live: Live, computation: Computation, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def failing(*arguments: object) -> list[str]:
+        raise DivisionByZero("division by zero")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(restrictions, "_evaluated", failing)
+        assert rows(live, "SELECT name FROM tailgate.freshness WHERE name = 'v'") == [("v",)]
+        assert computation.restrictions["freshness"] == restrictions.NONE
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        rows(live, "SELECT name FROM tailgate.freshness WHERE name = (1 / %s)::text", 0)
