@@ -19,6 +19,7 @@ from tailgate.gateway.asgi import limits
 from tailgate.gateway.asgi.http1 import Http1
 from tailgate.gateway.asgi.http2 import PREFACE, Http2
 from tailgate.gateway.security.tls import Tls
+from tailgate.gateway.server.handshake import TlsListener
 
 ALPN = ("h2", "http/1.1")
 log = logging.getLogger("tailgate.http")
@@ -32,30 +33,39 @@ class AsgiServer:
         self._http1, self._http2 = Http1(logged), Http2(logged)
         self._new: set[_NewConnection] = set()
         self._tls, self._before_stop = tls, before_stop
+        self._listeners: list[TlsListener] = []
         self._servers: list[asyncio.Server] = []
 
     async def start(self, sockets: Iterable[socket.socket]) -> None:
         """Serves the clients of listening sockets, which belong to the server from now on."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_connection_failed)
-        context = None if self._tls is None else _context(self._tls)
+        tls = self._tls
         for listening in sockets:
             if hasattr(socket, "TCP_USER_TIMEOUT"):  # ends a connection whose client does not read
                 listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(limits.SLOW_S * 1000))
-            self._servers.append(await loop.create_server(self._connection, sock=listening, ssl=context))
+            if tls is None:
+                self._servers.append(await loop.create_server(lambda: self._connection(refused=self._is_full()), sock=listening))
+            else:
+                self._listeners.append(TlsListener(listening, lambda: _context(tls), self._connection, self._is_full))
 
-    def _connection(self) -> asyncio.Protocol:
-        full = self._open >= limits.CONNECTIONS_MAX
-        return _NewConnection(self._http1, self._http2, self._new, refused=full)
+    def _connection(self, *, refused: bool = False) -> asyncio.Protocol:
+        return _NewConnection(self._http1, self._http2, self._new, refused=refused)
 
     @property
     def _open(self) -> int:
         return len(self._new) + self._http1.count + self._http2.count
 
+    def _is_full(self) -> bool:
+        """Returns whether there are as many connections as there may be, with those in their TLS handshake."""
+        return self._open + sum(each.count for each in self._listeners) >= limits.CONNECTIONS_MAX
+
     async def stop(self) -> None:
         """Ends all streams, and closes connections when their responses are sent, after STOP_S at the latest."""
         for server in self._servers:
             server.close()
+        for listener in self._listeners:
+            listener.close()
         await self._before_stop()
         for connection in list(self._new):
             connection.close()
@@ -116,16 +126,9 @@ class _NewConnection(asyncio.Protocol):
 
 
 def _context(tls: Tls) -> ssl.SSLContext:
-    """Returns a context that takes the current certificate for each connection."""
+    """Returns the context of a new connection."""
     context = tls.current().context
     context.set_alpn_protocols(list(ALPN))
-
-    def current(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, of: ssl.SSLContext) -> None:
-        latest = tls.current().context
-        latest.set_alpn_protocols(list(ALPN))
-        connection.context = latest
-
-    context.sni_callback = current
     return context
 
 

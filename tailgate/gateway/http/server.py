@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tailgate.gateway.http import connection as limits
 from tailgate.gateway.http.connection import HttpConnection
 from tailgate.gateway.http.service import HttpService
 from tailgate.gateway.resources.budgets import Budget
-from tailgate.gateway.security.tls import Tls
 from tailgate.gateway.server import listening
+from tailgate.gateway.server.handshake import TlsListener
 from tailgate.gateway.server.server import check_address, is_loopback
 from tailgate.gateway.session.gateway import Gateway
 
@@ -58,6 +58,7 @@ class HttpServer:
         self._bodies = Budget("HTTP requests", BODIES_BYTES_MAX, gateway.budget)
         self._expiry: asyncio.Task[None] | None = None
         self._connections: set[HttpConnection] = set()
+        self._listeners: list[TlsListener] = []
         self._servers: list[asyncio.Server] = []
 
     async def listen(self) -> list[tuple[str, int]]:
@@ -71,9 +72,12 @@ class HttpServer:
     async def start(self) -> None:
         """Begins to accept connections."""
         loop = asyncio.get_running_loop()
-        context = None if self._gateway.tls is None else _context(self._gateway.tls)
+        tls = self._gateway.tls
         for each in self._sockets:
-            self._servers.append(await loop.create_server(self._connection, sock=each, backlog=BACKLOG, ssl=context))
+            if tls is None:
+                self._servers.append(await loop.create_server(self._connection, sock=each, backlog=BACKLOG))
+            else:
+                self._listeners.append(TlsListener(each, lambda: tls.current().context, self._connection, self._is_full))
         self._expiry = loop.create_task(self._service.writer.expire())
 
     def _connection(self) -> HttpConnection:
@@ -81,26 +85,21 @@ class HttpServer:
         tls = gateway.tls is not None
         return HttpConnection(self._service.answer, self._connections, self._bodies, insecure=gateway.insecure, tls=tls)
 
+    def _is_full(self) -> bool:
+        """Returns whether there are as many connections as there may be, with those in their TLS handshake."""
+        return len(self._connections) + sum(each.count for each in self._listeners) >= limits.CONNECTIONS_MAX
+
     async def stop(self) -> None:
         """Stops listening, and closes connections when their responses are written, after STOP_S at the latest."""
         if self._expiry is not None:
             self._expiry.cancel()
         for server in self._servers:
             server.close()
+        for listener in self._listeners:
+            listener.close()
         for connection in list(self._connections):
             connection.close()
         waited = 0.0
         while self._connections and waited < STOP_S:
             await asyncio.sleep(STOP_POLL_S)
             waited += STOP_POLL_S
-
-
-def _context(tls: Tls) -> ssl.SSLContext:
-    """Returns a context that uses the newest certificate for each connection."""
-    context = tls.current().context
-
-    def refresh(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, of: ssl.SSLContext) -> None:
-        connection.context = tls.current().context
-
-    context.sni_callback = refresh  # called for each handshake, also without a name
-    return context

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -17,6 +19,10 @@ from starlette.types import Receive, Scope, Send
 from tailgate.gateway.asgi import limits
 from tailgate.gateway.asgi.http2 import PREFACE
 from tailgate.gateway.asgi.server import AsgiServer
+from tailgate.gateway.security.tls import Files, Tls
+from tailgate.gateway.server import handshake
+from testing.engine_process import until
+from tests.wire.certificates import Authority
 
 GET = b"GET /first HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -45,7 +51,8 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 class Served:
     """A server of `app` in a thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: Tls | None = None) -> None:
+        self._tls = tls
         self._ready, self._thread = threading.Event(), threading.Thread(target=lambda: uvloop.run(self._run()), daemon=True)
         self._thread.start()
         assert self._ready.wait(30)
@@ -54,7 +61,7 @@ class Served:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         listening = socket.create_server(("127.0.0.1", 0))
         self.port = listening.getsockname()[1]
-        self.server = AsgiServer(app, None, _nothing)
+        self.server = AsgiServer(app, self._tls, _nothing)
         await self.server.start([listening])
         self._ready.set()
         await self._stop.wait()
@@ -251,6 +258,43 @@ def test_connections_are_limited(monkeypatch: pytest.MonkeyPatch, served: Served
     received(client, b"/first 0")
     client.close()
     clients[1].close()
+
+
+def test_connections_in_their_handshake_are_limited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(limits, "CONNECTIONS_MAX", 2)
+    monkeypatch.setattr(handshake, "HANDSHAKE_S", 60.0)
+    authority = Authority(tmp_path)
+    served = Served(Tls(Files(*authority.sign("server"))))
+
+    def encrypted() -> ssl.SSLSocket:
+        context = ssl.create_default_context(cafile=authority.certificate)
+        return context.wrap_socket(served.connect(), server_hostname="127.0.0.1")
+
+    first = encrypted()
+    first.sendall(GET)
+    received(first, b"/first 0")
+    silent = served.connect()
+    refused = served.connect()
+    with contextlib.suppress(ConnectionError):
+        assert rest(refused) == b""
+    silent.close()
+    until(lambda: not served.server._is_full())
+    second = encrypted()
+    second.sendall(GET)
+    received(second, b"/first 0")
+    first.close()
+    second.close()
+    served.close()
+
+
+def test_a_handshake_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(handshake, "HANDSHAKE_S", 0.3)
+    served = Served(Tls(Files(*Authority(tmp_path).sign("server"))))
+    with contextlib.suppress(ConnectionError):
+        assert rest(served.connect()) == b""
+    with contextlib.suppress(ConnectionError):
+        assert b"HTTP" not in rest(served.connect(GET))
+    served.close()
 
 
 def test_the_end_of_the_server_ends_its_connections(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tailgate.gateway.http.server import HttpOptions, HttpServer
+from tailgate.gateway.security.tls import Tls
 from tailgate.gateway.session.gateway import Gateway
 from tests.authorization.world import World
 
@@ -18,13 +19,13 @@ from tests.authorization.world import World
 class Web:
     """A World with an HTTP server in the loop of its gateway."""
 
-    def __init__(self, world: World, options: HttpOptions) -> None:
-        self.world = world
+    def __init__(self, world: World, options: HttpOptions, tls: Tls | None = None) -> None:
+        self.world, self._tls = world, tls
         self._loop = world.served.loop
         self.port = asyncio.run_coroutine_threadsafe(self._start(options), self._loop).result(30)
 
     async def _start(self, options: HttpOptions) -> int:
-        self.gateway = Gateway(self.world.lake, self.world.served.serving)
+        self.gateway = Gateway(self.world.lake, self.world.served.serving, self._tls)
         self.server = HttpServer(self.gateway, options)
         ((_, port),) = await self.server.listen()
         await self.server.start()

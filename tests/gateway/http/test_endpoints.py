@@ -8,13 +8,19 @@ import http.client
 import json
 import re
 import socket
+import ssl
 import time
+from pathlib import Path
 
 import pytest
 
 from tailgate.gateway.http import connection
+from tailgate.gateway.http.server import HttpOptions
+from tailgate.gateway.security.tls import Files, Tls
+from testing.engine_process import until
 from tests.authorization.world import World
 from tests.gateway.http.conftest import Web
+from tests.wire.certificates import Authority
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -229,3 +235,28 @@ def test_connections_are_limited(web: Web, monkeypatch: pytest.MonkeyPatch) -> N
                 return
         time.sleep(0.1)
     raise AssertionError("connections that ended are still counted")
+
+
+def test_connections_in_their_handshake_are_limited(web: Web, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(connection, "CONNECTIONS_MAX", 2)
+    authority = Authority(tmp_path)
+    encrypted = Web(web.world, HttpOptions("127.0.0.1", 0), Tls(Files(*authority.sign("server"))))
+    context = ssl.create_default_context(cafile=authority.certificate)
+
+    def answered() -> bool:
+        client = http.client.HTTPSConnection("127.0.0.1", encrypted.port, timeout=30, context=context)
+        with contextlib.suppress(OSError), contextlib.closing(client):
+            client.request("GET", "/openapi.json")
+            return client.getresponse().status in (200, 401)
+        return False
+
+    try:
+        silent = [socket.create_connection(("127.0.0.1", encrypted.port), timeout=30) for _ in range(2)]
+        until(lambda: encrypted.server._is_full())
+        assert not answered()
+        silent.pop().close()
+        until(answered)
+        until(answered)  # connections that have ended do not count
+        silent.pop().close()
+    finally:
+        encrypted.close()
