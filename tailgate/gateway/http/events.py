@@ -58,12 +58,13 @@ async def object_events(
 ) -> AsyncGenerator[bytes, None]:
     """Yields the events of an object without end.
 
-    `changes`: times with events, or without (`of_query`, `row_changes`). `start`: the object, or the time after which its changes are sent.
+    `changes`: times with events, or without (`of_query`, `row_changes`). `start`: the object or, if a page has none, its deletion, or the
+    time after which its changes are sent.
     `check` is called after each of them. It returns the time, in ms since the epoch, when it must be called at the latest, and raises
     the error that ends the stream when the caller may no longer read.
     """
     if isinstance(start, Page):
-        yield event("update", str(start.time), start.rows[0])
+        yield event("update", str(start.time), start.rows[0]) if start.rows else event("delete", str(start.time), b"null")
     position = start.time if isinstance(start, Page) else start
     async with contextlib.aclosing(changes):
         pending = asyncio.ensure_future(anext(changes))

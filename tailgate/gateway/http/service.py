@@ -32,7 +32,7 @@ from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.row_changes import RowChanges
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.writes.plans import InsertPlan
-from tailgate.lake.catalog import Catalog, Endpoint
+from tailgate.lake.catalog import Catalog, Endpoint, Item
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import (
     FeatureNotSupported,
@@ -247,6 +247,8 @@ class HttpService:
                 await self._reader.check_time(query, start)
             except TailgateError as error:
                 raise HttpError(410 if isinstance(error, Gone) else 400, error) from error
+            if not await self._is_unchanged(bound.endpoint, start):  # the client has an object of another form
+                start = await self._page(bound, query, values, rows)
         else:
             start = await self._page(bound, query, values, rows)
             if not start.rows:
@@ -260,6 +262,18 @@ class HttpService:
         events = object_events(changes, start, check)
         fields = ((b"Cache-Control", b"no-store"), (b"Vary", VARY))
         return Response(200, fields=fields, type=EVENTS, stream=self._until_end(request, events))
+
+    async def _is_unchanged(self, endpoint: Endpoint, since: int) -> bool:
+        """Returns whether an endpoint returns the same objects as at a time."""
+        serving, lake = self._gateway.serving, self._gateway.lake
+        n = await serving.followers.entry_at(since)
+        if serving.progress.known[1] <= n:
+            return True
+        try:
+            earlier = (await asyncio.to_thread(lake.catalog_at, n)).items.get(endpoint.id)
+        except Gone:
+            return False
+        return _is_same(earlier, endpoint)
 
     async def _until_end(self, request: Request, events: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """Yields the events, and if an error ends them, this as the last."""
@@ -293,7 +307,7 @@ class HttpService:
                 return end_ms
             role, end_ms = role_of(request, peer, catalog, gateway.secret, self._tokens)
             current = catalog.items.get(endpoint.id)
-            if not isinstance(current, Endpoint) or (current.query, current.numbers) != (endpoint.query, endpoint.numbers):
+            if not _is_same(current, endpoint):
                 raise HttpError(404, ObjectNotInPrerequisiteState("the endpoint was changed or dropped"))
             authorize(bound.query.prepared, role, catalog)
             checked = catalog
@@ -315,6 +329,11 @@ class HttpService:
             methods = ", ".join(m for m in METHODS if m != "OPTIONS").encode()
             fields += [(b"Access-Control-Allow-Methods", methods), (b"Access-Control-Allow-Headers", ALLOWED)]
         return tuple(fields)
+
+
+def _is_same(item: Item | None, endpoint: Endpoint) -> bool:
+    """Returns whether an item is an endpoint that returns the same objects as another one."""
+    return isinstance(item, Endpoint) and (item.query, item.numbers) == (endpoint.query, endpoint.numbers)
 
 
 def _not_allowed(method: str, methods: Sequence[str]) -> HttpError:

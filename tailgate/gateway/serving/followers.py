@@ -109,6 +109,10 @@ class Followers:
         finally:
             self._quota.closed(requester)
 
+    async def entry_at(self, time: int) -> int:
+        """Returns the number of the newest entry that is not later than a time."""
+        return await self._decoded(self._entries.at, time)
+
     def check_quota(self) -> None:
         """Raises 53400 if the requester follows as many queries as it may."""
         self._quota.check(REQUESTER.get())

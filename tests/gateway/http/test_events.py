@@ -95,6 +95,32 @@ def test_a_stream_resumes_after_an_event(web: Web) -> None:
         assert bob.next() == ("delete", time, None)
 
 
+def test_a_stream_resumes_with_the_whole_object_if_its_endpoint_was_replaced(web: Web) -> None:
+    """Objects before and after it have different forms. Other changes of the catalog do not matter."""
+    create = "CREATE OR REPLACE ENDPOINT changing GET '/changing/:id'"
+    change(web, f"{create} AS SELECT name FROM members WHERE id = :id")
+    with stream(web, "/changing/3") as cem:
+        _, id, object = cem.next()
+        assert object == {"name": "cem"}
+    web.world.sql("tailgate", "COMMENT ON TABLE members IS 'people'")
+    first = change(web, "UPDATE members SET name = 'c' WHERE id = 3")
+    time = change(web, "UPDATE members SET name = 'cemal' WHERE id = 3")
+    with stream(web, "/changing/3", Last_Event_ID=id) as cem:
+        assert [cem.next(), cem.next()] == [("update", first, {"name": "c"}), ("update", time, {"name": "cemal"})]
+    newest = change(web, f"{create} AS SELECT id, name FROM members WHERE id = :id")
+    with stream(web, "/changing/3", Last_Event_ID=time) as cem:
+        assert cem.next() == ("update", newest, {"id": 3, "name": "cemal"})
+        time = change(web, "UPDATE members SET name = 'cem' WHERE id = 3")
+        assert cem.next() == ("update", time, {"id": 3, "name": "cem"})
+    change(web, f"{create} AS SELECT name AS n FROM members WHERE id = :id")
+    newest = change(web, "DELETE FROM members WHERE id = 3")
+    with stream(web, "/changing/3", Last_Event_ID=time) as cem:
+        assert cem.next() == ("delete", newest, None)
+        time = change(web, "INSERT INTO members VALUES (3, 'cem')")
+        assert cem.next() == ("update", time, {"n": "cem"})
+    web.world.sql("tailgate", "DROP ENDPOINT changing")
+
+
 @pytest.mark.parametrize(
     ("path", "headers", "expected"),
     [
