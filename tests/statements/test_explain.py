@@ -12,6 +12,8 @@ from tests.statements.conftest import World
 
 pytestmark = pytest.mark.spark
 
+SHARE = re.compile(r"([0-9.]+) % of the ticks")
+
 
 def figures(connection: psycopg.Connection[Any], view: str) -> list[tuple[int, int, int, int, float]]:
     """Returns for each operator: rows and bytes of state, rows in and out, milliseconds."""
@@ -19,7 +21,8 @@ def figures(connection: psycopg.Connection[Any], view: str) -> list[tuple[int, i
     result = []
     for line in lines:
         if match := re.search(
-            r"state: (\d+) entr(?:y|ies), about (\d+) bytes; last \d+ ticks: (\d+) changes in, (\d+) out, ([0-9.]+) ms", line
+            r"state: (\d+) entr(?:y|ies), about (\d+) bytes; last \d+ ticks: (\d+) changes in, (\d+) out, ([0-9.]+) ms, [0-9.]+ % of",
+            line,
         ):
             result.append((*map(int, match.groups()[:4]), float(match[5])))
     return result  # type: ignore[return-value]
@@ -44,6 +47,8 @@ def test_state_is_counted(sql: psycopg.Connection[Any], world: World) -> None:
     assert (join[2], join[3], reduce[2]) == (110, 100, 100)
     assert 110 * 20 < join[1] < 110 * 200
     assert 0 < join[4] < 60_000
+    shares = [float(share) for (line,) in sql.execute("EXPLAIN ANALYZE MATERIALIZED VIEW v").fetchall() for share in SHARE.findall(line)]
+    assert len(shares) == 2 and all(0 <= share <= 100 for share in shares) and sum(shares) > 0
     sql.execute("DELETE FROM orders WHERE id <= 40")
     sql.execute("UPDATE customers SET city = 'city 9' WHERE id = 1")
     assert state(sql, "v") == [64, 70]

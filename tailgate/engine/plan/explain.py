@@ -66,12 +66,13 @@ class OperatorStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of operators over the last `ticks` ticks.
+    """Statistics of operators over the last `ticks` ticks, which took `milliseconds` together.
 
     `nodes`: by node. A node that has not run since the engine started is missing.
     """
 
     ticks: int
+    milliseconds: float
     nodes: Mapping[int, OperatorStatistics]
 
 
@@ -95,7 +96,9 @@ def _statistics_text(node: int | None, statistics: Statistics) -> str:
     if did is None:
         return ""
     state = f"state: {did.state_rows} {'entry' if did.state_rows == 1 else 'entries'}, about {did.state_bytes} bytes"
-    return f"; {state}; last {statistics.ticks} ticks: {did.rows_in} changes in, {did.rows_out} out, {did.nanoseconds / 1e6:.2f} ms"
+    milliseconds = did.nanoseconds / 1e6
+    share = f", {100 * milliseconds / statistics.milliseconds:.1f} % of the ticks" if statistics.milliseconds else ""
+    return f"; {state}; last {statistics.ticks} ticks: {did.rows_in} changes in, {did.rows_out} out, {milliseconds:.2f} ms{share}"
 
 
 class _Explained:

@@ -13,7 +13,7 @@ ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from py4j.protocol import Py4JJavaError
@@ -74,10 +74,11 @@ class Circuits:
         circuit.warm(self._session._jsparkSession, parallelism, self._warm)
         self._warm = circuit
 
-    def figures(self, path: str) -> Statistics:
-        """Returns the statistics of the operators whose state is at this path."""
+    def figures(self, path: str, durations: Sequence[float]) -> Statistics:
+        """Returns the statistics of the operators whose state is at this path. `durations`: those of the newest ticks in milliseconds."""
         data = json.loads(self._jvm.tailgate.circuit.Statistics.recent(path))
-        return Statistics(data["ticks"], {int(node): OperatorStatistics(*numbers) for node, numbers in data["nodes"].items()})
+        ticks, nodes = data["ticks"], {int(node): OperatorStatistics(*numbers) for node, numbers in data["nodes"].items()}
+        return Statistics(ticks, sum(durations[-ticks:]) if ticks else 0.0, nodes)
 
     def _build(self, graph: Graph, forgotten: Iterable[int], opened: Opened) -> Any:
         parts = parts_of(graph)

@@ -122,7 +122,7 @@ async function shown(sql, form, signal) {
   }
 }
 
-const WORK = /last (\d+) ticks?: ([\d,]+) changes? in, ([\d,]+) out, ([\d.,]+) ms/;
+const WORK = /last (\d+) ticks: ([\d,]+) changes in, ([\d,]+) out, ([\d.,]+) ms(?:, ([\d.]+) % of the ticks)?/;
 const STATE = /state: ([\d,]+) entr\w+, about ([\d,]+) bytes/;
 const number = (text) => (text === undefined ? null : text.replaceAll(",", ""));
 
@@ -130,16 +130,19 @@ const number = (text) => (text === undefined ? null : text.replaceAll(",", ""));
 export function costs(result) {
   const lines = result.rows.map(([text]) => {
     const [node, how = ""] = text.split(/\s{2,}maintained by: /);
-    const [, ticks, rowsIn, rowsOut, time] = how.match(WORK) ?? [];
+    const [, ticks, rowsIn, rowsOut, time, share] = how.match(WORK) ?? [];
     const [, entries, bytes] = how.match(STATE) ?? [];
-    return { node, how: how.split(/[,;]/)[0], ticks, rowsIn, rowsOut, time, entries, bytes };
+    return { node, how: how.split(/[,;]/)[0], ticks, rowsIn, rowsOut, time, share, entries, bytes };
   });
-  const total = lines.reduce((sum, line) => sum + Number(number(line.time) ?? 0), 0);
-  const share = (time) => (time === undefined || !total ? null : `${Math.round((100 * Number(number(time))) / total)} %`);
   const perTick = (line) => (line.time === undefined ? null : String(Math.round((1000 * Number(number(line.time))) / Math.max(1, Number(line.ticks)))));
-  const names = ["node", "maintained by", "rows of state", "bytes", "changes in", "out", "µs per tick", "share"];
+  const names = ["node", "maintained by", "rows of state", "bytes", "changes in", "out", "µs per tick", "% of the ticks"];
   return table("Plan and costs in the last ticks", {
     columns: names.map((name, index) => ({ name, type: index < 2 ? "text" : "int8" })),
-    rows: lines.map((line) => [line.node, line.how, number(line.entries), number(line.bytes), number(line.rowsIn), number(line.rowsOut), perTick(line), share(line.time)]),
-  }, { node: (text) => element("code", {}, text) });
+    rows: lines.map((line) => [line.node, line.how, number(line.entries), number(line.bytes), number(line.rowsIn), number(line.rowsOut), perTick(line), line.share ?? null]),
+  }, { node: (text) => element("code", {}, text), "% of the ticks": share });
+}
+
+function share(percent) {
+  if (percent === null) return element("span", { class: "quiet" }, "–");
+  return element("span", {}, element("meter", { min: 0, max: 100, value: percent, "aria-label": "Share of the ticks' time" }), ` ${percent}`);
 }
