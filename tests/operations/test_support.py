@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tailgate import cli
+from tailgate.operations.support import bundle
 from tailgate.operations.support.top import view
 from tests.authorization.world import World
 
@@ -43,7 +44,15 @@ def test_a_bundle_has_no_data_and_no_secrets(
         assert cli.main([*words, str(tmp_path / "small.tar.gz")]) == 0
         assert cli.main([*words, str(tmp_path / "large.tar.gz"), "--logs"]) == 0
         assert cli.main([*words, str(tmp_path / "small.tar.gz")]) == 1
-        assert "exists" in capsys.readouterr().err
+        assert "already exists" in capsys.readouterr().err
+        assert cli.main([*words, str(tmp_path / "missing" / "small.tar.gz")]) == 1
+        assert "cannot be created: No such file or directory" in capsys.readouterr().err
+        failing = tmp_path / "failing.tar.gz"
+        with monkeypatch.context() as patch:
+            patch.setattr(bundle, "_versions", lambda: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                cli.main([*words, str(failing)])
+        assert not failing.exists()
     finally:
         world.close()
     files = {name: unpacked(tmp_path / f"{name}.tar.gz") for name in ("small", "large")}
