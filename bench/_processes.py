@@ -20,3 +20,11 @@ def resident_mib(pid: int) -> int:
 def stolen_ms() -> float:
     """Returns the CPU time that the host has taken from this virtual machine (steal), in steps of 10 ms."""
     return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def tree_cpu_s(pid: int) -> float:
+    """Returns the CPU seconds of a process and its descendants, including those that have ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    children = (Path(f"/proc/{pid}/task") / str(t.name) / "children" for t in Path(f"/proc/{pid}/task").iterdir())
+    below = {int(c) for file in children for c in file.read_text().split()}
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + sum(map(tree_cpu_s, below))

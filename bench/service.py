@@ -1,12 +1,13 @@
 """Measures an endpoint that reads a view by key over HTTP, at a fixed rate, during ticks with changes.
 
     python bench/service.py [--users 100000] [--rate 1000] [--connections 100] [--seconds 60] [--changes 200] [--streams 0]
+    python bench/service.py --writes [--rate 100]        requests of POST that update a row of a table, without ticks
 
-The script starts a lake, a writer and `tailgate gateway --http`. The load is another process. A latency
-counts from the time when the request was due. The first requests build the gateway's index and are not
-measured. With `--streams`, a third process follows as many users; once a second a tick changes 500 of them,
-and `last_reader_ms` is the time from its commit to its last reader, the median over these ticks. The last line
-is JSON: latencies in ms, the gateway's memory and CPU, and whether the marks are reached.
+PostgreSQL 15 behind a plain asynchronous server (`_peer_service.py`) has the same rows, changes and requests, and is measured in turns of
+SLICE_S seconds; `--alone` leaves it out. The load is another process. A latency counts from the time when the request was due. The first
+requests build the gateway's index and are not measured. With `--streams`, a third process follows as many users; once a second a tick
+changes 500 of them, and `last_reader_ms` is the time from its commit to its last reader, the median over these ticks. The last line is
+JSON: latencies in ms, memory and CPU of the servers, and whether the marks are reached.
 """
 
 from __future__ import annotations
@@ -22,101 +23,31 @@ import select
 import selectors
 import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
+from multiprocessing.pool import Pool
 from pathlib import Path
 
-import pyarrow as pa
 from _load import figures  # a module of this folder
-from _processes import cpu_s, resident_mib, stolen_ms
+from _processes import resident_mib, stolen_ms, tree_cpu_s
 from polls import ticking
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tailgate.lake.catalog import Change, Endpoint, MaterializedView  # noqa: E402
-from tailgate.lake.folder import Lake  # noqa: E402
-from tailgate.lake.types import INT8, TEXT, WEIGHT, Field  # noqa: E402
-from tailgate.lake.writer.log_writer import open_epoch  # noqa: E402
+from _services import Service, gateway, postgresql, tailgate
 
 TICK_S = 0.2  # seconds between ticks
 WARM_REQUESTS = 2_000
 FOLLOWED_EVERY, FOLLOWED_ROWS = 5, 500  # each fifth tick changes 500 of the rows that have streams
 STREAMS_S = 60.0  # for opening the streams
+SLICE_S = 10.0  # of one server's turn
 MARK_MS = {"p95": 5, "max": 10, "last_reader_ms": 250}
-COUNTS = ("tweet_count", "following_count", "follower_count", "like_count")
-FORM = (Field("id", INT8, False), Field("username", TEXT), Field("name", TEXT), *(Field(name, INT8) for name in COUNTS))
-QUERY = 'SELECT id::text AS "userId", username, name, tweet_count, following_count, follower_count, like_count AS "likeCount" '
-QUERY += "FROM user_information WHERE id = $1"
-
-
-def rows(ids: list[int], versions: list[int], weight: int) -> pa.Table:
-    columns = [
-        ids,
-        [f"user{i}" for i in ids],
-        [f"User {i}" for i in ids],
-        *([i % 100 + v for i, v in zip(ids, versions, strict=True)],) * 4,
-    ]
-    arrays = [pa.array(c, f.type.arrow) for c, f in zip(columns, FORM, strict=True)]
-    return pa.Table.from_arrays([*arrays, pa.array([weight] * len(ids), pa.int64())], names=[*(f.name for f in FORM), WEIGHT])
-
-
-@contextmanager
-def service(folder: Path, options: argparse.Namespace, commits: dict[int, float]) -> Iterator[tuple[int, int, Callable[[int], None]]]:
-    """Starts a gateway. Yields its HTTP port, its process id and a function that writes a tick with changes.
-
-    Users below `options.streams` have streams. The ticks that change some of them are added to `commits`, with the moments after them.
-    """
-    users, changes, streams = options.users, options.changes, options.streams
-    writer = open_epoch(Lake.create(folder / "lake"))
-    view = MaterializedView(16384, "user_information", FORM, (0,), stored=True, errors=16385)
-    endpoint = Endpoint(16386, "users", depends=(16384,), query=QUERY, method="GET", path="/users/:id", parameters=(Field("id", INT8),))
-    writer.append(kind="catalog", catalog=Change(put=(view, endpoint)))
-    writer.append([(view.id, rows(list(range(users)), [0] * users, 1))])
-    versions = [0] * users
-
-    def tick(step: int) -> None:
-        ids = random.sample(range(streams, users), min(users - streams, max(1, round(changes * TICK_S))))
-        followed = random.sample(range(streams), min(streams, FOLLOWED_ROWS)) if step % FOLLOWED_EVERY == 0 else []
-        ids += followed
-        before = [versions[i] for i in ids]
-        for i in ids:
-            versions[i] += 1
-        writer.append([(view.id, pa.concat_tables([rows(ids, before, -1), rows(ids, [v + 1 for v in before], 1)]))])
-        if followed:
-            commits[writer.newest.time] = time.time()
-
-    command = [
-        sys.executable,
-        "-m",
-        "tailgate",
-        "gateway",
-        "--data",
-        str(folder / "lake"),
-        "--listen",
-        "127.0.0.1:0",
-        "--http",
-        "127.0.0.1:0",
-        "--http-streams",
-        str(max(streams, 1)),
-    ]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
-        try:
-            assert child.stdout is not None
-            served = re.search(r":(\d+)/", child.stdout.readline())
-            assert served is not None, "the gateway did not start"
-            assert child.stdout.readline().startswith("ready")
-            yield int(served[1]), child.pid, tick
-        finally:
-            child.terminate()
-            child.wait()
-            writer.close()
+READ = b"GET /users/%d HTTP/1.1\r\nHost: localhost\r\n\r\n"
+WRITE = b"POST /users/%d/likes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
 
 
 def _length(answer: bytes) -> int | None:
@@ -126,13 +57,13 @@ def _length(answer: bytes) -> int | None:
         return None
     if not answer.startswith(b"HTTP/1.1 200"):
         raise RuntimeError(answer)
-    match = re.search(rb"Content-Length: (\d+)", answer)
+    match = re.search(rb"content-length: (\d+)", answer, re.IGNORECASE)
     assert match is not None
     return end + 4 + int(match[1])
 
 
-def steady(port: int, connections: int, rate: float, count: int, users: int) -> list[float]:
-    """Sends requests at a fixed rate, whether or not earlier ones are answered. Returns latencies in seconds."""
+def steady(request: bytes, port: int, connections: int, rate: float, count: int, users: int) -> list[float]:
+    """Sends requests for random users at a fixed rate, whether or not earlier ones are answered. Returns latencies in seconds."""
     clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
     for client in clients:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -146,7 +77,7 @@ def steady(port: int, connections: int, rate: float, count: int, users: int) -> 
         while idle and sent < count and began + sent / rate <= time.perf_counter():
             client = idle.popleft()
             due_at[client] = began + sent / rate
-            client.sendall(b"GET /users/%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % random.randrange(users))
+            client.sendall(request % random.randrange(users))
             sent += 1
         wait = max(began + sent / rate - time.perf_counter(), 0.0) if idle and sent < count else 1.0
         for number in select.select(by_number, (), (), wait)[0]:
@@ -194,43 +125,113 @@ def follow(port: int, count: int, pipe: Connection) -> None:
     pipe.send(arrivals)
 
 
+class Changes:
+    """The changes of ticks, which all services get. `commits`: by time, when a tick that changed users with streams was committed."""
+
+    def __init__(self, options: argparse.Namespace, services: list[Service]) -> None:
+        self._options, self._services = options, services
+        self._versions = [0] * options.users
+        self.commits: dict[float, float] = {}
+
+    def tick(self, step: int) -> None:
+        """Changes random users without streams, and in each FOLLOWED_EVERY-th step some with streams."""
+        users, changes, streams = self._options.users, self._options.changes, self._options.streams
+        ids = random.sample(range(streams, users), min(users - streams, max(1, round(changes * TICK_S))))
+        followed = random.sample(range(streams), min(streams, FOLLOWED_ROWS)) if step % FOLLOWED_EVERY == 0 else []
+        ids += followed
+        before = [self._versions[i] for i in ids]
+        for i in ids:
+            self._versions[i] += 1
+        for service in self._services:
+            time_ = service.change(ids, before)
+            if followed and time_ is not None:
+                self.commits[time_] = time.time()
+
+
+def in_turns(request: bytes, clients: Pool, services: dict[str, Service], options: argparse.Namespace) -> dict[str, dict[str, object]]:
+    """Returns the figures of each service."""
+    latencies: dict[str, list[float]] = {name: [] for name in services}
+    used = dict.fromkeys(services, 0.0)
+    slices = max(1, round(options.seconds / SLICE_S))
+    for _ in range(slices):
+        for name, service in services.items():
+            before = sum(map(tree_cpu_s, service.pids))
+            count = round(options.rate * options.seconds / slices)
+            latencies[name] += clients.apply(steady, (request, service.port, options.connections, options.rate, count, options.users))
+            used[name] += sum(map(tree_cpu_s, service.pids)) - before
+    return {
+        name: {
+            **figures(of, options.seconds),
+            "cpu_us_per_request": round(used[name] / len(of) * 1e6, 1),
+            "mib": resident_mib(services[name].pids[0]),
+        }
+        for name, of in latencies.items()
+    }
+
+
 def measure(options: argparse.Namespace) -> dict[str, object]:
-    load = [round(x, 1) for x in os.getloadavg()]
-    spawning, commits = multiprocessing.get_context("spawn"), dict[int, float]()
-    ours, theirs = spawning.Pipe()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        spawning.Pool(1) as clients,
-        service(Path(folder), options, commits) as (port, pid, tick),
-        ticking(tick, every=TICK_S) as ticks,
-    ):
-        clients.apply(steady, (port, 4, options.rate, WARM_REQUESTS, options.users))
-        followers = spawning.Process(target=follow, args=(port, options.streams, theirs))
-        followers.start()
-        assert not options.streams or ours.poll(STREAMS_S), "the streams have not begun"
-        stolen, first, cpu = stolen_ms(), ticks[0], cpu_s(pid)
-        commits.clear()
-        latencies = clients.apply(steady, (port, options.connections, options.rate, round(options.rate * options.seconds), options.users))
-        used = cpu_s(pid) - cpu
-        measured = dict(commits)
-        time.sleep(1)  # the last events arrive
-        ours.send("end")
-        arrivals = ours.recv() if not options.streams or ours.recv() == "ready" else {}
-        quantiles = figures(latencies, options.seconds) | last_readers(measured, arrivals)
-        followers.join()
+    load, stolen = [round(x, 1) for x in os.getloadavg()], stolen_ms()
+    request = WRITE if options.writes else READ
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        clients = stack.enter_context(multiprocessing.get_context("spawn").Pool(1))
+        ours = tailgate(folder, options.users) if options.writes else gateway(folder, options.users, options.streams)
+        services = {"tailgate": stack.enter_context(ours)}
+        if not options.alone:
+            services["postgresql"] = stack.enter_context(postgresql(options.users))
+        changes = Changes(options, list(services.values()))
+        ticks = [0] if options.writes else stack.enter_context(ticking(changes.tick, every=TICK_S))
+        for service in services.values():
+            clients.apply(
+                steady, (request, service.port, 4, options.rate, min(WARM_REQUESTS, round(options.rate * SLICE_S)), options.users)
+            )
+        followed = stack.enter_context(Followers(services["tailgate"].port, options.streams))
+        changes.commits.clear()
+        first = ticks[0]
+        results = in_turns(request, clients, services, options)
+        results["tailgate"] |= followed.figures(dict(changes.commits))
+        quantiles = results["tailgate"]
         return {
             **vars(options),
-            **quantiles,
+            **results,
             "within_the_mark": all(quantiles[name] < mark for name, mark in MARK_MS.items() if name in quantiles),
             "ticks": ticks[0] - first,
-            "gateway_cpu_us_per_request": round(used / len(latencies) * 1e6, 1),
-            "gateway_mib": resident_mib(pid),
             "stolen_ms": stolen_ms() - stolen,
             "load": load,
         }
 
 
-def last_readers(commits: dict[int, float], arrivals: dict[int, tuple[int, float]]) -> dict[str, float]:
+class Followers:
+    """A process that follows the first users, within the block."""
+
+    def __init__(self, port: int, streams: int) -> None:
+        self._streams, spawning = streams, multiprocessing.get_context("spawn")
+        self._pipe, theirs = spawning.Pipe()
+        self._process = spawning.Process(target=follow, args=(port, streams, theirs))
+
+    def __enter__(self) -> Followers:
+        if self._streams:
+            self._process.start()
+            assert self._pipe.poll(STREAMS_S), "the streams have not begun"
+            assert self._pipe.recv() == "ready"
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._streams and self._process.is_alive():
+            self._process.kill()
+
+    def figures(self, commits: dict[float, float]) -> dict[str, float]:
+        """Ends the streams. Returns the delays of their last readers."""
+        if not self._streams:
+            return {}
+        time.sleep(1)  # the last events arrive
+        self._pipe.send("end")
+        arrivals = self._pipe.recv()
+        self._process.join()
+        return last_readers(commits, arrivals)
+
+
+def last_readers(commits: dict[float, float], arrivals: dict[float, tuple[int, float]]) -> dict[str, float]:
     """Returns the milliseconds from a tick's commit to its last reader: the median and the largest."""
     if not commits or not arrivals:
         return {}
@@ -242,9 +243,11 @@ def last_readers(commits: dict[int, float], arrivals: dict[int, tuple[int, float
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=100_000)
-    parser.add_argument("--rate", type=float, default=1000)
+    parser.add_argument("--rate", type=float, default=1000, help="requests per second")
     parser.add_argument("--connections", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--changes", type=float, default=200, help="changed rows per second")
     parser.add_argument("--streams", type=int, default=0, help="users that are followed by a stream of events each")
+    parser.add_argument("--writes", action="store_true", help="requests that write, in place of those that read")
+    parser.add_argument("--alone", action="store_true", help="without PostgreSQL")
     print(json.dumps(measure(parser.parse_args())))

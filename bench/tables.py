@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import statistics
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from typing import Any
 
 import asyncpg
 import psycopg
+from _processes import tree_cpu_s  # a module of this folder
 from psycopg.conninfo import conninfo_to_dict
 
 from tailgate.embedded.children import Child, free_port
@@ -47,14 +47,6 @@ def copied(connection: psycopg.Connection[Any], body: bytes) -> float:
         for at in range(0, len(body), 1 << 16):
             copy.write(body[at : at + (1 << 16)])
     return time.perf_counter() - began
-
-
-def cpu_s(pid: int) -> float:
-    """Returns the CPU seconds of a process and its descendants, including those that have ended."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    children = (Path(f"/proc/{pid}/task") / str(t.name) / "children" for t in Path(f"/proc/{pid}/task").iterdir())
-    below = {int(c) for file in children for c in file.read_text().split()}
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + sum(map(cpu_s, below))
 
 
 async def together(dsn: str, sessions: int) -> tuple[int, float]:
@@ -85,9 +77,9 @@ def measure(name: str, dsn: str, pid: int, options: argparse.Namespace) -> float
         connection.execute(TABLE)
         copied(connection, data(-10_000, 10_000))  # warm-up
         bodies = [data(i * rows, rows) for i in range(repeat)]
-        before = cpu_s(pid)
+        before = tree_cpu_s(pid)
         took = [copied(connection, body) for body in bodies]
-        used = (cpu_s(pid) - before) * 1e6 / (rows * repeat)
+        used = (tree_cpu_s(pid) - before) * 1e6 / (rows * repeat)
         assert connection.execute("SELECT count(*) FROM orders").fetchone() == (rows * repeat + 10_000,)
         singles = []
         for i in range(SINGLES):

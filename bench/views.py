@@ -3,19 +3,24 @@
 Orders and changes of customers come from Kafka at a steady rate. A tick's time is read from the log,
 from its start to its durable entry. CPU is that of the driver and its JVM, all threads. In the same run
 DuckDB recomputes the same queries over the same rows, in memory: the cost of equally fresh results
-without maintenance. At the end each view must equal DuckDB's result.
+without maintenance. At the end each view must equal DuckDB's result. With `--scrape` the engine's metrics are read
+once a second in every second slice of SLICE_S, and the ticks of both kinds of slices are compared.
 
-    .venv/bin/python bench/views.py [--views 20] [--rate 1000] [--seconds 60] [--only own]
+    .venv/bin/python bench/views.py [--views 20] [--rate 1000] [--seconds 60] [--only own] [--scrape]
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import tempfile
+import threading
 import time
+import urllib.request
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +31,7 @@ from bench.w1.load import Load, Produced
 from bench.w1.orders import Workload
 from bench.w1.systems import SOURCES
 from bench.w1.turns import BROKER
+from tailgate.embedded.children import free_port
 from tailgate.embedded.kafka import Kafka
 from tailgate.engine.runtime.kafka import requests as broker
 from tailgate.lake.folder import Lake
@@ -35,6 +41,7 @@ BEFORE = 50_000  # orders produced before the views are created
 CUSTOMERS = 10_000
 WARM_S = 30.0  # for the JVM's compiler
 ANSWER_S = 300.0
+SLICE_S, SCRAPE_S = 10.0, 1.0
 
 OWN = """SELECT c.segment, o.item, count(*) AS orders, sum(o.amount) AS amount
          FROM orders o JOIN customers c ON o.customer_id = c.id WHERE o.amount > {n} GROUP BY c.segment, o.item"""
@@ -76,12 +83,55 @@ def duckdb_ms(produced: Produced, queries: list[str]) -> tuple[float, list[Count
         return (time.monotonic() - began) * 1000, answers
 
 
-def measured(name: str, queries: list[str], rate: int, seconds: float) -> dict[str, Any]:
+@contextlib.contextmanager
+def scraped(port: int, took_ms: list[float]) -> Iterator[None]:
+    """Reads the metrics once in SCRAPE_S seconds within the block."""
+    ending = threading.Event()
+
+    def run() -> None:
+        while not ending.wait(SCRAPE_S):
+            began = time.monotonic()
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                answer.read()
+            took_ms.append((time.monotonic() - began) * 1000)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
+
+
+def paired(lake: Lake, port: int, seconds: float, pids: dict[str, int]) -> dict[str, Any]:
+    """Returns the median of the ticks without and with scrapes, CPU of the engine in percent of a core, and the time of a scrape."""
+    durations: dict[bool, list[float]] = {False: [], True: []}
+    cpu_percent: dict[bool, list[float]] = {False: [], True: []}
+    took_ms: list[float] = []
+    for number in range(round(seconds / SLICE_S)):
+        scrapes = number % 2 == 1
+        before = sum(map(cpu_s, pids.values()))
+        with scraped(port, took_ms) if scrapes else contextlib.nullcontext():
+            durations[scrapes] += ticks_ms(lake, SLICE_S)
+        cpu_percent[scrapes].append((sum(map(cpu_s, pids.values())) - before) / SLICE_S * 100)
+    without, with_them = (sorted(durations[scrapes]) for scrapes in (False, True))
+    return {
+        "p50_ms_without_scrapes": round(without[len(without) // 2], 2),
+        "p50_ms_with_scrapes": round(with_them[len(with_them) // 2], 2),
+        "cpu_percent_without_scrapes": round(sum(cpu_percent[False]) / len(cpu_percent[False]), 1),
+        "cpu_percent_with_scrapes": round(sum(cpu_percent[True]) / len(cpu_percent[True]), 1),
+        "scrape_ms": round(sorted(took_ms)[len(took_ms) // 2], 1),
+    }
+
+
+def measured(name: str, queries: list[str], rate: int, seconds: float, *, scrape: bool = False) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="tailgate-bench-") as folder:
         kafka = Kafka(Path(folder) / "kafka", jvm=BROKER)
         kafka.start()
         load = Load(kafka.address, Workload(CUSTOMERS))
-        engine = EngineProcess(Path(folder) / "lake")
+        port = free_port()
+        engine = EngineProcess(Path(folder) / "lake", "--metrics", f"127.0.0.1:{port}")
         try:
             load.prepare()
             load.fill(BEFORE)
@@ -97,6 +147,7 @@ def measured(name: str, queries: list[str], rate: int, seconds: float) -> dict[s
             before, began = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic()
             durations = ticks_ms(lake, seconds)
             after, took = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic() - began
+            compared = paired(lake, port, seconds, pids) if scrape else {}
             produced = load.finish()
             until(lambda: caught_up(lake, kafka.address), ANSWER_S)
             recomputed, answers = duckdb_ms(produced, queries)
@@ -112,6 +163,7 @@ def measured(name: str, queries: list[str], rate: int, seconds: float) -> dict[s
                 **{f"{p}_cpu_ms_per_tick": round((after[p] - before[p]) * 1000 / len(durations), 1) for p in pids},
                 "cpu_percent": round(sum(after[p] - before[p] for p in pids) / took * 100),
                 "duckdb_ms": round(recomputed, 1),
+                **compared,
                 "load": os.getloadavg()[0],
             }
         finally:
@@ -127,6 +179,7 @@ def main() -> None:
     options.add_argument("--rate", type=int, default=1000)
     options.add_argument("--seconds", type=float, default=60.0)
     options.add_argument("--only", default="", choices=("", "one", "own", "shared"))
+    options.add_argument("--scrape", action="store_true", help="compare ticks with and without scrapes of the metrics")
     chosen = options.parse_args()
     cases = {
         "one": [OWN.format(n=0)],
@@ -135,7 +188,7 @@ def main() -> None:
     }
     for name, queries in cases.items():
         if chosen.only in ("", name):
-            print(json.dumps(measured(name, queries, chosen.rate, chosen.seconds)), flush=True)
+            print(json.dumps(measured(name, queries, chosen.rate, chosen.seconds, scrape=chosen.scrape)), flush=True)
 
 
 if __name__ == "__main__":
