@@ -17,6 +17,14 @@ def resident_mib(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
+def proportional_mib(pid: int) -> int:
+    """Returns the memory of a process in MiB. A page that n processes share, as of a library, counts as 1/n page (Pss)."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) >> 10
+    return 0
+
+
 def stolen_ms() -> float:
     """Returns the CPU time that the host has taken from this virtual machine (steal), in steps of 10 ms."""
     return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) * 1000 / os.sysconf("SC_CLK_TCK")

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from bench._processes import cpu_s, resident_mib
+from bench._processes import cpu_s, proportional_mib
 
-LOOK_S = 1.0
+LOOK_S = 3.0
 
 
 class Process(Protocol):
@@ -20,7 +20,7 @@ class Process(Protocol):
 class Usage:
     """A context that samples the memory of named lists of processes. The lists may grow meanwhile.
 
-    `peak_mib` is the maximum resident memory of all processes of a list together.
+    `peak_mib` is the maximum resident memory of all processes of a list together; a page that they share counts once.
     """
 
     def __init__(self, processes: Mapping[str, Sequence[Process]]) -> None:
@@ -44,7 +44,7 @@ class Usage:
     def _look(self) -> None:
         while not self._ended.wait(LOOK_S):
             for name, pids in self._pids().items():
-                self.peak_mib[name] = max(self.peak_mib[name], round(sum(_of_each(resident_mib, pids))))
+                self.peak_mib[name] = max(self.peak_mib[name], round(sum(_of_each(proportional_mib, pids))))
 
     def _pids(self) -> dict[str, list[int]]:
         children: dict[int, list[int]] = {}
