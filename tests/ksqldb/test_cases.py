@@ -1,0 +1,139 @@
+"""Statements of ksqlDB over real topics: the records that they write, as cases.txt has them, in one running system."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from testing.engine_process import until
+from tests.docs.system import System
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
+
+FILE = Path(__file__).with_name("cases.txt")
+WINDOWED = re.compile(r"(.*)@(\d+)(?::(\d+))?")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record of a topic. `timestamp`: None if it does not matter."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    timestamp: int | None
+
+
+@dataclass(frozen=True)
+class Case:
+    """The statements of a case, the records that are written, and those that are expected."""
+
+    name: str
+    statements: tuple[str, ...]
+    inputs: tuple[Record, ...]
+    outputs: tuple[Record, ...]
+
+
+def cases() -> list[Case]:
+    parts = re.split(r"^== ", FILE.read_text(), flags=re.MULTILINE)[1:]
+    return [case(number, *part.split("\n", 1)) for number, part in enumerate(parts)]
+
+
+def case(number: int, name: str, body: str) -> Case:
+    # derived items have topics in upper case
+    lines = [re.sub("~(?=[A-Z])", f"C{number}_", line).replace("~", f"c{number}_") for line in body.splitlines() if line]
+    records = {sign: tuple(record(line[2:]) for line in lines if line[0] == sign) for sign in "><"}
+    return Case(name, tuple(line for line in lines if line[0] not in records), records[">"], records["<"])
+
+
+def record(line: str) -> Record:
+    topic, rest = line.split(" ", 1)
+    key, value, *timestamp = rest.split(" | ")
+    return Record(topic, content(key), content(value), int(timestamp[0]) if timestamp else None)
+
+
+def content(text: str) -> bytes | None:
+    """Returns a key or a value. The bounds of a window follow the key, of a session its end first."""
+    if (match := WINDOWED.fullmatch(text)) is not None:
+        bounds = [int(bound) for bound in reversed(match.groups()[1:]) if bound is not None]
+        return (content(match[1]) or b"") + b"".join(bound.to_bytes(8, "big") for bound in bounds)
+    if text == "null":
+        return None
+    return bytes.fromhex(text[2:]) if text.startswith("0x") else text.encode().replace(b"\\t", b"\t")
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    with System(tmp_path_factory.mktemp("cases")) as system:
+        yield system
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_case(system: System, case: Case) -> None:
+    producer = Producer({"bootstrap.servers": system.kafka, "linger.ms": 0, "log_level": 2})
+    with psycopg.connect(system.dsn, autocommit=True) as connection:
+        for statement in ("SET tailgate.dialect = 'ksqldb'", "SET 'auto.offset.reset' = 'earliest'", *case.statements):
+            connection.execute(statement.encode())
+    for input in case.inputs:
+        producer.produce(input.topic, input.value, input.key, timestamp=input.timestamp or 1)
+        producer.flush()  # topics are read in the order of their records
+    for topic in sorted({output.topic for output in case.outputs}):
+        is_table = re.search(rf"TABLE {topic} ", " ".join(case.statements), re.IGNORECASE) is not None
+        expected = folded([output for output in case.outputs if output.topic == topic], is_table=is_table)
+        until(lambda topic=topic, is_table=is_table, expected=expected: same(folded(written(system, topic), is_table=is_table), expected))
+
+
+Rows = dict[bytes | None, list[tuple[Any, int | None]]]
+
+
+def folded(records: list[Record], *, is_table: bool) -> Rows:
+    """Returns values and timestamps by key: all, or of a table the last one of each key unless it is a tombstone."""
+    rows: Rows = defaultdict(list)
+    for record in records:
+        rows[record.key].append((parsed(record.value), record.timestamp))
+    return {key: of_key[-1:] for key, of_key in rows.items() if of_key[-1][0] is not None} if is_table else dict(rows)
+
+
+def parsed(value: bytes | None) -> Any:
+    """Returns the value of JSON, whose numbers are texts, or the bytes of another format."""
+    try:
+        return value if value is None else json.loads(value, parse_float=str, parse_int=str)
+    except ValueError:
+        return value
+
+
+def same(rows: Rows, expected: Rows) -> bool:
+    """Returns whether rows have the expected values, and timestamps where they matter."""
+    if rows.keys() != expected.keys() or any(len(rows[key]) != len(expected[key]) for key in expected):
+        return False
+    pairs = [pair for key in expected for pair in zip(rows[key], expected[key], strict=True)]
+    return all(value == of_value and of_time in (None, time) for (value, time), (of_value, of_time) in pairs)
+
+
+def written(system: System, topic: str) -> list[Record]:
+    """Returns the committed records of a topic."""
+    options = {"group.id": "cases", "isolation.level": "read_committed", "enable.partition.eof": True, "enable.auto.commit": False}
+    consumer = Consumer({"bootstrap.servers": system.kafka, **options})
+    try:
+        remaining = set(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in remaining])
+        records: list[Record] = []
+        while remaining:
+            message = consumer.poll(10)
+            assert message is not None
+            if message.error() is not None:
+                remaining.discard(message.partition())
+            else:
+                records.append(Record(topic, message.key(), message.value(), message.timestamp()[1]))
+        return records
+    finally:
+        consumer.close()
