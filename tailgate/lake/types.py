@@ -2,8 +2,8 @@
 
     PostgreSQL type ──► Type (this module) ──► spark | arrow | duckdb | avro of the *stored form*
 
-Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds; interval is
-months, days and microseconds; json is text, jsonb canonical text; uuid, macaddr and bit are text; inet and cidr are
+Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds, timetz a bigint
+in the order of the values; interval is months, days and microseconds; json is text, jsonb canonical text; uuid, macaddr and bit are text; inet and cidr are
 sortable bytes. A `numeric` is fixed or general (ADR 0020). A fixed one is a decimal everywhere. Without a declared
 precision and scale it has 38 digits and the scale of its expression (0 for `sum(bigint)`, 16 by default), and
 clients see no type modifier. A general one has a display scale per value, NaN and infinities: a column of a table
@@ -62,6 +62,7 @@ FACTS: dict[str, Facts] = {
         Facts("varchar", 1043, 1015, -1, "S", "character varying", "string", "VARCHAR", "string"),
         Facts("date", 1082, 1182, 4, "D", "date", "date", "DATE", "date"),
         Facts("time", 1083, 1183, 8, "D", "time without time zone", "bigint", "BIGINT", "time-micros"),
+        Facts("timetz", 1266, 1270, 12, "D", "time with time zone", "bigint", "BIGINT", "string"),
         Facts("timestamp", 1114, 1115, 8, "D", "timestamp without time zone", "timestamp_ntz", "TIMESTAMP", "timestamp-micros"),
         Facts("timestamptz", 1184, 1185, 8, "D", "timestamp with time zone", "timestamp", "TIMESTAMPTZ", "timestamp-micros"),
         Facts("interval", 1186, 1187, 16, "T", "interval", INTERVAL_SPARK, INTERVAL_DUCKDB, "interval"),
@@ -85,7 +86,7 @@ FACTS: dict[str, Facts] = {
     )
 }
 
-FRACTIONAL = ("time", "timestamp", "timestamptz", "interval")  # types whose modifier is the number of fractional digits
+FRACTIONAL = ("time", "timetz", "timestamp", "timestamptz", "interval")  # types whose modifier is the number of fractional digits
 MICROSECONDS = 6  # the largest number of fractional digits of a second
 INTERVAL_FULL_RANGE = 0x7FFF  # the fields in the modifier of an interval that has all of them
 
@@ -352,6 +353,7 @@ ARROW: dict[str, pa.DataType] = {
     "varchar": pa.string(),
     "date": pa.date32(),
     "time": pa.int64(),
+    "timetz": pa.int64(),
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", tz="UTC"),
     "interval": pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]),

@@ -1,6 +1,6 @@
 """An Arrow column as Python values that need no further look at its type: the input of writers.
 
-bool, int, float │ str types, bytea: bytes │ date: days │ time, timestamp, timestamptz: µs since 1970
+bool, int, float │ str types, bytea: bytes │ date: days │ time, timetz: int │ timestamp, timestamptz: µs since 1970
 numeric: the unscaled int, or a decimal if it is general
 interval: (months, days, µs) │ array: list of raw values │ record: tuple of raw values
 """

@@ -29,6 +29,7 @@ from tailgate.values.strings.strings import CHARACTER, NAME, TEXT, VARCHAR
 from tailgate.values.strings.uuids import UUID
 from tailgate.values.times.dates import DATE, TIME, TIMESTAMP, TIMESTAMPTZ
 from tailgate.values.times.intervals import INTERVAL
+from tailgate.values.times.zoned_times import TIMETZ
 
 
 def codec(type: Type) -> Codec:
@@ -54,6 +55,7 @@ CODECS: dict[str, Codec] = {
     "bytea": BYTEA,
     "date": DATE,
     "time": TIME,
+    "timetz": TIMETZ,
     "timestamp": TIMESTAMP,
     "timestamptz": TIMESTAMPTZ,
     "interval": INTERVAL,

@@ -17,7 +17,7 @@ from tests.generator.trees import Node, expression, fixed, listed, node, optiona
 SHOWN = (
     "int4", "int4", "text", "text", "int8", "numeric", "float8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid",
     "inet", "macaddr", "varbit",
-    "int2", "float4", "bytea", "time", "int4[]", "text[]", "bool", "int4", "text",
+    "int2", "float4", "bytea", "time", "timetz", "int4[]", "text[]", "bool", "int4", "text",
 )  # fmt: skip
 INEXACT = ("numeric", "float8", "float4")  # types whose last digits may differ in the outermost select list
 

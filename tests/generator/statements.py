@@ -25,7 +25,7 @@ HERE = "§"  # placeholder for the tree's text in a step
 PARAMETER = re.compile(r"\$([0-9]+)")
 PLAIN = (
     "int4", "text", "int8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid", "inet", "macaddr", "varbit", "int2",
-    "bytea", "time", "int4[]",
+    "bytea", "time", "timetz", "int4[]",
 )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ SHRINKING_S = 120.0
 FIRST_ID = 16384
 TYPES = (
     "int4", "text", "int8", "bool", "date", "timestamp", "timestamptz", "interval", "jsonb", "uuid",
-    "inet", "int2", "bytea", "time", "int4[]",
+    "inet", "int2", "bytea", "time", "timetz", "int4[]",
     "text[]", "numeric", "float8", "float4",
 )  # fmt: skip
 

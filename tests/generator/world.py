@@ -37,7 +37,9 @@ TABLES = (
         ),
     ),
     Relation(
-        "moments", (("id", "int4"), ("d", "date"), ("tm", "time"), ("ts", "timestamp"), ("tz", "timestamptz"), ("iv", "interval")), "id"
+        "moments",
+        (("id", "int4"), ("d", "date"), ("tm", "time"), ("tt", "timetz"), ("ts", "timestamp"), ("tz", "timestamptz"), ("iv", "interval")),
+        "id",
     ),
     Relation("documents", (("k", "int4"), ("j", "jsonb"), ("ia", "int4[]"), ("ta", "text[]"))),
     Relation('"Odd ""names"""', (('"select"', "int4"), ('"A b"', "text"), ("día", "date"))),

@@ -100,7 +100,7 @@ TYPES: list[tuple[Type, Any]] = [
     (types.numeric(0), {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}),
     (MOOD, "string"),
     (types.UUID, {"type": "string", "logicalType": "uuid"}),
-    *((Type(name), "string") for name in ("inet", "cidr", "macaddr", "macaddr8", "bit", "varbit")),
+    *((Type(name), "string") for name in ("inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "timetz")),
     (types.JSON, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.JSONB, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.INT4.array(), {"type": "array", "items": ["null", "int"]}),
@@ -146,6 +146,7 @@ PRINTED = {
     "macaddr8": ["08:00:2b:01:02:03:04:05"],
     "bit": ["", "101"],
     "varbit": ["0"],
+    "timetz": ["00:00:00+00", "12:34:56.5-03:30"],
 }
 VALUES: list[tuple[Type, list[Any]]] = [
     (types.BOOL, [True, False]),
@@ -215,7 +216,7 @@ def expected_value(type: Type, value: Any) -> Any:
         return datetime(2000, 1, 1, seconds // 3600, seconds // 60 % 60, seconds % 60, micros).time()
     if type.name == "timestamp":
         return value.replace(tzinfo=timezone.utc)
-    if type.name in PRINTED and isinstance(value, bytes):
+    if type.name in PRINTED and not isinstance(value, str):
         return text_writer(type)(value).decode()
     if type.name == "uuid":
         import uuid

@@ -127,6 +127,7 @@ GENERATORS: dict[str, Callable[[random.Random], str]] = {
     "bytea": _bytes,
     "date": _date,
     "time": _time,
+    "timetz": lambda rng: _time(rng) + rng.choice("+-") + str(time(rng.randrange(16), rng.choice((0, 0, 30, rng.randrange(60))))),
     "timestamp": _timestamp,
     "timestamptz": _timestamptz,
     "interval": _interval,

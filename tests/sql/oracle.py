@@ -106,7 +106,7 @@ def case_of(function: Function, seed: int) -> Case:
                 text = f"{name}('{unit}', a)"
             elif name in ("normalize", "is_normalized") and len(names) > 1:
                 text = f"normalize(a, {random.Random(seed).choice(('NFC', 'NFD', 'NFKC', 'NFKD'))})" if name == "normalize" else ""
-            elif name in ("current_date", "current_timestamp", "localtimestamp"):
+            elif name in ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"):
                 text = name
     keywords = {"~~": "LIKE", "~~*": "ILIKE", "!~~": "NOT LIKE", "!~~*": "NOT ILIKE"}
     if function.name in keywords:
@@ -134,7 +134,7 @@ EXPRESSIONS: list[tuple[str, tuple[str, ...]]] = [
     ("greatest(a, b, 0)", ("float8", "float8")),
     ("least(a, b)", ("text", "text")),
     ("greatest(a, b)", ("timestamptz", "timestamptz")),
-    *((f"a::{type}({digits})", (type,)) for type in ("time", "timestamp", "timestamptz", "interval") for digits in (0, 1, 3, 5, 6, 9)),
+    *((f"a::{type}({digits})", (type,)) for type in ("time", "timetz", "timestamp", "timestamptz", "interval") for digits in (0, 1, 3, 5, 6, 9)),
     ("a::timestamp(2)", ("text",)),
     ("a::interval(2)", ("text",)),
     ("a::time(4)", ("timestamp",)),

@@ -46,6 +46,7 @@ SCRIPTS = (
     "domains",
     "networks",
     "bit_strings",
+    "zoned_times",
     "record_functions",
     "function_calls",
 )

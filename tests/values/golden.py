@@ -46,6 +46,7 @@ TYPES = {  # by the name of the file
     "bytea": Type("bytea"),
     "date": Type("date"),
     "time": Type("time"),
+    "timetz": Type("timetz"),
     "timestamp": Type("timestamp"),
     "timestamptz": Type("timestamptz"),
     "interval": Type("interval"),

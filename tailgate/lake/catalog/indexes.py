@@ -27,6 +27,7 @@ KEY_TYPES = frozenset(
         "macaddr8",
         "bit",
         "varbit",
+        "timetz",
     )
 )
 

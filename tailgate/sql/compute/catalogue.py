@@ -19,7 +19,7 @@ from tailgate.sql.compute.numeric import float_functions, general_numerics, numb
 from tailgate.sql.compute.regexp import functions as regexps
 from tailgate.sql.compute.regexp import likes
 from tailgate.sql.compute.text import arrays, bit_strings, byte_strings, formatting, strings
-from tailgate.sql.compute.time import date_formats, date_parsing, interval_functions, times, zones
+from tailgate.sql.compute.time import date_formats, date_parsing, interval_functions, times, zoned_times, zones
 
 # Importing a family registers its functions.
 FAMILIES: tuple[ModuleType, ...] = (
@@ -55,6 +55,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     regexps,
     strings,
     times,
+    zoned_times,
     zones,
 )
 

@@ -18,7 +18,7 @@ from tailgate.sql.functions.comparison import INTERVAL_DUCKDB
 from tailgate.sql.functions.entry import Function, ResultType
 from tailgate.sql.numeric_types import largest_scale, quotient_scale, same_scale, whole
 
-ORDERED = "int2 int4 int8 float4 float8 numeric text date time timestamp timestamptz oid inet".split()
+ORDERED = "int2 int4 int8 float4 float8 numeric text date time timetz timestamp timestamptz oid inet".split()
 VARIANCES = "var_pop var_samp variance stddev_pop stddev_samp stddev".split()
 REGRESSIONS = """
     corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy

@@ -70,7 +70,7 @@ TO_TEXT: dict[str, tuple[str, str]] = {
         t: (f"tg_{t}_to_text({{0}})", f"(CASE WHEN {common} THEN CAST({{0}} AS VARCHAR) ELSE tg_{t}_to_text({{0}}) END)")
         for t, common in COMMON.items()
     },
-    **{t: (f"tg_{t}_to_text({{0}})",) * 2 for t in ("float4", "float8", "timestamptz", "time", "interval")},
+    **{t: (f"tg_{t}_to_text({{0}})",) * 2 for t in ("float4", "float8", "timestamptz", "time", "timetz", "interval")},
     "bytea": ("concat('\\\\x', lower(hex({0})))", "('\\x' || lower(hex({0})))"),
     "inet": ("tg_inet_to_text({0})",) * 2,
     "cidr": ("tg_inet_to_text({0})",) * 2,
@@ -88,7 +88,7 @@ OUTPUT = {
 }
 TEXT_TARGETS = (
     "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "json", "jsonb", "bytea", "time",
-    "interval", "uuid", "oid", "inet", "cidr", "macaddr", "macaddr8", "bit", "varbit",
+    "timetz", "interval", "uuid", "oid", "inet", "cidr", "macaddr", "macaddr8", "bit", "varbit",
 )  # fmt: skip
 INPUT_FUNCTIONS = {"jsonb": "jsonb_parse"}  # others are text_to_<type>
 
@@ -161,6 +161,18 @@ TIMES = (
         f"((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})",
     ),
 )
+ZONED_TIMES = (
+    _cast("time", "timetz", "implicit", *("tg_time_to_timetz({0})",) * 2, note="at UTC"),
+    _cast("timetz", "time", "assignment", *("tg_timetz_to_time({0})",) * 2),
+    _cast(
+        "timestamptz",
+        "timetz",
+        "assignment",
+        f"(CASE WHEN tg_is_finite_timestamp({{0}}) THEN tg_time_to_timetz(pmod(unix_micros({{0}}), {DAY})) END)",
+        f"tg_time_to_timetz((epoch_us({{0}}) % {DAY} + {DAY}) % {DAY})",
+        note="at UTC",
+    ),
+)
 NETWORKS = (
     _cast("cidr", "inet", "implicit", "{0}", "{0}"),
     _cast("inet", "cidr", "assignment", "tg_network({0})", "tg_network({0})"),
@@ -200,7 +212,7 @@ OTHERS = (
     ),
 )
 
-ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *NETWORKS, *BITS, *OTHERS)
+ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *ZONED_TIMES, *NETWORKS, *BITS, *OTHERS)
 
 # Fractions of a second are rounded half away from zero; for timestamps, zero is the begin of 2000.
 EPOCH = 946_684_800_000_000  # 2000-01-01 in microseconds since 1970
@@ -220,6 +232,7 @@ LENGTHS = {
     "varbit": ("left({0}, {length})",) * 2,
     "numeric": ("CAST({0} AS {type})", "CAST({0} AS {type})"),
     "time": (f"round({{0}}, {DIGITS})", f"round({{0}}, {DIGITS})"),
+    "timetz": ("tg_round_timetz({0}, {length})",) * 2,
     "timestamp": _rounded("timestamp", "TIMESTAMP"),
     "timestamptz": _rounded("timestamptz", "TIMESTAMPTZ"),
     "interval": (

@@ -13,6 +13,7 @@ T = "text"
 INTERVAL_UNITS = (
     "microsecond", "millisecond", "second", "minute", "hour", "day", "month", "quarter", "year", "decade", "century", "millennium"
 )  # fmt: skip
+ZONE_UNITS = ("timezone", "timezone_hour", "timezone_minute")
 CLOCK_UNITS = ("hour", "minute", "second", "millisecond", "microsecond", "epoch")
 SCALES = {"second": 6, "millisecond": 3, "epoch": 6}
 TRUNCATIONS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
@@ -153,7 +154,7 @@ def _fields() -> list[Function]:
                 unit, source, 0 if days else scale, duckdb.replace("{x}", "{0}" if source == "date" else "CAST({0} AS TIMESTAMP)")
             )
     rows += _field("julian", "date", 0, f"({{0}} - DATE '1970-01-01' + {JULIAN})")
-    for source, units in (("interval", (*INTERVAL_UNITS, "epoch")), ("time", CLOCK_UNITS)):
+    for source, units in (("interval", (*INTERVAL_UNITS, "epoch")), ("time", CLOCK_UNITS), ("timetz", (*CLOCK_UNITS, *ZONE_UNITS))):
         for unit in units:
             field = udf(f"extract:{unit}", (source,), _of_scale(SCALES.get(unit, 0)), f"extract_{source}", order=(f"'{unit}'", 0))
             rows.append(field)
@@ -166,7 +167,7 @@ def _fields() -> list[Function]:
             if unit in ("second", "millisecond"):
                 parts = _seconds(unit, spark, duckdb)
             rows.append(Function(f"date_part:{unit}", (source,), "float8", *parts))
-    for unit in ("timezone", "timezone_hour", "timezone_minute"):
+    for unit in ZONE_UNITS:
         spark, duckdb = "CASE WHEN tg_is_finite_timestamp({0}) THEN 0 END", "CASE WHEN isfinite({0}) THEN 0 END"
         for name, result, type in (("extract", _of_scale(0), "{type}"), ("date_part", "float8", "DOUBLE")):
             casts = f"CAST({spark} AS {type})", f"CAST({duckdb} AS {type})"
@@ -285,6 +286,22 @@ def _intervals() -> list[Function]:
     ]  # fmt: skip
 
 
+def _zoned_times() -> list[Function]:
+    i, tz, now = "interval", "timetz", "CAST({now} AS TIMESTAMP)"
+    today = f"(epoch_us({now}) % {DAY})"
+    return [
+        udf("+", (tz, i), tz, "timetz_add", "operator"),
+        udf("+", (i, tz), tz, "timetz_add", "operator", order=(1, 0)),
+        udf("-", (tz, i), tz, "timetz_subtract", "operator"),
+        udf("+", ("date", tz), "timestamptz", "date_at_timetz", "operator"),
+        udf("+", (tz, "date"), "timestamptz", "date_at_timetz", "operator", order=(1, 0)),
+        udf("timezone", (i, tz), tz, "timetz_at_offset"),
+        Function("timezone", (T, tz), tz, "", "tg_timetz_at_zone({0}, {1}, {now})", volatility="stable"),
+        Function("current_time", (), tz, "", f"tg_time_to_timetz({today})", volatility="stable"),
+        Function("localtime", (), "time", "", today, volatility="stable"),
+    ]
+
+
 def _zones() -> list[Function]:
     return [
         udf("timezone", (T, "timestamp"), "timestamptz", "timestamp_at_zone"),
@@ -333,6 +350,7 @@ ROWS = (
     Function("+", ("int4", "date"), "date", *_days("{1}", "+", "{0}"), "operator"),
     Function("-", ("date", "int4"), "date", *_days("{0}", "-", "{1}"), "operator"),
     *_intervals(),
+    *_zoned_times(),
     *_zones(),
     *_constructors(),
     *_formats(),

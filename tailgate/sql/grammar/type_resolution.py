@@ -11,7 +11,7 @@ from tailgate.sql.grammar.names import position
 # PostgreSQL's types that Tailgate does not support
 KNOWN = frozenset(
     """
-    money timetz xml point line lseg box path polygon circle tsvector tsquery int4range int8range
+    money xml point line lseg box path polygon circle tsvector tsquery int4range int8range
     numrange tsrange tstzrange daterange regclass regtype regproc regprocedure regoper regoperator regnamespace regrole regconfig
     regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any anyelement anyarray
     char
@@ -107,7 +107,7 @@ def _modifiers(name: str, modifiers: tuple[int, ...], at: int | None) -> tuple[i
             if modifiers[0] > longest:
                 raise InvalidParameterValue(f"length for type {word} cannot exceed {longest}", position=at)
             return modifiers
-        case "timestamp" | "timestamptz" | "time" | "interval":
+        case "timestamp" | "timestamptz" | "time" | "timetz" | "interval":
             if len(modifiers) > 1:
                 raise InvalidParameterValue("invalid type modifier", position=at)
             return (min(modifiers[0], MICROSECONDS),)

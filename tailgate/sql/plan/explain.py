@@ -56,7 +56,8 @@ from tailgate.sql.plan import (
 from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.plan.writes import BoundWrite, ChangeRows, InsertRows, MergeRows, TruncateTables, WithRows
 from tailgate.values.registry import text_writer
-from tailgate.values.times.dates import write_date, write_timestamp, write_timestamptz
+from tailgate.values.times.dates import write_date, write_time, write_timestamp, write_timestamptz
+from tailgate.values.times.zoned_times import write_timetz
 
 Scanned = Callable[[Scan], str]
 
@@ -314,6 +315,8 @@ MOMENTS: dict[str, Callable[[int], bytes]] = {
     "date": write_date,
     "timestamp": write_timestamp,
     "timestamptz": lambda value: write_timestamptz(value, "UTC"),
+    "time": write_time,
+    "timetz": write_timetz,
 }
 
 
@@ -325,7 +328,7 @@ def _literal(literal: Literal) -> str:
         return "true" if value else "false"
     if type.enum is not None and isinstance(value, int):
         value = dict(type.labels).get(value, str(value))
-    if isinstance(value, int) and type.name not in ("time", *MOMENTS):
+    if isinstance(value, int) and type.name not in MOMENTS:
         return str(value)
     if isinstance(value, str):
         quoted = "'" + value.replace("'", "''") + "'"

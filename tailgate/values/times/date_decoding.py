@@ -29,6 +29,15 @@ class Moment(NamedTuple):
     zone: Zone
 
 
+class TimeOfDay(NamedTuple):
+    """A word such as `now`, or µs since midnight, a zone, and a date (days since 1970) if the text has one."""
+
+    word: str
+    micros: int
+    zone: Zone
+    days: int | None
+
+
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d{6})?))?(Z|[+-]\d\d(?::\d\d)?)?", re.ASCII)
 
 
@@ -129,11 +138,8 @@ def _number(fields: Fields, text: str) -> int:
     return fields.number(text, fields.month_name, fields.mask)
 
 
-def time_of_day(text: str, date_order: str) -> tuple[str, int]:
-    """Decodes a time, perhaps after a date and before a zone.
-
-    Returns a word such as `now` and µs since midnight.
-    """
+def time_of_day(text: str, date_order: str) -> TimeOfDay:
+    """Decodes a time, perhaps after a date and before a zone."""
     tokens = d.tokens(text)
     fields = Fields(date_order)
     for at in range(len(tokens)):
@@ -142,14 +148,19 @@ def time_of_day(text: str, date_order: str) -> tuple[str, int]:
     fields.check_half()
     fields.check_time()
     if fields.word:
-        return fields.word, 0
+        return TimeOfDay(fields.word, 0, None, None)
     if fields.mask & TIME != TIME:
         raise BadFormat
     zone = fields.zone
+    is_dated = fields.mask & DATE == DATE
     # The offset of a zone with summer time depends on the date.
-    if zone is not None and not isinstance(zone, timedelta) and fields.mask & DATE != DATE and zone.utcoffset(None) is None:
+    if zone is not None and not isinstance(zone, timedelta) and not is_dated and zone.utcoffset(None) is None:
         raise BadFormat
-    return "", fields.time_of_day
+    if fields.mask & SUMMER_TIME and zone is None:
+        zone = fields.summer_time
+    elif fields.mask & SUMMER_TIME:
+        zone = _zone(fields)
+    return TimeOfDay("", fields.time_of_day, zone, fields.days if is_dated else None)
 
 
 def _field_of_time(fields: Fields, tokens: list[Token], at: int) -> int:

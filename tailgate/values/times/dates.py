@@ -42,7 +42,7 @@ from tailgate.values.times.calendar import (
     time_in_range,
 )
 from tailgate.values.times.date_columns import date_binary, date_text, timestamp_binary, timestamp_text, timestamptz_text
-from tailgate.values.times.date_decoding import Moment, date_and_time, time_of_day
+from tailgate.values.times.date_decoding import Moment, TimeOfDay, date_and_time, time_of_day
 from tailgate.values.times.date_tokens import BadFormat, FieldOverflow, MonthOverflow, ZoneOverflow
 
 T = TypeVar("T")
@@ -114,10 +114,15 @@ def read_timestamptz(text: str, type: Type, style: Style) -> int:
 
 def read_time(text: str, type: Type, style: Style) -> int:
     """Reads µs since midnight; a date before the time and a zone after it are ignored."""
-    word, micros = _decoded(time_of_day, text, type, style)
-    if word:
-        raise _unsupported_word(word, type)
-    return micros
+    return clock_time(text, type, style).micros
+
+
+def clock_time(text: str, type: Type, style: Style) -> TimeOfDay:
+    """Decodes a time. Raises 0A000 for words such as `now`."""
+    decoded = _decoded(time_of_day, text, type, style)
+    if decoded.word:
+        raise _unsupported_word(decoded.word, type)
+    return decoded
 
 
 # --- text output ---------------------------------------------------------------------------------

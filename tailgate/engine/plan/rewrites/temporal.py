@@ -27,8 +27,10 @@ from tailgate.sql.plan.rewriting import walk as parts_of
 from tailgate.sql.plan.traversal import bottom_up, scalars_of, walk
 
 CLOCKS = frozenset(
-    "now current_timestamp transaction_timestamp statement_timestamp localtimestamp current_date mz_now mz_logical_timestamp".split()
+    "now current_timestamp transaction_timestamp statement_timestamp localtimestamp current_date current_time localtime mz_now "
+    "mz_logical_timestamp".split()
 )
+WITHOUT_BOUNDS = frozenset(("current_date", "current_time", "localtime"))  # clocks with which a row cannot be compared in a view
 INVERSE = {"+": "-", "-": "+"}
 HINT = "Compare it with an expression of the row in WHERE, such as now() < ts + interval '5 minutes', joined to others by AND."
 
@@ -127,7 +129,7 @@ def _solve(clock: Scalar, sign: str, other: Scalar) -> Iterator[Bound]:
     """Yields the bounds for `clock sign other`, where only `clock` reads the clock."""
     other = fixed(other)
     match clock:
-        case Call(function, ()) if function.name in CLOCKS and function.name != "current_date":
+        case Call(function, ()) if function.name in CLOCKS - WITHOUT_BOUNDS:
             yield from _clock_bounds(sign, other, other.type.name)
         case Call(function, (inner,)) if function.kind == "cast" and _exact(inner.type, clock.type):
             yield from _solve(inner, sign, other)

@@ -20,6 +20,7 @@ from tailgate.lake.types import FRACTIONAL, MICROSECONDS, NUMERIC_PRECISION, Fie
 from tailgate.sql.functions.casts import EPOCH
 from tailgate.values.strings.bits import check_length
 from tailgate.values.times.calendar import INFINITIES_TIME
+from tailgate.values.times.zoned_times import rounded
 
 INFINITIES = pa.array(INFINITIES_TIME)
 
@@ -82,11 +83,14 @@ def _rounded(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
         parts = [pc.struct_field(values, name) for name in ("months", "days", "micros")]
         rows = pc.make_struct(*parts[:2], _round(parts[2], type), field_names=["months", "days", "micros"])
         return pc.if_else(pc.is_valid(values), rows, pa.scalar(None, type.arrow)).cast(type.arrow)
+    if type.name == "timetz":
+        rows = [None if value is None else rounded(value, type.modifiers[0]) for value in values.to_pylist()]
+        return pa.chunked_array([pa.array(rows, type.arrow)])
     micros = values.cast(type.arrow).cast(pa.int64())
     if type.name == "time":
         return _round(micros, type).cast(type.arrow)
-    rounded = pc.add(_round(pc.subtract(micros, EPOCH), type), EPOCH)
-    return pc.if_else(pc.is_in(micros, INFINITIES), micros, rounded).cast(type.arrow)
+    finite = pc.add(_round(pc.subtract(micros, EPOCH), type), EPOCH)
+    return pc.if_else(pc.is_in(micros, INFINITIES), micros, finite).cast(type.arrow)
 
 
 def _round(micros: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:

@@ -146,6 +146,11 @@ def date_trunc_timestamptz(word: str, value: int, zone_name: str) -> int:
 
 @udf("text", "time", to="numeric")
 def extract_time(word: str, micros: int) -> Decimal:
+    return part_of_time(word, micros, "time without time zone")
+
+
+def part_of_time(word: str, micros: int, type: str) -> Decimal:
+    """Returns a part of microseconds since midnight. `type` is the name of their type."""
     match unit_of(word):
         case "hour":
             return Decimal(micros // HOUR)
@@ -159,7 +164,7 @@ def extract_time(word: str, micros: int) -> Decimal:
             return Decimal(micros % MINUTE)
         case "epoch":
             return Decimal(micros).scaleb(-6)
-    raise unsupported(word, "time without time zone")
+    raise unsupported(word, type)
 
 
 @udf("interval", "timestamp", "timestamp", to="timestamp")

@@ -22,11 +22,16 @@ def timestamptz_at_zone(zone_name: str, moment: int) -> int:
     return moment if moment in INFINITIES_TIME else to_local(moment, zone(zone_name))
 
 
-def _fixed_zone(offset: Interval) -> tzinfo:
+def fixed_offset(offset: Interval) -> int:
+    """Returns an offset east of UTC in microseconds."""
     months, days, micros = offset
     if months or days:
         raise InvalidParameterValue("interval time zone must not include months or days")
-    return timezone(timedelta(microseconds=micros))
+    return micros
+
+
+def _fixed_zone(offset: Interval) -> tzinfo:
+    return timezone(timedelta(microseconds=fixed_offset(offset)))
 
 
 @udf("interval", "timestamp", to="timestamptz")

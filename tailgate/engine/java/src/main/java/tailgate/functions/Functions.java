@@ -74,6 +74,7 @@ import tailgate.functions.time.TimeInput;
 import tailgate.functions.time.TimeSeries;
 import tailgate.functions.time.TimeZones;
 import tailgate.functions.time.Times;
+import tailgate.functions.time.ZonedTimes;
 
 /**
  * Registers PostgreSQL's functions that Spark lacks, in a session's function registry.
@@ -129,7 +130,8 @@ public final class Functions {
       Strings.class,
       TextArrays.class,
       TimeZones.class,
-      Times.class);
+      Times.class,
+      ZonedTimes.class);
 
   /** The SQL types of Java's parameter and result types. */
   private static final Map<Class<?>, DataType> TYPES = Map.of(

@@ -35,6 +35,7 @@ class GoldenTest {
       "bytea|concat('\\\\x', lower(hex(tg_text_to_bytea(x))))",
       "date|tg_date_to_text(tg_text_to_date(x))",
       "time|tg_time_to_text(tg_text_to_time(x))",
+      "timetz|tg_timetz_to_text(tg_text_to_timetz(x))",
       "timestamp|tg_timestamp_to_text(tg_text_to_timestamp(x))",
       "timestamptz|tg_timestamptz_to_text(tg_text_to_timestamptz(x))",
       "interval|tg_interval_to_text(tg_text_to_interval(x))",

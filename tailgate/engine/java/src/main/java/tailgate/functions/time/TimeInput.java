@@ -63,7 +63,13 @@ public final class TimeInput {
   /**
    * Returns microseconds since midnight; a date before the time and a zone after it are ignored.
    */
-  public static long toTime(UTF8String text) {
+  public static long toTime(UTF8String text) { return timeOfDay(text, "time").micros; }
+
+  /** Microseconds since midnight, a zone or null, and the date, which a zone with summer time has. */
+  record TimeOfDay(long micros, ZoneId zone, LocalDate date) {}
+
+  /** Decodes a time of day, perhaps after a date and before a zone. */
+  static TimeOfDay timeOfDay(UTF8String text, String type) {
     String s = text.toString();
     DateFields fields = new DateFields();
     try {
@@ -71,17 +77,18 @@ public final class TimeInput {
       for (int at = 0; at < tokens.size(); at++) fields.add(fieldOfTime(fields, tokens, at, s));
       fields.check();
       fields.checkTime();
-      if (!fields.word.isEmpty()) throw unsupported(fields.word, "time");
+      if (!fields.word.isEmpty()) throw unsupported(fields.word, type);
       if ((fields.mask & DateFields.TIME) != DateFields.TIME) throw new BadFormat();
       // The offset of a zone with summer time depends on the date.
       boolean dated = (fields.mask & DateFields.DATE) == DateFields.DATE;
       if (!dated && fields.zone != null && !fields.zone.getRules().isFixedOffset()) throw new BadFormat();
+      if (fields.summerTime && fields.zone == null) fields.zone = ZoneOffset.UTC;
+      return new TimeOfDay(fields.timeOfDay(), zone(fields), dated ? fields.date() : null);
     } catch (BadFormat e) {
-      throw invalid(text, "time");
+      throw invalid(text, type);
     } catch (FieldOverflow e) {
       throw outOfRange(text);
     }
-    return fields.timeOfDay();
   }
 
   /** Computes to_timestamp(double precision), from seconds since 1970. */

@@ -142,7 +142,7 @@ public final class TimeZones {
   }
 
   /** Returns an offset east of UTC in microseconds. */
-  private static long offsetMicros(InternalRow offset) {
+  static long offsetMicros(InternalRow offset) {
     Interval i = Interval.of(offset);
     if (i.months() != 0 || i.days() != 0) {
       throw SqlError.invalidParameter("interval time zone must not include months or days");

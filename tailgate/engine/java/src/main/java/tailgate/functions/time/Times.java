@@ -131,16 +131,21 @@ public final class Times {
   }
 
   public static Decimal extractTime(UTF8String word, long micros, int precision, int scale) {
-    BigDecimal part = switch (TimeUnits.unit(word)) {
+    BigDecimal part = part(word, micros, "time without time zone");
+    return (Decimal) Numbers.of(part, DataTypes.createDecimalType(precision, scale));
+  }
+
+  /** Returns a part of microseconds since midnight. {@code type} is the name of their type. */
+  static BigDecimal part(UTF8String word, long micros, String type) {
+    return switch (TimeUnits.unit(word)) {
       case "hour" -> BigDecimal.valueOf(micros / TimeUnits.HOUR);
       case "minute" -> BigDecimal.valueOf(micros / TimeUnits.MINUTE % 60);
       case "second" -> BigDecimal.valueOf(micros % TimeUnits.MINUTE, 6);
       case "millisecond" -> BigDecimal.valueOf(micros % TimeUnits.MINUTE, 3);
       case "microsecond" -> BigDecimal.valueOf(micros % TimeUnits.MINUTE);
       case "epoch" -> BigDecimal.valueOf(micros, 6);
-      default -> throw TimeUnits.unsupported(word, "time without time zone");
+      default -> throw TimeUnits.unsupported(word, type);
     };
-    return (Decimal) Numbers.of(part, DataTypes.createDecimalType(precision, scale));
   }
 
   @Returns("timestamp_ntz")
