@@ -25,6 +25,7 @@ from tailgate.values.strings.bits import BITS
 from tailgate.values.strings.byte_strings import BYTEA
 from tailgate.values.strings.json_texts import JSON
 from tailgate.values.strings.jsonb import JSONB
+from tailgate.values.strings.single_bytes import SINGLE_BYTE
 from tailgate.values.strings.strings import CHARACTER, NAME, TEXT, VARCHAR
 from tailgate.values.strings.uuids import UUID
 from tailgate.values.times.dates import DATE, TIME, TIMESTAMP, TIMESTAMPTZ
@@ -51,6 +52,7 @@ CODECS: dict[str, Codec] = {
     "varchar": VARCHAR,
     "bpchar": CHARACTER,
     "name": NAME,
+    "char": SINGLE_BYTE,
     "unknown": TEXT,
     "bytea": BYTEA,
     "date": DATE,

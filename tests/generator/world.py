@@ -34,6 +34,7 @@ TABLES = (
             ("n", "inet"),
             ("m", "macaddr"),
             ("b", "varbit"),
+            ("c", "char"),
         ),
     ),
     Relation(

@@ -124,6 +124,7 @@ GENERATORS: dict[str, Callable[[random.Random], str]] = {
     "varchar": _text(8),
     "bpchar": _text(5),
     "name": _text(8),
+    "char": lambda rng: rng.choice("abcABC z~0") if rng.random() < 0.9 else "",
     "bytea": _bytes,
     "date": _date,
     "time": _time,

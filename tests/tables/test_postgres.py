@@ -47,6 +47,7 @@ SCRIPTS = (
     "networks",
     "bit_strings",
     "zoned_times",
+    "single_bytes",
     "record_functions",
     "function_calls",
 )

@@ -43,6 +43,7 @@ TYPES = {  # by the name of the file
     "character_3": Type("bpchar", (3,)),
     "character_1": Type("bpchar", (1,)),
     "name": Type("name"),
+    "char": Type("char"),
     "bytea": Type("bytea"),
     "date": Type("date"),
     "time": Type("time"),

@@ -17,7 +17,6 @@ from tailgate.lake.types import FACTS, Type
 
 # Types whose values are encoded like those of another type: oid, size, that other type.
 TOLD = {
-    "char": (18, 1, "text"),
     "regproc": (24, 4, "text"),
     "regclass": (2205, 4, "text"),
     "regtype": (2206, 4, "text"),
@@ -33,7 +32,7 @@ TOLD = {
     "anyarray": (2277, -1, "text"),
     "void": (2278, 4, "text"),
 }
-TOLD_ARRAYS = {"char": 1002, "aclitem": 1034, "regtype": 2211}
+TOLD_ARRAYS = {"aclitem": 1034, "regtype": 2211}
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ KEY_TYPES = frozenset(
         "bit",
         "varbit",
         "timetz",
+        "char",
     )
 )
 

@@ -28,6 +28,7 @@ from tailgate.lake import sortable
 from tailgate.lake.tables import moments
 from tailgate.lake.types import Field, Type
 from tailgate.values.registry import text_writer
+from tailgate.values.strings.single_bytes import shown
 from tailgate.values.times.calendar import INFINITIES_TIME
 from tailgate.values.times.dates import write_date
 
@@ -134,6 +135,7 @@ WRITERS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("float4", "float8"), _float),
     **dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid", "macaddr", "macaddr8", "bit", "varbit", "unknown"), QUOTED),
     **dict.fromkeys(("timestamp", "timestamptz"), _timestamp),
+    "char": lambda value: QUOTED(shown(value)),
     "bool": lambda value: "true" if value else "false",
     "bytea": lambda value: "[" + ",".join(map(str, value)) + "]",
     "numeric": _numeric,

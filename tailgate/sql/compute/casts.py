@@ -11,6 +11,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.lake.types import Type
 from tailgate.sql.compute.registry import udf
 from tailgate.values.composites import records
@@ -18,6 +19,7 @@ from tailgate.values.composites.arrays import elements, quote
 from tailgate.values.numbers import numerics
 from tailgate.values.numbers.floats import write_double, write_single
 from tailgate.values.registry import read_text
+from tailgate.values.strings import single_bytes
 from tailgate.values.times.dates import write_date, write_time, write_timestamp, write_timestamptz
 from tailgate.values.times.intervals import Interval, write_postgres
 
@@ -61,6 +63,32 @@ def timestamp_to_text(value: int) -> str:
 @udf("timestamptz", to="text")
 def timestamptz_to_text(value: int) -> str:
     return write_timestamptz(value, "UTC").decode()
+
+
+@udf("char", to="text")
+def char_to_text(value: str) -> str:
+    return single_bytes.shown(value)
+
+
+# --- "char" --------------------------------------------------------------------------------------
+
+
+@udf("text", to="char")
+def text_to_char(text: str) -> str:
+    return single_bytes.read(text)
+
+
+@udf("int4", to="char")
+def int4_to_char(number: int) -> str:
+    if not -128 <= number <= 127:
+        raise NumericValueOutOfRange('"char" out of range')
+    return single_bytes.character(number % 256)
+
+
+@udf("char", to="int4")
+def char_to_int4(value: str) -> int:
+    byte = single_bytes.byte_of(value)
+    return byte - 256 if byte > 127 else byte
 
 
 # --- arrays to text and back ---------------------------------------------------------------------

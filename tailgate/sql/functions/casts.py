@@ -74,6 +74,7 @@ TO_TEXT: dict[str, tuple[str, str]] = {
     "bytea": ("concat('\\\\x', lower(hex({0})))", "('\\x' || lower(hex({0})))"),
     "inet": ("tg_inet_to_text({0})",) * 2,
     "cidr": ("tg_inet_to_text({0})",) * 2,
+    "char": ("tg_char_to_text({0})",) * 2,
     **dict.fromkeys(("uuid", "macaddr", "macaddr8", "bit", "varbit", "json", "jsonb"), ("{0}", "{0}")),
 }
 # casts to text that print a value as its type's output function does, where the cast of PostgreSQL differs
@@ -103,7 +104,7 @@ def _texts() -> list[Function]:
                 rows.append(_cast(source, target, "explicit", template, f"CAST({call}({{0}}, {{precision}}, {{scale}}) AS {{type}})"))
             else:
                 rows.append(_cast(source, target, "explicit", call + "({0})", call + "({0})"))
-    rows += [_cast(source, "text", "assignment", *templates) for source, templates in TO_TEXT.items()]
+    rows += [_cast(source, "text", "implicit" if source == "char" else "assignment", *templates) for source, templates in TO_TEXT.items()]
     rows += [
         _cast("name", "text", "implicit", "{0}", "{0}"),
         _cast("text", "name", "implicit", "{0}", "{0}"),
@@ -173,6 +174,11 @@ ZONED_TIMES = (
         note="at UTC",
     ),
 )
+SINGLE_BYTES = (
+    *(_cast(source, "char", "assignment", *("tg_text_to_char({0})",) * 2) for source in ("text", "varchar", "bpchar")),
+    _cast("int4", "char", "explicit", *("tg_int4_to_char({0})",) * 2),
+    _cast("char", "int4", "explicit", *("tg_char_to_int4({0})",) * 2),
+)
 NETWORKS = (
     _cast("cidr", "inet", "implicit", "{0}", "{0}"),
     _cast("inet", "cidr", "assignment", "tg_network({0})", "tg_network({0})"),
@@ -212,7 +218,7 @@ OTHERS = (
     ),
 )
 
-ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *ZONED_TIMES, *NETWORKS, *BITS, *OTHERS)
+ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *ZONED_TIMES, *SINGLE_BYTES, *NETWORKS, *BITS, *OTHERS)
 
 # Fractions of a second are rounded half away from zero; for timestamps, zero is the begin of 2000.
 EPOCH = 946_684_800_000_000  # 2000-01-01 in microseconds since 1970

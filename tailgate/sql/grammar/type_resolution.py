@@ -14,7 +14,6 @@ KNOWN = frozenset(
     money xml point line lseg box path polygon circle tsvector tsquery int4range int8range
     numrange tsrange tstzrange daterange regclass regtype regproc regprocedure regoper regoperator regnamespace regrole regconfig
     regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any anyelement anyarray
-    char
     """.split()
 )
 WITHOUT_NAME = ("record", "unknown", "enum")  # internal names of types that no statement can name

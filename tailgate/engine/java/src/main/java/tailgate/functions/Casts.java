@@ -20,6 +20,8 @@ import tailgate.functions.time.TimeOutput;
  * tailgate/sql/compute/casts.py} computes the same.
  */
 public final class Casts {
+  private static final int BYTE_MAX = 255;
+
   private Casts() {}
 
   // ---- to text ----------------------------------------------------------------------------------
@@ -69,6 +71,33 @@ public final class Casts {
     }
     return value;
   }
+
+  // ---- "char" -----------------------------------------------------------------------------------
+
+  /** Returns the first byte of a text. The stored form is the character with this number, or nothing for 0. */
+  public static UTF8String textToChar(UTF8String text) {
+    return text.numBytes() == 0 ? UTF8String.EMPTY_UTF8 : character(text.getByte(0) & BYTE_MAX);
+  }
+
+  private static UTF8String character(int number) {
+    return number == 0 ? UTF8String.EMPTY_UTF8 : UTF8String.fromString(String.valueOf((char) number));
+  }
+
+  private static int number(UTF8String value) { return value.numBytes() == 0 ? 0 : value.toString().charAt(0); }
+
+  public static UTF8String charToText(UTF8String value) {
+    int number = number(value);
+    return number <= Byte.MAX_VALUE ? value : UTF8String.fromString(String.format("\\%03o", number));
+  }
+
+  public static UTF8String int4ToChar(int number) {
+    if (number != (byte) number) throw new SqlError("22003", "\"char\" out of range");
+    return character(number & BYTE_MAX);
+  }
+
+  public static int charToInt4(UTF8String value) { return (byte) number(value); }
+
+  // ---- times ------------------------------------------------------------------------------------
 
   public static long textToTime(UTF8String text) { return TimeInput.toTime(text); }
 

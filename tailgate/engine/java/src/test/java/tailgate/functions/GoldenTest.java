@@ -33,6 +33,7 @@ class GoldenTest {
       "numeric_5_2|tg_text_to_numeric(x, 5, 2)",
       "numeric_3_0|tg_text_to_numeric(x, 3, 0)",
       "bytea|concat('\\\\x', lower(hex(tg_text_to_bytea(x))))",
+      "char|tg_char_to_text(tg_text_to_char(x))",
       "date|tg_date_to_text(tg_text_to_date(x))",
       "time|tg_time_to_text(tg_text_to_time(x))",
       "timetz|tg_timetz_to_text(tg_text_to_timetz(x))",
