@@ -14,6 +14,7 @@ from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import DEFAULT, Style
 from tailgate.values.composites import arrays, records
 from tailgate.values.enums import ENUM
+from tailgate.values.jsonpath.codec import JSONPATH
 from tailgate.values.networks.inet import CIDR, INET
 from tailgate.values.networks.macaddr import MACADDR, MACADDR8
 from tailgate.values.numbers.floats import DOUBLE_PRECISION, REAL
@@ -70,6 +71,7 @@ CODECS: dict[str, Codec] = {
     "varbit": BITS,
     "json": JSON,
     "jsonb": JSONB,
+    "jsonpath": JSONPATH,
     "enum": ENUM,
     "record": records.codec_of(codec),
 }

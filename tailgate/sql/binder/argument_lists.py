@@ -30,6 +30,12 @@ NAMES = {
     "jsonb_set_lax": ("jsonb_in", "path", "replacement", "create_if_missing", "null_value_treatment"),
     "jsonb_insert": ("jsonb_in", "path", "replacement", "insert_after"),
     "parse_ident": ("str", "strict"),
+    **{f"jsonb_path_{name}": ("target", "path", "vars", "silent") for name in ("exists", "match", "query", "query_array", "query_first")},
+}
+# the values of omitted arguments before the last one that is given
+OMITTED: dict[str, exp.Expr] = {
+    **dict.fromkeys(NAMES["make_interval"], exp.Literal.number(0)),
+    "vars": exp.Literal.string("{}"),
 }
 BUILDERS = {"json_build_array": JSON, "jsonb_build_array": JSONB}
 PATHS = {f"{type}_extract_path{suffix}": sign for type in ("json", "jsonb") for suffix, sign in (("", "#>"), ("_text", "#>>"))}
@@ -46,7 +52,7 @@ FORMAT = Function(
 
 
 def in_order(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> list[exp.Expr]:
-    """Puts named arguments into their order. Omitted arguments of make_interval are 0. Raises 42601, 42883."""
+    """Puts named arguments into their order, with the values of omitted ones between them. Raises 42601, 42883."""
     if not any(isinstance(n, exp.Kwarg) for n in nodes):
         return nodes
     names = NAMES.get(name, ())
@@ -61,9 +67,9 @@ def in_order(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int
             raise _undefined(binder, name, nodes, at)
         by_name[key] = node.args["expression"] if isinstance(node, exp.Kwarg) else node
     last = max(names.index(k) for k in by_name)
-    if name != "make_interval" and any(n not in by_name for n in names[: last + 1]):
+    if any(n not in by_name and n not in OMITTED for n in names[: last + 1]):
         raise _undefined(binder, name, nodes, at)
-    return [by_name.get(n, exp.Literal.number(0)) for n in names[: last + 1]]
+    return [by_name[n] if n in by_name else OMITTED[n].copy() for n in names[: last + 1]]
 
 
 def _undefined(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> UndefinedFunction:

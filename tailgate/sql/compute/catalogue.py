@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from tailgate.sql.compute import aggregates, casts, json_texts, networks, registry
-from tailgate.sql.compute.jsonb import access, construction, edits
+from tailgate.sql.compute.jsonb import access, construction, edits, paths
 from tailgate.sql.compute.ksqldb import casts as ksqldb_casts
 from tailgate.sql.compute.ksqldb import collections as ksqldb_collections
 from tailgate.sql.compute.ksqldb import conversion as ksqldb_conversion
@@ -52,6 +52,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     number_formats,
     number_parsing,
     numeric_functions,
+    paths,
     regexps,
     strings,
     times,

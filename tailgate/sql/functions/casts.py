@@ -75,7 +75,7 @@ TO_TEXT: dict[str, tuple[str, str]] = {
     "inet": ("tg_inet_to_text({0})",) * 2,
     "cidr": ("tg_inet_to_text({0})",) * 2,
     "char": ("tg_char_to_text({0})",) * 2,
-    **dict.fromkeys(("uuid", "macaddr", "macaddr8", "bit", "varbit", "json", "jsonb"), ("{0}", "{0}")),
+    **dict.fromkeys(("uuid", "macaddr", "macaddr8", "bit", "varbit", "json", "jsonb", "jsonpath"), ("{0}", "{0}")),
 }
 # casts to text that print a value as its type's output function does, where the cast of PostgreSQL differs
 OUTPUT = {
@@ -104,6 +104,7 @@ def _texts() -> list[Function]:
                 rows.append(_cast(source, target, "explicit", template, f"CAST({call}({{0}}, {{precision}}, {{scale}}) AS {{type}})"))
             else:
                 rows.append(_cast(source, target, "explicit", call + "({0})", call + "({0})"))
+    rows += [_cast(source, "jsonpath", "explicit", "", "tg_text_to_jsonpath({0})") for source in ("text", "varchar", "bpchar")]
     rows += [_cast(source, "text", "implicit" if source == "char" else "assignment", *templates) for source, templates in TO_TEXT.items()]
     rows += [
         _cast("name", "text", "implicit", "{0}", "{0}"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from tailgate.sql.functions.entry import Function
 
 SIGNS = ("=", "<>", "<", "<=", ">", ">=")
-INCOMPARABLE = frozenset({"json"})  # types without comparison operators
+INCOMPARABLE = frozenset({"json", "jsonpath"})  # types without comparison operators
 TYPES = """
     bool char int2 int4 int8 float4 float8 numeric text bytea date time timetz timestamp timestamptz uuid oid name inet macaddr macaddr8 bit varbit
 """.split()

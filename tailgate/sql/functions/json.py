@@ -31,7 +31,7 @@ def _to_jsonb() -> list[Function]:
     rows = [_both("to_jsonb", (J,), J, "{0}"), _both("to_jsonb", (W,), J, "tg_jsonb_parse({0})")]
     for t in ("int2", "int4", "int8", "numeric", "bool"):
         rows.append(Function("to_jsonb", (t,), J, *TO_TEXT[t]))
-    for t in ("text", "varchar", "name", "uuid", "macaddr", "macaddr8", "bit", "varbit"):
+    for t in ("text", "varchar", "name", "uuid", "macaddr", "macaddr8", "bit", "varbit", "jsonpath"):
         rows.append(_both("to_jsonb", (t,), J, "tg_jsonb_of_text({0})"))
     for t in ("time", "timetz", "interval", "bytea", "inet", "cidr", "char"):
         spark, duckdb = (OUTPUT[t].spark, OUTPUT[t].duckdb) if t in OUTPUT else TO_TEXT[t]
@@ -144,4 +144,21 @@ JSON_ROWS = (
     udf("json_build_object", ("text[]", "json[]"), W),
 )
 
-ROWS = (*JSONB_ROWS, *JSON_ROWS)
+
+def _paths() -> list[Function]:
+    """Returns the functions and operators of jsonpath. In views, the driver parses the path, which must be a literal."""
+
+    def row(name: str, arguments: tuple[str, ...], result: str, call: str, rest: str, kind: Kind = "function") -> Function:
+        spark, duckdb = (f"tg_jsonb_path_{call}({{0}}, {{{path}}}, {rest})" for path in ("path1", "1"))
+        return Function(name, arguments, result, spark, duckdb, kind, outputs=((name, J),) if kind == "set" else ())
+
+    rows = [row("@?", (J, "jsonpath"), "bool", "exists", "'{}', true", "operator")]
+    rows.append(row("@@", (J, "jsonpath"), "bool", "match", "'{}', true", "operator"))
+    for call, result in (("exists", "bool"), ("match", "bool"), ("query", J), ("query_array", J), ("query_first", J)):
+        for count, rest in ((2, "'{}', false"), (3, "{2}, false"), (4, "{2}, {3}")):
+            arguments = (J, "jsonpath", J, "bool")[:count]
+            rows.append(row(f"jsonb_path_{call}", arguments, result, call, rest, "set" if call == "query" else "function"))
+    return rows
+
+
+ROWS = (*JSONB_ROWS, *JSON_ROWS, *_paths())

@@ -1,10 +1,11 @@
-"""Renders the regular expressions and LIKE patterns of a call."""
+"""Renders the regular expressions, LIKE patterns and paths of jsonpath of a call."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from tailgate.lake.errors import FeatureNotSupported
+from tailgate.sql.compute.jsonb.paths import for_java
 from tailgate.sql.compute.regexp import likes, patterns
 from tailgate.sql.functions.arrays import EACH
 from tailgate.sql.plan import Call, Literal
@@ -32,7 +33,10 @@ class Patterns:
         - `like`: DuckDB's complete test of argument 0. It uses DuckDB's own regular expressions if they
           support the pattern, because their time is linear in the length of the text.
         - `fits`: the complete test with LIKE
+        - `path`: a parsed jsonpath
         """
+        if kind == "path":
+            return self.dialect.quoted(for_java(self._value(index, "a jsonpath that is")))
         if kind == "like":
             return self._like(index)
         if kind == "fits":
@@ -52,10 +56,11 @@ class Patterns:
     def _text(self, index: int) -> str:
         return EACH if self.call.arguments[index].type.is_array else self.texts[index]
 
-    def _value(self, index: int) -> str:
+    def _value(self, index: int, what: str = "a regular expression or its flags that are") -> str:
         argument = self.call.arguments[index]
         if not isinstance(argument, Literal) or not isinstance(argument.value, str):
-            raise FeatureNotSupported(f"a regular expression or its flags that are no literal{self.dialect.where} are not supported")
+            verb = what.rpartition(" ")[2]
+            raise FeatureNotSupported(f"{what} no literal{self.dialect.where} {verb} not supported")
         return argument.value
 
     def _like(self, index: int) -> str:

@@ -10,7 +10,7 @@ from tailgate.lake.types import Type
 from tailgate.sql.numeric_types import divisor
 
 HOLE = re.compile(
-    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|long0|precision\d*|scale\d*|name\d+|length|now|distinct|order|filter|present|others|values|(?:test|search|global|like|fits)\d+)\}"
+    r"\{(\d+|\*|\+|nulls|nonnulls|type|element|divisor|long0|precision\d*|scale\d*|name\d+|length|now|distinct|order|filter|present|others|values|(?:test|search|global|like|fits|path)\d+)\}"
 )
 
 
@@ -64,7 +64,7 @@ def fill_template(
         fact_and_index = re.fullmatch(r"([a-z]+)(\d*)", name)
         assert fact_and_index is not None, name
         fact, index = fact_and_index.groups()
-        if fact in ("test", "search", "global", "like", "fits"):
+        if fact in ("test", "search", "global", "like", "fits", "path"):
             assert pattern is not None
             return pattern(fact, int(index))
         if fact == "name":

@@ -6,6 +6,7 @@ Source: PostgreSQL 15, section "POSIX Regular Expressions"; src/backend/utils/ad
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, ProgramLimitExceeded
@@ -48,9 +49,13 @@ def translated(pattern: str, flags: str) -> str:
         flags, pattern = flags + match[1], pattern[match.end() :]
         options(match[1])
     ignore_case = "i" if _last_of(flags, "ic") == "i" else ""
-    multiline = _last_of(flags, "nms") in ("n", "m")
+    newlines = _last_of(flags, "nmspw")  # n: lines count for . and ^ and $; p: for . alone; w: for ^ and $ alone
     body = re.escape(pattern) if "q" in flags else translate(pattern, flags)
-    return f"(?{ignore_case}m){body}" if multiline else f"(?{ignore_case}s){_with_end_of_text(body)}"
+    if newlines in ("n", "m"):
+        return f"(?{ignore_case}m){body}"
+    if newlines == "p" and "q" not in flags:
+        body = _replaced(body, {".": "[^\\n]"})
+    return f"(?{ignore_case}ms){body}" if newlines == "w" else f"(?{ignore_case}s){_replaced(body, {'$': END_OF_TEXT})}"
 
 
 def _last_of(flags: str, group: str) -> str:
@@ -58,8 +63,8 @@ def _last_of(flags: str, group: str) -> str:
     return next((f for f in reversed(flags) if f in group), "")
 
 
-def _with_end_of_text(body: str) -> str:
-    """Replaces $ outside of brackets by the end of the text."""
+def _replaced(body: str, replacements: Mapping[str, str]) -> str:
+    """Replaces characters outside of brackets, such as $."""
     parts, at, inside_brackets = [], 0, False
     while at < len(body):
         char = body[at]
@@ -71,7 +76,7 @@ def _with_end_of_text(body: str) -> str:
             inside_brackets = True
         elif char == "]" and inside_brackets:
             inside_brackets = False
-        parts.append(END_OF_TEXT if char == "$" and not inside_brackets else char)
+        parts.append(char if inside_brackets else replacements.get(char, char))
         at += 1
     return "".join(parts)
 

@@ -34,6 +34,7 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import tailgate.errors.SparkErrors;
+import tailgate.functions.json.JsonPaths;
 import tailgate.functions.json.JsonTexts;
 import tailgate.functions.json.JsonbAccess;
 import tailgate.functions.json.JsonbConstruction;
@@ -111,6 +112,7 @@ public final class Functions {
       JsonbConstruction.class,
       JsonbEdits.class,
       JsonbOrder.class,
+      JsonPaths.class,
       KsqldbCasts.class,
       KsqldbCollections.class,
       KsqldbConversion.class,

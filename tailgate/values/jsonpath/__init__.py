@@ -1,0 +1,1 @@
+"""The type jsonpath: its grammar, its parser and its text."""
