@@ -3,7 +3,7 @@
     PostgreSQL type ──► Type (this module) ──► spark | arrow | duckdb | avro of the *stored form*
 
 Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds, timetz a bigint
-in the order of the values; interval is months, days and microseconds; json is text, jsonb canonical text; uuid, macaddr and bit are text; inet and cidr are
+in the order of the values; money is cents; interval is months, days and microseconds; json is text, jsonb canonical text; uuid, macaddr and bit are text; inet and cidr are
 sortable bytes. A `numeric` is fixed or general (ADR 0020). A fixed one is a decimal everywhere. Without a declared
 precision and scale it has 38 digits and the scale of its expression (0 for `sum(bigint)`, 16 by default), and
 clients see no type modifier. A general one has a display scale per value, NaN and infinities: a column of a table
@@ -68,6 +68,7 @@ FACTS: dict[str, Facts] = {
         Facts("timestamptz", 1184, 1185, 8, "D", "timestamp with time zone", "timestamp", "TIMESTAMPTZ", "timestamp-micros"),
         Facts("interval", 1186, 1187, 16, "T", "interval", INTERVAL_SPARK, INTERVAL_DUCKDB, "interval"),
         Facts("numeric", 1700, 1231, -1, "N", "numeric", "decimal", "DECIMAL", "decimal"),
+        Facts("money", 790, 791, 8, "N", "money", "bigint", "BIGINT", "string"),
         Facts("uuid", 2950, 2951, 16, "U", "uuid", "string", "VARCHAR", "uuid"),
         Facts("inet", 869, 1041, -1, "I", "inet", "binary", "BLOB", "string"),
         Facts("cidr", 650, 651, -1, "I", "cidr", "binary", "BLOB", "string"),
@@ -356,6 +357,7 @@ ARROW: dict[str, pa.DataType] = {
     "date": pa.date32(),
     "time": pa.int64(),
     "timetz": pa.int64(),
+    "money": pa.int64(),
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", tz="UTC"),
     "interval": pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]),

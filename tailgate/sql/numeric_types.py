@@ -215,6 +215,11 @@ def rounded_to(type: Type, digits: int | None) -> Type:
 
 
 @_general_if_any_is
+def of_scale(scale: int) -> Callable[[tuple[Type, ...]], Type]:
+    """Returns the result type of a function whose results have this scale."""
+    return lambda types: numeric(scale)
+
+
 def whole(types: tuple[Type, ...]) -> Type:
     return numeric(0)
 

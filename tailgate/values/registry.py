@@ -20,6 +20,7 @@ from tailgate.values.networks.macaddr import MACADDR, MACADDR8
 from tailgate.values.numbers.floats import DOUBLE_PRECISION, REAL
 from tailgate.values.numbers.general import GENERAL
 from tailgate.values.numbers.integers import BIGINT, INTEGER, OID, SMALLINT
+from tailgate.values.numbers.money import MONEY
 from tailgate.values.numbers.numerics import NUMERIC
 from tailgate.values.stored import stored
 from tailgate.values.strings.bits import BITS
@@ -48,6 +49,7 @@ CODECS: dict[str, Codec] = {
     "float4": REAL,
     "float8": DOUBLE_PRECISION,
     "numeric": NUMERIC,
+    "money": MONEY,
     "general": GENERAL,  # numerics with a display scale each
     "text": TEXT,
     "varchar": VARCHAR,

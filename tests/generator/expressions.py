@@ -27,7 +27,7 @@ WIDER = {  # types with an implicit cast to the key
 COMPARED = (
     "int4", "int4", "text", "text", "int8", "numeric", "float8", "date", "timestamp", "timestamptz", "bool", "uuid", "interval", "jsonb",
     "inet", "cidr", "macaddr", "bit", "varbit",
-    "int2", "float4", "varchar", "bpchar", "bytea", "time", "timetz", "char", "int4[]", "text[]",
+    "int2", "float4", "varchar", "bpchar", "bytea", "time", "timetz", "char", "money", "int4[]", "text[]",
 )  # fmt: skip
 BARE = {"int4": 2**31, "int8": 2**63}  # integer literals below these values have the type without a cast
 

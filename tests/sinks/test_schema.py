@@ -100,7 +100,7 @@ TYPES: list[tuple[Type, Any]] = [
     (types.numeric(0), {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}),
     (MOOD, "string"),
     (types.UUID, {"type": "string", "logicalType": "uuid"}),
-    *((Type(name), "string") for name in ("inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "timetz", "char")),
+    *((Type(name), "string") for name in ("inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "timetz", "char", "money", "jsonpath")),
     (types.JSON, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.JSONB, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.INT4.array(), {"type": "array", "items": ["null", "int"]}),
@@ -147,6 +147,8 @@ PRINTED = {
     "bit": ["", "101"],
     "varbit": ["0"],
     "timetz": ["00:00:00+00", "12:34:56.5-03:30"],
+    "money": ["$0.00", "-$1,234.56"],
+    "jsonpath": ["$.\"a\""],
 }
 VALUES: list[tuple[Type, list[Any]]] = [
     (types.BOOL, [True, False]),

@@ -124,6 +124,7 @@ GENERATORS: dict[str, Callable[[random.Random], str]] = {
     "varchar": _text(8),
     "bpchar": _text(5),
     "name": _text(8),
+    "money": lambda rng: f"{rng.choice((rng.randint(-(10**6), 10**6), rng.randint(-(2**62), 2**62))) / 100:.2f}",
     "char": lambda rng: rng.choice("abcABC z~0") if rng.random() < 0.9 else "",
     "bytea": _bytes,
     "date": _date,

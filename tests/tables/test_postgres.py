@@ -48,6 +48,8 @@ SCRIPTS = (
     "bit_strings",
     "zoned_times",
     "single_bytes",
+    "jsonpath",
+    "money",
     "record_functions",
     "function_calls",
 )

@@ -31,6 +31,7 @@ TYPES = {  # by the name of the file
     "int4": Type("int4"),
     "int8": Type("int8"),
     "oid": Type("oid"),
+    "money": Type("money"),
     "float4": Type("float4"),
     "float8": Type("float8"),
     "numeric": Type("numeric"),

@@ -29,6 +29,7 @@ KEY_TYPES = frozenset(
         "varbit",
         "timetz",
         "char",
+        "money",
     )
 )
 

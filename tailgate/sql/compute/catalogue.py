@@ -15,7 +15,7 @@ from tailgate.sql.compute.ksqldb import regexps as ksqldb_regexps
 from tailgate.sql.compute.ksqldb import texts as ksqldb_texts
 from tailgate.sql.compute.ksqldb import times as ksqldb_times
 from tailgate.sql.compute.ksqldb import urls as ksqldb_urls
-from tailgate.sql.compute.numeric import float_functions, general_numerics, number_formats, number_parsing, numeric_functions
+from tailgate.sql.compute.numeric import amounts, float_functions, general_numerics, number_formats, number_parsing, numeric_functions
 from tailgate.sql.compute.regexp import functions as regexps
 from tailgate.sql.compute.regexp import likes
 from tailgate.sql.compute.text import arrays, bit_strings, byte_strings, formatting, strings
@@ -25,6 +25,7 @@ from tailgate.sql.compute.time import date_formats, date_parsing, interval_funct
 FAMILIES: tuple[ModuleType, ...] = (
     access,
     aggregates,
+    amounts,
     arrays,
     bit_strings,
     byte_strings,

@@ -18,7 +18,7 @@ from tailgate.sql.functions.comparison import INTERVAL_DUCKDB
 from tailgate.sql.functions.entry import Function, ResultType
 from tailgate.sql.numeric_types import largest_scale, quotient_scale, same_scale, whole
 
-ORDERED = "int2 int4 int8 float4 float8 numeric text date time timetz timestamp timestamptz oid inet".split()
+ORDERED = "int2 int4 int8 float4 float8 numeric text date time timetz timestamp timestamptz oid inet money".split()
 VARIANCES = "var_pop var_samp variance stddev_pop stddev_samp stddev".split()
 REGRESSIONS = """
     corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
@@ -86,6 +86,7 @@ ROWS = (
     _aggregate("sum", ("numeric",), largest_scale, "sum({0})", f"CAST({SUM} AS {{type}})"),
     _aggregate("sum", ("float4",), "float4", "CAST(sum({0}) AS FLOAT)", f"CAST({SUM} AS FLOAT)"),
     _aggregate("sum", ("float8",), "float8", "sum({0})", SUM),
+    _aggregate("sum", ("money",), "money", "sum({0})", f"CAST({SUM} AS BIGINT)"),
     _aggregate("sum", ("interval",), "interval", "", INTERVAL_SUM),
     *(
         _aggregate(

@@ -9,7 +9,7 @@ The numeric templates need `spark.sql.decimalOperations.allowPrecisionLoss = fal
 
 from __future__ import annotations
 
-from tailgate.sql.functions.entry import Function, ResultType, duckdb_error, spark_error
+from tailgate.sql.functions.entry import Function, ResultType, duckdb_error, spark_error, strict, udf
 from tailgate.sql.numeric_types import common_scale, product_scale, quotient_scale, remainder_scale, same_scale
 
 INTEGERS = ("int2", "int4", "int8")
@@ -99,12 +99,35 @@ def _numerics() -> list[Function]:
     ]  # fmt: skip
 
 
+def _money() -> list[Function]:
+    m, f = "money", "float8"
+    rows = [_operator(sign, m, f"({{0}} {sign} {{1}})", f"({{0}} {sign} {{1}})") for sign in "+-"]
+    for t in INTEGERS:
+        rows += [
+            _operator("*", m, "({0} * CAST({1} AS BIGINT))", "({0} * CAST({1} AS BIGINT))", t),
+            Function("*", (t, m), m, "(CAST({0} AS BIGINT) * {1})", "(CAST({0} AS BIGINT) * {1})", "operator"),
+            _operator("/", m, "({0} div CAST({1} AS BIGINT))", "tg_divide({0}, CAST({1} AS BIGINT))", t),
+        ]
+    for t in FLOATS:
+        rows += [
+            udf("*", (m, t), m, "money_times", "operator"),
+            udf("*", (t, m), m, "money_times", "operator", order=(1, 0)),
+            udf("/", (m, t), m, "money_over", "operator"),
+        ]
+    words = udf("cash_words", (m,), "text")
+    extremes = (Function(f"cash{word}", (m, m), m, *(strict(f"{call}({{0}}, {{1}})", 2),) * 2) for word, call in EXTREMES)
+    return [*rows, udf("/", (m, m), f, "money_ratio", "operator"), words, *extremes]
+
+
+EXTREMES = ("larger", "greatest"), ("smaller", "least")
+
+
 def _signs() -> list[Function]:
     rows = [Function("+", (t,), t, "{0}", "{0}", "prefix") for t in (*INTEGERS, *FLOATS)]
     return [*rows, Function("+", ("numeric",), same_scale, "CAST({0} AS {type})", "{0}", "prefix")]
 
 
-ROWS = (*_integers(), *_floats(), *_numerics(), *_signs())
+ROWS = (*_integers(), *_floats(), *_numerics(), *_money(), *_signs())
 
 
 def _checked(sign: str, checks: str = "") -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from tailgate.lake.types import MICROSECONDS
 from tailgate.sql.functions.arithmetic import DUCKDB, OVERFLOW, SPARK, UNDERFLOW
 from tailgate.sql.functions.entry import Context, Function, ResultType, duckdb_error, spark_error, strict
-from tailgate.sql.numeric_types import integer
+from tailgate.sql.numeric_types import integer, of_scale
 
 ORDER = ("int2", "int4", "int8", "numeric", "float4", "float8")  # each is cast implicitly to those after it
 
@@ -70,7 +70,7 @@ TO_TEXT: dict[str, tuple[str, str]] = {
         t: (f"tg_{t}_to_text({{0}})", f"(CASE WHEN {common} THEN CAST({{0}} AS VARCHAR) ELSE tg_{t}_to_text({{0}}) END)")
         for t, common in COMMON.items()
     },
-    **{t: (f"tg_{t}_to_text({{0}})",) * 2 for t in ("float4", "float8", "timestamptz", "time", "timetz", "interval")},
+    **{t: (f"tg_{t}_to_text({{0}})",) * 2 for t in ("float4", "float8", "timestamptz", "time", "timetz", "interval", "money")},
     "bytea": ("concat('\\\\x', lower(hex({0})))", "('\\x' || lower(hex({0})))"),
     "inet": ("tg_inet_to_text({0})",) * 2,
     "cidr": ("tg_inet_to_text({0})",) * 2,
@@ -89,7 +89,7 @@ OUTPUT = {
 }
 TEXT_TARGETS = (
     "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "json", "jsonb", "bytea", "time",
-    "timetz", "interval", "uuid", "oid", "inet", "cidr", "macaddr", "macaddr8", "bit", "varbit",
+    "timetz", "interval", "uuid", "oid", "inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "money",
 )  # fmt: skip
 INPUT_FUNCTIONS = {"jsonb": "jsonb_parse"}  # others are text_to_<type>
 
@@ -180,6 +180,11 @@ SINGLE_BYTES = (
     _cast("int4", "char", "explicit", *("tg_int4_to_char({0})",) * 2),
     _cast("char", "int4", "explicit", *("tg_char_to_int4({0})",) * 2),
 )
+MONEY = (
+    *(_cast(t, "money", "assignment", *("(CAST({0} AS BIGINT) * 100)",) * 2) for t in ("int4", "int8")),
+    _cast("numeric", "money", "assignment", "tg_numeric_to_money({0})", "tg_numeric_to_money(CAST({0} AS VARCHAR))"),
+    _cast("money", "numeric", "assignment", *("CAST({0} * CAST('0.01' AS DECIMAL(3,2)) AS {type})",) * 2, of_scale(2)),
+)
 NETWORKS = (
     _cast("cidr", "inet", "implicit", "{0}", "{0}"),
     _cast("inet", "cidr", "assignment", "tg_network({0})", "tg_network({0})"),
@@ -219,7 +224,7 @@ OTHERS = (
     ),
 )
 
-ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *ZONED_TIMES, *SINGLE_BYTES, *NETWORKS, *BITS, *OTHERS)
+ROWS = (*_numbers(), *_texts(), *_json(), *TIMES, *ZONED_TIMES, *SINGLE_BYTES, *MONEY, *NETWORKS, *BITS, *OTHERS)
 
 # Fractions of a second are rounded half away from zero; for timestamps, zero is the begin of 2000.
 EPOCH = 946_684_800_000_000  # 2000-01-01 in microseconds since 1970

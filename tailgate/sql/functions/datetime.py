@@ -7,7 +7,8 @@ statement; a materialized view can only compare them with timestamps of its rows
 from __future__ import annotations
 
 from tailgate.lake.types import Type, numeric
-from tailgate.sql.functions.entry import Function, ResultType, duckdb_error, strict, udf
+from tailgate.sql.functions.entry import Function, duckdb_error, strict, udf
+from tailgate.sql.numeric_types import of_scale
 
 T = "text"
 INTERVAL_UNITS = (
@@ -85,10 +86,6 @@ TIME_FIELDS: dict[str, tuple[int, str]] = {
 GROWING = ("year", "isoyear", "decade", "century", "millennium", "epoch", "julian")  # infinite for an infinite date or timestamp
 
 
-def _of_scale(scale: int) -> ResultType:
-    return lambda types: numeric(scale)
-
-
 def _seconds(unit: str, spark: str, duckdb: str) -> tuple[str, str]:
     """Returns templates of date_part() for seconds or milliseconds, summed in PostgreSQL's order.
 
@@ -122,7 +119,7 @@ def _field(unit: str, source: str, scale: int, duckdb: str) -> list[Function]:
         whole = f"(CASE WHEN isfinite({{0}}) THEN {whole} WHEN {{0}} IS NOT NULL THEN {overflow} END)"
     spark = f"tg_extract_{family}('{unit}', {{0}}, {{precision}}, {{scale}})"
     return [
-        Function(f"extract:{unit}", (source,), _of_scale(scale), spark, whole, note=note),
+        Function(f"extract:{unit}", (source,), of_scale(scale), spark, whole, note=note),
         Function(f"date_part:{unit}", (source,), "float8", *parts, note=note),
     ]
 
@@ -156,7 +153,7 @@ def _fields() -> list[Function]:
     rows += _field("julian", "date", 0, f"({{0}} - DATE '1970-01-01' + {JULIAN})")
     for source, units in (("interval", (*INTERVAL_UNITS, "epoch")), ("time", CLOCK_UNITS), ("timetz", (*CLOCK_UNITS, *ZONE_UNITS))):
         for unit in units:
-            field = udf(f"extract:{unit}", (source,), _of_scale(SCALES.get(unit, 0)), f"extract_{source}", order=(f"'{unit}'", 0))
+            field = udf(f"extract:{unit}", (source,), of_scale(SCALES.get(unit, 0)), f"extract_{source}", order=(f"'{unit}'", 0))
             rows.append(field)
             if (source, unit) == ("interval", "epoch"):
                 rows.append(udf("date_part:epoch", (source,), "float8", "epoch_interval"))
@@ -169,7 +166,7 @@ def _fields() -> list[Function]:
             rows.append(Function(f"date_part:{unit}", (source,), "float8", *parts))
     for unit in ZONE_UNITS:
         spark, duckdb = "CASE WHEN tg_is_finite_timestamp({0}) THEN 0 END", "CASE WHEN isfinite({0}) THEN 0 END"
-        for name, result, type in (("extract", _of_scale(0), "{type}"), ("date_part", "float8", "DOUBLE")):
+        for name, result, type in (("extract", of_scale(0), "{type}"), ("date_part", "float8", "DOUBLE")):
             casts = f"CAST({spark} AS {type})", f"CAST({duckdb} AS {type})"
             rows.append(Function(f"{name}:{unit}", ("timestamptz",), result, *casts, note="at UTC"))
     return rows

@@ -11,7 +11,7 @@ from tailgate.sql.grammar.names import position
 # PostgreSQL's types that Tailgate does not support
 KNOWN = frozenset(
     """
-    money xml point line lseg box path polygon circle tsvector tsquery int4range int8range
+    xml point line lseg box path polygon circle tsvector tsquery int4range int8range
     numrange tsrange tstzrange daterange regclass regtype regproc regprocedure regoper regoperator regnamespace regrole regconfig
     regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any anyelement anyarray
     """.split()

@@ -56,6 +56,7 @@ from tailgate.sql.plan import (
 from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.plan.writes import BoundWrite, ChangeRows, InsertRows, MergeRows, TruncateTables, WithRows
 from tailgate.values.registry import text_writer
+from tailgate.values.numbers.money import write as write_money
 from tailgate.values.times.dates import write_date, write_time, write_timestamp, write_timestamptz
 from tailgate.values.times.zoned_times import write_timetz
 
@@ -317,6 +318,7 @@ MOMENTS: dict[str, Callable[[int], bytes]] = {
     "timestamptz": lambda value: write_timestamptz(value, "UTC"),
     "time": write_time,
     "timetz": write_timetz,
+    "money": write_money,
 }
 
 

@@ -187,7 +187,7 @@ def literal(value: Value, type: Type, dialect: Dialect) -> str:
             return "true" if value else "false"
         case "int4", int() if dialect.plain_integers and value > -(2**31):
             return f"({value})" if value < 0 else str(value)
-        case (("int2" | "int4" | "int8" | "oid" | "time" | "timetz" | "enum"), int()):
+        case (("int2" | "int4" | "int8" | "oid" | "time" | "timetz" | "money" | "enum"), int()):
             return cast.format(f"'{value}'")
         case (("float4" | "float8"), float()):
             shown = "NaN" if math.isnan(value) else "Infinity" if value == math.inf else "-Infinity" if value == -math.inf else repr(value)

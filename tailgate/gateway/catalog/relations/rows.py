@@ -50,7 +50,7 @@ OPERATOR_CLASS = {
     "int8": 3124, "int4": 1978, "int2": 1979, "text": 3126, "varchar": 3126, "bpchar": 10004, "float8": 3123, "float4": 10012,
     "numeric": 3125, "timestamp": 3128, "timestamptz": 3127, "date": 3122, "time": 10038, "uuid": 10065, "bool": 10003, "bytea": 10006,
     "oid": 1981, "name": 10028, "interval": 10022, "jsonb": 10088, "inet": 10015, "cidr": 10015, "macaddr": 10024, "macaddr8": 10026,
-    "bit": 10002, "varbit": 10043, "timetz": 10041, "char": 10007,
+    "bit": 10002, "varbit": 10043, "timetz": 10041, "char": 10007, "money": 10047,
 }  # fmt: skip
 
 RELKIND = {"view": "v", "materialized view": "m"}  # other kinds appear as tables

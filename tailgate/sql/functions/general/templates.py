@@ -97,15 +97,20 @@ FROM: dict[str, str] = {
     **{t: f"tg_general_to_{t}({{0}})" for t in ("int2", "int4", "int8", "float8")},
     "float4": f"CAST({TEXT} AS FLOAT)",
     "text": TEXT,
+    "money": "tg_general_to_money({0})",
 }
 TO: dict[str, str] = {
     **dict.fromkeys(("int2", "int4", "int8"), "tg_integer_to_general({0})"),
     **dict.fromkeys(("text", "varchar", "bpchar"), "tg_text_to_general({0})"),
     **{t: f"tg_{t}_to_general({{0}})" for t in ("float4", "float8")},
     "jsonb": "tg_jsonb_general({0})",
+    "money": "(CASE WHEN {0} IS NOT NULL THEN tg_general(CAST({0} AS DECIMAL(38,0)), 2) END)",
 }
 # Spark's casts to general numerics that differ from DuckDB's
-SPARK_TO = dict.fromkeys(("int2", "int4", "int8"), "tg_integer_to_general(CAST({0} AS BIGINT))")
+SPARK_TO = {
+    **dict.fromkeys(("int2", "int4", "int8"), "tg_integer_to_general(CAST({0} AS BIGINT))"),
+    "money": "tg_fixed_to_general(CAST({0} * CAST('0.01' AS DECIMAL(3,2)) AS DECIMAL(21,2)))",
+}
 
 
 def _java(name: str) -> str:

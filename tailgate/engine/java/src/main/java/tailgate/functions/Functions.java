@@ -52,6 +52,7 @@ import tailgate.functions.ksqldb.KsqldbTimes;
 import tailgate.functions.ksqldb.KsqldbUrls;
 import tailgate.functions.network.HardwareAddresses;
 import tailgate.functions.network.NetworkFunctions;
+import tailgate.functions.numeric.Amounts;
 import tailgate.functions.numeric.FloatFunctions;
 import tailgate.functions.numeric.General;
 import tailgate.functions.numeric.GeneralNumerics;
@@ -98,6 +99,7 @@ public final class Functions {
 
   /** Classes whose public static methods are functions: {@code toHexInt4} is tg_to_hex_int4. */
   private static final List<Class<?>> FAMILIES = List.of(
+      Amounts.class,
       BitStrings.class,
       ByteStrings.class,
       Casts.class,

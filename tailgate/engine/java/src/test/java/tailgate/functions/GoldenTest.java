@@ -28,6 +28,7 @@ class GoldenTest {
       "int4|tg_text_to_int4(x)",
       "int8|tg_text_to_int8(x)",
       "oid|tg_text_to_oid(x)",
+      "money|tg_money_to_text(tg_text_to_money(x))",
       "float4|tg_float4_to_text(tg_text_to_float4(x))",
       "float8|tg_float8_to_text(tg_text_to_float8(x))",
       "numeric_5_2|tg_text_to_numeric(x, 5, 2)",

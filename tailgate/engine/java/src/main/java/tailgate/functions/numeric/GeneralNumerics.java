@@ -305,6 +305,12 @@ public final class GeneralNumerics {
 
   public static int generalToInt4(InternalRow a) { return (Integer) integer(a, "integer", DataTypes.IntegerType); }
 
+  public static long generalToMoney(InternalRow a) {
+    General value = General.of(a);
+    if (value.isFinite()) return Amounts.cents(value.value());
+    throw new SqlError("22003", "cannot convert " + (value.isNan() ? "NaN" : "infinity") + " to bigint");
+  }
+
   public static long generalToInt8(InternalRow a) { return (Long) integer(a, "bigint", DataTypes.LongType); }
 
   private static Object integer(InternalRow a, String typeName, DataType type) {
