@@ -50,6 +50,7 @@ SCRIPTS = (
     "single_bytes",
     "jsonpath",
     "money",
+    "intervals",
     "record_functions",
     "function_calls",
 )

@@ -26,7 +26,7 @@ FUNCTIONS = {"enum_first": (1,), "enum_last": (1,), "enum_range": (1, 2)}  # wit
 
 def cast_type(binder: ExpressionBinder, node: exp.DataType) -> tuple[Type, DomainType | None]:
     """Returns the type of a cast, and the domain whose base type it is, if any. Raises 42704 if it does not exist, 0A000."""
-    type = named_type(node, value=True)
+    type = named_type(node)
     if type.enum is None:
         return type, None
     name, at = Name(type.enum.name, type.enum.schema or None), position(node)

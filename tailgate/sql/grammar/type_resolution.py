@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, SyntaxError_, UndefinedObject
-from tailgate.lake.types import FACTS, MICROSECONDS, NUMERIC_PRECISION, EnumType, Type
+from tailgate.lake.types import FACTS, INTERVAL_FIELDS, INTERVAL_FULL_PRECISION, MICROSECONDS, NUMERIC_PRECISION, EnumType, Type
 from tailgate.sql.grammar.names import position
 
 # PostgreSQL's types that Tailgate does not support
@@ -22,18 +22,9 @@ LENGTHS_MAX = 10485760  # characters of varchar and bpchar, as in PostgreSQL
 BITS_MAX = 8 * LENGTHS_MAX  # of bit and varbit
 
 
-def restricts(fields: str) -> bool:
-    """Returns whether the fields of an interval type, such as `day to hour`, exclude parts of a value."""
-    return bool(fields) and not fields.endswith("second")
-
-
-def resolve(node: exp.DataType, *, value: bool = False) -> Type:
-    """Returns the type of a parsed type name.
-
-    `value`: the type is that of a cast, which may restrict an interval to some fields. Types of columns
-    do not keep them. Raises 42704 if the type does not exist, and 0A000 if only PostgreSQL has it.
-    """
-    type = named_type(node, value=value)
+def resolve(node: exp.DataType) -> Type:
+    """Returns the type of a parsed type name. Raises 42704 if the type does not exist, and 0A000 if only PostgreSQL has it."""
+    type = named_type(node)
     if type.enum is not None:
         raise unknown_type(node)
     return type
@@ -46,7 +37,7 @@ def unknown_type(node: exp.DataType) -> UndefinedObject:
     return UndefinedObject(f'type "{shown}{"[]" * len(node.args.get("values") or [])}" does not exist', position=position(node))
 
 
-def named_type(node: exp.DataType, *, value: bool = False) -> Type:
+def named_type(node: exp.DataType) -> Type:
     """Returns the type of a parsed type name, as `resolve` does.
 
     A name that is not one of a built-in type may be one of an enum type. Its type has the id 0 until the name is looked up in the
@@ -69,11 +60,12 @@ def named_type(node: exp.DataType, *, value: bool = False) -> Type:
         if modifiers:
             raise SyntaxError_(f'type modifier is not allowed for type "{node.args["kind"]}"', position=at)
         return Type("enum", is_array=dimensions == 1, enum=EnumType(0, str(node.args["kind"]), schema))
-    fields = node.meta.get("fields", "")
-    if restricts(fields) and (dimensions or not value):
-        hint = "Use the type interval, and date_trunc() for its values."
-        raise FeatureNotSupported(f"type interval {fields}{'[]' * dimensions} is not supported", hint=hint, position=at)
-    return Type(name, _modifiers(name, modifiers, at), is_array=dimensions == 1)
+    checked = _modifiers(name, modifiers, at)
+    if fields := node.meta.get("fields", ""):
+        if fields not in INTERVAL_FIELDS:
+            raise SyntaxError_(f'syntax error at or near "{fields.rpartition(" ")[2]}"', position=at)
+        checked = (checked[0] if checked else INTERVAL_FULL_PRECISION, INTERVAL_FIELDS[fields])
+    return Type(name, checked, is_array=dimensions == 1)
 
 
 def _modifiers(name: str, modifiers: tuple[int, ...], at: int | None) -> tuple[int, ...]:

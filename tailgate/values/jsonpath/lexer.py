@@ -18,16 +18,17 @@ KEYWORDS = frozenset(
 )
 CASE_SENSITIVE = ("null", "true", "false")
 SPECIAL = r"?%$.\[\]{}()|&!=<>@#,*:\-+/"
+NAME = rf'(?:[^{SPECIAL}\\"\s]|\\u\{{[0-9A-Fa-f]*\}}|\\.)+'
 _TOKEN = re.compile(
     rf"""
     (?P<blank>[ \t\n\r\f]+|/\*.*?\*/)
     |(?P<number>(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[Ee][-+]?[0-9]+)?)
     |(?P<sign>&&|\|\||==|<>|!=|<=|>=|\*\*|[{SPECIAL}])
-    |(?P<word>(?:[^{SPECIAL}\\"\s]|\\.)+)
+    |(?P<word>{NAME})
     """,
     re.VERBOSE | re.DOTALL,
 )
-_VARIABLE = re.compile(rf'\$(?:(?P<quoted>")|(?P<name>(?:[^{SPECIAL}\\"\s]|\\.)+))', re.DOTALL)
+_VARIABLE = re.compile(rf'\$(?:(?P<quoted>")|(?P<name>{NAME}))', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _SIMPLE = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _JUNK = re.compile(rf"[^{SPECIAL}\s\"]")

@@ -36,7 +36,7 @@ _CLOCK = frozenset({"hour", "minute", "second"})
 
 
 def read(text: str, type: Type, style: Style) -> Interval:
-    return read_fields(text)
+    return read_fields(text, type.fields_of_interval)
 
 
 def read_fields(text: str, fields: str = "") -> Interval:

@@ -33,6 +33,7 @@ SELECT count(*) FROM t x JOIN t y ON x.t = y.p AND x.k < y.k
 SELECT k, t, rank() OVER (PARTITION BY k ORDER BY t), lag(t) OVER (PARTITION BY k ORDER BY t DESC, p, l, d, i, a) FROM t
 SELECT * FROM (SELECT t FROM t ORDER BY t LIMIT 5) q
 SELECT t + i, i + t, t - i, d + t, t + d, t AT TIME ZONE interval '-03:30', timezone(interval '5 hours', p) FROM t
+SELECT i::interval day, i::interval hour to minute, i::interval second(1), i::interval year, '1 2'::interval day to hour FROM t
 SELECT t::time, l::timetz, t::timetz(1), p::timetz(0), (d + t)::timetz, t::text::timetz FROM t
 SELECT extract(epoch FROM t), extract(hour FROM t), extract(second FROM t), extract(timezone FROM t), date_part('timezone_minute', t) FROM t
 SELECT date_part('epoch', t), date_part('second', t), date_part('milliseconds', t), extract(timezone_hour FROM p) FROM t

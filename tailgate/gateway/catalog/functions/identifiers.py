@@ -11,6 +11,7 @@ from tailgate.gateway.catalog.functions.object_names import ALIASES, SQL_NAMES, 
 from tailgate.gateway.catalog.relations import rows
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID
+from tailgate.lake.types import interval_name
 from tailgate.lake.errors import InvalidSchemaName, UndefinedFunction, UndefinedObject, UndefinedTable
 
 VISIBLE = ("ts_config", "ts_dict", "ts_parser", "ts_template", "opfamily", "conversion")
@@ -82,8 +83,8 @@ class IdentifierFunctions(FunctionGroup):
             if oid in (1083, 1114, 1184, 1266):
                 first, _, rest = text.partition(" ")
                 return f"{first}({typmod}) {rest}"
-            if oid == 1186 and typmod & 0xFFFF != 0xFFFF:  # the high bits are the fields, which are all of them
-                return f"{text}({typmod & 0xFFFF})"
+            if oid == 1186:
+                return interval_name(typmod)
             if oid in (1560, 1562):
                 return f"{text}({typmod})"
         return text

@@ -99,7 +99,8 @@ SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum A
        CAST(CASE WHEN a.atttypid IN (21, 23, 20) THEN 0 WHEN a.atttypid = 1700 AND a.atttypmod > 0 THEN (a.atttypmod - 4) & 65535 END AS INTEGER),
        CAST(CASE WHEN a.atttypid = 1082 THEN 0 WHEN a.atttypid IN (1083, 1114, 1184, 1266) THEN CASE WHEN a.atttypmod < 0 THEN 6 ELSE a.atttypmod END
             WHEN a.atttypid = 1186 THEN CASE WHEN a.atttypmod < 0 OR (a.atttypmod & 65535) = 65535 THEN 6 ELSE a.atttypmod & 65535 END END AS INTEGER),
-       NULL, CAST(NULL AS INTEGER), NULL, NULL, NULL,
+       CASE WHEN a.atttypid = 1186 THEN upper(nullif(regexp_extract(pg_format_type_2(a.atttypid, a.atttypmod), '^interval[()0-9]* (.*)$', 1), '')) END,
+       CAST(NULL AS INTEGER), NULL, NULL, NULL,
        CASE WHEN co.collname IS NOT NULL THEN pg_current_database_0() END, cn.nspname, co.collname,
        CASE WHEN dt.oid IS NOT NULL THEN pg_current_database_0() END, dn.nspname, dt.typname,
        pg_current_database_0(), tn.nspname, t.typname, NULL, NULL, NULL, CAST(NULL AS INTEGER), CAST(a.attnum AS VARCHAR),

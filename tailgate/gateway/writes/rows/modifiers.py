@@ -20,6 +20,7 @@ from tailgate.lake.types import FRACTIONAL, MICROSECONDS, NUMERIC_PRECISION, Fie
 from tailgate.sql.functions.casts import EPOCH
 from tailgate.values.strings.bits import check_length
 from tailgate.values.times.calendar import INFINITIES_TIME
+from tailgate.values.times.units import HOUR, MINUTE
 from tailgate.values.times.zoned_times import rounded
 
 INFINITIES = pa.array(INFINITIES_TIME)
@@ -77,12 +78,10 @@ def _bits(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
 
 def _rounded(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
     """Rounds times, timestamps or intervals to the fractional digits of their type."""
+    if type.name == "interval":
+        return _interval(values, type)
     if type.modifiers[0] == MICROSECONDS:
         return values.cast(type.arrow)
-    if type.name == "interval":
-        parts = [pc.struct_field(values, name) for name in ("months", "days", "micros")]
-        rows = pc.make_struct(*parts[:2], _round(parts[2], type), field_names=["months", "days", "micros"])
-        return pc.if_else(pc.is_valid(values), rows, pa.scalar(None, type.arrow)).cast(type.arrow)
     if type.name == "timetz":
         rows = [None if value is None else rounded(value, type.modifiers[0]) for value in values.to_pylist()]
         return pa.chunked_array([pa.array(rows, type.arrow)])
@@ -91,6 +90,29 @@ def _rounded(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
         return _round(micros, type).cast(type.arrow)
     finite = pc.add(_round(pc.subtract(micros, EPOCH), type), EPOCH)
     return pc.if_else(pc.is_in(micros, INFINITIES), micros, finite).cast(type.arrow)
+
+
+def _interval(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Rounds seconds, and removes the parts below the last field."""
+    months, days, micros = (pc.struct_field(values, name) for name in ("months", "days", "micros"))
+    last = type.fields_of_interval.rpartition(" ")[2]
+    if last in ("year", "month", "day"):
+        micros = pc.multiply(micros, 0)
+    elif last in ("hour", "minute"):
+        micros = _multiple(micros, HOUR if last == "hour" else MINUTE)
+    elif type.modifiers[0] < MICROSECONDS:
+        micros = _round(micros, type)
+    if last in ("year", "month"):
+        days = pc.multiply(days, 0)
+    if last == "year":
+        months = _multiple(months, 12)
+    rows = pc.make_struct(months, days, micros, field_names=["months", "days", "micros"])
+    return pc.if_else(pc.is_valid(values), rows, pa.scalar(None, type.arrow)).cast(type.arrow)
+
+
+def _multiple(numbers: pa.ChunkedArray, unit: int) -> pa.ChunkedArray:
+    """Returns the multiples of a unit that are nearest to numbers, towards zero."""
+    return pc.multiply(pc.divide(numbers, unit), unit)
 
 
 def _round(micros: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:

@@ -19,7 +19,6 @@ from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.functions import catalogue
 from tailgate.sql.grammar.names import position
-from tailgate.sql.grammar.type_resolution import restricts
 from tailgate.sql.numeric_types import is_maintained
 from tailgate.sql.plan import (
     Call,
@@ -36,18 +35,12 @@ def bind_cast(binder: ExpressionBinder, node: exp.Cast) -> Scalar:
 
 
 def _cast(binder: ExpressionBinder, node: exp.Cast, target: Type) -> Scalar:
-    to = node.args["to"]
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return Literal((), target, position(node))
     at = position(node)
     if target.name in ("float4", "float8") and isinstance(node.this, exp.Literal) and not node.this.is_string:
         return literal(node.this.this, target, position(node.this))  # 1e300 does not fit into numeric
-    inner, fields = binder.bind(node.this), to.meta.get("fields", "")
-    value = cast(inner, target, binder.parameters, at, fields)
-    if isinstance(value, Literal) or not restricts(fields):
-        return value
-    truncate = next(row for row in catalogue.calls(f"date_trunc:{fields.split()[-1]}") if row.arguments == ("interval",))
-    return Call(truncate, (value,), target, at)
+    return cast(binder.bind(node.this), target, binder.parameters, at)
 
 
 def bind_case(binder: ExpressionBinder, node: exp.Case) -> Scalar:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, UndefinedFunction
-from tailgate.lake.types import FRACTIONAL, GENERAL, NUMERIC, TEXT, UNKNOWN, Type
+from tailgate.lake.types import FRACTIONAL, GENERAL, MICROSECONDS, NUMERIC, TEXT, UNKNOWN, Type
 from tailgate.sql import numeric_types
 from tailgate.sql.binder.types import enums
 from tailgate.sql.binder.types.literals import literal
@@ -25,6 +25,14 @@ from tailgate.sql.plan.rows import is_row
 
 PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval", "inet", "varbit")
 MODIFIED = {name: Function("cast", (name,), name, *templates, kind="cast") for name, templates in LENGTHS.items()}
+# the casts to interval types, by their last field
+RESTRICTED = {
+    **{
+        unit: Function("cast", ("interval",), "interval", *(f"tg_date_trunc_interval('{unit}', {{0}})",) * 2, kind="cast")
+        for unit in ("year", "month", "day", "hour", "minute")
+    },
+    "second": Function("cast", ("interval",), "interval", "{0}", "{0}", kind="cast"),
+}
 RANKS: dict[Context, int] = {"implicit": 0, "assignment": 1, "explicit": 2}
 # Any type can be cast to these on assignment, by its output function, and from these explicitly, by
 # its input function.
@@ -70,7 +78,7 @@ def from_name(name: str, types: Iterable[Type] = ()) -> Type:
 
 
 def coerce(
-    scalar: Scalar, target: Type, parameters: Parameters, context: Context = "implicit", position: int | None = None, fields: str = ""
+    scalar: Scalar, target: Type, parameters: Parameters, context: Context = "implicit", position: int | None = None
 ) -> Scalar | None:
     """Casts a scalar to a type. Returns None if the context allows no such cast.
 
@@ -86,8 +94,8 @@ def coerce(
             if scalar.value is None:
                 return Literal(None, target, scalar.position)
             base = bare_type(target) if target.name in FRACTIONAL or (context == "explicit" and target.name in LENGTHS) else target
-            value = literal(str(scalar.value), base, scalar.position, fields=fields)
-            return _modified(value, target) if base is not target else value
+            value = literal(str(scalar.value), target if target.fields_of_interval else base, scalar.position)
+            return _modified(replace(value, type=base), target) if base is not target else value
         return None
     if is_row(source):
         return _row(scalar, target, parameters, context, position)
@@ -272,8 +280,13 @@ def _modifying(target: Type) -> Function:
 
     DuckDB 1.5 compares `[2.5] <= CAST(x AS DECIMAL(5, 1)[])` as `[3] <= x`, if x has no fractions.
     """
-    function = MODIFIED[target.name]
+    last = target.fields_of_interval.rpartition(" ")[2]
+    function = MODIFIED[target.name] if last in ("", "second") and not _has_all_digits(target) else RESTRICTED[last]
     return arrays.each(function, target.name, target.name) if target.is_array else function
+
+
+def _has_all_digits(target: Type) -> bool:
+    return target.name == "interval" and target.modifiers[0] > MICROSECONDS
 
 
 def _retyped(scalar: Scalar, target: Type) -> Scalar:
@@ -283,9 +296,9 @@ def _retyped(scalar: Scalar, target: Type) -> Scalar:
     return Call(_modifying(target), (scalar,), target) if target.name in MODIFIED else scalar
 
 
-def cast(scalar: Scalar, target: Type, parameters: Parameters, position: int | None, fields: str = "") -> Scalar:
+def cast(scalar: Scalar, target: Type, parameters: Parameters, position: int | None) -> Scalar:
     """Returns the explicit cast of a scalar to a type. Raises 42846."""
-    result = coerce(scalar, target, parameters, "explicit", position, fields)
+    result = coerce(scalar, target, parameters, "explicit", position)
     if result is None:
         raise CannotCoerce(f"cannot cast type {bare_type(scalar.type)} to {target.facts.sql}{'[]' * target.is_array}", position=position)
     return result

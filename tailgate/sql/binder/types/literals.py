@@ -9,18 +9,14 @@ from tailgate.sql.plan import Literal
 from tailgate.values.codec.codec import Value
 from tailgate.values.numbers import numerics
 from tailgate.values.registry import read_text
-from tailgate.values.times import intervals
 
 
-def literal(text: str, type: Type, position: int | None = None, *, fields: str = "") -> Literal:
-    """Returns the literal of a text; a numeric without modifiers has the scale of its text.
-
-    `fields` restricts an interval, such as `hour to second`. Errors have the position.
-    """
+def literal(text: str, type: Type, position: int | None = None) -> Literal:
+    """Returns the literal of a text; a numeric without modifiers has the scale of its text. Errors have the position."""
     try:
         if type.name == "numeric" and not type.is_array and not type.modifiers:
             return _numeric(text, type, position)
-        value: Value = intervals.read_fields(text, fields) if fields else read_text(text, type)
+        value: Value = read_text(text, type)
     except TailgateError as error:
         error.position = position if error.position is None else error.position
         raise
