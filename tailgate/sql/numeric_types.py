@@ -215,11 +215,6 @@ def rounded_to(type: Type, digits: int | None) -> Type:
 
 
 @_general_if_any_is
-def of_scale(scale: int) -> Callable[[tuple[Type, ...]], Type]:
-    """Returns the result type of a function whose results have this scale."""
-    return lambda types: numeric(scale)
-
-
 def whole(types: tuple[Type, ...]) -> Type:
     return numeric(0)
 
@@ -227,3 +222,8 @@ def whole(types: tuple[Type, ...]) -> Type:
 def integer(types: tuple[Type, ...]) -> Type:
     """Returns the numeric that an integer is cast to."""
     return sized(DIGITS.get(types[0].name, NUMERIC_PRECISION), 0)
+
+
+def of_scale(scale: int) -> Callable[[tuple[Type, ...]], Type]:
+    """Returns the result type of a function whose results have this scale."""
+    return lambda types: numeric(scale)
