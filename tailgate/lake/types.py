@@ -3,8 +3,8 @@
     PostgreSQL type ──► Type (this module) ──► spark | arrow | duckdb | avro of the *stored form*
 
 Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds, timetz a bigint
-in the order of the values; money is cents; interval is months, days and microseconds; json is text, jsonb canonical text; uuid, macaddr and bit are text; inet and cidr are
-sortable bytes. A `numeric` is fixed or general (ADR 0020). A fixed one is a decimal everywhere. Without a declared
+in the order of the values; money is cents; interval is months, days and microseconds; json is text, jsonb canonical
+text; uuid, macaddr and bit are text; inet and cidr are sortable bytes. A `numeric` is fixed or general (ADR 0020). A fixed one is a decimal everywhere. Without a declared
 precision and scale it has 38 digits and the scale of its expression (0 for `sum(bigint)`, 16 by default), and
 clients see no type modifier. A general one has a display scale per value, NaN and infinities: a column of a table
 without a declared precision, or the result of a query. It is a struct of unscaled value and display scale or, if 38
@@ -107,7 +107,14 @@ INTERVAL_FIELDS: dict[str, int] = {
     "year to month": _mask("year", "month"),
     **{
         f"{first} to {last}": _mask(first, last)
-        for first, last in (("day", "hour"), ("day", "minute"), ("day", "second"), ("hour", "minute"), ("hour", "second"), ("minute", "second"))
+        for first, last in (
+            ("day", "hour"),
+            ("day", "minute"),
+            ("day", "second"),
+            ("hour", "minute"),
+            ("hour", "second"),
+            ("minute", "second"),
+        )
     },
 }
 _FIELDS_BY_MASK = {mask: fields for fields, mask in INTERVAL_FIELDS.items()}

@@ -19,7 +19,17 @@ from tests.generator.values import quoted, value
 TABLES = (
     Relation(
         "numbers",
-        (("id", "int4"), ("a", "int2"), ("b", "int4"), ("c", "int8"), ("d", "numeric"), ("e", "float8"), ("f", "float4"), ("g", "bool"), ("m", "money")),
+        (
+            ("id", "int4"),
+            ("a", "int2"),
+            ("b", "int4"),
+            ("c", "int8"),
+            ("d", "numeric"),
+            ("e", "float8"),
+            ("f", "float4"),
+            ("g", "bool"),
+            ("m", "money"),
+        ),
         "id",
     ),
     Relation(

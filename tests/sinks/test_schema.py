@@ -148,7 +148,7 @@ PRINTED = {
     "varbit": ["0"],
     "timetz": ["00:00:00+00", "12:34:56.5-03:30"],
     "money": ["$0.00", "-$1,234.56"],
-    "jsonpath": ["$.\"a\""],
+    "jsonpath": ['$."a"'],
 }
 VALUES: list[tuple[Type, list[Any]]] = [
     (types.BOOL, [True, False]),

@@ -134,7 +134,11 @@ EXPRESSIONS: list[tuple[str, tuple[str, ...]]] = [
     ("greatest(a, b, 0)", ("float8", "float8")),
     ("least(a, b)", ("text", "text")),
     ("greatest(a, b)", ("timestamptz", "timestamptz")),
-    *((f"a::{type}({digits})", (type,)) for type in ("time", "timetz", "timestamp", "timestamptz", "interval") for digits in (0, 1, 3, 5, 6, 9)),
+    *(
+        (f"a::{type}({digits})", (type,))
+        for type in ("time", "timetz", "timestamp", "timestamptz", "interval")
+        for digits in (0, 1, 3, 5, 6, 9)
+    ),
     ("a::timestamp(2)", ("text",)),
     ("a::interval(2)", ("text",)),
     ("a::time(4)", ("timestamp",)),

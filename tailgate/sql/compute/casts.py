@@ -24,7 +24,8 @@ from tailgate.values.times.dates import write_date, write_time, write_timestamp,
 from tailgate.values.times.intervals import Interval, write_postgres
 
 PARSED_TYPES = """
-    bool int2 int4 int8 float4 float8 date time timetz timestamp timestamptz interval uuid bytea oid inet cidr macaddr macaddr8 bit varbit money
+    bool int2 int4 int8 float4 float8 date time timetz timestamp timestamptz interval uuid bytea oid inet cidr macaddr macaddr8 bit varbit
+    money
 """.split()
 
 # --- to text -------------------------------------------------------------------------------------

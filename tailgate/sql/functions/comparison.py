@@ -13,7 +13,8 @@ from tailgate.sql.functions.entry import Function
 SIGNS = ("=", "<>", "<", "<=", ">", ">=")
 INCOMPARABLE = frozenset({"json", "jsonpath"})  # types without comparison operators
 TYPES = """
-    bool char int2 int4 int8 float4 float8 numeric text bytea date time timetz timestamp timestamptz uuid oid name inet macaddr macaddr8 bit varbit money
+    bool char int2 int4 int8 float4 float8 numeric text bytea date time timetz timestamp timestamptz uuid oid name inet macaddr macaddr8
+    bit varbit money
 """.split()
 INTERVAL_SPARK = "(CAST({%d}.months AS DECIMAL(38,0)) * 2592000000000 + CAST({%d}.days AS DECIMAL(20,0)) * 86400000000 + {%d}.micros)"
 INTERVAL_DUCKDB = "(CAST({%d}.months AS HUGEINT) * 2592000000000 + CAST({%d}.days AS HUGEINT) * 86400000000 + {%d}.micros)"

@@ -55,8 +55,8 @@ from tailgate.sql.plan import (
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.plan.writes import BoundWrite, ChangeRows, InsertRows, MergeRows, TruncateTables, WithRows
-from tailgate.values.registry import text_writer
 from tailgate.values.numbers.money import write as write_money
+from tailgate.values.registry import text_writer
 from tailgate.values.times.dates import write_date, write_time, write_timestamp, write_timestamptz
 from tailgate.values.times.zoned_times import write_timetz
 

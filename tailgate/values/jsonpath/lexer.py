@@ -102,7 +102,7 @@ def _unescaped(text: str) -> str:
         digits = match[1] or match[2] or match[3]
         if digits is None:
             if match[4] in "ux":
-                raise SyntaxError_(f'invalid {"Unicode" if match[4] == "u" else "hexadecimal character"} escape sequence of jsonpath input')
+                raise SyntaxError_(f"invalid {'Unicode' if match[4] == 'u' else 'hexadecimal character'} escape sequence of jsonpath input")
             return _SIMPLE.get(match[4], match[4])
         number = int(digits, 16)
         if number == 0:

@@ -1,11 +1,12 @@
 """The tree of a path of jsonpath.
 
-    $.a[*] ? (@.b > 1)     path(root, key 'a', all elements, filter(greater(path(current, key 'b'), number 1)))
+$.a[*] ? (@.b > 1)     path(root, key 'a', all elements, filter(greater(path(current, key 'b'), number 1)))
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 
 @dataclass(frozen=True, slots=True)
 class Node:

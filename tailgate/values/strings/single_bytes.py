@@ -1,11 +1,13 @@
 """Type "char": one byte, whose stored form is the character with this number, or an empty text for 0.
 
-Bytes above 127 are no text in UTF-8: they are written as version 16 of PostgreSQL does, in octal.
+Bytes above 127 are no text in UTF-8. They are written and read in octal.
 
 Source: PostgreSQL 15, src/backend/utils/adt/char.c.
 """
 
 from __future__ import annotations
+
+import re
 
 import pyarrow as pa
 
@@ -16,6 +18,7 @@ from tailgate.values.codec.columns import same_bytes
 from tailgate.values.codec.style import Style
 
 ASCII_END = 128
+_OCTAL = re.compile(r"\\[0-7]{3}", re.ASCII)
 
 
 def character(byte: int) -> str:
@@ -38,7 +41,9 @@ def shown(value: str) -> str:
 
 
 def read(text: str, type: Type | None = None, style: Style | None = None) -> str:
-    """Returns the first byte of a text."""
+    """Returns the first byte of a text, or the one that a text such as \\303 stands for."""
+    if _OCTAL.fullmatch(text):
+        return character(int(text[1:], 8) % 256)
     return character(text.encode()[0]) if text else ""
 
 

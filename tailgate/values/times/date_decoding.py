@@ -156,11 +156,7 @@ def time_of_day(text: str, date_order: str) -> TimeOfDay:
     # The offset of a zone with summer time depends on the date.
     if zone is not None and not isinstance(zone, timedelta) and not is_dated and zone.utcoffset(None) is None:
         raise BadFormat
-    if fields.mask & SUMMER_TIME and zone is None:
-        zone = fields.summer_time
-    elif fields.mask & SUMMER_TIME:
-        zone = _zone(fields)
-    return TimeOfDay("", fields.time_of_day, zone, fields.days if is_dated else None)
+    return TimeOfDay("", fields.time_of_day, _zone(fields), fields.days if is_dated else None)
 
 
 def _field_of_time(fields: Fields, tokens: list[Token], at: int) -> int:

@@ -13,7 +13,15 @@ from tests.engine.plan.comparison import Relation, compared
 
 pytestmark = pytest.mark.spark
 
-COLUMNS = {"k": INT4, "t": Type("timetz"), "p": Type("timetz", (2,)), "l": TIME, "d": DATE, "i": INTERVAL, "a": Type("timetz", is_array=True)}
+COLUMNS = {
+    "k": INT4,
+    "t": Type("timetz"),
+    "p": Type("timetz", (2,)),
+    "l": TIME,
+    "d": DATE,
+    "i": INTERVAL,
+    "a": Type("timetz", is_array=True),
+}
 POOLS: dict[str, list[str | None]] = {
     "k": ["1", "2", "3"],
     "t": [None, "00:00+00", "01:00+01", "12:34:56.789-03:30", "24:00-15:59:59", "23:59:59.999999+14", "12:34:56.789Z"],

@@ -16,7 +16,9 @@ STABLE = frozenset(
 )
 STABLE_SIGNATURES = frozenset((("length", ("bytea", "text")), ("to_timestamp", ("text", "text"))))
 TEXTS = frozenset(("text", "varchar", "bpchar", "name"))
-READ_BY_CONTEXT = frozenset(("date", "time", "timetz", "timestamp", "timestamptz", "interval", "enum"))  # input depends on settings or labels
+READ_BY_CONTEXT = frozenset(
+    ("date", "time", "timetz", "timestamp", "timestamptz", "interval", "enum")
+)  # input depends on settings or labels
 SHOWN_BY_CONTEXT = READ_BY_CONTEXT - {"time", "timetz"}  # types whose output depends on them
 LOCAL = frozenset(("date", "time", "timestamp"))  # types of local time, between which and timestamptz a cast depends on the time zone
 

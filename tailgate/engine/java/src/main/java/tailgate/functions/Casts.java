@@ -21,6 +21,7 @@ import tailgate.functions.time.TimeOutput;
  */
 public final class Casts {
   private static final int BYTE_MAX = 255;
+  private static final int OCTAL_LENGTH = 4;  // of a byte's text such as \303
 
   private Casts() {}
 
@@ -74,9 +75,12 @@ public final class Casts {
 
   // ---- "char" -----------------------------------------------------------------------------------
 
-  /** Returns the first byte of a text. The stored form is the character with this number, or nothing for 0. */
+  /** Returns the first byte of a text, or the one that a text such as \303 stands for. */
   public static UTF8String textToChar(UTF8String text) {
-    return text.numBytes() == 0 ? UTF8String.EMPTY_UTF8 : character(text.getByte(0) & BYTE_MAX);
+    if (text.numBytes() == 0) return text;
+    String octal = text.numBytes() == OCTAL_LENGTH ? text.toString() : "";
+    boolean isOctal = octal.matches("\\\\[0-7]{3}");
+    return character((isOctal ? Integer.parseInt(octal.substring(1), 8) : text.getByte(0)) & BYTE_MAX);
   }
 
   private static UTF8String character(int number) {

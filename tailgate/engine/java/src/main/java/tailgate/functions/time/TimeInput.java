@@ -82,7 +82,6 @@ public final class TimeInput {
       // The offset of a zone with summer time depends on the date.
       boolean dated = (fields.mask & DateFields.DATE) == DateFields.DATE;
       if (!dated && fields.zone != null && !fields.zone.getRules().isFixedOffset()) throw new BadFormat();
-      if (fields.summerTime && fields.zone == null) fields.zone = ZoneOffset.UTC;
       return new TimeOfDay(fields.timeOfDay(), zone(fields), dated ? fields.date() : null);
     } catch (BadFormat e) {
       throw invalid(text, type);
