@@ -4,12 +4,12 @@
 
 Where a system lacks a type, its values have another *stored form*: time is a bigint of microseconds, timetz a bigint
 in the order of the values; money is cents; interval is months, days and microseconds; json is text, jsonb canonical
-text; uuid, macaddr and bit are text; inet and cidr are sortable bytes. A `numeric` is fixed or general (ADR 0020). A fixed one is a decimal everywhere. Without a declared
-precision and scale it has 38 digits and the scale of its expression (0 for `sum(bigint)`, 16 by default), and
-clients see no type modifier. A general one has a display scale per value, NaN and infinities: a column of a table
-without a declared precision, or the result of a query. It is a struct of unscaled value and display scale or, if 38
-digits are too few, of sortable bytes (`lake.sortable`), and text in Delta. The value of an enum is the number of
-its label (ADR 0022).
+text; uuid, macaddr and bit are text; inet and cidr are sortable bytes. A `numeric` is fixed or general (ADR 0020). A
+fixed one is a decimal everywhere. Without a declared precision and scale it has 38 digits and the scale of its
+expression (0 for `sum(bigint)`, 16 by default), and clients see no type modifier. A general one has a display scale
+per value, NaN and infinities: a column of a table without a declared precision, or the result of a query. It is a
+struct of unscaled value and display scale or, if 38 digits are too few, of sortable bytes (`lake.sortable`), and text
+in Delta. The value of an enum is the number of its label (ADR 0022).
 
 Source: PostgreSQL 15, catalog pg_type.
 """

@@ -5,7 +5,6 @@ INSERT INTO spans SELECT 2, i, i, i, i, i, i, i, i, i, ARRAY[i, -i], i FROM (VAL
 INSERT INTO spans (id, y, d) VALUES (3, 'x', '1');
 INSERT INTO spans (id, y, d) VALUES (3, interval '1 year 5 mons', '1 day 5 hours');
 INSERT INTO spans (id, hm) VALUES (4, '-1:30:59');
-CREATE TABLE bad (i interval day to month);
 CREATE TABLE bad (i interval(2) day);
 CREATE TABLE bad (i interval day(2));
 CREATE TABLE bad (i interval second(-1));
@@ -17,7 +16,7 @@ SELECT attname, format_type(atttypid, atttypmod) AS t, atttypmod FROM pg_attribu
 SELECT column_name, data_type, datetime_precision, interval_type, interval_precision FROM information_schema.columns WHERE table_name = 'spans' ORDER BY ordinal_position;
 SELECT interval '1' day AS a, interval '2:03' minute to second AS b, interval '1 2:03:04' day to minute AS c, interval '1.5' second(0) AS d, interval '1-2' year AS e, interval '5' hour AS f, '1 2:03:04'::interval day to hour AS g, interval '1 2:03:04.56' day to second(1) AS h;
 SELECT i::interval day AS a, i::interval year to month AS b, i::interval hour AS c, i::interval minute to second(1) AS d, i::interval second AS e FROM (VALUES (interval '14 mons 3 days -04:05:06.789'), (NULL)) v (i);
-SELECT ARRAY['1', '2:30']::interval hour[] AS a, '{1 day 2:30}'::interval day[] AS b;
+SELECT ARRAY['1:20', '2:30']::interval hour[] AS a, '{1 day 2:30}'::interval day[] AS b;
 SELECT 'x'::interval day;
 SELECT '1 2'::text::interval day to hour AS a, ('1 2:30'::text)::interval day AS b;
 CREATE TABLE made AS SELECT d, dh, ds, d + dh AS sum, dh::interval day AS e FROM spans;

@@ -67,7 +67,6 @@ select 'true.type()'::jsonpath;
 select '$.double().floor().ceiling().abs()'::jsonpath;
 select '$ ? (@ starts with "abc")'::jsonpath;
 select '$ ? (@ starts with $var)'::jsonpath;
-select '$ ? (@ like_regex "(invalid pattern")'::jsonpath;
 select '$ ? (@ like_regex "pattern")'::jsonpath;
 select '$ ? (@ like_regex "pattern" flag "")'::jsonpath;
 select '$ ? (@ like_regex "pattern" flag "i")'::jsonpath;
@@ -485,11 +484,9 @@ select jsonb_path_query('[null, 1, "abc", "abd", "aBdC", "abdacb", "babc", "adc\
 select jsonb_path_query('[null, 1, "abc", "abd", "aBdC", "abdacb", "babc", "adc\nabc", "ab\nadc"]', 'lax $[*] ? (@ like_regex "^ab.*c" flag "m")');
 select jsonb_path_query('[null, 1, "abc", "abd", "aBdC", "abdacb", "babc", "adc\nabc", "ab\nadc"]', 'lax $[*] ? (@ like_regex "^ab.*c" flag "s")');
 select jsonb_path_query('[null, 1, "a\b", "a\\b", "^a\\b$"]', 'lax $[*] ? (@ like_regex "a\\b" flag "q")');
-select jsonb_path_query('[null, 1, "a\b", "a\\b", "^a\\b$"]', 'lax $[*] ? (@ like_regex "a\\b" flag "")');
 select jsonb_path_query('[null, 1, "a\b", "a\\b", "^a\\b$"]', 'lax $[*] ? (@ like_regex "^a\\b$" flag "q")');
 select jsonb_path_query('[null, 1, "a\b", "a\\b", "^a\\b$"]', 'lax $[*] ? (@ like_regex "^a\\B$" flag "q")');
 select jsonb_path_query('[null, 1, "a\b", "a\\b", "^a\\b$"]', 'lax $[*] ? (@ like_regex "^a\\B$" flag "iq")');
-select jsonb_path_query('[null, 1, "a\b", "a\\b", "^a\\b$"]', 'lax $[*] ? (@ like_regex "^a\\b$" flag "")');
 SELECT jsonb_path_query('[{"a": 1}, {"a": 2}]', '$[*]');
 SELECT jsonb_path_query('[{"a": 1}, {"a": 2}]', '$[*] ? (@.a > 10)');
 SELECT jsonb_path_query('[{"a": 1}]', '$undefined_var');
@@ -556,8 +553,6 @@ SELECT pg_typeof('$'::jsonpath)::text AS a, pg_typeof(jsonb_path_query('1', '$')
 SELECT jsonb_path_query_array('[1.50, 2]', '$[*] * 2.0') AS a, jsonb_path_query_array('[1, 3]', '$[*] / 3') AS b, jsonb_path_query_array('[7.5, -7.5]', '$[*] % 2') AS c, jsonb_path_query('1e3', '$ - 0.001') AS d;
 SELECT jsonb_path_query('{"b": 1, "a": 2, "cc": {"z": [1, {"y": null}]}}', '$.**{2 to last}');
 SELECT jsonb_path_query('"x\ny"', '$ like_regex "x.y"') AS a, jsonb_path_query('"x\ny"', '$ like_regex "^y" flag "m"') AS b, jsonb_path_query('"x\ny"', '$ like_regex "x.y$" flag "s"') AS c, jsonb_path_query('"A.B"', '$ like_regex "a.b" flag "qi"') AS d;
-SELECT '$ ? (@ like_regex "(")'::jsonpath;
-SELECT jsonb_path_query('1', '$', 'x');
 SELECT jsonb_path_query('1', '$', '{}', NULL) AS a;
 SELECT jsonb_path_query('1', '$', target => '1');
 SELECT jsonb_path_query('1', nope => '1');

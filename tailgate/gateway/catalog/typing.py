@@ -238,7 +238,7 @@ def _type(node: exp.Expr | None, scope: Scope) -> str | None:
             return _type(node.this, scope)
         case exp.ArrayAgg():
             inner = node.this.this if isinstance(node.this, exp.Order) else node.this
-            element = _type(inner, scope)
+            element = _type(inner.expressions[0] if isinstance(inner, exp.Distinct) else inner, scope)
             return f"_{element}" if element else None
         case exp.Array() if len(node.expressions) == 1:
             element = _type(node.expressions[0], scope)

@@ -33,13 +33,14 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
 from tailgate.values import raw
 from tailgate.values.codec.style import Style
-from tailgate.values.registry import read_text
+from tailgate.values.registry import read_text, text_writer
 from tailgate.values.stored import stored
 from tailgate.values.times.calendar import INFINITIES_DATE, INFINITIES_TIME, date_to_timestamp, timestamp_to_date
 from tailgate.values.times.intervals import order_key, read_fields
 from tailgate.values.times.units import SECOND
 
 MOMENTS = frozenset({"date", "timestamp", "timestamptz"})
+BY_TEXT = frozenset({"money", "timetz"})  # types to which other values are converted by their text
 DAY_MS = 86_400_000
 NO_TIME = "AS OF or UP TO should be castable to a (non-null) mz_timestamp value"
 _GENERAL_FIELDS = {field.name for field in GENERAL_ARROW}
@@ -190,6 +191,8 @@ def converted(value: Any, source: Type, type: Type, style: Style) -> Any:
         if type.name != "date":
             return date_to_timestamp(value) if source.name == "date" else value
         return timestamp_to_date(value)
+    if type.name in BY_TEXT and source.name != type.name and value is not None and not isinstance(value, str):
+        value = format(value, "f") if isinstance(value, Decimal) else text_writer(source)(value).decode()
     if type.general and isinstance(value, int | float | Decimal):
         value = f"{value:.15g}" if isinstance(value, float) else format(Decimal(value), "f")
     return stored(read_text(value, type, style), type) if isinstance(value, str) and type.name not in ("text", "varchar", "name") else value

@@ -21,6 +21,8 @@ VALUES = frozenset(
     current_date current_time current_timestamp localtime localtimestamp current_user current_role session_user user current_catalog
     """.split()
 )
+# those that may have a number of digits, and their types
+CLOCKS = {"current_time": "timetz", "current_timestamp": "timestamptz", "localtime": "time", "localtimestamp": "timestamp"}
 
 
 def call(cursor: Rules, function: exp.Identifier, schema: str | None = None, position: int | None = None) -> exp.Expr:

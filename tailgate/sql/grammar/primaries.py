@@ -10,7 +10,7 @@ from tailgate.sql.grammar import calls
 from tailgate.sql.grammar.names import identifier, is_name, label, place
 from tailgate.sql.grammar.parentheses import at_query, parenthesised, subquery
 from tailgate.sql.grammar.rules import Rules
-from tailgate.sql.grammar.types import interval_fields, type_name
+from tailgate.sql.grammar.types import clock_type, interval_fields, type_name
 from tailgate.sql.lexer.tokens import Token
 
 # first words of type names with special syntax, for literals such as `timestamp with time zone '…'`
@@ -79,11 +79,10 @@ def _word(cursor: Rules, token: Token) -> exp.Expr:
             return place(exp.Tuple(expressions=items), token.position)
     if word in calls.VALUES:
         cursor.advance()
-        precision = []
-        if word not in ("current_date", "current_user", "current_role", "session_user", "user", "current_catalog") and cursor.accept("("):
-            precision = [exp.Literal.number(cursor.integer())]
-            cursor.expect(")")
-        return place(exp.Anonymous(this=word, expressions=precision), token.position)
+        value = place(exp.Anonymous(this=word), token.position)
+        if word not in calls.CLOCKS or not cursor.at("("):
+            return value
+        return place(exp.Cast(this=value, to=clock_type(cursor, calls.CLOCKS[word])), token.position)
     if word in calls.SPECIAL and cursor.at("(", 1):
         cursor.advance()
         return calls.SPECIAL[word](cursor, token)

@@ -107,6 +107,12 @@ def simple_type(cursor: Cursor) -> exp.DataType:
     return node
 
 
+def clock_type(cursor: Cursor, name: str) -> exp.DataType:
+    """Parses the digits of CURRENT_TIMESTAMP(3) and the like. Returns the type that has them."""
+    position = cursor.token.position
+    return _type(name, position, _precision(cursor))
+
+
 def interval_fields(cursor: Cursor, node: exp.DataType) -> exp.DataType:
     """Parses the fields of an interval, such as YEAR or DAY TO SECOND(3), if they follow.
 

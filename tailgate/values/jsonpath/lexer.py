@@ -31,16 +31,21 @@ _TOKEN = re.compile(
 _VARIABLE = re.compile(rf'\$(?:(?P<quoted>")|(?P<name>{NAME}))', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _SIMPLE = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_WORD, _BLANKS = re.compile(NAME, re.DOTALL), re.compile(r"[ \t\n\r\f]*")
 _JUNK = re.compile(rf"[^{SPECIAL}\s\"]")
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token. `kind`: sign, number, word, keyword, string, variable or end. `source` is what messages show."""
+    """A token. `kind`: sign, number, word, keyword, string, variable or end. `source` is what messages show.
+
+    `name`: a keyword as it is written.
+    """
 
     kind: str
     text: str
     source: str
+    name: str = ""
 
 
 def syntax_error(source: str) -> TailgateError:
@@ -55,13 +60,13 @@ def tokens(text: str) -> list[Token]:
     while at < len(text):
         if text.startswith('"', at):
             value, end = _quoted(text, at + 1)
-            found.append(Token("string", value, text[at:end]))
+            found.append(Token("string", value, '"'))
             at = end
             continue
         variable = _VARIABLE.match(text, at)
         if variable is not None:
             name, end = _quoted(text, variable.end()) if variable["quoted"] else (_unescaped(variable["name"]), variable.end())
-            found.append(Token("variable", name, text[at:end]))
+            found.append(Token("variable", name, '"' if variable["quoted"] else text[at:end]))
             at = end
             continue
         match = _TOKEN.match(text, at)
@@ -72,16 +77,22 @@ def tokens(text: str) -> list[Token]:
         if kind == "blank":
             continue
         if kind == "number" and at < len(text) and _JUNK.match(text, at):
-            raise SyntaxError_(f'trailing junk after numeric literal at or near "{match[0]}{text[at]}" of jsonpath input')
-        found.append(_word(match[0]) if kind == "word" else Token(kind, match[0], match[0]))
+            word = _WORD.match(text, match.start())
+            if word is None or word.end() <= at + 1:
+                raise SyntaxError_(f'trailing junk after numeric literal at or near "{match[0]}{text[at]}" of jsonpath input')
+            match, at, kind = word, word.end(), "word"
+        blanks = _BLANKS.match(text, at)
+        assert blanks is not None
+        found.append(_word(match[0], blanks[0]) if kind == "word" else Token(kind, match[0], match[0]))
     return [*found, Token("end", "", "")]
 
 
-def _word(source: str) -> Token:
+def _word(source: str, blanks: str) -> Token:
+    """Returns a name or keyword. Messages show the blanks behind it, because the word ends there."""
     text = _unescaped(source)
     lower = text.lower()
     is_keyword = "\\" not in source and lower in KEYWORDS and (lower not in CASE_SENSITIVE or text == lower)
-    return Token("keyword", lower, source) if is_keyword else Token("word", text, source)
+    return Token("keyword" if is_keyword else "word", lower if is_keyword else text, blanks, text)
 
 
 def _quoted(text: str, begin: int) -> tuple[str, int]:

@@ -233,7 +233,7 @@ class _Parser:
             self.at += 1
             self._expect(")")
             return Node("method", token.text)
-        return Node("key", token.text if token.kind != "keyword" else token.source)
+        return Node("key", token.name or token.text)
 
     def _subscripts(self) -> Node:
         if self._accept("*"):

@@ -42,7 +42,7 @@ SELECT * FROM (SELECT m FROM t ORDER BY m LIMIT 5) q
 SELECT k, jsonb_build_object('m', m, 'a', a, 'c', c), to_json(m) FROM t
 SELECT unnest(a) AS u, count(*) FROM t GROUP BY u
 SELECT greatest(m, o), coalesce(m, o), nullif(m, o), m IN ('1', '12.34'), m = ANY (a) FROM t
-SELECT c, c::text, c::int, c || 'x', c = 'a', c < 'B', upper(c), k::"char", n::text::"char", coalesce(c, 'q') FROM t
+SELECT c, c::text, c::int, c::text || 'x', c = 'a', c < 'B', upper(c), k::"char", n::text::"char", coalesce(c, 'q') FROM t
 SELECT c, count(*), min(c), max(c) FROM t GROUP BY c
 SELECT string_agg(c, ',' ORDER BY c), array_agg(c ORDER BY c) FROM t
 """.strip().splitlines()

@@ -214,7 +214,8 @@ def _with_unit(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
         raise FeatureNotSupported(f"{name} with a unit that is no literal is not supported", position=at)
     if value.type == UNKNOWN:
         raise _ambiguous(name, at)
-    if value.type.facts.category not in "DT" or value.type.is_array:
+    is_time = value.type.facts.category in "DT" and not (name == "date_trunc" and value.type.name == "timetz")
+    if not is_time or value.type.is_array:
         raise UndefinedFunction(f"function {shown}(unknown, {bare_type(value.type)}) does not exist", hint=NO_MATCH, position=at)
     word = unit.value.lower()
     canonical = UNITS_BY_SPELLING.get(word, word)

@@ -118,7 +118,7 @@ def bind_overlaps(binder: ExpressionBinder, node: exp.Overlaps) -> Scalar:
         if not isinstance(side, exp.Tuple) or len(side.expressions) != 2:
             raise SyntaxError_(f"wrong number of parameters on {name} side of OVERLAPS expression", position=at)
         begin, end = (binder.typed(e) for e in side.expressions)
-        if begin.type.facts.category != "D":
+        if begin.type.facts.category != "D" or (begin.type.name, end.type.name) == ("timetz", "interval"):
             shown = f"{bare_type(begin.type)}, {bare_type(end.type)}"
             raise UndefinedFunction(f"function pg_catalog.overlaps({shown}, …) does not exist", position=at)
         ends.append([begin, binder.operate("+", [begin, end], at) if end.type.name == "interval" else end])

@@ -222,6 +222,8 @@ def _through_text(
     scalar: Scalar, source: Type, target: Type, parameters: Parameters, context: Context, position: int | None
 ) -> Scalar | None:
     """Casts char(n) and varchar to other types, and other types to them, through text."""
+    if source.name == "name" and context != "explicit" and target.name not in STRINGS:
+        return None
     if source.name in STRINGS[1:]:
         middle = coerce(scalar, TEXT, parameters, "implicit", position)
     elif target.name in STRINGS[1:] and (source.enum is not None or catalogue.cast(source.name, "text") is not None):

@@ -17,7 +17,7 @@ STABLE = frozenset(
 STABLE_SIGNATURES = frozenset((("length", ("bytea", "text")), ("to_timestamp", ("text", "text"))))
 TEXTS = frozenset(("text", "varchar", "bpchar", "name"))
 READ_BY_CONTEXT = frozenset(
-    ("date", "time", "timetz", "timestamp", "timestamptz", "interval", "enum")
+    ("date", "time", "timetz", "timestamp", "timestamptz", "interval", "enum", "money")
 )  # input depends on settings or labels
 SHOWN_BY_CONTEXT = READ_BY_CONTEXT - {"time", "timetz"}  # types whose output depends on them
 LOCAL = frozenset(("date", "time", "timestamp"))  # types of local time, between which and timestamptz a cast depends on the time zone
@@ -47,4 +47,6 @@ def _depends_on_context(source: str, target: str) -> bool:
         return target in READ_BY_CONTEXT or target.endswith("[]")
     if target in TEXTS:
         return source in SHOWN_BY_CONTEXT or source.endswith("[]")
+    if "money" in (source, target):  # lc_monetary
+        return source != target
     return (target == "timetz" and source != "timetz") or ("timestamptz" in (source, target) and bool({source, target} & LOCAL))

@@ -221,7 +221,8 @@ def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int |
 
     The modifiers, such as a length, are applied when the row is stored.
     """
-    target = without_modifiers(column.type)
+    # the fields of an interval type are the units of a literal
+    target = column.type if column.type.fields_of_interval and isinstance(scalar, Literal) else without_modifiers(column.type)
     if isinstance(scalar, Literal) and isinstance(scalar.value, int) and {scalar.type.name, target.name} <= RANGES.keys():
         low, high = RANGES[target.name]
         if not low <= scalar.value <= high:

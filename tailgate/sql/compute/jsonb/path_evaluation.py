@@ -69,6 +69,11 @@ def items(path: Path, value: Json, variables: dict[str, Json]) -> Iterator[Json]
     return _items(context, path.item, value, context.lax)
 
 
+def exists(path: Path, value: Json, variables: dict[str, Json]) -> bool:
+    """Returns whether a path has items. Raises PathError."""
+    return _has_items(Context(path, value, variables, path.lax, value), path.item, value)
+
+
 def _items(context: Context, node: Node, value: Json, unwrap: bool) -> Iterator[Json]:
     if node.kind == "path":
         return _chain(context, node.arguments, value, unwrap)
@@ -304,13 +309,20 @@ def _condition(context: Context, node: Node, value: Json) -> bool | None:
 
 
 def _exists(context: Context, node: Node, value: Json) -> bool | None:
-    found = _items(context, node, value, context.lax)
     try:
-        if context.lax:
-            return next(found, found) is not found
-        return bool(list(found))
+        return _has_items(context, node, value)
     except PathError:
         return None
+
+
+def _has_items(context: Context, node: Node, value: Json) -> bool:
+    """Returns whether a path has items. In lax mode, errors behind the first one do not count, nor those of the operand of a sign."""
+    if not context.lax:
+        return bool(list(_items(context, node, value, False)))
+    if node.kind == "arithmetic" and len(node.arguments) == 1:
+        return any(isinstance(item, Decimal) for item in _operand(context, node.arguments[0], value))
+    found = _items(context, node, value, True)
+    return next(found, found) is not found
 
 
 def _of_pairs(context: Context, node: Node, value: Json, right: Node | None) -> bool | None:

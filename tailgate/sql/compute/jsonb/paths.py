@@ -6,12 +6,11 @@ Source: PostgreSQL 15, src/backend/utils/adt/jsonpath_exec.c.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import lru_cache
 
 from tailgate.lake.errors import InvalidParameterValue, of
 from tailgate.lake.types import Type
-from tailgate.sql.compute.jsonb.path_evaluation import SINGLETON, PathError, items, regex_arguments
+from tailgate.sql.compute.jsonb.path_evaluation import SINGLETON, PathError, exists, items, regex_arguments
 from tailgate.sql.compute.regexp import patterns
 from tailgate.sql.compute.registry import udf
 from tailgate.values.codec.style import DEFAULT
@@ -44,19 +43,19 @@ def for_java(path_text: str) -> str:
     return json.dumps({"lax": path.lax, "item": tree(path.item)})
 
 
-def _found(document: str, path_text: str, variables: str, silent: bool) -> tuple[Path, Iterator[Json]]:
-    """Returns a path and its items. A silent evaluation ends at an error."""
-    path, values = _parsed(path_text), load(variables)
+def _arguments(document: str, path_text: str, variables: str) -> tuple[Path, Json, dict[str, Json]]:
+    """Returns the path, the document and the variables of a call. Raises 22023."""
+    values = load(variables)
     if not isinstance(values, dict):
         raise InvalidParameterValue('"vars" argument is not an object')
-    return path, items(path, load(document), values)
+    return _parsed(path_text), load(document), values
 
 
 @udf("jsonb", "jsonpath", "jsonb", "bool", to="bool")
 def jsonb_path_exists(document: str, path_text: str, variables: str, silent: bool) -> bool | None:
-    path, found = _found(document, path_text, variables, silent)
+    arguments = _arguments(document, path_text, variables)
     try:
-        return next(found, found) is not found if path.lax else bool(list(found))
+        return exists(*arguments)
     except PathError as failure:
         if silent:
             return None
@@ -64,7 +63,7 @@ def jsonb_path_exists(document: str, path_text: str, variables: str, silent: boo
 
 
 def _all(document: str, path_text: str, variables: str, silent: bool) -> list[Json]:
-    found, result = _found(document, path_text, variables, silent)[1], []
+    found, result = items(*_arguments(document, path_text, variables)), []
     try:
         for item in found:
             result.append(item)

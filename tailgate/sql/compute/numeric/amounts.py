@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
-from tailgate.lake.errors import DivisionByZero, NumericValueOutOfRange
+from tailgate.lake.errors import DivisionByZero, FeatureNotSupported, NumericValueOutOfRange
 from tailgate.lake.sortable import EXACT
 from tailgate.sql.compute.registry import udf
 from tailgate.values.numbers.money import write
@@ -41,7 +41,7 @@ def money_to_text(cents: int) -> str:
 def numeric_to_money(value: Decimal) -> int:
     if not value.is_finite():
         kind = "NaN" if value.is_nan() else "infinity"
-        raise NumericValueOutOfRange(f"cannot convert {kind} to bigint")
+        raise FeatureNotSupported(f"cannot convert {kind} to bigint")
     return _cents(value.scaleb(2, context=EXACT).to_integral_value(ROUND_HALF_UP))
 
 

@@ -9,6 +9,7 @@ from tailgate.sql.compute.registry import udf
 from tailgate.sql.compute.time.interval_functions import Interval
 from tailgate.values.times.calendar import INFINITIES_TIME, SECOND
 from tailgate.values.times.dates import write_timestamp
+from tailgate.values.times.intervals import write_postgres
 from tailgate.values.times.zones import offset_text, to_local, to_utc, zone
 
 
@@ -26,7 +27,8 @@ def fixed_offset(offset: Interval) -> int:
     """Returns an offset east of UTC in microseconds."""
     months, days, micros = offset
     if months or days:
-        raise InvalidParameterValue("interval time zone must not include months or days")
+        shown = write_postgres(offset).decode()
+        raise InvalidParameterValue(f'interval time zone "{shown}" must not include months or days')
     return micros
 
 

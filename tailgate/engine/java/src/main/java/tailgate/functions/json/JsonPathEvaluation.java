@@ -338,16 +338,30 @@ final class JsonPathEvaluation {
     }
   }
 
+  /** Returns whether the path has items. Throws {@link PathError}. */
+  boolean exists() { return hasItems(new Place(root, -1, path.lax()), path.item(), root); }
+
   private Boolean exists(Place place, Node node, Object value) {
-    boolean[] found = {false};
     try {
-      items(place, node, value, item -> {
-        found[0] = true;
-        return !path.lax();
-      });
+      return hasItems(place, node, value);
     } catch (PathError e) {
       return null;
     }
+  }
+
+  /**
+   * Returns whether a path has items. In lax mode, errors behind the first one do not count, nor those
+   * of the operand of a sign.
+   */
+  private boolean hasItems(Place place, Node node, Object value) {
+    if (path.lax() && node.kind().equals("arithmetic") && node.arguments().size() == 1) {
+      return operands(place, node.argument(0), value).stream().anyMatch(JsonNumber.class::isInstance);
+    }
+    boolean[] found = {false};
+    items(place, node, value, item -> {
+      found[0] = true;
+      return !path.lax();
+    });
     return found[0];
   }
 

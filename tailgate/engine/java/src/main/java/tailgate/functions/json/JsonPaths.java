@@ -28,18 +28,12 @@ public final class JsonPaths {
 
   @Returns("boolean")
   public static Boolean jsonbPathExists(UTF8String json, UTF8String text, UTF8String variables, boolean silent) {
-    JsonPath path = JsonPath.of(text);
-    boolean[] found = {false};
     try {
-      evaluation(path, json, variables).items(item -> {
-        found[0] = true;
-        return !path.lax();
-      });
+      return evaluation(JsonPath.of(text), json, variables).exists();
     } catch (PathError e) {
       if (silent) return null;
       throw e.error;
     }
-    return found[0];
   }
 
   private static List<Object> all(UTF8String json, UTF8String text, UTF8String variables, boolean silent) {

@@ -308,7 +308,7 @@ public final class GeneralNumerics {
   public static long generalToMoney(InternalRow a) {
     General value = General.of(a);
     if (value.isFinite()) return Amounts.cents(value.value());
-    throw new SqlError("22003", "cannot convert " + (value.isNan() ? "NaN" : "infinity") + " to bigint");
+    throw new SqlError("0A000", "cannot convert " + (value.isNan() ? "NaN" : "infinity") + " to bigint");
   }
 
   public static long generalToInt8(InternalRow a) { return (Long) integer(a, "bigint", DataTypes.LongType); }

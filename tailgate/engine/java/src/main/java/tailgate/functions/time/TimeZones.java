@@ -145,7 +145,8 @@ public final class TimeZones {
   static long offsetMicros(InternalRow offset) {
     Interval i = Interval.of(offset);
     if (i.months() != 0 || i.days() != 0) {
-      throw SqlError.invalidParameter("interval time zone must not include months or days");
+      String shown = TimeOutput.interval(offset);
+      throw SqlError.invalidParameter("interval time zone \"" + shown + "\" must not include months or days");
     }
     return i.micros();
   }
