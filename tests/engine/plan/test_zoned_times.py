@@ -39,10 +39,12 @@ SELECT t FROM t WHERE k = 1 UNION SELECT p FROM t WHERE k = 2
 SELECT count(*) FROM t x JOIN t y ON x.t = y.p AND x.k < y.k
 SELECT k, t, rank() OVER (PARTITION BY k ORDER BY t), lag(t) OVER (PARTITION BY k ORDER BY t DESC, p, l, i, a) FROM t
 SELECT * FROM (SELECT t FROM t ORDER BY t LIMIT 5) q
-SELECT t + i, i + t, t - i, (date '2024-02-29' + k) + t, t + date '1969-12-31', t AT TIME ZONE interval '-03:30', timezone(interval '5 hours', p) FROM t
+SELECT t + i, i + t, t - i FROM t
+SELECT (date '2024-02-29' + k) + t, t + date '1969-12-31', t AT TIME ZONE interval '-03:30', timezone(interval '5 hours', p) FROM t
 SELECT i::interval day, i::interval hour to minute, i::interval second(1), i::interval year, '1 2'::interval day to hour FROM t
-SELECT t::time, l::timetz, t::timetz(1), p::timetz(0), (date '2024-02-29' + t)::timetz, t::text::timetz FROM t
-SELECT extract(epoch FROM t), extract(hour FROM t), extract(second FROM t), extract(timezone FROM t), date_part('timezone_minute', t) FROM t
+SELECT t::time, l::timetz, t::timetz(1), p::timetz(0) FROM t
+SELECT (date '2024-02-29' + t)::timetz, t::text::timetz FROM t
+SELECT extract(epoch FROM t), extract(hour FROM t), extract(second FROM t), date_part('timezone_minute', t) FROM t
 SELECT date_part('epoch', t), date_part('second', t), date_part('milliseconds', t), extract(timezone_hour FROM p) FROM t
 SELECT k, jsonb_build_object('t', t, 'a', a), to_json(t) FROM t
 SELECT unnest(a) AS u, count(*) FROM t GROUP BY u
