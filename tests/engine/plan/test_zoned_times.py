@@ -18,7 +18,6 @@ COLUMNS = {
     "t": Type("timetz"),
     "p": Type("timetz", (2,)),
     "l": TIME,
-    "d": DATE,
     "i": INTERVAL,
     "a": Type("timetz", is_array=True),
 }

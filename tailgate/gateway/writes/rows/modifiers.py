@@ -106,7 +106,7 @@ def _interval(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
         days = pc.multiply(days, 0)
     if last == "year":
         months = _multiple(months, 12)
-    rows = pc.make_struct(months, days, micros, field_names=["months", "days", "micros"])
+    rows = pc.make_struct(months.cast(pa.int32()), days.cast(pa.int32()), micros, field_names=["months", "days", "micros"])
     return pc.if_else(pc.is_valid(values), rows, pa.scalar(None, type.arrow)).cast(type.arrow)
 
 
