@@ -91,7 +91,7 @@ DIFFERENT: dict[str, str] = {
         f"""select * from jsonb_path_query('{{"a": 10}}', '$ ? (@.a < $value)', '{variables}')""": "detail"
         for variables in ("1", '[{"value" : 13}]')
     },
-    **dict.fromkeys(("EXECUTE q ('[1, 2]', '$[')", "EXECUTE p ('x')", "EXECUTE p ('x', '01:02:03.45Z')"), "position"),
+    **dict.fromkeys(("EXECUTE q ('[1, 2]', '$[')", "EXECUTE q ('1 5')", "EXECUTE p ('x')", "EXECUTE p ('x', '01:02:03.45Z')"), "position"),
     "UPDATE t SET a[:2] = '{1,2}' WHERE id = 3": "detail",
     "INSERT INTO t (id, n[1]) VALUES (15, 1)": "position",
     "UPDATE t SET d[2] = 12345.1 WHERE id = 1": "detail",

@@ -94,7 +94,7 @@ def coerce(
             if scalar.value is None:
                 return Literal(None, target, scalar.position)
             base = bare_type(target) if target.name in FRACTIONAL or (context == "explicit" and target.name in LENGTHS) else target
-            value = literal(str(scalar.value), target if target.fields_of_interval else base, scalar.position)
+            value = literal(str(scalar.value), target if target.fields_of_interval and not target.is_array else base, scalar.position)
             return _modified(replace(value, type=base), target) if base is not target else value
         return None
     if is_row(source):

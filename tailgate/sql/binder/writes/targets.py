@@ -222,7 +222,8 @@ def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int |
     The modifiers, such as a length, are applied when the row is stored.
     """
     # the fields of an interval type are the units of a literal
-    target = column.type if column.type.fields_of_interval and isinstance(scalar, Literal) else without_modifiers(column.type)
+    has_units = bool(column.type.fields_of_interval) and not column.type.is_array and isinstance(scalar, Literal)
+    target = column.type if has_units else without_modifiers(column.type)
     if isinstance(scalar, Literal) and isinstance(scalar.value, int) and {scalar.type.name, target.name} <= RANGES.keys():
         low, high = RANGES[target.name]
         if not low <= scalar.value <= high:
