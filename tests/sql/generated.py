@@ -112,6 +112,7 @@ def _json(rng: random.Random, depth: int = 3) -> Any:
     return rng.choice((None, True, False, rng.randint(-9, 9), rng.randint(-(10**6), 10**6) / 8, _text(4)(rng), "a", "12"))
 
 
+STEPS = (".a", ".b", ".c", "[*]", "[0]", "[last]", "[1 to 2]", ".*", ".**", ".size()", ".type()", " ? (@ > 1)", ' ? (@ == "a")')
 GENERATORS: dict[str, Callable[[random.Random], str]] = {
     "bool": lambda rng: rng.choice(("true", "false")),
     "int2": _integer(15),
@@ -125,7 +126,8 @@ GENERATORS: dict[str, Callable[[random.Random], str]] = {
     "bpchar": _text(5),
     "name": _text(8),
     "money": lambda rng: f"{rng.choice((rng.randint(-(10**6), 10**6), rng.randint(-(2**62), 2**62))) / 100:.2f}",
-    "char": lambda rng: rng.choice("abcABC z~0") if rng.random() < 0.9 else "",
+    "char": lambda rng: chr(rng.randrange(32, 127)),
+    "jsonpath": lambda rng: rng.choice(("$", "$", "strict $")) + "".join(rng.choice(STEPS) for _ in range(rng.randrange(5))),
     "bytea": _bytes,
     "date": _date,
     "time": _time,

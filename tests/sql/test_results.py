@@ -162,7 +162,7 @@ SELECT id FROM users LIMIT -1
 SELECT id FROM users OFFSET -1
 SELECT 'a' || id || true, 1.50 * 2, 7 % -3, -7 / 2, 2 ^ 0.5 IS NULL FROM users WHERE id = 99
 SELECT B'101' FROM users
-SELECT '1'::money FROM users
+SELECT '1'::xml FROM users
 """.strip().splitlines()
 TYPES = """
 SELECT name::char(3) FROM events UNION SELECT name::char(5) FROM events
@@ -184,7 +184,7 @@ SELECT B'101', B'101'::bit(2), '1'::bit varying(3), 5::bit(4), 5::"bit", coalesc
 SELECT B'1'::bit(3) UNION SELECT B'1'::bit(3)
 SELECT nullif(amount, 1), nullif(amount::int, amount), nullif(amount, 1.5) FROM orders
 """.strip().splitlines()
-REFUSED = {"SELECT '1'::money FROM users": "0A000"}
+REFUSED = {"SELECT '1'::xml FROM users": "0A000"}
 
 
 @pytest.fixture(scope="module")
