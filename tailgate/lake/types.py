@@ -22,6 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailgate.lake.intervals import FIELDS_BY_MASK, FULL_RANGE, interval_name
 from tailgate.lake.keywords import quoted
 
 
@@ -91,45 +92,6 @@ FACTS: dict[str, Facts] = {
 
 FRACTIONAL = ("time", "timetz", "timestamp", "timestamptz", "interval")  # types whose modifier is the number of fractional digits
 MICROSECONDS = 6  # the largest number of fractional digits of a second
-INTERVAL_FULL_RANGE = 0x7FFF  # the fields in the modifier of an interval that has all of them
-INTERVAL_FULL_PRECISION = 0xFFFF  # the digits in the modifier of an interval with fields and without declared digits
-_FIELD_BITS = {"year": 1 << 2, "month": 1 << 1, "day": 1 << 3, "hour": 1 << 10, "minute": 1 << 11, "second": 1 << 12}
-_FIELDS = tuple(_FIELD_BITS)
-
-
-def _mask(first: str, last: str) -> int:
-    return sum(_FIELD_BITS[field] for field in _FIELDS[_FIELDS.index(first) : _FIELDS.index(last) + 1])
-
-
-# the fields that an interval type may have, such as `day to hour`, and their bits in its modifier
-INTERVAL_FIELDS: dict[str, int] = {
-    **_FIELD_BITS,
-    "year to month": _mask("year", "month"),
-    **{
-        f"{first} to {last}": _mask(first, last)
-        for first, last in (
-            ("day", "hour"),
-            ("day", "minute"),
-            ("day", "second"),
-            ("hour", "minute"),
-            ("hour", "second"),
-            ("minute", "second"),
-        )
-    },
-}
-_FIELDS_BY_MASK = {mask: fields for fields, mask in INTERVAL_FIELDS.items()}
-
-
-def interval_name(fields_and_digits: int) -> str:
-    """Returns the name of an interval type by its modifier.
-
-    >>> interval_name(0x1C08 << 16 | 3), interval_name(0x0408 << 16 | 0xFFFF), interval_name(0x7FFF << 16 | 2)
-    ('interval day to second(3)', 'interval day to hour', 'interval(2)')
-    """
-    mask, digits = fields_and_digits >> 16, fields_and_digits & 0xFFFF
-    fields = f" {_FIELDS_BY_MASK[mask]}" if mask in _FIELDS_BY_MASK else ""
-    return f"interval{fields}" + (f"({digits})" if digits != INTERVAL_FULL_PRECISION else "")
-
 
 NUMERIC_PRECISION = 38  # digits: the maximum of decimals in Spark, Arrow and DuckDB
 NUMERIC_SCALE = 16  # scale of an undeclared numeric: the minimum that PostgreSQL's division shows
@@ -213,7 +175,7 @@ class Type:
     """A PostgreSQL type with its modifiers.
 
     - `modifiers`: (precision, scale) of numeric, (length,) of varchar and bpchar, (fractional digits of a second,) of a time,
-      timestamp or interval, (digits or INTERVAL_FULL_PRECISION, bits) of an interval with fields; otherwise empty.
+      timestamp or interval, (digits or FULL_PRECISION, bits) of an interval with fields; otherwise empty.
     - `declared`: whether the user wrote the modifiers. Only then do clients see them as typmod.
     - `is_array`: whether this is an array; then `name` is the name of the element type.
     - `general`: whether this is a numeric whose values have a display scale each. It has no modifiers.
@@ -260,13 +222,13 @@ class Type:
             precision, scale = self.modifiers
             return (precision << 16 | scale & 0x7FF) + 4
         if self.name == "interval":
-            return (self.modifiers[1] if self.fields_of_interval else INTERVAL_FULL_RANGE) << 16 | self.modifiers[0]
+            return (self.modifiers[1] if self.fields_of_interval else FULL_RANGE) << 16 | self.modifiers[0]
         return self.modifiers[0] + 4 if self.name in ("varchar", "bpchar") else self.modifiers[0]
 
     @property
     def fields_of_interval(self) -> str:
         """Returns the fields of an interval type, such as `day to hour`, or nothing if it has all."""
-        return _FIELDS_BY_MASK[self.modifiers[1]] if self.name == "interval" and len(self.modifiers) > 1 else ""
+        return FIELDS_BY_MASK[self.modifiers[1]] if self.name == "interval" and len(self.modifiers) > 1 else ""
 
     @property
     def element(self) -> Type:
@@ -390,8 +352,8 @@ def _domain_from_json(id: int, name: str, schema: str, not_null: bool, default: 
 
 ARROW: dict[str, pa.DataType] = {
     "bool": pa.bool_(),
-    "bytea": pa.binary(),
-    "int8": pa.int64(),
+    **dict.fromkeys(("bytea", "inet", "cidr"), pa.binary()),
+    **dict.fromkeys(("int8", "time", "timetz", "money", "oid", "enum"), pa.int64()),
     "int2": pa.int16(),
     "int4": pa.int32(),
     "text": pa.string(),
@@ -400,18 +362,11 @@ ARROW: dict[str, pa.DataType] = {
     "bpchar": pa.string(),
     "varchar": pa.string(),
     "date": pa.date32(),
-    "time": pa.int64(),
-    "timetz": pa.int64(),
-    "money": pa.int64(),
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", tz="UTC"),
     "interval": pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]),
-    "inet": pa.binary(),
-    "cidr": pa.binary(),
     **dict.fromkeys(("uuid", "macaddr", "macaddr8", "bit", "varbit", "json", "jsonb", "jsonpath", "char"), pa.string()),
-    "oid": pa.int64(),
     "name": pa.string(),
-    "enum": pa.int64(),
     "unknown": pa.string(),
 }
 

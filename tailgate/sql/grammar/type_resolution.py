@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, SyntaxError_, UndefinedObject
-from tailgate.lake.types import FACTS, INTERVAL_FIELDS, INTERVAL_FULL_PRECISION, MICROSECONDS, NUMERIC_PRECISION, EnumType, Type
+from tailgate.lake.intervals import FIELDS, FULL_PRECISION
+from tailgate.lake.types import FACTS, MICROSECONDS, NUMERIC_PRECISION, EnumType, Type
 from tailgate.sql.grammar.names import position
 
 # PostgreSQL's types that Tailgate does not support
@@ -62,9 +63,9 @@ def named_type(node: exp.DataType) -> Type:
         return Type("enum", is_array=dimensions == 1, enum=EnumType(0, str(node.args["kind"]), schema))
     checked = _modifiers(name, modifiers, at)
     if fields := node.meta.get("fields", ""):
-        if fields not in INTERVAL_FIELDS:
+        if fields not in FIELDS:
             raise SyntaxError_(f'syntax error at or near "{fields.rpartition(" ")[2]}"', position=at)
-        checked = (checked[0] if checked else INTERVAL_FULL_PRECISION, INTERVAL_FIELDS[fields])
+        checked = (checked[0] if checked else FULL_PRECISION, FIELDS[fields])
     return Type(name, checked, is_array=dimensions == 1)
 
 

@@ -12,7 +12,7 @@ from tailgate.gateway.catalog.relations import rows
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID
 from tailgate.lake.errors import InvalidSchemaName, UndefinedFunction, UndefinedObject, UndefinedTable
-from tailgate.lake.types import interval_name
+from tailgate.lake.intervals import interval_name
 
 VISIBLE = ("ts_config", "ts_dict", "ts_parser", "ts_template", "opfamily", "conversion")
 

@@ -18,7 +18,7 @@ from tailgate.lake.errors import TailgateError, UndefinedObject, of
 from tailgate.lake.types import FLOAT8
 from tailgate.sql.compute.regexp import patterns
 from tailgate.values.codec.style import DEFAULT
-from tailgate.values.jsonpath.nodes import Node, Path, is_predicate
+from tailgate.values.jsonpath.nodes import Node, Path
 from tailgate.values.numbers import floats
 from tailgate.values.numeric import arithmetic
 from tailgate.values.strings.jsonb import Json
@@ -82,100 +82,97 @@ def _items(context: Context, node: Node, value: Json, unwrap: bool) -> Iterator[
 
 def _chain(context: Context, nodes: tuple[Node, ...], value: Json, unwrap: bool) -> Iterator[Json]:
     """Yields the items of a chain of accessors on a value. `unwrap`: the first one applies to the elements of an array."""
-    if not nodes:
-        yield value
-        return
     node, rest = nodes[0], nodes[1:]
+    match node.kind:
+        case "path":
+            yield from _chain(context, (*node.arguments, *rest), value, unwrap)
+        case "root":
+            yield from _following(context, rest, context.root)
+        case "current":
+            yield from _following(context, rest, context.current)
+        case "null" | "true" | "false" | "number" | "string" | "variable" | "last":
+            yield from _following(context, rest, _constant(context, node))
+        case "arithmetic":
+            for item in _arithmetic(context, node, value):
+                yield from _following(context, rest, item)
+        case "filter" if not (unwrap and isinstance(value, list)):
+            if _condition(replace(context, current=value), node.arguments[0], value):
+                yield from _following(context, rest, value)
+        case "key" | "any_key" | "filter":
+            if unwrap and isinstance(value, list):
+                yield from _of_elements(context, nodes, value)
+            else:
+                yield from _members(context, node, rest, value)
+        case "all_elements" | "subscripts" | "any_level":
+            yield from _elements(context, node, rest, value)
+        case "method":
+            yield from _method(context, nodes, value, unwrap)
+        case _:
+            yield from _following(context, rest, _condition(context, node, value))
 
-    def following(item: Json, inside: Context = context) -> Iterator[Json]:
-        return _chain(inside, rest, item, context.lax) if rest else iter((item,))
 
-    def of_elements() -> Iterator[Json]:
-        for element in value:
-            yield from _chain(context, nodes, element, False)
+def _following(context: Context, rest: tuple[Node, ...], item: Json) -> Iterator[Json]:
+    """Returns the items of the rest of a chain on an item."""
+    return _chain(context, rest, item, context.lax) if rest else iter((item,))
 
-    kind = node.kind
-    if kind == "path":
-        yield from _chain(context, (*node.arguments, *rest), value, unwrap)
-    elif is_predicate(node):
-        yield from following(_condition(context, node, value))
-    elif kind == "root":
-        yield from following(context.root)
-    elif kind == "current":
-        yield from following(context.current)
-    elif kind in ("null", "true", "false"):
-        yield from following({"null": None, "true": True, "false": False}[kind])
-    elif kind == "number":
-        yield from following(Decimal(node.text))
-    elif kind == "string":
-        yield from following(node.text)
-    elif kind == "variable":
-        if node.text not in context.variables:
-            raise UndefinedObject(f'could not find jsonpath variable "{node.text}"')
-        yield from following(context.variables[node.text])
-    elif kind == "last":
-        yield from following(Decimal(context.size - 1))
-    elif kind == "arithmetic":
-        for item in _arithmetic(context, node, value):
-            yield from following(item)
-    elif kind == "key":
-        if isinstance(value, dict):
-            if node.text in value:
-                yield from following(value[node.text])
-            elif not context.forgiving:
-                raise PathError(MEMBER, f'JSON object does not contain key "{node.text}"')
-        elif unwrap and isinstance(value, list):
-            yield from of_elements()
-        elif not context.forgiving:
+
+def _of_elements(context: Context, nodes: tuple[Node, ...], elements: list[Json]) -> Iterator[Json]:
+    for element in elements:
+        yield from _chain(context, nodes, element, False)
+
+
+def _members(context: Context, node: Node, rest: tuple[Node, ...], value: Json) -> Iterator[Json]:
+    if not isinstance(value, dict):
+        if not context.forgiving and node.kind == "key":
             raise PathError(MEMBER, "jsonpath member accessor can only be applied to an object")
-    elif kind == "any_key":
-        if isinstance(value, dict):
-            for member in _ordered(value):
-                yield from following(member)
-        elif unwrap and isinstance(value, list):
-            yield from of_elements()
-        elif not context.forgiving:
+        if not context.forgiving:
             raise PathError(OBJECT, "jsonpath wildcard member accessor can only be applied to an object")
-    elif kind == "all_elements":
-        if isinstance(value, list):
-            for element in value:
-                yield from following(element)
-        elif context.lax:
-            yield from following(value)
-        elif not context.forgiving:
-            raise PathError(ARRAY, "jsonpath wildcard array accessor can only be applied to an array")
-    elif kind == "subscripts":
-        if not isinstance(value, list) and not context.lax:
-            if not context.forgiving:
-                raise PathError(ARRAY, "jsonpath array accessor can only be applied to an array")
-            return
-        yield from _subscripts(context, node, rest, value)
-    elif kind == "any_level":
+    elif node.kind == "any_key":
+        for member in value.values():
+            yield from _following(context, rest, member)
+    elif node.text in value:
+        yield from _following(context, rest, value[node.text])
+    elif not context.forgiving:
+        raise PathError(MEMBER, f'JSON object does not contain key "{node.text}"')
+
+
+def _elements(context: Context, node: Node, rest: tuple[Node, ...], value: Json) -> Iterator[Json]:
+    if node.kind == "any_level":
         first, last = (INFINITE_LEVEL if int(n) < 0 else int(n) for n in node.text.split())
         forgiving = replace(context, forgiving=True)
-        if first == 0:
-            yield from following(value, forgiving)
-        for item in _deeper(value, 1, first, last):
-            yield from following(item, forgiving)
-    elif kind == "filter":
-        if unwrap and isinstance(value, list):
-            yield from of_elements()
-        elif _condition(replace(context, current=value), node.arguments[0], value):
-            yield from following(value)
+        for item in (*((value,) if first == 0 else ()), *_deeper(value, 1, first, last)):
+            yield from _following(forgiving, rest, item)
+    elif not isinstance(value, list) and not context.lax:
+        if not context.forgiving:
+            wildcard = "wildcard " if node.kind == "all_elements" else ""
+            raise PathError(ARRAY, f"jsonpath {wildcard}array accessor can only be applied to an array")
+    elif node.kind == "subscripts":
+        yield from _subscripts(context, node, rest, value)
     else:
-        yield from _method(context, nodes, value, unwrap)
+        for element in value if isinstance(value, list) else [value]:
+            yield from _following(context, rest, element)
 
 
-def _ordered(value: dict[str, Json]) -> Iterator[Json]:
-    """Returns the members of an object; canonical text has them in jsonb's order."""
-    return iter(value.values())
+def _constant(context: Context, node: Node) -> Json:
+    match node.kind:
+        case "number":
+            return Decimal(node.text)
+        case "string":
+            return node.text
+        case "last":
+            return Decimal(context.size - 1)
+        case "variable":
+            if node.text not in context.variables:
+                raise UndefinedObject(f'could not find jsonpath variable "{node.text}"')
+            return context.variables[node.text]
+    return {"null": None, "true": True, "false": False}[node.kind]
 
 
 def _deeper(value: Json, level: int, first: int, last: int) -> Iterator[Json]:
     """Yields the values below a value, down to a level. Level INFINITE_LEVEL as the first one means the leaves."""
     if level > last or not isinstance(value, dict | list):
         return
-    for item in _ordered(value) if isinstance(value, dict) else value:
+    for item in value.values() if isinstance(value, dict) else value:
         is_leaf = not isinstance(item, dict | list)
         if level >= first or (first == last == INFINITE_LEVEL and is_leaf):
             yield item
@@ -191,7 +188,7 @@ def _subscripts(context: Context, node: Node, rest: tuple[Node, ...], value: Jso
         if not context.forgiving and (first < 0 or first > last or last >= len(elements)):
             raise PathError(SUBSCRIPT, "jsonpath array subscript is out of bounds")
         for element in elements[max(first, 0) : max(last + 1, 0)]:
-            yield from _chain(context, rest, element, context.lax) if rest else iter((element,))
+            yield from _following(context, rest, element)
 
 
 def _subscript(context: Context, node: Node, value: Json) -> int:
@@ -236,11 +233,8 @@ def _arithmetic(context: Context, node: Node, value: Json) -> Iterator[Json]:
 def _method(context: Context, nodes: tuple[Node, ...], value: Json, unwrap: bool) -> Iterator[Json]:
     name, rest = nodes[0].text, nodes[1:]
     if unwrap and isinstance(value, list) and name not in ("type", "size"):
-        for element in value:
-            yield from _chain(context, nodes, element, False)
-        return
-    result = _applied(context, name, value)
-    yield from _chain(context, rest, result, context.lax) if rest else iter((result,))
+        return _of_elements(context, nodes, value)
+    return _following(context, rest, _applied(context, name, value))
 
 
 def _applied(context: Context, name: str, value: Json) -> Json:
