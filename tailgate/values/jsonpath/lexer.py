@@ -55,18 +55,18 @@ def syntax_error(source: str) -> TailgateError:
 
 def tokens(text: str) -> list[Token]:
     """Returns the tokens of a text, and the end. Raises 42601, 22P02 and 22P05."""
-    found: list[Token] = []
+    results: list[Token] = []
     at = 0
     while at < len(text):
         if text.startswith('"', at):
             value, end = _quoted(text, at + 1)
-            found.append(Token("string", value, '"'))
+            results.append(Token("string", value, '"'))
             at = end
             continue
         variable = _VARIABLE.match(text, at)
         if variable is not None:
             name, end = _quoted(text, variable.end()) if variable["quoted"] else (_unescaped(variable["name"]), variable.end())
-            found.append(Token("variable", name, '"' if variable["quoted"] else text[at:end]))
+            results.append(Token("variable", name, '"' if variable["quoted"] else text[at:end]))
             at = end
             continue
         match = _TOKEN.match(text, at)
@@ -83,8 +83,8 @@ def tokens(text: str) -> list[Token]:
             match, at, kind = word, word.end(), "word"
         blanks = _BLANKS.match(text, at)
         assert blanks is not None
-        found.append(_word(match[0], blanks[0]) if kind == "word" else Token(kind, match[0], match[0]))
-    return [*found, Token("end", "", "")]
+        results.append(_word(match[0], blanks[0]) if kind == "word" else Token(kind, match[0], match[0]))
+    return [*results, Token("end", "", "")]
 
 
 def _word(source: str, blanks: str) -> Token:

@@ -28,7 +28,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A whole path. In lax mode, arrays are unwrapped where a single value is expected, and missing members are no errors."""
+    """A whole path. In lax mode, arrays are unwrapped where a single value is expected, and missing members are ignored."""
 
     lax: bool
     item: Node

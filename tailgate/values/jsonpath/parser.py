@@ -27,8 +27,8 @@ def parse(text: str) -> Path:
 
 
 class _Parser:
-    def __init__(self, found: list[Token]) -> None:
-        self.tokens = found
+    def __init__(self, items: list[Token]) -> None:
+        self.tokens = items
         self.at = 0
         self.depth = 0
         self.filters = self.subscripts = 0  # around the present token
@@ -170,10 +170,10 @@ class _Parser:
 
     def _accessors(self) -> Node:
         base = self._primary()
-        found: list[Node] = []
+        items: list[Node] = []
         while (accessor := self._accessor()) is not None:
-            found.append(accessor)
-        return Node("path", "", (base, *found)) if found else base
+            items.append(accessor)
+        return Node("path", "", (base, *items)) if items else base
 
     def _primary(self) -> Node:
         token = self.token
@@ -240,15 +240,15 @@ class _Parser:
             self._expect("]")
             return Node("all_elements")
         self.subscripts += 1
-        found = []
+        items = []
         while True:
             first = self._sum()
-            found.append(Node("range", "", (first, self._sum())) if self._accept("to") else Node("one", "", (first,)))
+            items.append(Node("range", "", (first, self._sum())) if self._accept("to") else Node("one", "", (first,)))
             if not self._accept(","):
                 break
         self.subscripts -= 1
         self._expect("]")
-        return Node("subscripts", "", tuple(found))
+        return Node("subscripts", "", tuple(items))
 
     def _levels(self) -> Node:
         if not self._accept("{"):

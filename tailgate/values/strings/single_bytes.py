@@ -1,6 +1,6 @@
 """Type "char": one byte, whose stored form is the character with this number, or an empty text for 0.
 
-Bytes above 127 are no text in UTF-8. They are written and read in octal.
+Bytes above 127 are not valid UTF-8. They are written and read in octal.
 
 Source: PostgreSQL 15, src/backend/utils/adt/char.c.
 """

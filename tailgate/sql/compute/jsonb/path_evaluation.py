@@ -48,7 +48,7 @@ class PathError(Exception):
 class Context:
     """The place of an evaluation.
 
-    `forgiving`: missing members and elements are no errors. `size`: of the innermost array with subscripts.
+    `forgiving`: missing members and elements do not fail. `size`: of the innermost array with subscripts.
     """
 
     path: Path
@@ -192,10 +192,10 @@ def _subscripts(context: Context, node: Node, rest: tuple[Node, ...], value: Jso
 
 
 def _subscript(context: Context, node: Node, value: Json) -> int:
-    found = list(_items(context, node, value, context.lax))
-    if len(found) != 1 or not isinstance(found[0], Decimal):
+    results = list(_items(context, node, value, context.lax))
+    if len(results) != 1 or not isinstance(results[0], Decimal):
         raise PathError(SUBSCRIPT, "jsonpath array subscript is not a single numeric value")
-    number = int(found[0])
+    number = int(results[0])
     if not -INT_MAX - 1 <= number <= INT_MAX:
         raise PathError(SUBSCRIPT, "jsonpath array subscript is out of integer range")
     return number
@@ -220,10 +220,10 @@ def _arithmetic(context: Context, node: Node, value: Json) -> Iterator[Json]:
         return
     operands = []
     for side, operand in zip(("left", "right"), node.arguments, strict=True):
-        found = list(_operand(context, operand, value))
-        if len(found) != 1 or not isinstance(found[0], Decimal):
+        results = list(_operand(context, operand, value))
+        if len(results) != 1 or not isinstance(results[0], Decimal):
             raise PathError(SINGLETON, f"{side} operand of jsonpath operator {sign} is not a single numeric value")
-        operands.append(found[0])
+        operands.append(results[0])
     try:
         yield OPERATIONS[sign](*operands)
     except TailgateError as error:
@@ -315,8 +315,8 @@ def _has_items(context: Context, node: Node, value: Json) -> bool:
         return bool(list(_items(context, node, value, False)))
     if node.kind == "arithmetic" and len(node.arguments) == 1:
         return any(isinstance(item, Decimal) for item in _operand(context, node.arguments[0], value))
-    found = _items(context, node, value, True)
-    return next(found, found) is not found
+    results = _items(context, node, value, True)
+    return next(results, results) is not results
 
 
 def _of_pairs(context: Context, node: Node, value: Json, right: Node | None) -> bool | None:

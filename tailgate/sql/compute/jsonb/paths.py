@@ -63,21 +63,21 @@ def jsonb_path_exists(document: str, path_text: str, variables: str, silent: boo
 
 
 def _all(document: str, path_text: str, variables: str, silent: bool) -> list[Json]:
-    found, result = items(*_arguments(document, path_text, variables)), []
+    results: list[Json] = []
     try:
-        for item in found:
-            result.append(item)
+        for item in items(*_arguments(document, path_text, variables)):
+            results.append(item)
     except PathError as failure:
         if not silent:
             raise failure.error from None
-    return result
+    return results
 
 
 @udf("jsonb", "jsonpath", "jsonb", "bool", to="bool")
 def jsonb_path_match(document: str, path_text: str, variables: str, silent: bool) -> bool | None:
-    found = _all(document, path_text, variables, silent)
-    if len(found) == 1 and (found[0] is None or isinstance(found[0], bool)):
-        return found[0]
+    results = _all(document, path_text, variables, silent)
+    if len(results) == 1 and (results[0] is None or isinstance(results[0], bool)):
+        return results[0]
     if silent:
         return None
     raise of(SINGLETON, "single boolean result is expected")
@@ -95,5 +95,5 @@ def jsonb_path_query_array(document: str, path_text: str, variables: str, silent
 
 @udf("jsonb", "jsonpath", "jsonb", "bool", to="jsonb")
 def jsonb_path_query_first(document: str, path_text: str, variables: str, silent: bool) -> str | None:
-    found = _all(document, path_text, variables, silent)
-    return dump(found[0]) if found else None
+    results = _all(document, path_text, variables, silent)
+    return dump(results[0]) if results else None

@@ -203,9 +203,9 @@ final class JsonPathEvaluation {
   }
 
   private int subscript(Place place, Node node, Object value) {
-    List<Object> found = new ArrayList<>();
-    items(place, node, value, found::add);
-    if (found.size() != 1 || !(found.get(0) instanceof JsonNumber number)) {
+    List<Object> results = new ArrayList<>();
+    items(place, node, value, results::add);
+    if (results.size() != 1 || !(results.get(0) instanceof JsonNumber number)) {
       throw new PathError(SUBSCRIPT, "jsonpath array subscript is not a single numeric value");
     }
     BigInteger integer = number.value().toBigInteger();
@@ -223,9 +223,9 @@ final class JsonPathEvaluation {
   }
 
   private List<Object> operands(Place place, Node node, Object value) {
-    List<Object> found = new ArrayList<>();
-    operand(place, node, value, found::add);
-    return found;
+    List<Object> results = new ArrayList<>();
+    operand(place, node, value, results::add);
+    return results;
   }
 
   // ---- numbers ----------------------------------------------------------------------------------
@@ -250,8 +250,8 @@ final class JsonPathEvaluation {
   }
 
   private BigDecimal single(Place place, Node node, int side, Object value) {
-    List<Object> found = operands(place, node.argument(side), value);
-    if (found.size() == 1 && found.get(0) instanceof JsonNumber number) return number.value();
+    List<Object> results = operands(place, node.argument(side), value);
+    if (results.size() == 1 && results.get(0) instanceof JsonNumber number) return number.value();
     String name = side == 0 ? "left" : "right";
     throw new PathError(SINGLETON, name + " operand of jsonpath operator " + node.text() + " is not a single numeric value");
   }
@@ -357,12 +357,12 @@ final class JsonPathEvaluation {
     if (path.lax() && node.kind().equals("arithmetic") && node.arguments().size() == 1) {
       return operands(place, node.argument(0), value).stream().anyMatch(JsonNumber.class::isInstance);
     }
-    boolean[] found = {false};
+    boolean[] results = {false};
     items(place, node, value, item -> {
-      found[0] = true;
+      results[0] = true;
       return !path.lax();
     });
-    return found[0];
+    return results[0];
   }
 
   /** Returns whether a condition holds for a pair of items of both operands. In strict mode, all pairs are tested. */

@@ -37,20 +37,20 @@ public final class JsonPaths {
   }
 
   private static List<Object> all(UTF8String json, UTF8String text, UTF8String variables, boolean silent) {
-    List<Object> found = new ArrayList<>();
+    List<Object> results = new ArrayList<>();
     try {
-      evaluation(JsonPath.of(text), json, variables).items(found::add);
+      evaluation(JsonPath.of(text), json, variables).items(results::add);
     } catch (PathError e) {
       if (!silent) throw e.error;
     }
-    return found;
+    return results;
   }
 
   @Returns("boolean")
   public static Boolean jsonbPathMatch(UTF8String json, UTF8String text, UTF8String variables, boolean silent) {
-    List<Object> found = all(json, text, variables, silent);
-    if (found.size() == 1 && found.get(0) instanceof Boolean holds) return holds;
-    if (silent || found.size() == 1 && found.get(0) == JsonbTree.NULL) return null;
+    List<Object> results = all(json, text, variables, silent);
+    if (results.size() == 1 && results.get(0) instanceof Boolean holds) return holds;
+    if (silent || results.size() == 1 && results.get(0) == JsonbTree.NULL) return null;
     throw new SqlError(JsonPathEvaluation.SINGLETON, "single boolean result is expected");
   }
 
@@ -64,7 +64,7 @@ public final class JsonPaths {
   }
 
   public static UTF8String jsonbPathQueryFirst(UTF8String json, UTF8String text, UTF8String variables, boolean silent) {
-    List<Object> found = all(json, text, variables, silent);
-    return found.isEmpty() ? null : JsonbTree.text(found.get(0));
+    List<Object> results = all(json, text, variables, silent);
+    return results.isEmpty() ? null : JsonbTree.text(results.get(0));
   }
 }
