@@ -50,7 +50,7 @@ SELECT unnest(a) AS u, count(*) FROM t GROUP BY u
 SELECT k, t IN ('01:00+01', '08:00Z'), t = ANY (a), t BETWEEN '00:00+00' AND '12:00+00', t IS DISTINCT FROM p FROM t
 SELECT greatest(t, p), least(t, l), coalesce(t, p), nullif(t, p), CASE WHEN k > 1 THEN t ELSE l END FROM t
 SELECT k, array_agg(t ORDER BY t), string_agg(t::text, ',' ORDER BY t) FROM t GROUP BY k
-SELECT (t, i) OVERLAPS (p, i) FROM t WHERE t IS NOT NULL AND p IS NOT NULL AND i IS NOT NULL
+SELECT (t, p) OVERLAPS (p, t) FROM t WHERE t IS NOT NULL AND p IS NOT NULL
 """.strip().splitlines()
 
 
