@@ -102,5 +102,9 @@ def _modifiers(name: str, modifiers: tuple[int, ...], at: int | None) -> tuple[i
         case "timestamp" | "timestamptz" | "time" | "timetz" | "interval":
             if len(modifiers) > 1:
                 raise InvalidParameterValue("invalid type modifier", position=at)
+            if modifiers[0] < 0:
+                zone = " WITH TIME ZONE" if name.endswith("tz") else ""
+                shown = f"{name.removesuffix('tz').upper()}({modifiers[0]}){zone}"
+                raise InvalidParameterValue(f"{shown} precision must not be negative", position=at)
             return (min(modifiers[0], MICROSECONDS),)
     raise SyntaxError_(f'type modifier is not allowed for type "{name}"', position=at)
