@@ -53,6 +53,9 @@ SPLIT = (
     "(CASE WHEN {1} IS NULL THEN tg_string_to_characters({0}) ELSE tg_string_to_array({0}, {1}) END)",
 )
 
+# the text of the types that || takes besides text; "char" casts to text, which makes it ambiguous in PostgreSQL
+JOINED = {t: templates for t, templates in TO_TEXT.items() if t != "char"}
+
 
 def _of(template: str, argument: int) -> str:
     return template.replace("{0}", f"{{{argument}}}")
@@ -66,8 +69,8 @@ SPLIT_DUCKDB = strict(f"CASE WHEN {{2}} = 0 THEN {duckdb_error('22023', ZERO_FIE
 ROWS = (
     Function("||", (T, T), T, "concat({0}, {1})", "({0} || {1})", "operator"),
     *(Function("||", (T, t), T, f"concat({{0}}, {_of(spark, 1)})", f"({{0}} || {_of(duckdb, 1)})", "operator")
-      for t, (spark, duckdb) in TO_TEXT.items()),
-    *(Function("||", (t, T), T, f"concat({spark}, {{1}})", f"({duckdb} || {{1}})", "operator") for t, (spark, duckdb) in TO_TEXT.items()),
+      for t, (spark, duckdb) in JOINED.items()),
+    *(Function("||", (t, T), T, f"concat({spark}, {{1}})", f"({duckdb} || {{1}})", "operator") for t, (spark, duckdb) in JOINED.items()),
     Function("||", ("bytea", "bytea"), "bytea", "concat({0}, {1})", "({0} || {1})", "operator"),
     Function("~~", (T, T), "bool", "({fits1})", "({fits1})", "operator"),
     Function("~~*", (T, T), "bool", "({fits1})", "({fits1})", "operator"),
