@@ -155,8 +155,8 @@ def _fields() -> list[Function]:
         for unit in units:
             field = udf(f"extract:{unit}", (source,), of_scale(SCALES.get(unit, 0)), f"extract_{source}", order=(f"'{unit}'", 0))
             rows.append(field)
-            if (source, unit) == ("interval", "epoch"):
-                rows.append(udf("date_part:epoch", (source,), "float8", "epoch_interval"))
+            if unit == "epoch" and source != "time":
+                rows.append(udf("date_part:epoch", (source,), "float8", f"epoch_{source}"))
                 continue
             call = f"tg_extract_{source}('{unit if unit not in ('second', 'millisecond') else 'microsecond'}', {{0}}"
             spark, duckdb = f"{call}, 38, {6 if unit == 'epoch' else 0})", f"{call})"

@@ -60,6 +60,13 @@ def extract_timetz(word: str, value: int) -> Decimal:
     return part_of_time(word, micros, "time with time zone")
 
 
+@udf("timetz", to="float8")
+def epoch_timetz(value: int) -> float:
+    """Returns the seconds since midnight of UTC, summed in PostgreSQL's order."""
+    micros, east = parts(value)
+    return micros / SECOND - east
+
+
 # --- arithmetic ----------------------------------------------------------------------------------
 
 

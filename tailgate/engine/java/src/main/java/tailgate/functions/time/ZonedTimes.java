@@ -88,6 +88,9 @@ public final class ZonedTimes {
     return (Decimal) Numbers.of(part, DataTypes.createDecimalType(precision, scale));
   }
 
+  /** Returns the seconds since midnight of UTC, summed in PostgreSQL's order. */
+  public static double epochTimetz(long value) { return timetzToTime(value) / 1e6 - east(value); }
+
   // ---- arithmetic -------------------------------------------------------------------------------
 
   public static long timetzAdd(long value, InternalRow interval) {
