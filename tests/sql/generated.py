@@ -152,4 +152,5 @@ EXACT_SUMS: dict[str, Callable[[random.Random], str]] = {
     "float4": lambda rng: str(rng.randint(-(10**4), 10**4) / 4),
     "float8": lambda rng: str(rng.randint(-(10**6), 10**6) / 4),
     "int8": _integer(45),
+    "money": lambda rng: f"{rng.randint(-(10**9), 10**9) / 100:.2f}",
 }
