@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import tailgate.errors.SqlError;
 import tailgate.rows.Change;
+import tailgate.rows.RowSink;
 import tailgate.rows.Steps;
 import tailgate.sources.Decoder;
 
@@ -77,14 +78,14 @@ public abstract class Node implements Serializable, Cloneable {
     }
 
     /**
-     * Adds copies of the rows of one record to `to`, with its {@link Change#order}. If the decoder or an
-     * expression throws, rows added before do not count.
+     * Passes the rows of one record, with its {@link Change#order}. If the decoder or an expression throws, rows
+     * passed before do not count.
      */
-    public void rows(InternalRow kafka, long order, List<Change> to) {
+    public void rows(InternalRow kafka, long order, RowSink to) {
       try {
         decoder.decode(kafka, (row, weight) -> {
           UnsafeRow shaped = shape.apply(row);
-          if (shaped != null && weight != 0) to.add(new Change(shaped.copy(), weight, order));
+          if (shaped != null && weight != 0) to.add(shaped, weight, order);
         });
       } catch (StackOverflowError e) {
         throw SqlError.tooDeep();

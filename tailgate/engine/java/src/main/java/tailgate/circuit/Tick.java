@@ -13,6 +13,7 @@ import tailgate.errors.SparkErrors;
 import tailgate.errors.SqlError;
 import tailgate.functions.Try;
 import tailgate.rows.Change;
+import tailgate.rows.RowSink;
 import tailgate.rows.Rows;
 import tailgate.sources.KafkaRecord;
 import tailgate.sources.SourceStalled;
@@ -51,6 +52,7 @@ public final class Tick {
   private long order;  // of the changes that are sent
   private final Map<Integer, long[]> counts = new TreeMap<>();  // per source: records, dead letters
   private final List<Change> rows = new ArrayList<>();  // the rows of one record
+  private final RowSink copies = (row, weight, order) -> rows.add(new Change(row.copy(), weight, order));
   private static final int FAILURES_MAX = 100;  // messages of a partition's tick; rows of further ones are not counted
   private final List<Exception> caught = Try.caught();  // by expressions that continue with NULL
   private final Map<Failure, Long> failures = new LinkedHashMap<>();
@@ -186,7 +188,7 @@ public final class Tick {
   /** Decodes a record and sends its rows, except to the operators and relations in `except`. */
   private void enter(Source source, InternalRow kafka, Set<Integer> except) {
     rows.clear();
-    source.rows(kafka, order, rows);
+    source.rows(kafka, order, copies);
     for (Change c : rows) for (Edge edge : source.out) if (except.isEmpty() || !except.contains(edge.to)) send(edge, c.row(), c.weight());
   }
 
@@ -224,10 +226,10 @@ public final class Tick {
       count[0] += piece.records;
       count[2] += piece.bytes;
       count[3] = Math.max(count[3], piece.newest);
-      for (Change c : piece.rows(source.id)) {
-        at(c);
-        for (Edge edge : source.out) send(edge, c.row(), c.weight());
-      }
+      piece.rows(source.id).forEach((row, weight, order) -> {
+        this.order = order;
+        for (Edge edge : source.out) send(edge, row, weight);
+      });
     }
     piece.raw.forEach(this::record);
   }

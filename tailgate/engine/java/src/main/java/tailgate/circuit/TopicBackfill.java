@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.circuit.Node.Source;
-import tailgate.rows.Change;
+import tailgate.rows.RowBuffer;
 import tailgate.sources.FetchedRows;
 import tailgate.sources.InboxSource;
 import tailgate.sources.KafkaRecord;
@@ -50,7 +50,7 @@ public final class TopicBackfill implements AutoCloseable {
   /** The rows of a source node in a piece, and the record that each comes from. */
   private static final class Rows {
     private static final int FIRST = 1024;
-    private ArrayList<Change> rows = new ArrayList<>(FIRST);
+    private final RowBuffer rows = new RowBuffer();
     private int[] partitions = new int[FIRST];
     private long[] offsets = new long[FIRST];
     private int placed;  // number of rows with a record
@@ -61,24 +61,23 @@ public final class TopicBackfill implements AutoCloseable {
         partitions = Arrays.copyOf(partitions, 2 * rows.size());
         offsets = Arrays.copyOf(offsets, 2 * rows.size());
       }
-      Arrays.fill(partitions, placed, rows.size(), partition);
-      Arrays.fill(offsets, placed, rows.size(), offset);
-      placed = rows.size();
+      for (; placed < rows.size(); placed++) {
+        partitions[placed] = partition;
+        offsets[placed] = offset;
+      }
     }
 
     /** Removes the rows without a record. */
-    void unplaced() { rows.subList(placed, rows.size()).clear(); }
+    void unplaced() { rows.truncate(placed); }
 
     void exclude(int partition, Set<Long> excluded) {
-      List<Change> all = rows;
-      rows = new ArrayList<>(placed);
-      for (int i = 0; i < placed; i++) {
-        if (partitions[i] == partition && excluded.contains(offsets[i])) continue;
-        partitions[rows.size()] = partitions[i];
-        offsets[rows.size()] = offsets[i];
-        rows.add(all.get(i));
-      }
-      placed = rows.size();
+      placed = 0;
+      rows.retain(i -> {
+        if (partitions[i] == partition && excluded.contains(offsets[i])) return false;
+        partitions[placed] = partitions[i];
+        offsets[placed++] = offsets[i];
+        return true;
+      });
     }
   }
 
@@ -102,7 +101,7 @@ public final class TopicBackfill implements AutoCloseable {
     public Map<String, Long> at() { return at; }
 
     /** Returns the rows of a source node. */
-    public List<Change> rows(int source) { return rows.get(source).rows; }
+    public RowBuffer rows(int source) { return rows.get(source).rows; }
 
     /** Attaches all records to an entry of the inbox, for tasks in other processes. */
     public void attach(String inbox, long entry) {
@@ -221,9 +220,10 @@ public final class TopicBackfill implements AutoCloseable {
     long lastAnswer = System.nanoTime();
     while (!end.isEmpty() && piece.records() < pieceRows && piece.size < BYTES_MAX) {
       ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
-      for (ConsumerRecord<byte[], byte[]> r : records)
-        if (r.offset() < end.getOrDefault(new TopicPartition(r.topic(), r.partition()), 0L))
-          add(piece, r);
+      for (TopicPartition partition : records.partitions()) {
+        long end = this.end.getOrDefault(partition, 0L);
+        for (ConsumerRecord<byte[], byte[]> r : records.records(partition)) if (r.offset() < end) add(piece, r);
+      }
       Map<TopicPartition, Long> before = Map.copyOf(end);
       // the remaining offsets before the end may be transaction markers, not records
       end.entrySet().removeIf(e -> consumer.position(e.getKey()) >= e.getValue());

@@ -46,7 +46,7 @@ public final class Decoding {
     double[] decoding = timed(work.seconds, records, r -> work.source.decoder.decode(r, (row, weight) -> {}));
     double[] whole = timed(work.seconds, records, r -> {
       rows.clear();
-      work.source.rows(r, 0, rows);
+      work.source.rows(r, 0, (row, weight, order) -> rows.add(new Change(row.copy(), weight, order)));
     });
     return new double[] {whole[0], whole[1], whole[2], decoding[1] * whole[0] / decoding[0]};
   }
