@@ -13,7 +13,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
 
 class RowBufferTest {
-  private final UnsafeProjection rows = UnsafeProjection.create(new StructType().add("n", DataTypes.LongType).add("s", DataTypes.StringType));
+  private final UnsafeProjection rows =
+      UnsafeProjection.create(new StructType().add("n", DataTypes.LongType).add("s", DataTypes.StringType));
 
   /** Adds random rows, of which some are larger than a page, and removes some: the others are as they were. */
   @Test void rowsStayAsTheyWere() {
@@ -38,8 +39,8 @@ class RowBufferTest {
         for (int n = 0; n < all.size(); n++) if (n % each != 0) expected.add(all.get(n));
       }
     }
-    List<Change> kept = new ArrayList<>();
-    buffer.forEach((row, weight, order) -> kept.add(new Change(row, weight, order)));
-    assertEquals(expected, kept);
+    List<Change> actual = new ArrayList<>();
+    buffer.forEach((row, weight, order) -> actual.add(new Change(row, weight, order)));
+    assertEquals(expected, actual);
   }
 }
