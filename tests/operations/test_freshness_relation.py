@@ -14,7 +14,7 @@ import pytest
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.ticks.ages import Ages
 from tailgate.lake import control, peers
-from tailgate.lake.system_relations import COLUMNS
+from tailgate.lake.system_relations import COLUMNS, SUPERUSER_RELATIONS
 from tailgate.lake.writer.engines import Announcement
 from tailgate.operations.sketch import STEP_S
 from tailgate.operations.watch.history import SETTLE_S, Recorder
@@ -154,6 +154,27 @@ def test_it_joins_other_relations_of_the_system_catalog(live: Live, engine: Engi
     until(lambda: engine.requests, 10)
     query = "SELECT f.name, c.relkind FROM tailgate.freshness f JOIN pg_class c ON c.relname = f.name WHERE f.lag_ms >= 0"
     until(lambda: rows(live, query) == [("v", "m")], 10)
+
+
+def test_the_system_catalog_lists_the_relations(live: Live) -> None:
+    """Lists views. A role that may not read one lacks the privilege."""
+    listed = "SELECT relname FROM pg_class WHERE relnamespace = 'tailgate'::regnamespace AND relkind = 'v'"
+    assert {name for (name,) in rows(live, listed)} == set(COLUMNS)
+    columns = "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'tailgate.freshness_history'::regclass"
+    assert rows(live, f"{columns} ORDER BY attnum")[3:5] == [("at", "timestamp with time zone"), ("samples", "bigint")]
+    views = "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = 'tailgate'"
+    statements = Statements(live)
+    try:
+        with psycopg.connect(live.dsn, autocommit=True) as owner:
+            owner.execute("CREATE ROLE ann LOGIN SUPERUSER")
+            owner.execute("CREATE ROLE bea LOGIN")
+            assert {name for name, _ in owner.execute(views).fetchall()} == set(COLUMNS)
+        with psycopg.connect(live.dsn.replace("ann", "bea"), autocommit=True) as reader:
+            assert {name for name, _ in reader.execute(views).fetchall()} == set(COLUMNS) - SUPERUSER_RELATIONS
+            for name, privilege, has in (("sources", "SELECT", True), ("sources", "INSERT", False), ("internal_errors", "SELECT", False)):
+                assert reader.execute("SELECT has_table_privilege(%s, %s)", (f"tailgate.{name}", privilege)).fetchone() == (has,)
+    finally:
+        statements.stop()
 
 
 def test_the_page_lists_the_columns() -> None:

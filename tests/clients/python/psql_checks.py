@@ -38,9 +38,9 @@ DESCRIBING = """
 \\sf abs(integer) | \\sv large_orders | \\sv+ large_orders | \\z | \\z orders | \\zS | \\conninfo | \\encoding
 """
 # Lines that are dropped from both outputs, by command; the first entry is for all commands: row
-# counts, and a materialized view's relation of errors and its key.
+# counts, a materialized view's relation of errors and its key, and the schema tailgate.
 OURS = {
-    "": r"per_customer_(errors|key)|^\(\d+ rows?\)$",
+    "": r"per_customer_(errors|key)|^\(\d+ rows?\)$|^tailgate \|",
     r"\\d\+? per_customer": r"^Indexes:$",
     r"\\dt \*\.\*": r"^pg_toast ",
     r"\\l\+?": r"^(postgres|template[01]) |^\|",

@@ -24,7 +24,7 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
 )
 from tailgate.gateway.catalog.relations.sequence_rows import shown_default
 from tailgate.gateway.catalog.relations.storage import COLLATION, storage_of
-from tailgate.lake.catalog import FIRST_ID, Catalog, Domain, Enum, Function, Index, Item, Sequence, Table, View
+from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Domain, Enum, Function, Index, Item, Sequence, Table, View
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import expression_text, indexes
 from tailgate.lake.catalog.roles import (
@@ -36,7 +36,7 @@ from tailgate.lake.catalog.roles import (
     SEQUENCE_PRIVILEGES,
     TYPE_PRIVILEGES,
 )
-from tailgate.lake.catalog.schemas import BUILT_IN, TEMPORARY_ID, Schema
+from tailgate.lake.catalog.schemas import BUILT_IN, SYSTEM, TAILGATE_ID, TEMPORARY_ID, Schema, is_system
 from tailgate.lake.types import Field
 from tailgate.sql.binder.writes.index_expressions import field_of
 
@@ -59,11 +59,18 @@ Row = dict[str, Any]
 
 
 def relations(catalog: Catalog) -> list[Item]:
+    """Returns the relations, with those of the schema `tailgate`."""
+    return [*own_relations(catalog), *SYSTEM_RELATIONS.values()]
+
+
+def own_relations(catalog: Catalog) -> list[Item]:
+    """Returns the relations that statements have created."""
     return [item for item in catalog.visible if item.is_relation]
 
 
 def relkind(item: Item) -> str:
-    return RELKIND.get(item.kind, "r")
+    """Returns the kind of a relation. Those of the schema `tailgate` are views: their rows are computed."""
+    return "v" if is_system(item.id) else RELKIND.get(item.kind, "r")
 
 
 def defaults_of(item: Item) -> Mapping[str, str]:
@@ -119,10 +126,10 @@ def keyed(catalog: Catalog) -> list[Item]:
 
 
 def pg_namespace(catalog: Catalog) -> Iterator[Row]:
-    """Yields rows for created schemas; the others are among PostgreSQL's fixed rows."""
-    for schema in catalog.schemas.values():
-        if schema.id not in BUILT_IN:
-            yield {"oid": schema.id, "nspname": schema.name, "nspowner": schema.owner, "nspacl": access_list(schema, catalog)}
+    """Yields rows for the schema `tailgate` and created schemas; others are among PostgreSQL's fixed rows, or are not shown."""
+    created = (schema for schema in catalog.schemas.values() if schema.id not in BUILT_IN)
+    for schema in (SYSTEM[TAILGATE_ID], *created):
+        yield {"oid": schema.id, "nspname": schema.name, "nspowner": schema.owner, "nspacl": access_list(schema, catalog)}
 
 
 def pg_class(catalog: Catalog) -> Iterator[Row]:
@@ -132,13 +139,14 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
     for item in relations(catalog):
         kind = relkind(item)
         yield {
-            "oid": item.id, "relname": item.name, "relnamespace": item.schema, "reltype": TYPES + item.id, "reloftype": 0,
+            "oid": item.id, "relname": item.name, "relnamespace": item.schema,
+            "reltype": 0 if is_system(item.id) else TYPES + item.id, "reloftype": 0,
             "relowner": item.owner,
             "relam": 0 if kind == "v" else HEAP, "relfilenode": 0 if kind == "v" else item.id, "reltablespace": 0, "relpages": 0,
             "reltuples": 0.0 if kind == "v" else -1.0, "relallvisible": 0, "reltoastrelid": 0, "relhasindex": item.id in with_index,
             "relisshared": False, "relpersistence": "t" if item.schema == TEMPORARY_ID else "p", "relkind": kind,
             "relnatts": len(item.columns), "relchecks": len(checks_of(item)),
-            "relhasrules": kind != "r", "relhastriggers": item.id in referenced or bool(foreign_keys_of(item)),
+            "relhasrules": kind != "r" and not is_system(item.id), "relhastriggers": item.id in referenced or bool(foreign_keys_of(item)),
             "relhassubclass": False, "relrowsecurity": False,
             "relforcerowsecurity": False, "relacl": access_list(item, catalog),
             "relispopulated": item.ready, "relreplident": "n" if kind == "v" else "d",
@@ -232,7 +240,7 @@ def _plain(relation: int, number: int, name: str) -> Row:
 def pg_type(catalog: Catalog) -> Iterator[Row]:
     for of_type in (*enum_rows.types(catalog), *domain_rows.types(catalog)):
         yield {**of_type, "typacl": access_list(catalog[of_type["oid"]], catalog) if of_type["oid"] in catalog.items else None}
-    for item in relations(catalog):
+    for item in own_relations(catalog):
         common = {
             "typnamespace": item.schema, "typowner": item.owner,
             "typlen": -1, "typbyval": False, "typispreferred": False, "typisdefined": True,
@@ -292,7 +300,7 @@ def pg_description(catalog: Catalog) -> Iterator[Row]:
 
 
 def pg_rewrite(catalog: Catalog) -> Iterator[Row]:
-    for item in relations(catalog):
+    for item in own_relations(catalog):
         if relkind(item) != "r":
             yield {
                 "oid": RULES + item.id, "rulename": "_RETURN", "ev_class": item.id, "ev_type": "1", "ev_enabled": "O", "is_instead": True,
@@ -302,7 +310,7 @@ def pg_rewrite(catalog: Catalog) -> Iterator[Row]:
 
 def pg_depend(catalog: Catalog) -> Iterator[Row]:
     yield from sequence_rows.dependencies(catalog)
-    for item in relations(catalog):
+    for item in own_relations(catalog):
         if relkind(item) != "r":
             yield _depends(REWRITE, RULES + item.id, CLASS, item.id, "i")
             for other in item.depends:
