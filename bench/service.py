@@ -228,14 +228,14 @@ class Followers:
         self._pipe.send("end")
         arrivals = self._pipe.recv()
         self._process.join()
-        return last_readers(commits, arrivals)
+        return last_readers(commits, arrivals, min(self._streams, FOLLOWED_ROWS))
 
 
-def last_readers(commits: dict[float, float], arrivals: dict[float, tuple[int, float]]) -> dict[str, float]:
-    """Returns the milliseconds from a tick's commit to its last reader: the median and the largest."""
+def last_readers(commits: dict[float, float], arrivals: dict[float, tuple[int, float]], readers: int) -> dict[str, float]:
+    """Returns the milliseconds from a tick's commit to the last of its readers: the median and the largest."""
     if not commits or not arrivals:
         return {}
-    assert all(arrivals[time][0] == FOLLOWED_ROWS for time in commits), "a stream has missed a change"
+    assert all(arrivals[time][0] == readers for time in commits), "a stream has missed a change"
     delays = [(arrivals[time][1] - commit) * 1000 for time, commit in commits.items()]
     return {"last_reader_ms": round(statistics.median(delays), 1), "last_reader_max_ms": round(max(delays), 1)}
 
