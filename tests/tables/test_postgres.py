@@ -28,6 +28,7 @@ SCRIPTS = (
     "added_identity",
     "unique",
     "expression_indexes",
+    "updatable_views",
     "foreign_keys",
     "columns",
     "column_types",

@@ -14,6 +14,7 @@ from tailgate.lake.catalog import ERRORS, ROUNDS, Catalog, Change, Item, Materia
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
 from tailgate.lake.readers.failed import failure
 from tailgate.sql.bind import bind_view
+from tailgate.sql.binder.writes.updatable_views import check_option
 from tailgate.sql.definitions import stored_view
 from tailgate.sql.new_items import normalized, schema_for
 from tailgate.sql.numeric_types import EXACT, OF_GENERAL
@@ -36,11 +37,22 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
     id, name = catalog.next_id, statement.name.name
     stored, text = stored_view(statement, text)
     item = normalized(
-        View(id, name, query.columns, depends=query.depends, sql=text, query=stored.query.text, schema=schema.id, numeric_rules=rules),
+        View(
+            id,
+            name,
+            query.columns,
+            depends=query.depends,
+            sql=text,
+            query=stored.query.text,
+            schema=schema.id,
+            numeric_rules=rules,
+            check_option=statement.check_option,
+        ),
         stored,
         catalog,
     )
     if not statement.materialized:
+        check_option(item, catalog.stored.apply(Change(put=(item,))))
         return item
     if not query.columns:
         raise InvalidObjectDefinition("a materialized view needs a column at least")

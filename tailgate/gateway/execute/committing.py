@@ -163,8 +163,10 @@ def _plain(write: WritePlan, values: Sequence[object]) -> pa.Table | None:
 
 
 def _collectable(write: WritePlan) -> Query | None:
-    """Returns the rows of an INSERT that may be evaluated with others if they are constants: without RETURNING or ON CONFLICT."""
-    if not isinstance(write, InsertPlan) or write.conflict != "error" or write.returning is not None or write.rows is None:
+    """Returns the rows of an INSERT that may be evaluated with others if they are constants: one that is not checked by itself."""
+    if not isinstance(write, InsertPlan) or write.conflict != "error" or write.returning is not None or write.view_checks:
+        return None
+    if write.rows is None:
         return None
     return None if is_temporary(write.table.id) or write.rows.calls else write.rows
 

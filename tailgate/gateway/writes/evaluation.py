@@ -93,6 +93,7 @@ class Evaluation(RowQueries):
             rows = written if written is not None else self.query(write.rows)
         rows = self.stored.of(rules, rows)
         inserted = self._inserted(write, rows)
+        self.violations.check_views(table, write.view_checks, inserted.rows)
         proposed = {table.id: self.key_hashes(rules, rows)} if rules.keys else {}
         changes, read, postponed = self.changes(write.rules, table, inserted)
         returned = self.returned(write.returning, inserted.rows)
@@ -208,8 +209,7 @@ class Evaluation(RowQueries):
         is_fresh[places] = False
         fresh = rows.filter(pa.array(is_fresh))
         keyed = self.stored.keyed(rules, rows)
-        new_keys = keyed.filter(pa.array(is_fresh))
-        if len(repeated(arbiter, keyed)) or (self.earlier and len(self.existing(rules, arbiter, new_keys))):
+        if len(repeated(arbiter, keyed)) or (self.earlier and len(self.existing(rules, arbiter, keyed.filter(pa.array(is_fresh))))):
             raise CardinalityViolation(
                 "ON CONFLICT DO UPDATE command cannot affect row a second time",
                 hint="Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
@@ -246,6 +246,7 @@ class Evaluation(RowQueries):
             new = self.stored.of(rules, matches.select(range(width + 1, 2 * width + 1)))
             self.violations.allowed(rules, new)
             self.check_moved(rules, old, new, new.slice(0, 0))
+            self.violations.check_views(table, write.view_checks, new)
         reads = set(write.reads)
         if table.key is not None and write.pinned and write.scans.count(table.id) == 1:
             reads.discard(table.id)

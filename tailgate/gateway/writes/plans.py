@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tailgate.gateway.serving.prepared import declared
-from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable, relations, rendered, size
+from tailgate.gateway.writes.constraints.rules import Checks, Rules, RulesByTable, relations, rendered, size
 from tailgate.gateway.writes.rows.query import Query, numbered, query_of
 from tailgate.lake.catalog import Catalog, Table, items
 from tailgate.lake.constraints import Key
@@ -26,6 +26,7 @@ from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.plan import Relation
 from tailgate.sql.plan.explain import Explained, explained_write
 from tailgate.sql.plan.writes import RETURNED, BoundWrite, ChangeRows, InsertRows, MergeRows, TableRules, TruncateTables, WithRows, is_item
+from tailgate.sql.plan.writes import Checks as PlannedChecks
 
 Write: TypeAlias = s.Insert | s.Update | s.Delete | s.Merge | s.Truncate | s.WithWrites
 
@@ -43,10 +44,17 @@ class InsertPlan:
     parameters: tuple[Type, ...]
     demands: tuple[Demand, ...]
     rules: RulesByTable
+    view_checks: Checks = ()
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """Returns all its queries but those of the rules."""
+        checks = (check for _, check in self.view_checks)
+        return tuple(q for q in (self.rows, self.existing, self.returning, *checks) if q is not None)
 
     @property
     def size(self) -> int:
-        return sum(q.size for q in (self.rows, self.existing, self.returning) if q is not None) + size(self.rules)
+        return sum(query.size for query in self.queries) + size(self.rules)
 
     @property
     def own(self) -> Rules:
@@ -56,7 +64,7 @@ class InsertPlan:
     @property
     def scans(self) -> tuple[int, ...]:
         """Returns the relation id of each scan in its queries."""
-        return tuple(id for q in (self.rows, self.existing, self.returning) if q is not None for id in q.scans)
+        return tuple(id for query in self.queries for id in query.scans)
 
     @property
     def reads(self) -> frozenset[int]:
@@ -83,15 +91,21 @@ class _RowsPlan:
     parameters: tuple[Type, ...]
     demands: tuple[Demand, ...]
     rules: RulesByTable
+    view_checks: Checks
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """Returns all its queries but those of the rules."""
+        return tuple(q for q in (self.rows, self.returning, *(check for _, check in self.view_checks)) if q is not None)
 
     @property
     def size(self) -> int:
-        return sum(q.size for q in (self.rows, self.returning) if q is not None) + size(self.rules)
+        return sum(query.size for query in self.queries) + size(self.rules)
 
     @property
     def scans(self) -> tuple[int, ...]:
         """Returns the relation id of each scan in its queries."""
-        return tuple(id for q in (self.rows, self.returning) if q is not None for id in q.scans)
+        return tuple(id for query in self.queries for id in query.scans)
 
     @property
     def own(self) -> Rules:
@@ -263,7 +277,12 @@ def insert_plan(write: InsertRows, *, compact: bool = False) -> InsertPlan:
         parameter_types(write.parameters),
         write.demands,
         rendered(write.rules, compact=compact),
+        _checks(write.view_checks, compact=compact),
     )
+
+
+def _checks(checks: PlannedChecks, *, compact: bool) -> Checks:
+    return tuple((name, query_of(forbidden, compact=compact)) for name, forbidden in checks)
 
 
 def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
@@ -273,7 +292,8 @@ def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
             f"{rows.calls[0].name} in UPDATE of a table without a primary key is not supported", hint="Equal rows would get equal values."
         )
     returning = None if write.returning is None else query_of(write.returning, compact=compact)
-    return ChangePlan(write.table, rows, returning, parameter_types(write.parameters), write.demands, rules, write.updates, write.pinned)
+    checks, types = _checks(write.view_checks, compact=compact), parameter_types(write.parameters)
+    return ChangePlan(write.table, rows, returning, types, write.demands, rules, checks, write.updates, write.pinned)
 
 
 def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
@@ -281,7 +301,7 @@ def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
     if rows.calls:
         hint = "Use INSERT … ON CONFLICT, or name the column and its value."
         raise FeatureNotSupported(f"{rows.calls[0].name} in MERGE is not supported", hint=hint)
-    return MergePlan(write.table, rows, None, parameter_types(write.parameters), write.demands, rules, write.actions)
+    return MergePlan(write.table, rows, None, parameter_types(write.parameters), write.demands, rules, (), write.actions)
 
 
 def _with_plan(write: WithRows, *, compact: bool) -> WithPlan:

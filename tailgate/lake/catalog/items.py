@@ -33,6 +33,7 @@ from tailgate.lake.catalog.item_fields import ItemFields, Namespace, ReaderField
 from tailgate.lake.catalog.services import Alert, Endpoint, Objective
 from tailgate.lake.types import Field, Type
 
+CheckOption = Literal["", "local", "cascaded"]
 ROUNDS = 1_000  # of a recursive query of a view, unless the view has another limit
 
 
@@ -129,9 +130,10 @@ class Table(ItemFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View(ViewFields):
-    """A view that is evaluated when it is read."""
+    """A view that is evaluated when it is read. `check_option`: that of its statement."""
 
     kind: ClassVar[Literal["view"]] = "view"
+    check_option: CheckOption = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

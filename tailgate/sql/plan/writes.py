@@ -69,7 +69,7 @@ class InsertRows:
     if these have all columns. `conflict`: the action for a row whose key exists. `arbiter`: the key to which
     this action applies, None for all keys. `existing`: for DO UPDATE, a plan over INCOMING and the table. Its columns are
     the place, the existing row with the same key, whether WHERE is true, and the new row. `returning`: a plan
-    over INCOMING, None without RETURNING.
+    over INCOMING, None without RETURNING. `view_checks`: of the views with CHECK OPTION through which it writes.
     """
 
     table: Table
@@ -81,6 +81,7 @@ class InsertRows:
     parameters: tuple[Type, ...] = ()
     demands: tuple[Demand, ...] = ()
     rules: tuple[TableRules, ...] = ()
+    view_checks: Checks = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class ChangeRows:
     `rows`: one row per affected row: the old columns, the number of copies (int8), the new columns (UPDATE
     only), then those of the other relations if RETURNING may read them. `pinned`: the WHERE clause fixes the key, so the
     statement reads at most one row of the table. `returning`: a plan over INCOMING, which has the new row as it is stored (the old
-    row for DELETE) and the columns of the other relations; None without RETURNING.
+    row for DELETE) and the columns of the other relations; None without RETURNING. `view_checks`: as of `InsertRows`.
     """
 
     table: Table
@@ -101,6 +102,7 @@ class ChangeRows:
     parameters: tuple[Type, ...] = ()
     demands: tuple[Demand, ...] = ()
     rules: tuple[TableRules, ...] = ()
+    view_checks: Checks = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.formats import EndpointMethod
-from tailgate.lake.catalog.items import Volatility
+from tailgate.lake.catalog.items import CheckOption, Volatility
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.types import Type
 from tailgate.sql.statements.values import Options, OptionValue, QueryText, Time
@@ -15,7 +15,8 @@ from tailgate.sql.statements.writes import Expression, IndexColumn, WriteText
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """CREATE [OR REPLACE] [TEMPORARY] [RECURSIVE | MATERIALIZED] VIEW name [(columns)] [WITH (options)] AS query.
+    """CREATE [OR REPLACE] [TEMPORARY] [RECURSIVE | MATERIALIZED] VIEW name [(columns)] [WITH (options)] AS query
+    [WITH [CASCADED | LOCAL] CHECK OPTION].
 
     A temporary view lives as long as the session. A materialized view is never temporary.
     `options_at`: begin and end of the WITH clause in the text; equal if there is none and it could be
@@ -32,6 +33,7 @@ class CreateView:
     temporary: bool = False
     options_at: tuple[int, int] = field(default=(0, 0), compare=False)
     plain: str = field(default="", compare=False)
+    check_option: CheckOption = ""
 
 
 @dataclass(frozen=True, slots=True)

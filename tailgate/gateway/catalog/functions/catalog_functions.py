@@ -228,8 +228,6 @@ OTHERS: list[Listed] = [
     ("pg_size_pretty(int) text", pretty_size),
     ("pg_stat_get_numscans(oid) int", zero),
     ("pg_relation_is_publishable(text) bool", lambda t: False),
-    ("pg_relation_is_updatable(oid, bool) int", zero),
-    ("pg_column_is_updatable(oid, int, bool) bool", lambda *_: False),
     ("pg_tablespace_location(oid) text", lambda o: ""),
     ("pg_sequence_last_value(oid) int", nothing),
     ("format(text, text) text", formatted),

@@ -8,11 +8,13 @@ from tailgate.gateway.catalog.functions.context import FunctionContext, Function
 from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
 from tailgate.gateway.catalog.relations import constraint_rows, rows
 from tailgate.gateway.catalog.relations.signatures import Signature
-from tailgate.lake.catalog import Function, Item, Sequence
+from tailgate.lake.catalog import Function, Item, Sequence, Table, View
 from tailgate.lake.catalog.functions import arguments_of, result_of
 from tailgate.lake.catalog.indexes import definition, element_texts
 from tailgate.lake.catalog.names import Name, quoted
+from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.errors import UndefinedColumn
+from tailgate.sql.binder.writes.updatable_views import updatable
 from tailgate.sql.definitions import for_search_path
 
 # the checks of the domains of information_schema, by the oid of the constraint: as they are printed without and with `pretty`
@@ -66,6 +68,8 @@ class DefinitionFunctions(FunctionGroup):
             ("col_description(oid, int) text", lambda o, n: s.facts.descriptions.get((rows.CLASS, o, n))),
             ("shobj_description(oid, text) text", s.shobj_description),
             ("pg_get_function_sqlbody(oid) text", nothing),
+            ("pg_relation_is_updatable(oid, bool) int", s.relation_is_updatable),
+            ("pg_column_is_updatable(oid, int, bool) bool", s.column_is_updatable),
         ]
 
     def viewdef(self, oid: int, pretty: bool = False) -> str | None:
@@ -84,6 +88,20 @@ class DefinitionFunctions(FunctionGroup):
         """Returns the last reserved value of a sequence, or None before the first."""
         item = self.facts.catalog.items.get(oid)
         return item.position if isinstance(item, Sequence) and item.called else None
+
+    def relation_is_updatable(self, oid: int, include_triggers: bool) -> int:
+        """Returns the events that a relation allows: 4 for UPDATE, 8 for INSERT, 16 for DELETE."""
+        item = self.facts.item(oid)
+        if isinstance(item, View):
+            return updatable(item, self.facts.catalog)[0]
+        return 28 if isinstance(item, Table) and not is_system(item.id) else 0
+
+    def column_is_updatable(self, oid: int, column: int, include_triggers: bool) -> bool:
+        """Returns whether UPDATE can change a column and DELETE can remove its row."""
+        item = self.facts.item(oid)
+        if not isinstance(item, View):
+            return column > 0 and self.relation_is_updatable(oid, include_triggers) == 28
+        return 0 < column <= len(item.columns) and item.columns[column - 1].name in updatable(item, self.facts.catalog)[1]
 
     def ruledef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid - rows.RULES)

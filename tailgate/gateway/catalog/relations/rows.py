@@ -151,6 +151,7 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
             "relforcerowsecurity": False, "relacl": access_list(item, catalog),
             "relispopulated": item.ready, "relreplident": "n" if kind == "v" else "d",
             "relispartition": False, "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0,
+            "reloptions": [f"check_option={item.check_option}"] if isinstance(item, View) and item.check_option else None,
         }  # fmt: skip
     for i in indexed(catalog):
         yield {

@@ -78,12 +78,16 @@ SELECT pg_current_database_0(), nspname, pg_pg_get_userbyid_1(nspowner), NULL, N
 
 -- view information_schema.tables
 SELECT pg_current_database_0(), n.nspname, c.relname, CASE WHEN c.relpersistence = 't' THEN 'LOCAL TEMPORARY' WHEN c.relkind IN ('r', 'p') THEN 'BASE TABLE' ELSE 'VIEW' END,
-       NULL, NULL, NULL, NULL, NULL, CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END, 'NO', NULL
+       NULL, NULL, NULL, NULL, NULL, CASE WHEN c.relkind IN ('r', 'p') OR (c.relkind = 'v' AND pg_pg_relation_is_updatable_2(c.oid, false) & 8 = 8) THEN 'YES' ELSE 'NO' END, 'NO', NULL
 FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'f', 'p') AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
 
 -- view information_schema.views
-SELECT pg_current_database_0(), n.nspname, c.relname, pg_pg_get_viewdef_1(c.oid), 'NONE', 'NO', 'NO', 'NO', 'NO', 'NO'
+SELECT pg_current_database_0(), n.nspname, c.relname, pg_pg_get_viewdef_1(c.oid),
+       CASE WHEN list_contains(c.reloptions, 'check_option=cascaded') THEN 'CASCADED'
+            WHEN list_contains(c.reloptions, 'check_option=local') THEN 'LOCAL' ELSE 'NONE' END,
+       CASE WHEN pg_pg_relation_is_updatable_2(c.oid, false) & 20 = 20 THEN 'YES' ELSE 'NO' END,
+       CASE WHEN pg_pg_relation_is_updatable_2(c.oid, false) & 8 = 8 THEN 'YES' ELSE 'NO' END, 'NO', 'NO', 'NO'
 FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
 WHERE c.relkind = 'v' AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
 
@@ -108,7 +112,7 @@ SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum A
        CAST(s.seqstart AS VARCHAR), CAST(s.seqincrement AS VARCHAR), CAST(s.seqmax AS VARCHAR), CAST(s.seqmin AS VARCHAR),
        CASE WHEN s.seqcycle THEN 'YES' ELSE 'NO' END,
        CASE WHEN a.attgenerated = 's' THEN 'ALWAYS' ELSE 'NEVER' END, CASE WHEN a.attgenerated = 's' THEN d.adbin END,
-       CASE WHEN c.relkind IN ('r', 'p') THEN 'YES' ELSE 'NO' END
+       CASE WHEN c.relkind IN ('r', 'p') OR (c.relkind = 'v' AND pg_pg_column_is_updatable_3(c.oid, a.attnum, false)) THEN 'YES' ELSE 'NO' END
 FROM (SELECT a.* REPLACE (CASE WHEN d.typtype = 'd' THEN d.typbasetype ELSE a.atttypid END AS atttypid,
                           CASE WHEN d.typtype = 'd' THEN d.typtypmod ELSE a.atttypmod END AS atttypmod),
              CASE WHEN d.typtype = 'd' THEN d.oid END AS domain

@@ -25,6 +25,7 @@ from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Demand
 from tailgate.sql.bind import bind_query, bind_view
+from tailgate.sql.binder.writes.updatable_views import check_option
 from tailgate.sql.definitions import rename_references, stored_view
 from tailgate.sql.new_items import with_article
 from tailgate.sql.numeric_types import OF_GENERAL
@@ -139,14 +140,16 @@ async def _create(session: Session, statement: s.CreateView, text: str) -> str:
         raise e.FeatureNotSupported("a temporary view over an object that is not committed is not supported", hint="COMMIT first.")
     stored, text = stored_view(statement, text)
     item = View(id, name, query.columns, depends=query.depends, sql=text, query=stored.query.text, owner=session.access.role.id)
-    item = replace(item, schema=TEMPORARY_ID, numeric_rules=OF_GENERAL)
+    item = replace(item, schema=TEMPORARY_ID, numeric_rules=OF_GENERAL, check_option=statement.check_option)
     if old is not None:
         item = replace(item, id=old.id)
         check_columns(old.columns, item.columns)
         if old.id in catalog.below(item):
             raise e.InvalidObjectDefinition(f'infinite recursion detected in rules for relation "{name}"')
     after = catalog.stored.apply(Change(put=(item,)))
-    session.naming.put(await session.serving.workers.run_bounded(rename_references, item, catalog, after, stored))
+    item = await session.serving.workers.run_bounded(rename_references, item, catalog, after, stored)
+    check_option(item, catalog.stored.apply(Change(put=(item,))))
+    session.naming.put(item)
     return "CREATE VIEW"
 
 

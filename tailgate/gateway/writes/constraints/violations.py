@@ -14,11 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailgate.gateway.writes.constraints.keys import shown
-from tailgate.gateway.writes.constraints.rules import Rules
+from tailgate.gateway.writes.constraints.rules import Checks, Rules
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Catalog, Item
 from tailgate.lake.constraints import Key, Reference
-from tailgate.lake.errors import CheckViolation, ForeignKeyViolation, NotNullViolation, TailgateError, UniqueViolation
+from tailgate.lake.errors import (
+    CheckViolation,
+    ForeignKeyViolation,
+    NotNullViolation,
+    TailgateError,
+    UniqueViolation,
+    WithCheckOptionViolation,
+)
 from tailgate.lake.types import Field
 from tailgate.sql.binder.domains import check_violation, null_violation
 from tailgate.sql.plan.writes import DomainCheck
@@ -44,9 +51,7 @@ class Violations:
             return
         if failed < 0:
             raise of_row(place, domain_violation(table, rules.domains[failed][0]))
-        texts = self._texts(table.columns, rows.slice(place, 1))
-        values = (text for text, column in zip(texts, table.columns, strict=True) if not column.is_dropped)
-        detail = f"Failing row contains ({', '.join(values)})."
+        detail = self._failing(table, rows.slice(place, 1))
         if failed < len(table.columns):
             name = table.columns[failed].name
             message = f'null value in column "{name}" of relation "{table.name}" violates not-null constraint'
@@ -54,6 +59,23 @@ class Violations:
         name = rules.checks[failed - len(table.columns)][0]
         message = f'new row for relation "{table.name}" violates check constraint "{name}"'
         raise of_row(place, CheckViolation(message, detail=detail, names={**self._names(table), "n": name}))
+
+    def check_views(self, table: Item, checks: Checks, rows: pa.Table) -> None:
+        """Raises 44000 for the first row that violates the CHECK OPTION of a view."""
+        if not checks or not rows.num_rows:
+            return
+        with self.incoming(rows):
+            places = [(pc.min(found.column(0)).as_py(), i) for i, (_, check) in enumerate(checks) if len(found := self.query(check))]
+        if places:
+            place, number = min(places)
+            message = f'new row violates check option for view "{checks[number][0]}"'
+            raise of_row(place, WithCheckOptionViolation(message, detail=self._failing(table, rows.slice(place, 1))))
+
+    def _failing(self, table: Item, row: pa.Table) -> str:
+        """Returns the values of a row for the detail of an error."""
+        texts = self._texts(table.columns, row)
+        values = (text for text, column in zip(texts, table.columns, strict=True) if not column.is_dropped)
+        return f"Failing row contains ({', '.join(values)})."
 
     def _first(self, rules: Rules, rows: pa.Table) -> tuple[int, int]:
         """Returns the place of the first row that violates a constraint, and the number of the constraint.

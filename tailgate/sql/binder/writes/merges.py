@@ -25,6 +25,7 @@ from tailgate.sql.binder.writes.targets import (
     scope_of,
     with_defaults,
 )
+from tailgate.sql.binder.writes.updatable_views import of_table
 from tailgate.sql.binder.writes.writes import Writes
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
@@ -79,7 +80,7 @@ class Merges(Writes):
         rows = Project(acting, (*columns[begin:], number, *new), fields)
         actions = tuple(clause.action for clause in statement.clauses)
         privileges = [action.upper() for action in dict.fromkeys(actions) if action != "nothing"]
-        demands, rules = self._demands(table, *privileges, "SELECT"), rules_of(table, self.catalog)
+        demands, rules = self._demands(of_table(table), *privileges, "SELECT"), rules_of(table, self.catalog)
         return MergeRows(table, decorrelate(rows), actions, self._types(), demands, rules)
 
     def _target(self, statement: Merge) -> items.Table:
@@ -119,7 +120,7 @@ class Merges(Writes):
         rows: dict[int, tuple[Scalar, ...]] = {}
         for i, clause in enumerate(statement.clauses):
             if clause.action == "update":
-                rows[i] = self._set(table, clause.assignments, self._binder(scopes.both, "UPDATE"), scopes.begin)
+                rows[i] = self._set(of_table(table), clause.assignments, self._binder(scopes.both, "UPDATE"), scopes.begin)
             elif clause.action == "insert":
                 rows[i] = self._inserted(table, statement, clause, self._binder(scopes.source, "VALUES"))
         fields = fields_of(table.columns, list(rows.values()))

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from tailgate.lake.catalog import Catalog, items
-from tailgate.lake.errors import FeatureNotSupported, SyntaxError_, UndefinedColumn
+from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
 from tailgate.lake.types import Field, Type
 from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.expressions.expressions import Expressions
@@ -23,6 +23,7 @@ from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.writes.array_parts import with_part
 from tailgate.sql.binder.writes.targets import assigned, default_of, only_default
+from tailgate.sql.binder.writes.updatable_views import Target
 from tailgate.sql.plan import Column, Literal, Scalar
 from tailgate.sql.statements.writes import Assignment, ColumnName, Default, Expression, InsertValue
 
@@ -103,29 +104,29 @@ class RowValues:
         """Casts a scalar to the type of a column, as an assignment does. Raises 42804."""
         return assigned(table.columns[index], scalar, self.parameters, place)
 
-    def _set(self, table: items.Table, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
+    def _set(self, target: Target, assignments: tuple[Assignment, ...], binder: Expressions, begin: int) -> tuple[Scalar, ...]:
         """Returns the new row.
 
         Columns that are not set keep their old values, which begin at index `begin`.
         """
-        names = [c.name for c in table.columns]
+        table = target.table
         values: dict[int, Scalar] = {}
         parts: set[int] = set()  # of which only parts are assigned
         for assignment in assignments:
-            if assignment.column not in names:
-                raise UndefinedColumn(
-                    f'column "{assignment.column}" of relation "{table.name}" does not exist', position=assignment.position
-                )
-            index = names.index(assignment.column)
+            index = target.position(assignment.column, assignment.position)
+            name = table.columns[index].name
             if index in values and not (assignment.subscripts and index in parts):
-                raise SyntaxError_(f'multiple assignments to same column "{assignment.column}"')
-            only = table.identity.get(assignment.column) == "always" or assignment.column in table.generated
-            if only and not isinstance(assignment.value, Default):
-                raise only_default(table, assignment.column)
+                raise SyntaxError_(f'multiple assignments to same column "{name}"')
+            only = table.identity.get(name) == "always" or name in table.generated
+            is_default, is_view = isinstance(assignment.value, Default), target.relation is not table
+            if only and (is_view or not is_default):
+                raise only_default(table, name)
             if assignment.subscripts:
                 parts.add(index)
                 before = values.get(index, Column(begin + index, table.columns[index].type))
                 values[index] = self._part(table, index, assignment, assignment.value, before, binder)
+            elif is_default and is_view:  # the columns of views have no defaults
+                values[index] = Literal(None, table.columns[index].type)
             else:
                 values[index] = self._assigned(table, index, assignment.value, binder)
         return tuple(values.get(i, Column(begin + i, f.type)) for i, f in enumerate(table.columns))

@@ -45,7 +45,7 @@ def rules_of(table: Table, catalog: Catalog, *, adds_only: bool = False) -> tupl
 
 def checks(table: Table) -> Checks:
     """Returns for each CHECK its name and a plan for the places of the rows that violate it."""
-    return tuple((name, _places(table, Not(check))) for name, check in checks_of(table))
+    return tuple((name, places(table, Not(check))) for name, check in checks_of(table))
 
 
 def domain_checks(table: Table) -> tuple[DomainCheck, ...]:
@@ -56,13 +56,13 @@ def domain_checks(table: Table) -> tuple[DomainCheck, ...]:
             continue
         value = Column(i, column.type)
         if column.domain.not_null:
-            constraints.append(DomainCheck(i, None, _places(table, IsNull(value))))
+            constraints.append(DomainCheck(i, None, places(table, IsNull(value))))
         for name, condition in domain_conditions(column):
-            constraints.append(DomainCheck(i, name, _places(table, Not(substituted(condition, (value,))))))
+            constraints.append(DomainCheck(i, name, places(table, Not(substituted(condition, (value,))))))
     return tuple(constraints)
 
 
-def _places(table: Table, condition: Scalar) -> Relation:
+def places(table: Table, condition: Scalar) -> Relation:
     """Returns a plan for the places of the incoming rows that satisfy a condition."""
     incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), table.name)
     return Project(Filter(incoming, condition), (Column(len(table.columns), INT8),), (PLACE,))

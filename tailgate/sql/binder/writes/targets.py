@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Catalog, Item, Source, Table, View, check_not_system
-from tailgate.lake.catalog.names import Name
+from tailgate.lake.catalog import Catalog, Item, Table, check_not_system
 from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.constraints import references_to
 from tailgate.lake.errors import (
@@ -21,7 +20,6 @@ from tailgate.lake.errors import (
     FeatureNotSupported,
     GeneratedAlways,
     NumericValueOutOfRange,
-    ObjectNotInPrerequisiteState,
     TailgateError,
     UndefinedColumn,
     WrongObjectType,
@@ -46,19 +44,6 @@ from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue
 from tailgate.values.numbers.integers import RANGES
-
-
-def written_table(name: Name, names: Names, verb: str = "insert into") -> Table:
-    """Returns the table that a statement writes to, and records its use. Raises 42P01, 42809, 55000."""
-    item = names.catalog.relation(name)
-    if isinstance(item, View):
-        raise ObjectNotInPrerequisiteState(f'cannot {verb} view "{item.name}"', detail="Views are not automatically updatable here.")
-    if not isinstance(item, Table):
-        hint = "Rows come from Kafka." if isinstance(item, Source) else None
-        raise WrongObjectType(f'cannot change {item.kind} "{item.name}"', hint=hint)
-    check_writable(item)
-    names.use(item, name.position)
-    return item
 
 
 def check_writable(item: Item) -> None:

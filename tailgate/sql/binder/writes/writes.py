@@ -25,34 +25,32 @@ from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.from_items import bind_cross_join, bind_table
 from tailgate.sql.binder.queries.output_columns import column_name
 from tailgate.sql.binder.queries.queries import values_plan
-from tailgate.sql.binder.scope import Named, Scope, Source, Table, placed
+from tailgate.sql.binder.scope import Scope, Source, Table, placed
 from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.writes.arbiters import arbiter_of
 from tailgate.sql.binder.writes.array_parts import operands, with_part
 from tailgate.sql.binder.writes.copying import copied_columns
 from tailgate.sql.binder.writes.index_expressions import stored_value
 from tailgate.sql.binder.writes.row_values import RowValues, place_of
-from tailgate.sql.binder.writes.rules import rules_of
+from tailgate.sql.binder.writes.rules import places, rules_of
 from tailgate.sql.binder.writes.targets import (
     check_truncated,
     check_writable,
-    columns_named,
     counted,
     empty_level,
     fields_of,
     identity_columns,
     reads_table,
-    scope_of,
     with_defaults,
-    written_table,
 )
+from tailgate.sql.binder.writes.updatable_views import Target, copied_table, of_table, target_of
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.grammar.names import position
 from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
-from tailgate.sql.plan import Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar, Scan, nullable
+from tailgate.sql.plan import Case, Column, Filter, IsDistinct, Join, Literal, Not, Project, Relation, Scalar, Scan, nullable
 from tailgate.sql.plan.properties import constant_columns
 from tailgate.sql.plan.rewriting import conjunction, shifted
-from tailgate.sql.plan.writes import INCOMING, PLACE, ChangeRows, InsertRows, TruncateTables
+from tailgate.sql.plan.writes import INCOMING, PLACE, ChangeRows, Checks, InsertRows, TruncateTables
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import (
     Assignment,
@@ -76,8 +74,9 @@ class Writes(RowValues):
     def insert(self, statement: Insert) -> InsertRows:
         """Binds INSERT with ON CONFLICT and RETURNING. Raises 42601, 42703, 42804 and others."""
         self._with(statement.ctes)
-        table = written_table(statement.table, self.names)
-        targets = columns_named(table, statement.columns)
+        target = target_of(statement.table, self.names, self.queries, "insert into")
+        table = target.table
+        targets = target.positions(statement.columns, _count(statement, target))
         columns = statement.columns
         identity = identity_columns(table, targets, statement)
         match statement.rows:
@@ -88,19 +87,20 @@ class Writes(RowValues):
                 rows = self._selected(table, targets, columns, query, identity)
             case given:
                 rows = self._values(table, targets, columns, with_defaults(given, identity))
-        arbiter = None if statement.conflict is None else arbiter_of(table, statement.conflict, self.catalog)
-        existing = None if arbiter is None else self._existing(table, statement, arbiter)
+        arbiter = None if statement.conflict is None else arbiter_of(table, target.clause(statement.conflict), self.catalog)
+        existing = None if arbiter is None else self._existing(target, statement, arbiter)
         conflict = "error" if statement.conflict is None else "nothing" if existing is None else "update"
-        incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), statement.alias or table.name)
-        scope = self._scope(table, statement.alias)
+        incoming = Scan(INCOMING, (*table.columns, PLACE), (len(table.columns),), statement.alias or target.relation.name)
+        scope = target.scope(statement.alias)
         self.level.tables.extend(scope.tables)
         returning = self._returning(incoming, scope, statement.returning)
         plans = (None if p is None else decorrelate(p) for p in (existing, returning))
         rules = rules_of(table, self.catalog, adds_only=conflict != "update")
-        bound = InsertRows(table, decorrelate(rows), next(plans), conflict, arbiter, next(plans), self._types(), (), rules)
+        checks = _view_checks(target)
+        bound = InsertRows(table, decorrelate(rows), next(plans), conflict, arbiter, next(plans), self._types(), (), rules, checks)
         reads = arbiter is not None or reads_table(table, () if returning is None else returning.expressions)
         privileges = ["INSERT", *(["UPDATE"] if conflict == "update" else []), *(["SELECT"] if reads else [])]
-        return replace(bound, demands=self._demands(table, *privileges))
+        return replace(bound, demands=self._demands(target, *privileges))
 
     @typed_by(WITH_GENERAL)
     def copy(self, statement: CopyFrom) -> tuple[InsertRows, tuple[int, ...]]:
@@ -109,7 +109,7 @@ class Writes(RowValues):
         Columns that are not in the input get their defaults.
         """
         self.catalog.check_schema(statement.table)
-        table = written_table(statement.table, self.names, "copy to")
+        table = copied_table(statement.table, self.names)
         targets = copied_columns(table, statement.columns)
         rows: Relation | None = None
         if targets != tuple(range(len(table.columns))):
@@ -118,7 +118,7 @@ class Writes(RowValues):
             incoming = Scan(INCOMING, (*input_columns, PLACE), (len(input_columns),), table.name)
             filled = self._filled(table, values)
             rows = Project(incoming, filled, fields_of(table.columns, [filled]))
-        demands, rules = self._demands(table, "INSERT"), rules_of(table, self.catalog, adds_only=True)
+        demands, rules = self._demands(of_table(table), "INSERT"), rules_of(table, self.catalog, adds_only=True)
         return InsertRows(table, rows, None, "error", demands=demands, rules=rules), targets
 
     def _values(
@@ -174,25 +174,27 @@ class Writes(RowValues):
         filled = self._filled(table, values)
         return Project(body, filled, fields_of(table.columns, [filled]))
 
-    def _existing(self, table: items.Table, statement: Insert, arbiter: Key) -> Relation | None:
+    def _existing(self, target: Target, statement: Insert, arbiter: Key) -> Relation | None:
         """Returns the plan of the stored rows that DO UPDATE changes; None for another action."""
         clause = statement.conflict
         if clause is None or clause.update is None:
             return None
+        table = target.table
         width = len(table.columns)
         incoming = Scan(INCOMING, (*table.columns, PLACE), (width,), "excluded")
         stored = Scan(table.id, table.columns, table.key, table.name)
         joined = Join(incoming, stored, "inner", conjunction(self._met(table, arbiter)))
         shown: list[Scalar] = [Column(width, INT8), *(Column(width + 1 + i, f.type) for i, f in enumerate(table.columns))]
         fields = [PLACE, *table.columns]
-        old = scope_of(table, statement.alias).moved(width + 1)
-        excluded = tuple(Named(f.name, Column(i, f.type)) for i, f in enumerate(table.columns) if not f.is_dropped)
-        scope = Scope(old.columns, (*old.tables, Table("excluded", excluded)))
+        old = target.scope(statement.alias).moved(width + 1)
+        scope = Scope(old.columns, (*old.tables, Table("excluded", target.columns)))
         binder = Expressions(scope, self.level, "UPDATE", aggregates=False)
         passes: Scalar = Literal(True, BOOL)
         if clause.where is not None:
             passes = replace(binder, clause="WHERE").boolean(clause.where.tree, "WHERE")
-        new = self._set(table, clause.update, binder, width + 1)
+        for assignment in clause.update:
+            target.position(assignment.column, assignment.position, "insert into")
+        new = self._set(target, clause.update, binder, width + 1)
         shown += [passes, *new]
         fields += [Field("passes", BOOL), *fields_of(table.columns, [new])]
         return Project(joined, tuple(shown), tuple(fields))
@@ -214,31 +216,31 @@ class Writes(RowValues):
 
     @typed_by(WITH_GENERAL)
     def update(self, statement: Update) -> ChangeRows:
-        table = written_table(statement.table, self.names, "update")
-        return self._changed(table, statement, statement.assignments)
+        return self._changed(target_of(statement.table, self.names, self.queries, "update"), statement, statement.assignments)
 
     @typed_by(WITH_GENERAL)
     def delete(self, statement: Delete) -> ChangeRows:
-        table = written_table(statement.table, self.names, "delete from")
-        return self._changed(table, statement, None)
+        return self._changed(target_of(statement.table, self.names, self.queries, "delete from"), statement, None)
 
-    def _changed(self, table: items.Table, statement: Update | Delete, assignments: tuple[Assignment, ...] | None) -> ChangeRows:
+    def _changed(self, target: Target, statement: Update | Delete, assignments: tuple[Assignment, ...] | None) -> ChangeRows:
         """Binds UPDATE, or DELETE if `assignments` is None.
 
         The plans are those of `sql.plan.writes.ChangeRows`.
         """
         self._with(statement.ctes)
-        alias = statement.alias or table.name
+        table, alias = target.table, statement.alias or target.relation.name
         width = len(table.columns)
-        target, weight = counted(table)
-        source = Source(target, self._scope(table, statement.alias))
+        stored, weight = counted(table)
+        if target.conditions:
+            stored = Filter(stored, conjunction(target.conditions))
+        source = Source(stored, target.scope(statement.alias))
         self.level.tables.extend(source.scope.tables)
         if statement.sources:  # which cannot read the table, as in PostgreSQL
             others = bind_table(statement.sources[0], self.level)
             for node in statement.sources[1:]:
                 others = bind_cross_join(others, node, self.level, position(node))
-            scope = source.scope.joined(others.scope, len(target.columns))
-            source = Source(Join(target, others.plan, "cross", None), scope)
+            scope = source.scope.joined(others.scope, len(stored.columns))
+            source = Source(Join(stored, others.plan, "cross", None), scope)
         plan = source.plan
         binder = Expressions(source.scope, self.level, "UPDATE", aggregates=False)
         pinned = False
@@ -249,16 +251,15 @@ class Writes(RowValues):
             plan = Filter(plan, condition)
             pinned = not statement.sources and table.key is not None and set(table.key) <= constant_columns(condition)
         old: tuple[Scalar, ...] = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
-        new = self._set(table, assignments, binder, 0) if assignments is not None else ()
-        assigned_names = {a.column for a in assignments or ()}
-        assigned = (value for value, column in zip(new, table.columns, strict=False) if column.name in assigned_names)
+        new = self._set(target, assignments, binder, 0) if assignments is not None else ()
+        assigned = (new[position] for position in {target.position(a.column, a.position) for a in assignments or ()})
         read += [operand for value in assigned for operand in operands(value)]
-        fields = plan.columns[len(target.columns) :] if statement.returning else ()
-        values = tuple(Column(len(target.columns) + i, f.type) for i, f in enumerate(fields))
+        fields = plan.columns[len(stored.columns) :] if statement.returning else ()
+        values = tuple(Column(len(stored.columns) + i, f.type) for i, f in enumerate(fields))
         new_fields = fields_of(table.columns, [new]) if new else ()
         rows = Project(plan, (*old, weight, *new, *values), (*table.columns, PLACE, *new_fields, *fields))
-        moved = source.scope.moved(width - len(target.columns))
-        own = self._scope(table, statement.alias)
+        moved = source.scope.moved(width - len(stored.columns))
+        own = target.scope(statement.alias)
         tables = (*own.tables, *(t for t in moved.tables if t.alias != alias))
         scope = Scope((*own.columns, *moved.columns[len(own.columns) :]), tables)
         incoming = Scan(INCOMING, (*table.columns, *fields, PLACE), (width + len(fields),), alias)
@@ -266,9 +267,9 @@ class Writes(RowValues):
         returning = None if shown is None else decorrelate(shown)
         updates = assignments is not None
         reads = reads_table(table, read) or reads_table(table, () if shown is None else shown.expressions)
-        demands = self._demands(table, "UPDATE" if updates else "DELETE", *(["SELECT"] if reads else []))
-        rules = rules_of(table, self.catalog)
-        return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, rules)
+        demands = self._demands(target, "UPDATE" if updates else "DELETE", *(["SELECT"] if reads else []))
+        rules, checks = rules_of(table, self.catalog), _view_checks(target) if updates else ()
+        return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, rules, checks)
 
     # ---- RETURNING ---------------------------------------------------------------------------------------------------------
 
@@ -296,16 +297,13 @@ class Writes(RowValues):
                 outputs.append((node.alias if isinstance(node, exp.Alias) else column_name(node, scalar), scalar))
         return outputs
 
-    def _demands(self, table: items.Table, *privileges: str) -> tuple[Demand, ...]:
-        """Returns these privileges on the table and those that the plans need.
+    def _demands(self, target: Target, *privileges: str) -> tuple[Demand, ...]:
+        """Returns these privileges on the relation and those that the plans need.
 
         All plans must be bound before.
         """
-        own = dict.fromkeys(Demand(privilege, table.id) for privilege in privileges)
+        own = dict.fromkeys(target.demanded(*privileges))
         return (*own, *(d for d in self.names.demanded() if d not in own))
-
-    def _scope(self, table: items.Table, alias: str | None) -> Scope:
-        return scope_of(table, alias, self.names.widths.get(table.id))
 
     def _types(self) -> tuple[Type, ...]:
         return tuple(self.parameters.types)
@@ -330,3 +328,25 @@ class Writes(RowValues):
         restarted = tuple(s for s in self.catalog.each(items.Sequence) if statement.restart and ids & {*s.depends})
         rules = tuple(rules for table in tables for rules in rules_of(table, self.catalog, adds_only=True))
         return TruncateTables(tuple(tables), rules, tuple(table.name for table in tables[count:]), restarted=restarted)
+
+
+def _count(statement: Insert, target: Target) -> int:
+    """Returns the number of columns to which an INSERT without a list of columns gives values."""
+    match statement.rows:
+        case None:
+            return 0
+        case QueryText(tree=exp.Select(expressions=outputs)) if not any(output.find(exp.Star) for output in outputs):
+            return len(outputs)
+        case QueryText():
+            return len(target.columns)
+        case rows:
+            return len(rows[0])
+
+
+def _view_checks(target: Target) -> Checks:
+    """Returns for each view with CHECK OPTION its name and a plan for the places of new rows for which its condition is not true."""
+
+    def violated(condition: Scalar) -> Scalar:
+        return Case(((condition, Literal(False, BOOL)),), Literal(True, BOOL), BOOL)
+
+    return tuple((name, decorrelate(places(target.table, violated(condition)))) for name, condition in target.checks)

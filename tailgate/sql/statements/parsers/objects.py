@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from tailgate.lake.catalog.items import CheckOption
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.parser import Parser
@@ -111,10 +112,18 @@ def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, te
     settings, clause = with_options(cursor)
     cursor.expect_word("as")
     text = query(cursor)
-    if cursor.at_word("with", "no", "data") or cursor.at_word("with", "check") or cursor.at_word("with", "local", "check"):
-        raise FeatureNotSupported(f"WITH {cursor.peek().text.upper()} … is not supported", position=cursor.position)
+    if cursor.at_word("with", "no", "data"):
+        raise FeatureNotSupported("WITH NO … is not supported", position=cursor.position)
+    check_option = _check_option(cursor) if not materialized else ""
     cursor.accept_word("with", "data")
-    return CreateView(this, text, materialized, columns, settings, absent, replace, temporary, clause)
+    return CreateView(this, text, materialized, columns, settings, absent, replace, temporary, clause, check_option=check_option)
+
+
+def _check_option(cursor: Parser) -> CheckOption:
+    """Parses [WITH [CASCADED | LOCAL] CHECK OPTION]."""
+    if cursor.accept_word("with", "local", "check", "option"):
+        return "local"
+    return "cascaded" if cursor.accept_word("with", "check", "option") or cursor.accept_word("with", "cascaded", "check", "option") else ""
 
 
 def alter(
