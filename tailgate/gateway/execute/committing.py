@@ -163,7 +163,7 @@ def _plain(write: WritePlan, values: Sequence[object]) -> pa.Table | None:
 
 
 def _collectable(write: WritePlan) -> Query | None:
-    """Returns the rows of an INSERT that may be evaluated with others if they are constants: one that is not checked by itself."""
+    """Returns the rows of an INSERT that may be evaluated with others if they are constants: without other results and checks."""
     if not isinstance(write, InsertPlan) or write.conflict != "error" or write.returning is not None or write.view_checks:
         return None
     if write.rows is None:

@@ -65,7 +65,8 @@ class Violations:
         if not checks or not rows.num_rows:
             return
         with self.incoming(rows):
-            places = [(pc.min(found.column(0)).as_py(), i) for i, (_, check) in enumerate(checks) if len(found := self.query(check))]
+            violations = [self.query(check).column(0) for _, check in checks]
+        places = [(pc.min(column).as_py(), number) for number, column in enumerate(violations) if len(column)]
         if places:
             place, number = min(places)
             message = f'new row violates check option for view "{checks[number][0]}"'

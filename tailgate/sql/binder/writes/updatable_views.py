@@ -86,8 +86,8 @@ class Target:
             return columns_named(self.table, columns)
         if not columns and count > len(self.columns):
             return tuple(range(len(self.columns)))  # too many values, which is an error
-        named = [column.name for column in columns]
-        if (again := next((column for i, column in enumerate(columns) if column.name in named[:i]), None)) is not None:
+        names = [column.name for column in columns]
+        if (again := next((column for i, column in enumerate(columns) if column.name in names[:i]), None)) is not None:
             raise DuplicateColumn(f'column "{again.name}" specified more than once', position=again.position)
         shown = columns or tuple(ColumnName(column.name) for column in self.columns[:count])
         positions = tuple(self.position(column.name, column.position, "insert into") for column in shown)
@@ -133,7 +133,7 @@ def target_of(name: Name, names: Names, queries: QueryBinder, verb: str) -> Targ
 
 
 def _target(item: Item, names: Names, queries: QueryBinder, verb: str, *, cascaded: bool) -> Target:
-    """`cascaded`: whether a view above it has CASCADED CHECK OPTION."""
+    """Returns the relation as a target. `cascaded`: whether a view above it has CASCADED CHECK OPTION."""
     if isinstance(item, View):
         return _of_view(item, names, queries, verb, cascaded=cascaded)
     if not isinstance(item, Table):
@@ -194,7 +194,7 @@ def _refusal(tree: exp.Expr, base: Item | None, plan: Relation) -> str | None:
 
 
 def _has(plan: Relation, kind: type[Relation]) -> bool:
-    """Returns whether the query of a view computes its rows or columns with this node, above what it reads."""
+    """Returns whether the query of a view computes its rows or columns with this node."""
     while isinstance(plan, Project | Filter | Sort):
         plan = plan.input
     return isinstance(plan, kind)
