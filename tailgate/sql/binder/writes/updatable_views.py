@@ -84,8 +84,6 @@ class Target:
         """Returns the positions in the table of the columns of an INSERT with this number of values, which may name none."""
         if self.relation is self.table:
             return columns_named(self.table, columns)
-        if not columns and count > len(self.columns):
-            return tuple(range(len(self.columns)))  # too many values, which is an error
         names = [column.name for column in columns]
         if (again := next((column for i, column in enumerate(columns) if column.name in names[:i]), None)) is not None:
             raise DuplicateColumn(f'column "{again.name}" specified more than once', position=again.position)

@@ -76,6 +76,8 @@ class Writes(RowValues):
         self._with(statement.ctes)
         target = target_of(statement.table, self.names, self.queries, "insert into")
         table = target.table
+        if not statement.columns and isinstance(statement.rows, tuple):
+            self._check_width(statement.rows[0], tuple(range(len(target.columns))), ())
         targets = target.positions(statement.columns, _count(statement, target))
         columns = statement.columns
         identity = identity_columns(table, targets, statement)

@@ -121,9 +121,11 @@ def create_view(cursor: Parser, *, materialized: bool, replace: bool = False, te
 
 def _check_option(cursor: Parser) -> CheckOption:
     """Parses [WITH [CASCADED | LOCAL] CHECK OPTION]."""
-    if cursor.accept_word("with", "local", "check", "option"):
-        return "local"
-    return "cascaded" if cursor.accept_word("with", "check", "option") or cursor.accept_word("with", "cascaded", "check", "option") else ""
+    if cursor.at_word("with", "data") or not cursor.accept_word("with"):
+        return ""
+    word = cursor.any_word("cascaded", "local")
+    cursor.expect_word("check", "option")
+    return "local" if word == "local" else "cascaded"
 
 
 def alter(
