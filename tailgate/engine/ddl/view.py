@@ -37,23 +37,14 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
     id, name = catalog.next_id, statement.name.name
     stored, text = stored_view(statement, text)
     item = normalized(
-        View(
-            id,
-            name,
-            query.columns,
-            depends=query.depends,
-            sql=text,
-            query=stored.query.text,
-            schema=schema.id,
-            numeric_rules=rules,
-            check_option=statement.check_option,
-        ),
+        View(id, name, query.columns, depends=query.depends, sql=text, query=stored.query.text, schema=schema.id, numeric_rules=rules),
         stored,
         catalog,
     )
     if not statement.materialized:
-        check_option(item, catalog.stored.apply(Change(put=(item,))))
-        return item
+        plain = replace(item, check_option=statement.check_option)
+        check_option(plain, catalog.stored.apply(Change(put=(plain,))))
+        return plain
     if not query.columns:
         raise InvalidObjectDefinition("a materialized view needs a column at least")
     if replacing is None:
