@@ -3,7 +3,7 @@
     entry u ──► state/uploaded/<u>: the files of its state ──► those that the bucket lacks ──► the next entry names u
 
 Each file in the bucket is in one of the lists, so nothing is left over by an engine that was killed. The newest LISTS_MAX lists
-and their files are kept, which is longer than an engine that was replaced needs to notice it.
+and their files are kept, and those that the newest entry names, which an engine that begins downloads.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tailgate.lake.store import documents
 
 LOOK_S = 1.0  # between two looks whether the state has changed
 INTERVAL_S = 60.0  # between the beginnings of two uploads; recovery reads the entries since the last one
-GAP_S = 10.0  # the same if an entry does not have its changes, so that recovery needs an upload after it
+GAP_S = 10.0  # the same if an upload has failed, or an entry does not have its changes, so that recovery needs an upload after it
 THREADS = 4  # that upload files
-LISTS_MAX = 6  # of five minutes: the files of a shorter time may still be downloaded by an engine that begins
+LISTS_MAX = 6  # that are kept: more than an engine that begins may read, because this one removes nothing after it
 
 log = logging.getLogger("tailgate.engine")
 
@@ -45,16 +45,24 @@ class StateUploads(threading.Thread):
 
     def run(self) -> None:
         while not self._engine.ended.wait(LOOK_S):
-            try:
-                if self._is_due():
-                    self._upload()
-            except Replaced as error:
-                self._engine.end(error)
-            except FileNotFoundError as error:  # Spark has removed an old version meanwhile
-                log.info("the state was not uploaded: %s", error)
-            except Exception:
-                if not self._engine.stopping:
-                    log.exception("the state could not be uploaded; it is tried again")
+            if self._is_due():
+                self._attempt()
+
+    def _attempt(self) -> None:
+        """Uploads the state. After a failure, the next attempt is made after GAP_S."""
+        self._began = time.monotonic()
+        self._engine.lacks_state = False
+        try:
+            self._upload()
+        except Replaced as error:
+            self._engine.end(error)
+        except FileNotFoundError as error:  # Spark has removed an old version meanwhile
+            self._engine.lacks_state = True
+            log.info("the state was not uploaded: %s", error)
+        except Exception:
+            self._engine.lacks_state = True
+            if not self._engine.stopping:
+                log.exception("the state could not be uploaded; it is tried again")
 
     def _is_due(self) -> bool:
         """Returns whether the state has changed since the last upload, long ago enough."""
@@ -67,8 +75,6 @@ class StateUploads(threading.Thread):
         if self._lists is None:
             lists = {n: documents.read(self._store, f"{LISTS}/{n}") for n in self._store.numbers(LISTS)}
             self._lists = {n: set(one["files"]) for n, one in lists.items() if one is not None}
-        self._began = time.monotonic()
-        self._engine.lacks_state = False
         header = self._engine.newest
         folder = folder_of(header)
         session: Any = self._engine.session
