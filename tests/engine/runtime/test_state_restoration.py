@@ -30,6 +30,7 @@ VIEWS = {
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_an_engine_on_another_machine_continues(bucket: BucketStore, tmp_path: Path) -> None:
     """No view is filled again. The second engine is killed before it has uploaded anything itself, or soon after."""
     work = tmp_path / "work"

@@ -40,7 +40,7 @@ class EngineLog:
         self.committed = threading.Condition()
         self.newest: Header = writer.newest
         self.uploaded: int | None = None  # the entry whose state this engine has uploaded (`runtime.state`)
-        self.lacks_state = False  # whether an entry since then does not have its changes of the state
+        self.lacks_state = False  # whether the entries since then are not enough to continue the state
         self.changed = self.newest.n  # the newest entry that changes relations or the catalog
         lake.log.looks = False  # this process appends the entries
         self.catalog: Catalog = lake.catalog()
