@@ -18,7 +18,7 @@ from time import time_ns
 
 from tailgate.lake.errors import DatetimeFieldOverflow, InvalidTimeZoneDisplacementValue
 from tailgate.lake.types import MICROSECONDS, Type
-from tailgate.values.codec.binary import check_size, insufficient
+from tailgate.values.codec.binary import check_size, leading
 from tailgate.values.codec.codec import Codec, Writer
 from tailgate.values.codec.style import Style
 from tailgate.values.times import zones
@@ -27,7 +27,7 @@ from tailgate.values.times.dates import clock_time, write_time
 
 OFFSET_BITS = 17
 OFFSET_ZERO = 1 << (OFFSET_BITS - 1)
-_BINARY = Struct("!qi")  # µs since midnight, and seconds west of UTC
+_MICROS, _WEST = Struct("!q"), Struct("!i")  # the binary form: µs since midnight, then seconds west of UTC
 OFFSET_END = 16 * 3600  # seconds: offsets in binary form are below
 
 
@@ -73,20 +73,19 @@ def write_timetz(value: int) -> bytes:
 
 
 def read_timetz_binary(data: bytes, type: Type) -> int:
-    if len(data) < _BINARY.size:
-        raise insufficient()
-    micros, west = _BINARY.unpack_from(data)
+    micros = leading(_MICROS, data)
     if not 0 <= micros <= DAY:
         raise DatetimeFieldOverflow("time out of range")
+    west = leading(_WEST, data[_MICROS.size :])
     if not -OFFSET_END < west < OFFSET_END:
         raise InvalidTimeZoneDisplacementValue("time zone displacement out of range")
-    check_size(data, _BINARY.size)
+    check_size(data, _MICROS.size + _WEST.size)
     return zoned(micros, -west)
 
 
 def write_timetz_binary(value: int) -> bytes:
     micros, east = parts(value)
-    return _BINARY.pack(micros, -east)
+    return _MICROS.pack(micros) + _WEST.pack(-east)
 
 
 def _text_writer(type: Type, style: Style) -> Writer:
