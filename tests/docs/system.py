@@ -27,24 +27,26 @@ from tailgate.lake.catalog.schemas import BUILT_IN
 from tailgate.lake.catalog.secrets import KEY_BYTES
 from tailgate.lake.folder import Lake
 from tailgate.sql.statements import split
+from testing.engine_process import until
 from tests.docs.pages import INTERRUPT, AvroRecords, Changes, Example, Part, Records
 from tests.docs.terminal import Terminal
 
 KINDS = ("sink", "materialized view", "view", "source", "table", "connection", "secret")  # in the order in which they are dropped
 STATEMENT_MS = 120_000  # cancels a statement that hangs
 INCLUDE = "\\i "
+TOPICS_S = 30.0  # wait for the broker
 KAFKA, REGISTRY = "kafka:9092", "http://schema-registry:8081"
 
 
 class System:
-    """A running system, as a context manager. `ksqldb`: whether it has ksqlDB's HTTP API."""
+    """A running system, as a context manager."""
 
-    def __init__(self, folder: Path, *, ksqldb: bool = False) -> None:
+    def __init__(self, folder: Path) -> None:
         key = folder / "secret.key"
         key.write_bytes(base64.b64encode(os.urandom(KEY_BYTES)))
         key.chmod(0o600)
         secrets = ("--secret-key-file", str(key))
-        http = f"127.0.0.1:{free_port()}" if ksqldb else None
+        http = f"127.0.0.1:{free_port()}"
         plan = Plan(folder, f"127.0.0.1:{free_port()}", "embedded", "embedded", secrets=secrets, ksqldb=http)
         self.supervisor = Supervisor(plan, lambda _: None)
         self.folder = folder
@@ -143,6 +145,18 @@ class System:
         for role in _roles(catalog):
             terminal.type(f'DROP ROLE IF EXISTS "{role}"')
         terminal.close()
+
+    def delete_topics(self) -> None:
+        """Deletes the topics that nothing reads or writes after `clear`, and waits until they are gone."""
+        admin = AdminClient({"bootstrap.servers": self.kafka})
+
+        def topics() -> list[str]:
+            return [name for name in admin.list_topics(timeout=TOPICS_S).topics if not name.startswith("_")]
+
+        if names := topics():
+            for deleted in admin.delete_topics(names).values():
+                deleted.result(TOPICS_S)
+        until(lambda: not topics())
 
 
 def _roles(catalog: Any) -> list[str]:

@@ -6,7 +6,7 @@ import json
 import re
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -70,19 +70,14 @@ def with_command(system: System) -> Client:
 CLIENTS = {"http": over_http, "ksql": with_command}
 
 
-@pytest.fixture(params=CLIENTS)
-def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[System, Client]]:
-    """Starts a system without topics, and a client of its HTTP API."""
-    with System(tmp_path, ksqldb=True) as system:
-        yield system, CLIENTS[request.param](system)
-
-
-@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_the_same_statements(client: tuple[System, Client]) -> None:
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_same_statements(system: System, client: str) -> None:
     """Each SELECT has the rows that the example shows. A consumer of Kafka gets flat JSON."""
-    system, run = client
+    system.clear()
+    system.delete_topics()
+    run = CLIENTS[client](system)
     for name in ("support_calls", "ratings", "sensors"):
         _run(system, run, EXAMPLES / name / "README.md")
     emails = [message["EMAIL"] for message in _messages(system, "UNHAPPY_PLATINUM_CUSTOMERS", 2)]

@@ -142,6 +142,13 @@ def test_rows_of_one_record_are_written_in_the_order_of_their_numbers() -> None:
     assert [e.value for e in events] == [f'{{"N":{n}}}'.encode() for n in (3, 9, 5, 5, 7, 1)]
 
 
+def test_late_records_of_other_partitions_are_written_where_they_arrived() -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    columns = (*STREAM, Field("_arrival", TEXT))
+    rows = [("a", 1, at, 1, 7, "0b", 1), ("a", 2, at, 1, 8, "0b", 1), ("a", 3, at, 0, 2, "0c", 1), ("a", 4, at, 0, 1, "0c", 1)]
+    assert [e.value for e in stream_events((0,), *reversed(rows), columns=columns)] == [f'{{"N":{n}}}'.encode() for n in (1, 2, 4, 3)]
+
+
 def test_messages_of_a_table_have_its_rowtime() -> None:
     """A row with another ROWTIME is another message, also if its values are the same. A tombstone has that of the old row."""
     columns = (Field("k", TEXT), Field("n", INT4), Field("rowtime", TIMESTAMPTZ))

@@ -159,7 +159,7 @@ class DeclaredColumn(Record):
     precision: int | None = None
 
 
-IncludeKind = Literal["key", "partition", "offset", "timestamp", "headers", "header"]
+IncludeKind = Literal["key", "partition", "offset", "arrival", "timestamp", "headers", "header"]
 
 
 @dataclass(frozen=True, slots=True)

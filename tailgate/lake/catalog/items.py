@@ -392,5 +392,7 @@ def ksqldb_of(item: Item | None) -> KsqldbItem | None:
 
 
 def hidden_positions(item: Item) -> frozenset[int]:
-    """Returns the positions of the columns that `*` leaves out: ROWTIME of a table of ksqlDB."""
-    return frozenset(i for i, c in enumerate(item.columns) if c.name == "rowtime" and (of := ksqldb_of(item)) and of.type == "table")
+    """Returns the positions of the columns that `*` leaves out: ROWTIME of a table of ksqlDB, and the order of a stream's rows."""
+    of = ksqldb_of(item)
+    hidden = () if of is None else ("rowtime",) if of.type == "table" else ("_arrival",)
+    return frozenset(i for i, c in enumerate(item.columns) if c.name in hidden)

@@ -49,6 +49,16 @@ def _net_by_row(changes: pa.Table) -> pa.Table:
     return changes.take(total[_ROW + "_min"]).set_column(changes.num_columns - 1, changes.schema.field(WEIGHT), total[WEIGHT + "_sum"])
 
 
+def net_without(changes: pa.Table, column: str) -> pa.Table:
+    """Returns the net of changes without those that only change one column. Does not preserve the order of rows."""
+    changes = net(changes)
+    rest = flattened(changes.drop_columns([column, WEIGHT]))
+    numbered = rest.append_column(_ROW, pa.array(range(changes.num_rows), pa.int64())).append_column(WEIGHT, changes[WEIGHT])
+    groups = numbered.group_by(rest.column_names, use_threads=False).aggregate([(_ROW, "list"), (WEIGHT, "sum")])
+    changed = groups.filter(pc.not_equal(groups[WEIGHT + "_sum"], 0))
+    return changes.take(pc.list_flatten(changed[_ROW + "_list"]))
+
+
 def flattened(table: pa.Table) -> pa.Table:
     """Returns columns without nesting, named by position. Two rows of them are equal if and only if the original rows are."""
     columns: list[pa.ChunkedArray] = []

@@ -4,7 +4,7 @@ The columns of the message's key are not in the value. The bytes of a row of a t
 with different keys differ. Those of a row of a stream begin with its position, so that rows are sorted by it:
 
     row of a table    length of the key (4 bytes), key as JSON, value
-    row of a stream   length of the position (4 bytes), partition (4 bytes), offset (8 bytes), value
+    row of a stream   length of the position (4 bytes), arrival, partition (4 bytes), offset (8 bytes), number, value
     key               key, then the start of the window (8 bytes) if the table has windows
 
 A key or value that is not NULL begins with one byte. Names are in upper case.
@@ -26,7 +26,7 @@ from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.parser import parse
-from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, ROW_NUMBER, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, HIDDEN_COLUMNS, ROW_NUMBER, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.scopes import column_types, value_positions
 from tailgate.sql.ksqldb.statements import CreateAs, InsertQuery
 from tailgate.sql.ksqldb.types import UNKNOWN, described
@@ -92,9 +92,10 @@ class KsqldbValue:
 
     def _positions(self, columns: Sequence[Field], arrays: Sequence[pa.Array]) -> list[bytes]:
         values_of = {column.name: array.to_pylist() for column, array in zip(columns, arrays, strict=True) if column.name in HIDDEN_COLUMNS}
-        offsets = values_of["rowoffset"]
-        numbers = values_of.get(ROW_NUMBER) or [""] * len(offsets)
-        return [POSITION.pack(p, o) + n.encode() for p, o, n in zip(values_of["rowpartition"], offsets, numbers, strict=True)]
+        partitions, offsets = values_of["rowpartition"], values_of["rowoffset"]
+        arrivals, numbers = (values_of.get(name) or [""] * len(offsets) for name in (ARRIVAL, ROW_NUMBER))
+        parts = zip(arrivals, partitions, offsets, numbers, strict=True)
+        return [arrival.encode() + POSITION.pack(p, o) + number.encode() for arrival, p, o, number in parts]
 
     def key(self, row: bytes) -> bytes | None:
         raise FeatureNotSupported("a key in this format is not supported")

@@ -116,12 +116,12 @@ Envelope: TypeAlias = Literal["none", "debezium", "upsert"]
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """INCLUDE KEY | PARTITION | OFFSET | TIMESTAMP [FROM column [FORMAT 'pattern']] | HEADERS, each with [AS name]; HEADERS AS name BYTES.
+    """INCLUDE KEY | PARTITION | OFFSET | ARRIVAL | TIMESTAMP [FROM column [FORMAT 'pattern']] | HEADERS, each with [AS name].
 
-    Or HEADER 'header' AS name [BYTES].
+    Or HEADERS AS name BYTES, HEADER 'header' AS name [BYTES].
     """
 
-    kind: Literal["key", "partition", "offset", "timestamp", "headers", "header"]
+    kind: Literal["key", "partition", "offset", "arrival", "timestamp", "headers", "header"]
     name: str | None = None
     header: str = ""
     bytes: bool = False

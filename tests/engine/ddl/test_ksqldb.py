@@ -157,7 +157,7 @@ def test_a_derived_table_is_a_view_with_a_sink() -> None:
 
 def test_a_derived_stream_is_a_view_with_a_sink() -> None:
     view, sink, catalog = derived(HIGH, declared(READINGS))
-    assert [c.name for c in view.columns] == ["sensor", "area", "reading", "twice", "rowtime", "rowpartition", "rowoffset"]
+    assert [c.name for c in view.columns] == ["sensor", "area", "reading", "twice", "rowtime", "rowpartition", "rowoffset", "_arrival"]
     assert view.ksqldb is not None
     assert (view.ksqldb.type, view.ksqldb.query, view.ksqldb.topic) == ("stream", "CSAS_HIGH_0", "HIGH")
     assert (sink.envelope, sink.message_key, sink.settings) == ("none", (0,), {"partition_count": 1})
@@ -252,7 +252,7 @@ def test_a_window_is_in_the_key() -> None:
         ("windowend", "bigint"),
         ROWTIME,
     ]
-    assert "FROM tumble((SELECT * FROM readings WHERE sensor IS NOT NULL), rowtime, interval '30000 mill" in tumbling.query
+    assert "FROM tumble((SELECT *, _arrival FROM readings WHERE sensor IS NOT NULL), rowtime, interval '30000 mill" in tumbling.query
     assert (sink.message_key, sink.envelope) == ((0, 3), "upsert")
     hopping, _, catalog = derived(f"CREATE TABLE h AS {query.format('HOPPING (SIZE 1 HOUR, ADVANCE BY 1 MINUTE)')} EMIT CHANGES", catalog)
     assert "rowtime, interval '60000 milliseconds', interval '3600000 milliseconds', interval '86400000 mill" in hopping.query
@@ -266,7 +266,10 @@ def test_a_session_has_both_bounds_in_its_key() -> None:
     query = "SELECT sensor, count(*) AS n FROM readings WINDOW SESSION (5 MINUTES) WHERE reading > 1 GROUP BY sensor"
     view, sink, _ = derived(f"CREATE TABLE w AS {query} EMIT CHANGES", declared(READINGS))
     assert [c.name for c in view.columns] == ["sensor", "n", "windowstart", "windowend", "rowtime"]
-    assert "FROM session((SELECT * FROM readings WHERE sensor IS NOT NULL AND (reading > 1)), rowtime, interval '300000 mill" in view.query
+    assert (
+        "FROM session((SELECT *, _arrival FROM readings WHERE sensor IS NOT NULL AND (reading > 1)), rowtime, interval '300000 mill"
+        in view.query
+    )
     assert (view.key, sink.message_key, sink.envelope) == ((0, 2, 3), (0, 2, 3), "upsert")
 
 

@@ -125,7 +125,9 @@ def source(text: str, catalog: Catalog | None = None) -> tuple[Source, Catalog]:
 def shown(item: Source) -> dict[str, str]:
     """Returns the types of the columns as ksqlDB writes them, without the position."""
     return {
-        name: types.text(type) for name, type in column_types(item).items() if not name.startswith("row") or name in ("rowkey", "rowval")
+        name: types.text(type)
+        for name, type in column_types(item).items()
+        if not name.startswith(("row", "_")) or name in ("rowkey", "rowval")
     }
 
 

@@ -113,7 +113,7 @@ def test_wrong_joins(query: str, sqlstate: str, message: str) -> None:
 
 ARRIVAL = "FOR SYSTEM_TIME AS OF PROCTIME()"
 CHAIN = f"readings AS r LEFT JOIN a {ARRIVAL} AS a ON r.sensor = a.id INNER JOIN b {ARRIVAL} AS b ON a.f = b.id"
-POSITION = "r.rowtime AS rowtime, r.rowpartition AS rowpartition, r.rowoffset AS rowoffset"
+POSITION = "r.rowtime AS rowtime, r.rowpartition AS rowpartition, r.rowoffset AS rowoffset, r._arrival AS _arrival"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ POSITION = "r.rowtime AS rowtime, r.rowpartition AS rowpartition, r.rowoffset AS
 def test_joins_of_a_stream_with_tables(query: str, columns: str, key: str, text: str) -> None:
     view, sink, catalog = derived(f"CREATE STREAM t AS {query} EMIT CHANGES", tables())
     assert view.query.endswith(f", {POSITION} FROM {text}")
-    assert [c.name for c in view.columns] == [*columns.split(), "rowtime", "rowpartition", "rowoffset"]
+    assert [c.name for c in view.columns] == [*columns.split(), "rowtime", "rowpartition", "rowoffset", "_arrival"]
     assert view.ksqldb is not None
     assert view.ksqldb.message_key == (key,)
     assert (sink.envelope, sink.message_key) == ("none", (columns.split().index(key),))

@@ -39,7 +39,7 @@ def result(text: str, catalog: Catalog) -> tuple[str, Catalog]:
     assert view.ksqldb is not None
     if text.startswith(READ):
         catalog = catalog.apply(Change(put=(view,)))
-    columns = ", ".join(f"{c.name} {c.type}" for c in view.columns if c.name not in ("rowtime", "rowpartition", "rowoffset"))
+    columns = ", ".join(f"{c.name} {c.type}" for c in view.columns if c.name not in ("rowtime", "rowpartition", "rowoffset", "_arrival"))
     return f"{columns} ({', '.join(view.ksqldb.message_key)})", catalog
 
 

@@ -74,7 +74,7 @@ def streams() -> Catalog:
 def test_joins_of_streams(query: str, columns: str, key: str, text: str, streams: Catalog) -> None:
     view, sink, catalog = derived(f"CREATE STREAM s AS {query} EMIT CHANGES", streams)
     assert view.query.split(" FROM ", 1)[1] == text
-    assert [c.name for c in view.columns] == [*columns.split(), "rowtime", "rowpartition", "rowoffset"]
+    assert [c.name for c in view.columns] == [*columns.split(), "rowtime", "rowpartition", "rowoffset", "_arrival"]
     assert view.ksqldb is not None
     assert view.ksqldb.message_key == (key,)
     assert sink.envelope == "none"

@@ -39,7 +39,7 @@ def test_an_item_derived_from_an_unnamed_key_has_one_too() -> None:
     view, sink, above = derived(ENRICHED, catalog(CUSTOMERS_SRC, REKEY, CUSTOMERS, RATINGS))
     assert view.ksqldb is not None
     assert (view.ksqldb.message_key, view.ksqldb.unnamed_key) == (("rowkey",), True)
-    assert [c.name for c in view.columns] == ["stars", "id", "status", "rowkey", "rowtime", "rowpartition", "rowoffset"]
+    assert [c.name for c in view.columns] == ["stars", "id", "status", "rowkey", "rowtime", "rowpartition", "rowoffset", "_arrival"]
     assert "c.id AS id" in view.query
     assert "r.user_id AS rowkey" in view.query
     assert sink.message_key == (3,)

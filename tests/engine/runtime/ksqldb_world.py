@@ -10,19 +10,18 @@ from typing import Any
 from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.lake.catalog import MaterializedView, ksqldb_of
+from tailgate.lake.catalog import MaterializedView, hidden_positions
 from tailgate.lake.folder import Lake
 from testing import engine_process
 from testing.engine_process import EngineProcess
 
 
 def rows(lake: Lake, name: str) -> Counter[tuple[Any, ...]]:
-    """Returns a relation's current rows, with their number of copies. Those of a table of ksqlDB are without ROWTIME."""
+    """Returns a relation's current rows, with their number of copies, without the columns that `*` leaves out."""
     item = lake.catalog().relation(name)
-    ksqldb, out = ksqldb_of(item), Counter[tuple[Any, ...]]()
-    hidden = ("rowtime",) if ksqldb is not None and ksqldb.type == "table" else ()
+    hidden, out = hidden_positions(item), Counter[tuple[Any, ...]]()
     for row, count in engine_process.rows(lake, name).items():
-        out[tuple(value for value, column in zip(row, item.columns, strict=True) if column.name not in hidden)] += count
+        out[tuple(value for n, value in enumerate(row) if n not in hidden)] += count
     return out
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -237,6 +238,37 @@ def test_aggregates(world: World) -> None:
     assert first[9] is None
     assert [round(value, 6) for value in first[10:12]] == [0.916667, 1.0]
     assert second[2:11] == ("[null]", "[]", "[]", '{"one": 1}', "[]", "[]", "one", "one", 0.0)
+
+
+IN_ORDER = "COLLECT_LIST(n) AS l, EARLIEST_BY_OFFSET(n) AS e, LATEST_BY_OFFSET(n) AS m, TOPK(1, n, 9) AS t"
+
+
+def test_late_records_are_aggregated_in_the_order_of_their_arrival(world: World) -> None:
+    """So are those of a derived stream and of one with another key. Old records of several partitions are merged by timestamp."""
+    world.engine.execute(
+        "CREATE STREAM arriving (k VARCHAR KEY, g VARCHAR, n INT) WITH (kafka_topic = 'arriving', partitions = 2, value_format = 'json')"
+    )
+    world.engine.execute("CREATE STREAM arrived AS SELECT k, g, n FROM arriving EMIT CHANGES")
+    world.engine.execute("CREATE STREAM moved_to_g WITH (partitions = 1) AS SELECT * FROM arrived PARTITION BY g EMIT CHANGES")
+    for name, source in (("of_arriving", "arriving"), ("of_arrived", "arrived"), ("of_moved", "moved_to_g")):
+        world.engine.execute(f"CREATE TABLE {name} AS SELECT g, {IN_ORDER} FROM {source} GROUP BY g EMIT CHANGES")
+    world.engine.execute(
+        f"CREATE TABLE in_windows_of_g AS SELECT g, {IN_ORDER} FROM arrived WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY g EMIT CHANGES"
+    )
+    records = [("a", 1, 9_000), ("d", 2, 5_000), ("a", 3, 1_000), ("a", 4, 8_000)]  # a and d are in different partitions
+    for sent, (key, n, timestamp) in enumerate(records, 1):
+        world.put("arriving", key, json.dumps({"G": "g", "N": n}), timestamp)
+        until(lambda: sum(rows(world.lake, "arrived").values()) == sent)  # noqa: B023  # it is called in this round
+    assert {row[-2] for row in rows(world.lake, "arrived")} == {0, 1}
+
+    def lists(name: str) -> list[tuple[Any, ...]]:
+        return [(*row[1:4], [next(iter(t.values())) for t in json.loads(row[4])]) for row in rows(world.lake, name)]
+
+    for name in ("of_arriving", "of_arrived", "of_moved", "in_windows_of_g"):
+        until(lambda: lists(name) == [("[1, 2, 3, 4]", 1, 4, [1, 2, 3, 4])])  # noqa: B023
+    query = f"SELECT g, {IN_ORDER} FROM arriving GROUP BY g EMIT CHANGES"
+    world.engine.execute(f"CREATE TABLE of_old AS {query}", {"auto.offset.reset": "earliest"})
+    assert lists("of_old") == [("[2, 1, 3, 4]", 2, 4, [2, 1, 3, 4])]
 
 
 def test_rowtime_of_tables(world: World) -> None:

@@ -45,7 +45,7 @@ def values(world: World, name: str) -> list[dict[str, Any]]:
     """Returns the rows without their position."""
     columns = [c.name for c in world.lake.catalog().relation(name).columns]
     maps = [dict(zip(columns, row, strict=True)) for row in rows(world.lake, name)]
-    hidden = ("rowtime", "rowpartition", "rowoffset")
+    hidden = ("rowtime", "rowpartition", "rowoffset", "_arrival")
     return sorted(({n: v for n, v in row.items() if n not in hidden} for row in maps), key=repr)
 
 

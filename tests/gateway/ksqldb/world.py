@@ -94,7 +94,8 @@ class KsqldbWorld(World):
     def append(self, name: str, rows: Sequence[tuple[Any, ...]], weight: int = 1, **fields: Any) -> None:
         """Adds rows to a view, or removes them, as a tick does. Rows without ROWTIME have that of 1970. `fields`: of the entry."""
         item = self.engine.writer.catalog.relation(name)
-        rows = [(*row, *[0] * (len(item.columns) - len(row))) for row in rows]
+        rest = ["" if column.name == "_arrival" else 0 for column in item.columns]
+        rows = [(*row, *rest[len(row) :]) for row in rows]
         columns = [*zip(*rows, strict=True), [weight] * len(rows)]
         table = pa.table([pa.array(list(c), f.type) for c, f in zip(columns, [*arrow_schema(item.columns), WEIGHT_FIELD], strict=True)],
                          names=[*(c.name for c in item.columns), WEIGHT])  # fmt: skip

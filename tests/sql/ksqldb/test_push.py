@@ -14,7 +14,7 @@ from tailgate.sql.ksqldb.queries import PushQuery, push_query
 from tailgate.sql.statements import CopyTo, DeclareCursor, FollowKsqldb, parse
 
 STREAM = KsqldbItem(type="stream", statement="", topic="t", key_format="KAFKA", value_format="JSON", message_key=("k",))
-POSITION = (Field("rowtime", TIMESTAMPTZ), Field("rowpartition", INT4), Field("rowoffset", INT8))
+POSITION = (Field("rowtime", TIMESTAMPTZ), Field("rowpartition", INT4), Field("rowoffset", INT8), Field("_arrival", TEXT))
 COLUMNS = (Field("k", INT4), Field("v", INT4), Field("Mixed", TEXT))
 CATALOG = Catalog().apply(
     Change(
@@ -27,7 +27,7 @@ CATALOG = Catalog().apply(
         )
     )
 )
-HIDDEN = ", rowtime AS _rowtime, rowpartition AS _rowpartition, rowoffset AS _rowoffset"
+HIDDEN = ", _arrival AS __arrival, rowpartition AS _rowpartition, rowoffset AS _rowoffset"
 
 
 def push(text: str) -> PushQuery:
@@ -40,10 +40,10 @@ def test_the_position_of_a_streams_rows_is_hidden() -> None:
     query = push("SELECT * FROM derived EMIT CHANGES LIMIT 3")
     assert query.text == f'SELECT k AS k, v AS v, "Mixed" AS "Mixed"{HIDDEN} FROM derived'
     assert ([name for name, _ in query.columns], query.key, query.type) == (["k", "v", "Mixed"], (), "stream")
-    assert query.hidden == ("_rowtime", "_rowpartition", "_rowoffset")
-    query = push("SELECT d.v / 2, UCASE(`Mixed`) AS M, ROWTIME, k AS _rowtime FROM derived d WHERE v > 1 EMIT CHANGES")
+    assert query.hidden == ("__arrival", "_rowpartition", "_rowoffset")
+    query = push("SELECT d.v / 2, UCASE(`Mixed`) AS M, ROWTIME, k AS _rowoffset FROM derived d WHERE v > 1 EMIT CHANGES")
     rowtime = "CAST(extract(epoch FROM rowtime) * 1000 AS bigint)"
-    items = f'(v / 2) AS ksql_col_0, upper("Mixed") AS m, {rowtime} AS rowtime, k AS _rowtime'
+    items = f'(v / 2) AS ksql_col_0, upper("Mixed") AS m, {rowtime} AS rowtime, k AS _rowoffset'
     assert query.text == f"SELECT {items}{HIDDEN.replace('AS _', 'AS __')} FROM derived WHERE (v > 1)"
     assert push("SELECT v FROM derived WHERE abs(v) > 1 EMIT CHANGES").text.endswith("WHERE try((abs(v) > 1))")
     assert push("SELECT v FROM derived WHERE v IS NOT NULL EMIT CHANGES").text.endswith("WHERE (NOT coalesce((v IS NULL), false))")
@@ -68,14 +68,14 @@ def test_the_key_of_a_tables_rows() -> None:
     [
         ("SELECT * FROM s EMIT CHANGES", True, False),
         ("SELECT * FROM derived EMIT CHANGES", False, False),
-        ("SELECT k, count(*) AS n FROM derived GROUP BY k EMIT CHANGES", False, False),
+        ("SELECT k, count(*) AS n FROM derived GROUP BY k EMIT CHANGES", True, False),
         ("SELECT k, count(*) AS n FROM derived WINDOW SESSION (1 HOUR) GROUP BY k EMIT CHANGES", True, False),
         ("SELECT s.k, kt.v FROM s JOIN kt ON s.k = kt.k EMIT CHANGES", True, False),
         ("SELECT s.k FROM s JOIN derived d WITHIN 1 HOUR ON s.k = d.k PARTITION BY s.v EMIT CHANGES", True, False),
         ("SELECT * FROM kt EMIT CHANGES", False, True),
     ],
 )
-def test_declared_streams_joins_and_windows_need_a_view(text: str, needs_view: bool, is_of_tables: bool) -> None:
+def test_declared_streams_joins_and_groups_of_streams_need_a_view(text: str, needs_view: bool, is_of_tables: bool) -> None:
     query = push(text)
     assert (query.needs_view, query.is_of_tables) == (needs_view, is_of_tables)
 

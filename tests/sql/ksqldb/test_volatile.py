@@ -19,7 +19,7 @@ from tests.sql.ksqldb.test_push import CATALOG, push
 @pytest.fixture(scope="module", autouse=True)
 def records(engine: duckdb.DuckDBPyConnection) -> None:
     """Makes the table that a scan of the stream `s` reads."""
-    columns = "NULL::int AS c0, 1 AS c1, NULL::text AS c2, now() AS c3, (n % 2)::int AS c4, n // 2 AS c5, 1 AS __weight"
+    columns = "NULL::int AS c0, 1 AS c1, NULL::text AS c2, now() AS c3, (n % 2)::int AS c4, n // 2 AS c5, '' AS c6, 1 AS __weight"
     engine.execute(f"CREATE TABLE r1000 AS SELECT {columns} FROM range(2000) AS t(n)")
 
 

@@ -1,7 +1,8 @@
 """INSERT INTO … VALUES into a derived stream: the table with its rows, which the query of the stream reads, too.
 
 The rows enter the circuit as those of a table do. They reach the queries above the stream in one tick, and Kafka through the sink of
-the stream. ROWPARTITION is 0, and ROWOFFSET the time of the statement in ns: rows of one ROWTIME have the order of their statements.
+the stream. ROWPARTITION is 0, ROWOFFSET the time of the statement in ns, and the place in the order of all records that time, too: rows
+have the order of their statements.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tailgate.engine.ddl.ksqldb.inserts import check_insertable
 from tailgate.engine.ddl.ksqldb.messages import Evaluate, values_of
 from tailgate.engine.ddl.table import create_table
 from tailgate.engine.ddl.view import check_maintained
+from tailgate.engine.plan.sources.row_columns import TIME_DIGITS
 from tailgate.engine.plan.views.inserts import with_rows_of
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.dropping import inserted_rows
@@ -25,7 +27,7 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.declared.inserts import ROWTIME_MAX
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import ROW_NUMBER
+from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, ROW_NUMBER
 from tailgate.sql.ksqldb.queries.scopes import column_types
 from tailgate.sql.ksqldb.queries.timestamps import moment_of, timestamp_of
 from tailgate.sql.ksqldb.statements import InsertValues
@@ -77,8 +79,10 @@ def inserted_row(statement: InsertValues, stream: MaterializedView, now: int, ev
         moment = evaluate(f"try({milliseconds(text)})")
         if moment is None or not 0 <= moment <= ROWTIME_MAX:
             raise InvalidParameterValue(f"column {ksqldb_name(timestamp.name)} has no ROWTIME", position=statement.position)
-    micros = 1000 * (now // 1_000_000 if moment is None else moment)
-    values |= {"rowtime": micros, "rowpartition": 0, "rowoffset": now, ROW_NUMBER: "", WEIGHT: 1}
+    milliseconds_now = now // 1_000_000
+    micros = 1000 * (milliseconds_now if moment is None else moment)
+    arrival = 2 * f"{milliseconds_now:0{TIME_DIGITS}x}"
+    values |= {"rowtime": micros, "rowpartition": 0, "rowoffset": now, ROW_NUMBER: "", ARRIVAL: arrival, WEIGHT: 1}
     schema = arrow_schema(stream.columns, weight=True)
     of_jsonb = {c.name for c in stream.columns if c.type.name == "jsonb"}
     columns = {f.name: jsonb.canonical(v) if f.name in of_jsonb and (v := values[f.name]) is not None else values[f.name] for f in schema}

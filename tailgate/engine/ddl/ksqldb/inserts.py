@@ -35,7 +35,7 @@ from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS
 from tailgate.sql.ksqldb.queries import Translation, derivation, from_clause
-from tailgate.sql.ksqldb.queries.scopes import column_types, is_numbered
+from tailgate.sql.ksqldb.queries.scopes import column_types, position_columns
 from tailgate.sql.ksqldb.queries.timestamps import timed, timestamp_of
 from tailgate.sql.ksqldb.statements import InsertQuery
 
@@ -57,8 +57,8 @@ def inserting_view(
         raise WrongObjectType("INSERT INTO can only be used to insert the rows of a stream", position=statement.query.position)
     if statement.query.limit is not None:
         raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=statement.query.position)
-    numbered = None if isinstance(target, Source) else is_numbered(target)
-    translation = _with_decimals(derivation(statement.query, source, numbered=numbered), target)
+    hidden = None if isinstance(target, Source) else position_columns(target)
+    translation = _with_decimals(derivation(statement.query, source, hidden=hidden), target)
     _check_columns(statement, translation, target, properties)
     translation = timed(translation, timestamp_of(properties), statement.position)
     number = catalog.next_query

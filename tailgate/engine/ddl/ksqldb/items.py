@@ -9,7 +9,7 @@ The texts are in PostgreSQL's dialect: they are the definitions of the items. `K
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
@@ -84,10 +84,10 @@ def declared_source(
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The columns of a view that is replaced. `first`: those that come first, in their order. `numbered`: as of `derivation`."""
+    """The columns of a view that is replaced. `first`: those that come first, in their order. `hidden`: as of `derivation`."""
 
     first: Sequence[str]
-    numbered: bool | None
+    hidden: Collection[str] | None
 
 
 def derived_view(
@@ -109,7 +109,7 @@ def derived_view(
     formats = (ItemFormat("KAFKA"), ItemFormat("JSON")) if origin is None else formats_of(origin)
     topic = topic_properties(statement, topic=ksqldb_name(statement.name), formats=formats)
     replaced = replaced or Replaced((), None)
-    translation = _translation(statement, catalog, replaced.numbered)
+    translation = _translation(statement, catalog, replaced.hidden)
     topic = _with_key_format(topic, statement, translation)
     if {topic.key.name, topic.value.name} & set(WITH_SCHEMA):
         endpoints.schemas()
@@ -168,7 +168,7 @@ def view_of(name: str, translation: Translation, catalog: Catalog, first: Sequen
     return view
 
 
-def _translation(statement: CreateAs, catalog: Catalog, numbered: bool | None) -> Translation:
+def _translation(statement: CreateAs, catalog: Catalog, hidden: Collection[str] | None) -> Translation:
     """Returns the query of CREATE {STREAM | TABLE} … AS in PostgreSQL's dialect. Raises 42809 for a query of the other type."""
     query = statement.query
     source = from_clause(query, catalog)
@@ -179,7 +179,7 @@ def _translation(statement: CreateAs, catalog: Catalog, numbered: bool | None) -
             f" Please use CREATE {result.upper()} AS SELECT statement instead.",
             position=query.position,
         )
-    translation = aggregation(query, source) if query.group_by else derivation(query, source, numbered=numbered)
+    translation = aggregation(query, source) if query.group_by else derivation(query, source, hidden=hidden)
     if query.limit is not None:
         raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=query.position)
     return translation

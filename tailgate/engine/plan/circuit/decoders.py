@@ -9,7 +9,7 @@ from tailgate.lake.types import Field
 
 # columns that the first step of a Kafka source's shape may read; `value` is a struct for AVRO and
 # for JSON with declared columns
-DECODED = ("key", "value", "__topic", "__partition", "__offset", "__timestamp", "__headers")
+DECODED = ("key", "value", "__topic", "__partition", "__offset", "__timestamp", "__headers", "__tick", "__order")
 
 
 @dataclass(frozen=True, slots=True)

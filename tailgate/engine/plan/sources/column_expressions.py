@@ -28,6 +28,8 @@ class Decoded:
     offset: str = name(DECODED[4])
     timestamp: str = name(DECODED[5])
     headers: str = name(DECODED[6])
+    tick: str = name(DECODED[7])
+    order: str = name(DECODED[8])
 
 
 def by_name(columns: list[ColumnExpression], names: list[str]) -> list[ColumnExpression]:

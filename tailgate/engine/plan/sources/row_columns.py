@@ -18,7 +18,8 @@ from tailgate.lake.catalog.formats import Avro, Bytes, Csv, Include, Json, Ksqld
 from tailgate.lake.errors import DatatypeMismatch, InvalidObjectDefinition, UndefinedColumn
 from tailgate.lake.types import BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, Field, Type
 
-INCLUDED: dict[str, Type] = {"partition": INT4, "offset": INT8, "timestamp": TIMESTAMPTZ}
+INCLUDED: dict[str, Type] = {"partition": INT4, "offset": INT8, "arrival": TEXT, "timestamp": TIMESTAMPTZ}
+TIME_DIGITS = 12  # of a time in ms, in base 16
 
 
 def of_value(source: Source) -> Source:
@@ -115,7 +116,8 @@ def included_columns(
 
     `unless`: the condition of rows that need no timestamp in their column. Raises 42703, 42804.
     """
-    places = {"partition": at.partition, "offset": at.offset, "timestamp": at.timestamp}
+    arrival = f"concat({', '.join(map(_digits, (at.tick, at.order)))})"
+    places = {"partition": at.partition, "offset": at.offset, "arrival": arrival, "timestamp": at.timestamp}
     out = []
     for include in source.include:
         match include:
@@ -128,6 +130,11 @@ def included_columns(
             case Include(kind=kind, name=alias) if kind in places:
                 out.append(ColumnExpression(Field(alias or kind, INCLUDED[kind], kind == "timestamp"), places[kind]))
     return out
+
+
+def _digits(time: str) -> str:
+    """Returns a time in ms as a text of TIME_DIGITS digits, which sorts as the time."""
+    return f"lpad(lower(hex({time})), {TIME_DIGITS}, '0')"
 
 
 def _timestamp(name: str, format: str, row: Sequence[ColumnExpression], unless: str | None) -> str:

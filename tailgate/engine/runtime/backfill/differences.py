@@ -13,8 +13,9 @@ from tailgate.engine.runtime.ticks.engine_log import Changes
 from tailgate.lake.catalog import ERRORS, Item
 from tailgate.lake.log.entry import stream
 from tailgate.lake.readers import reading
-from tailgate.lake.tables.weights import negated, total
+from tailgate.lake.tables.weights import negated, net_without, total
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
+from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL
 
 
 class Difference:
@@ -29,7 +30,7 @@ class Difference:
         self._schema = arrow_schema(columns, weight=True)
         at = engine.newest
         self._n = at.n
-        self._net = total([negated(reading.snapshot(engine.lake, old, at.time)), reading.snapshot(engine.lake, new, at.time)], self._schema)
+        self._net = self._total([negated(reading.snapshot(engine.lake, old, at.time)), reading.snapshot(engine.lake, new, at.time)])
 
     def now(self) -> tuple[int, bytes] | None:
         """Returns the changes that turn the old relation's rows into the new one's, or None."""
@@ -39,8 +40,13 @@ class Difference:
                 parts.append(negated(deletions.rename_columns(self._schema.names)))
             if (insertions := entry.changes(self._new)) is not None:
                 parts.append(insertions.rename_columns(self._schema.names))
-        net = total(parts, self._schema)
+        net = self._total(parts)
         return (self._old, stream(net)) if net.num_rows else None
+
+    def _total(self, parts: list[pa.Table]) -> pa.Table:
+        """Returns the net of changes. A row of a stream that is read again keeps its place in the order of all records."""
+        net = total(parts, self._schema)
+        return net_without(net, ARRIVAL) if ARRIVAL in self._schema.names else net
 
 
 class Addition:

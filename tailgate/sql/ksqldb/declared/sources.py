@@ -15,7 +15,7 @@ from tailgate.sql.ksqldb.declared.formats import ItemFormat, check_columns, clau
 from tailgate.sql.ksqldb.declared.properties import TopicProperties
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, HIDDEN_COLUMNS, WINDOW_BOUNDS
 
 HEADERS = TypeName("array", arguments=(TypeName("struct", arguments=(types.VARCHAR, types.BYTES), fields=("key", "value")),))
 
@@ -100,7 +100,8 @@ def source_text(statement: s.CreateItem, topic: TopicProperties, endpoint: Endpo
     time += f" FORMAT {string(topic.timestamp_format)}" if topic.timestamp_format else ""
     is_stream = statement.type == "stream"
     position = ("PARTITION AS rowpartition", "OFFSET AS rowoffset") if is_stream else ()
-    included = [*(("KEY",) if keys and is_stream else ()), *map(_header, headers), *position, f"TIMESTAMP{time} AS rowtime"]
+    arrival = (f"ARRIVAL AS {ARRIVAL}",) if is_stream else ()
+    included = [*(("KEY",) if keys and is_stream else ()), *map(_header, headers), *position, f"TIMESTAMP{time} AS rowtime", *arrival]
     form += f" INCLUDE {', '.join(included)}{'' if is_stream else ' ENVELOPE UPSERT'}"
     place = f"FROM KAFKA BROKER {string(endpoint.brokers)} TOPIC {string(topic.topic)}"
     return f"CREATE SOURCE {quoted(statement.name)}{f' ({columns})' if columns else ''} {place} {form}"

@@ -12,14 +12,9 @@ from tailgate.sql.ksqldb.typed.values import Typed
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The groups of a query.
-
-    `limits`: as of SelectQuery. `order`: the texts of the order of the records of a group, by default that of their positions.
-    `keys`: the values of the expressions of GROUP BY.
-    """
+    """The groups of a query. `limits`: as of SelectQuery. `keys`: the values of the expressions of GROUP BY."""
 
     limits: Mapping[str, int]
-    order: Sequence[str]
     keys: Mapping[e.Expression, Typed]
 
 

@@ -32,7 +32,7 @@ from tailgate.lake.errors import (
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.items import bound_of_windows
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, Scope
 from tailgate.sql.ksqldb.queries.scopes import (
@@ -202,13 +202,16 @@ def _joined_streams(left: FromClause, join: e.JoinClause, item: Item, scopes: li
     one = left.key[0].value if by_key else one
     windows = _windows(join, item, both, by_key=by_key)
     number = quoted(f"join {len(scopes)}")
-    earlier, later = replace(both, of_join=left.scope.of_join).position[0], both.text("rowtime", right)
+    position = replace(both, of_join=left.scope.of_join).position
+    earlier, later = position["rowtime"], both.text("rowtime", right)
     lengths = (*join.within, *(() if join.grace is None else (join.grace,)))
     within = ", ".join([earlier, later, *(f"interval '{length} milliseconds'" for length in lengths)])
     text = f"{left.text} {join.kind.upper()} JOIN {quoted(item.name)} AS {quoted(right.names[0])} ON {one.text} = {other.text}"
     text += _same_windows(left, both, right)
-    position = f"greatest({earlier}, {later})", "0", f"{number}.number"
-    joined = replace(left, text=f"{text} WITHIN ({within}) AS {number}", scope=replace(left.scope, of_join=position))
+    of_join = {"rowtime": f"greatest({earlier}, {later})", "rowpartition": "0", "rowoffset": f"{number}.number"}
+    if ARRIVAL in position and ARRIVAL in right.hidden:
+        of_join[ARRIVAL] = f"greatest({position[ARRIVAL]}, {both.text(ARRIVAL, right)})"
+    joined = replace(left, text=f"{text} WITHIN ({within}) AS {number}", scope=replace(left.scope, of_join=of_join))
     columns = frozenset([one.text, other.text]) | (left.key[0].columns if by_key else frozenset())
     names = [operand.column for operand in operands if isinstance(operand, e.ColumnReference)]
     if join.kind == "full" or not names:

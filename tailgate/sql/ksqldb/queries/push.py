@@ -1,7 +1,7 @@
 """Push queries: SELECT … EMIT CHANGES in PostgreSQL's dialect.
 
 of one stored stream or table   ──► a query that a gateway follows
-of others, JOIN, WINDOW         ──► the query of a view that the engine maintains while a gateway follows it
+of others, JOIN, groups         ──► the query of a view that the engine maintains while a gateway follows it
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def push_query(query: SelectQuery, catalog: Catalog) -> PushQuery:
         translation.hidden,
         tuple(names.index(name) for name in translation.message_key),
         "table" if query.group_by else source.type,
-        needs_view=bool(query.joins) or query.window is not None or not item.stored,
+        needs_view=bool(query.joins) or not item.stored or (bool(query.group_by) and source.type == "stream"),
         is_of_tables=source.type == "table",
         windows=item.id if source.type == "table" and not query.group_by and translation.hidden else None,
     )

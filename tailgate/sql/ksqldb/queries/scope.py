@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tailgate.lake.catalog.names import quoted
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import catalog_name, ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS
+from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, PSEUDO_COLUMNS, record
 from tailgate.sql.ksqldb.typed.values import Typed
 
 ROWKEY = "rowkey"  # the key of a full join, and an unnamed key
@@ -26,7 +26,8 @@ class Scope:
     it exists, which has the name `key_name`.
     `unnamed_key`: the column, which may be hidden, that ROWKEY stands for in a source with an unnamed key.
     `of_join`: the texts of the pseudo columns of the rows of a join of streams. `is_flat`: the texts of the columns of a join
-    are single names, SOURCE.COLUMN. `is_declared`: whether it is a declared stream. `is_numbered`: whether its rows have a ROW_NUMBER.
+    are single names, SOURCE.COLUMN. `is_declared`: whether it is a declared stream. `hidden`: the names of the columns with the position
+    of a row of a stream.
     """
 
     columns: Mapping[str, TypeName]
@@ -38,42 +39,38 @@ class Scope:
     key: Typed | None = None
     key_name: str = ROWKEY
     unnamed_key: tuple[str, TypeName] | None = None
-    of_join: tuple[str, ...] = ()
+    of_join: Mapping[str, str] = field(default_factory=dict)
     is_flat: bool = False
     is_declared: bool = False
-    is_numbered: bool = False
+    hidden: tuple[str, ...] = tuple(PSEUDO_COLUMNS)
 
     @property
     def record(self) -> tuple[str, ...]:
         """Returns the texts of the partition and the offset of a row of a stream."""
-        return self.position[1:]
+        return record(self.position)
 
     @property
     def place(self) -> tuple[str, ...]:
         """Returns the texts that identify a row: partition and offset of the record from which it results, otherwise all its columns."""
         timed = next((source for source in self.sources if source.has_position), None)
         if timed is not None and timed.is_declared and not self.of_join:
-            return self.position[1:]
+            return self.record
         columns = [self.text(column, source) for source in self.sources for column in source.columns]
         times = [self.text("rowtime", source) for source in self.sources if source.has_rowtime]
-        return tuple(f"coalesce(CAST({text} AS text), '')" for text in (*self.position, *times, *columns))
+        position = [text for name, text in self.position.items() if name != ARRIVAL]  # which changes if the row is read again
+        return tuple(f"coalesce(CAST({text} AS text), '')" for text in (*position, *times, *columns))
 
     @property
-    def position(self) -> tuple[str, ...]:
-        """Returns the texts of the hidden columns of a row: those of the row of a stream that it results from, if any."""
+    def position(self) -> Mapping[str, str]:
+        """Returns the texts of the hidden columns of a row by their names: those of the row of a stream that it results from, if any."""
         timed = next((source for source in self.sources if source.has_position), None)
-        return self.of_join or (() if timed is None else tuple(self.text(column, timed) for column in timed.hidden))
-
-    @property
-    def hidden(self) -> tuple[str, ...]:
-        """Returns the names of the columns with the position of a row of a stream."""
-        return HIDDEN_COLUMNS if self.is_numbered else HIDDEN_COLUMNS[:-1]
+        return self.of_join or ({} if timed is None else {column: self.text(column, timed) for column in timed.hidden})
 
     @property
     def rowtime(self) -> str:
         """Returns the text of ROWTIME of a row, if it has one. Without a stream it is the latest of the tables' rows."""
         if self.position:
-            return self.position[0]
+            return self.position["rowtime"]
         times = [self.text("rowtime", source) for source in self.sources if source.has_rowtime]
         return f"greatest({', '.join(times)})" if len(times) > 1 else "".join(times)
 
@@ -96,7 +93,7 @@ class Scope:
         if reference.source is None and (is_time or not self.position):
             return self.rowtime if is_time else ""
         if reference.source is None:
-            return self.position[list(PSEUDO_COLUMNS).index(reference.column)]
+            return self.position[reference.column]
         owners = [s for s in self.sources if reference.source in s.names and (s.has_position or (s.has_rowtime and is_time))]
         return self.text(reference.column, owners[0]) if owners else ""
 
@@ -118,5 +115,5 @@ class MessageScope(Scope):
         return self.record
 
     @property
-    def position(self) -> tuple[str, ...]:
-        return ()
+    def position(self) -> Mapping[str, str]:
+        return {}

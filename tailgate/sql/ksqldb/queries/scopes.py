@@ -16,7 +16,7 @@ from tailgate.sql.ksqldb.expression_parser import KsqldbCursor, type_name
 from tailgate.sql.ksqldb.expressions import SourceName, TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.parser import parse
-from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, ROW_NUMBER, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, Scope
 from tailgate.sql.ksqldb.statements import CreateItem
 
@@ -55,13 +55,14 @@ def scope_of(item: Item, source: SourceName) -> Scope:
         has_rowtime=has_rowtime,
         unnamed_key=unnamed_key,
         is_declared=isinstance(item, Source),
-        is_numbered=is_numbered(item),
+        hidden=position_columns(item),
     )
 
 
-def is_numbered(item: Item) -> bool:
-    """Returns whether a stream has rows of table functions, which are numbered."""
-    return is_stream(item) and any(column.name == ROW_NUMBER for column in item.columns)
+def position_columns(item: Item) -> tuple[str, ...]:
+    """Returns the names of the columns with the position of the rows of a stream; none for a table."""
+    names = {column.name for column in item.columns} if is_stream(item) else set()
+    return tuple(name for name in HIDDEN_COLUMNS if name in names)
 
 
 def has_unnamed_key(item: Item) -> bool:

@@ -15,6 +15,7 @@ PARTITION BY keeps them. The projection contains the key.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog.names import quoted
@@ -29,7 +30,7 @@ from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, HIDDEN_COLUMNS, ROW_NUMBER, WINDOW_BOUNDS, order
 from tailgate.sql.ksqldb.queries.grouping import check_grouping
 from tailgate.sql.ksqldb.queries.groups import Grouping
 from tailgate.sql.ksqldb.queries.items import (
@@ -53,7 +54,6 @@ from tailgate.sql.ksqldb.queries.translation import Translator
 from tailgate.sql.ksqldb.queries.windows import check_window, windowed, with_session_keys
 from tailgate.sql.ksqldb.typed.values import Typed
 
-RECORD = len(PSEUDO_COLUMNS)  # the columns of a position before the number
 LATEST = {"stream": "max", "table": "ksqldb_high_watermark"}  # a group of a table stays when its last row leaves
 NUMBER_DIGITS = 8  # of a number of a row, in base 16; arrays have at most 2 GB
 
@@ -95,10 +95,9 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
         raise FeatureNotSupported("PARTITION BY with GROUP BY is not supported", position=query.partition_by[0].position)
     keys = [_key(key, Translator(scope, clause="GROUP BY")) for key in query.group_by]
     no_tables = "Table functions cannot be used with aggregations."
-    order = scope.position[1:] if _is_by_message_key(source, keys) else ()
     pairs = zip(query.group_by, keys, strict=True)
     by_key: dict[e.Expression, Typed] = {key: typed for key, typed in pairs if not isinstance(key, e.Constant)}
-    translator = Translator(scope, no_tables=no_tables, grouping=Grouping(dict(query.limits), order, by_key))
+    translator = Translator(scope, no_tables=no_tables, grouping=Grouping(dict(query.limits), by_key))
     items = items_of(query, translator)
     if not is_push:
         check_names(items, source.scope)
@@ -134,15 +133,8 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
     return Translation(text, columns, message_key, hidden=hidden)
 
 
-def _is_by_message_key(source: FromClause, keys: list[Typed]) -> bool:
-    """Returns whether all records of a group have the same key in one topic, so that they are in one partition, ordered by offset."""
-    texts = {key.text for key in keys}
-    is_declared = source.scope.is_declared and not source.scope.joined
-    return is_declared and bool(source.key) and all(texts & key.columns for key in source.key)
-
-
 def pushed(query: e.SelectQuery, source: FromClause) -> Translation:
-    """Returns the translation of a push query without GROUP BY. The position of a stream's rows is in hidden columns.
+    """Returns the translation of a push query without GROUP BY. Hidden columns sort the rows of a stream.
 
     So is the end of the windows of a table, if it has a message key and does not result from a join.
     `message_key`: of a table whose key is in the projection.
@@ -157,8 +149,9 @@ def pushed(query: e.SelectQuery, source: FromClause) -> Translation:
     keys = () if source.type == "stream" else tuple(_name_of_key(key, items) for key in source.key)
     keys = keys if all(keys) else ()
     if source.type == "stream":
-        further = _position(source, translator, None)
-        hidden = unused_names(HIDDEN_COLUMNS, items)[: len(further)]
+        position = _position(source, translator, None)
+        further = order(position)
+        hidden = unused_names(order({name: name for name in position}), items)
     else:
         has_windows = bool(keys) and source.scope.columns.get(WINDOW_BOUNDS[1]) == types.BIGINT and not source.scope.joined
         further = (source.scope.text(WINDOW_BOUNDS[1], source.scope),) if has_windows else ()
@@ -190,12 +183,12 @@ def projection(query: e.SelectQuery, source: FromClause) -> Translation:
     return _projection(query, source, items)
 
 
-def derivation(query: e.SelectQuery, source: FromClause, *, numbered: bool | None = None) -> Translation:
+def derivation(query: e.SelectQuery, source: FromClause, *, hidden: Collection[str] | None = None) -> Translation:
     """Returns the translation of SELECT … FROM … [WHERE …] [PARTITION BY …] for a stream or table.
 
     A row of a stream has the position of the row of a stream that it results from, followed by the number of the row among those of
-    table functions. `numbered`: whether there are numbers, by default if rows have them. Raises 42P10 if the projection lacks the key,
-    and 42939 for a column with the name of a pseudo column.
+    table functions. `hidden`: the names of the columns of this position, by default those that rows have. Raises 42P10 if the
+    projection lacks the key, and 42939 for a column with the name of a pseudo column.
     """
     query = qualified(query, source.scope)
     translator = _of_rows(source)
@@ -215,24 +208,24 @@ def derivation(query: e.SelectQuery, source: FromClause, *, numbered: bool | Non
         key_names = _with_keys(query, source, items, keys)
         items = _in_order(query, source, items, key_names)
     check_distinct(items)
-    position = _position(source, translator, numbered) if is_stream else (source.scope.rowtime,) if source.scope.rowtime else ()
-    hidden = HIDDEN_COLUMNS[: len(position)]
-    added = "".join(f", {text} AS {quoted(name)}" for name, text in zip(hidden, position, strict=True))
+    of_table = {"rowtime": source.scope.rowtime} if source.scope.rowtime else {}
+    position = _position(source, translator, hidden) if is_stream else of_table
+    added = "".join(f", {text} AS {quoted(name)}" for name, text in position.items())
     rows = _projection(query, source, items, added)
-    return Translation(rows.text, rows.columns, key_names, has_unnamed_key, hidden)
+    return Translation(rows.text, rows.columns, key_names, has_unnamed_key, tuple(position))
 
 
-def _position(source: FromClause, translator: Translator, numbered: bool | None) -> tuple[str, ...]:
-    """Returns the texts of the position of the rows of a stream. `numbered`: as of `derivation`."""
-    position, counts = source.scope.position, list(translator.row_counts)
-    record, number = position[:RECORD], "".join(position[RECORD:])
+def _position(source: FromClause, translator: Translator, hidden: Collection[str] | None) -> Mapping[str, str]:
+    """Returns the texts of the position of the rows of a stream, by their names. `hidden`: as of `derivation`."""
+    counts = list(translator.row_counts)
+    texts = {ROW_NUMBER: "", ARRIVAL: "", **source.scope.position}
     if counts:
         most = f"greatest({', '.join(counts)})" if len(counts) > 1 else counts[0]
         own = f"lpad(to_hex(generate_series(1, {most})), {NUMBER_DIGITS}, '0')"
-        number = f"({number} || {own})" if number else own
-    if numbered is None:
-        numbered = bool(number)
-    return (*record, number or "CAST('' AS text)") if numbered else record
+        texts[ROW_NUMBER] = f"({texts[ROW_NUMBER]} || {own})" if texts[ROW_NUMBER] else own
+    if hidden is None:
+        hidden = [name for name, text in texts.items() if text]
+    return {name: texts[name] or "CAST('' AS text)" for name in HIDDEN_COLUMNS if name in hidden}
 
 
 def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tuple[KeyColumn, ...]) -> tuple[str, ...]:

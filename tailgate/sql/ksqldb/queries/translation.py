@@ -30,7 +30,7 @@ from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.functions.calls import call, row_count, with_unit
 from tailgate.sql.ksqldb.functions.volatile import OF_PLACE
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS, order
 from tailgate.sql.ksqldb.queries.groups import Grouping, outside
 from tailgate.sql.ksqldb.queries.lambdas import invocation
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, WINDOWSTART, Scope
@@ -62,10 +62,10 @@ class Translator:
         per_record: bool = False,
         grouping: Grouping | None = None,
     ) -> None:
-        grouping = grouping or Grouping({}, (), {})
+        grouping = grouping or Grouping({}, {})
         self.scope, self._per_record = scope, per_record
         self._aggregates, self._clause, self._no_tables = aggregates, clause, no_tables
-        self._limits, self._order, self._keys = grouping.limits, grouping.order or scope.position, grouping.keys
+        self._limits, self._order, self._keys = grouping.limits, order(scope.position), grouping.keys
         self._in_table = self._in_aggregate = False
         self.row_counts: dict[str, None] = {}  # the texts of the numbers of rows that table functions have returned, in order
         self._parameters: Mapping[str, Typed] = {}  # of lambdas, with their values

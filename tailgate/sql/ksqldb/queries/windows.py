@@ -19,7 +19,7 @@ from typing import Literal
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, WrongObjectType
 from tailgate.sql.ksqldb import expressions as e
-from tailgate.sql.ksqldb.pseudo_columns import HIDDEN_COLUMNS, WINDOW_BOUNDS
+from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.joins import FromClause
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, WINDOWSTART, Scope
 from tailgate.sql.ksqldb.typed.values import Typed
@@ -49,7 +49,8 @@ def check_window(window: e.WindowClause, source: FromClause) -> None:
 def windowed(window: e.WindowClause, source: FromClause, conditions: list[str], emit: Literal["", "changes", "final"]) -> tuple[str, Scope]:
     """Returns the rows of a stream that satisfy the conditions, with their windows, and their scope."""
     is_ambiguous = source.scope.joined or not COLUMNS.isdisjoint(source.scope.columns)
-    rows, scope = _flat(source) if is_ambiguous else (f"SELECT * FROM {source.text}", source.scope)
+    arrival = f", {ARRIVAL}" if ARRIVAL in source.scope.hidden else ""  # * leaves it out
+    rows, scope = _flat(source) if is_ambiguous else (f"SELECT *{arrival} FROM {source.text}", source.scope)
     rows = f"({rows} WHERE {' AND '.join(conditions)})"
     scope = replace(scope, window_end=_window_end(window))
     lengths = [window.size] if window.advance is None else [window.advance, window.size]
@@ -81,7 +82,7 @@ def _window_end(window: e.WindowClause) -> str:
 def _flat(source: FromClause) -> tuple[str, Scope]:
     """Returns the rows with columns SOURCE.COLUMN, and their scope."""
     scope = source.scope
-    flat = replace(scope, is_flat=True, of_join=HIDDEN_COLUMNS[: len(scope.position)])
+    flat = replace(scope, is_flat=True, of_join={name: name for name in scope.position})
 
     def items() -> Iterator[str]:
         for one in scope.sources:
@@ -89,7 +90,7 @@ def _flat(source: FromClause) -> tuple[str, Scope]:
             times = one.hidden if one.has_position else ("rowtime",) if one.has_rowtime else ()
             columns = (*one.columns, *times, *hidden)
             yield from (f"{scope.text(column, one)} AS {flat.text(column, one)}" for column in dict.fromkeys(columns))
-        yield from (f"{text} AS {name}" for name, text in zip(flat.position, scope.position, strict=True))
+        yield from (f"{text} AS {name}" for name, text in scope.position.items())
         if scope.key is not None:
             yield f"{scope.key.text} AS {quoted(ROWKEY)}"
 

@@ -129,8 +129,12 @@ def _replaced(statement: CreateItem, old: Item) -> tuple[Source, KsqldbItem]:
 
 
 def _check_included(old: Source, new: Source, added: tuple[str, ...]) -> None:
-    """Raises 42P16 unless both have the same columns of ROWTIME and headers. `added`: the columns that only `new` has."""
-    included, others = (sorted(map(repr, i)) for i in (old.include, (i for i in new.include if i.name not in added)))
+    """Raises 42P16 unless both have the same columns of ROWTIME and headers. `added`: the columns that only `new` has.
+
+    Streams of earlier versions have no column with the order of their records.
+    """
+    ignored = {i.name for i in new.include if i.kind == "arrival"}
+    included, others = (sorted(repr(i) for i in of.include if i.name not in ignored and i.name not in added) for of in (old, new))
     if included != others:
         raise InvalidTableDefinition(
             f"Cannot upgrade data source: DataSource '`{ksqldb_name(old.name)}`' has timestamp or header columns = {_included(old)} which"

@@ -31,7 +31,7 @@ from tailgate.lake.catalog.dropping import inserted_rows
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.errors import FeatureNotSupported, WrongObjectType
 from tailgate.sql.ksqldb.names import ksqldb_name
-from tailgate.sql.ksqldb.queries.scopes import is_numbered
+from tailgate.sql.ksqldb.queries.scopes import position_columns
 from tailgate.sql.ksqldb.statements import CreateAs
 
 
@@ -60,13 +60,13 @@ def upgraded_view(
             position=statement.position,
         )
     without = catalog.apply(Change(drop=(view.id, *(item.id for item in companions))))
-    numbered = is_numbered(view)
-    new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, Replaced((), numbered))
+    hidden = position_columns(view)
+    new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, Replaced((), hidden))
     check_same_topic(view, ksqldb, ksqldb_of(new))
     added = check_schema(view, new, statement.position)
     names = [column.name for column in view.columns]
     if [column.name for column in new.columns[: len(names)]] != names:
-        new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, Replaced(names, numbered))
+        new = derived_view(statement, text, without, ksqldb.reset, registry, endpoints, Replaced(names, hidden))
     assert new.ksqldb is not None
     changed = replace(
         view,

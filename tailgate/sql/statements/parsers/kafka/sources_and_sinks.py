@@ -293,10 +293,11 @@ def _on_error(cursor: Parser) -> OnError:
     raise cursor.error()
 
 
-_INCLUDED: dict[str, Literal["key", "partition", "offset", "timestamp", "headers"]] = {
+_INCLUDED: dict[str, Literal["key", "partition", "offset", "arrival", "timestamp", "headers"]] = {
     "key": "key",
     "partition": "partition",
     "offset": "offset",
+    "arrival": "arrival",
     "timestamp": "timestamp",
     "headers": "headers",
 }

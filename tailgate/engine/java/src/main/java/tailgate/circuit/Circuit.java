@@ -72,8 +72,6 @@ public final class Circuit implements Serializable {
   public Operator[] order;
   public final Map<String, List<Node.Source>> channels = new HashMap<>();
   int levels;
-  /** Whether an operator depends on the order of records. */
-  boolean ordered;
   /** Levels and partitions that have reported the size of their state. */
   final Set<Long> reported = new HashSet<>();
   private final Map<Integer, Integer> errors = new HashMap<>();
@@ -222,7 +220,6 @@ public final class Circuit implements Serializable {
     for (int i = 0; i < order.length; i++) {
       order[i].index = i;
       order[i].inputs = order[i].ports().length;
-      ordered |= order[i].ordered();
       if (order[i].feedback() >= 0) {
         Operator[] loop = Arrays.copyOfRange(order, i, i + loops.of(order[i].id).size());
         for (Operator o : loop) o.loop = loop;

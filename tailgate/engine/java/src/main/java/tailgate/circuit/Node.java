@@ -78,12 +78,13 @@ public abstract class Node implements Serializable, Cloneable {
     }
 
     /**
-     * Passes the rows of one record, with its {@link Change#order}. If the decoder or an expression throws, rows
-     * passed before do not count.
+     * Passes the rows of one record, with its {@link Change#order}. `time`: of the tick. If the decoder or an
+     * expression throws, rows passed before do not count.
      */
-    public void rows(InternalRow kafka, long order, RowSink to) {
+    public void rows(InternalRow kafka, long time, long order, RowSink to) {
+      long tick = channel.startsWith(Circuit.FILL) ? Decoder.HISTORY : time;
       try {
-        decoder.decode(kafka, (row, weight) -> {
+        decoder.decode(kafka, tick, order, (row, weight) -> {
           UnsafeRow shaped = shape.apply(row);
           if (shaped != null && weight != 0) to.add(shaped, weight, order);
         });

@@ -154,10 +154,8 @@ public final class Tick {
     }
     List<Source> sources = circuit.channels.get(channel);
     if (sources == null) return;
-    if (circuit.ordered) {
-      long time = kafka.isNullAt(KafkaRecord.TIMESTAMP) ? 0 : kafka.getLong(KafkaRecord.TIMESTAMP) / 1000;
-      order = newest.merge(new Place(channel, kafka.getInt(KafkaRecord.PARTITION)), time, Math::max);
-    }
+    long at = kafka.isNullAt(KafkaRecord.TIMESTAMP) ? 0 : kafka.getLong(KafkaRecord.TIMESTAMP) / 1000;
+    order = newest.merge(new Place(channel, kafka.getInt(KafkaRecord.PARTITION)), at, Math::max);
     boolean again = again(kafka);
     Set<Integer> except = again ? ids(KafkaRecord.header(kafka, Circuit.EXCEPT)) : Set.of();
     for (Source source : sources) {
@@ -188,7 +186,7 @@ public final class Tick {
   /** Decodes a record and sends its rows, except to the operators and relations in `except`. */
   private void enter(Source source, InternalRow kafka, Set<Integer> except) {
     rows.clear();
-    source.rows(kafka, order, copies);
+    source.rows(kafka, time, order, copies);
     for (Change c : rows) for (Edge edge : source.out) if (except.isEmpty() || !except.contains(edge.to)) send(edge, c.row(), c.weight());
   }
 

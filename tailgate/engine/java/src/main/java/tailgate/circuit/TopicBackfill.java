@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.circuit.Node.Source;
 import tailgate.rows.RowBuffer;
+import tailgate.sources.Decoder;
 import tailgate.sources.FetchedRows;
 import tailgate.sources.InboxSource;
 import tailgate.sources.KafkaRecord;
@@ -250,7 +251,7 @@ public final class TopicBackfill implements AutoCloseable {
     }
     long order = newestOf.merge(record.partition(), record.timestamp(), Math::max);
     try {
-      for (Source source : sources) source.rows(row, order, piece.rows(source.id));
+      for (Source source : sources) source.rows(row, Decoder.HISTORY, order, piece.rows(source.id));
     } catch (RuntimeException e) {
       piece.rows.values().forEach(Rows::unplaced);
       piece.raw.add(row);

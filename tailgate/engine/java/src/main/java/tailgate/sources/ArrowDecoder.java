@@ -28,7 +28,7 @@ final class ArrowDecoder implements Decoder {
 
   @Override public StructType schema() { return row; }
 
-  @Override public void decode(InternalRow record, Rows rows) {
+  @Override public void decode(InternalRow record, long tick, long order, Rows rows) {
     if (record.isNullAt(KafkaRecord.VALUE)) return;
     byte[] value = record.getBinary(KafkaRecord.VALUE);
     if (value.length == 0) return;  // earlier versions wrote one for a table that a transaction only read

@@ -16,23 +16,28 @@ public interface Decoder extends Serializable {
     void row(InternalRow row, long weight);
   }
 
+  /** The time of the tick of old records, which come before all others. */
+  long HISTORY = 0;
+
   /** Returns the columns of the rows. */
   StructType schema();
 
   /**
    * Passes the rows of one record (Kafka's columns) to `rows`.
    *
+   * @param tick the time of the tick that reads it, in ms; {@link #HISTORY} for a record of a fill
+   * @param order its {@link tailgate.rows.Change#order}
    * @throws SqlError if the record cannot be decoded: it becomes a dead letter, and rows passed
    * before do not count
    * @throws java.io.UncheckedIOException if an external system does not answer, whatever the record
    */
-  void decode(InternalRow record, Rows rows);
+  void decode(InternalRow record, long tick, long order, Rows rows);
 
   // ---- for py4j ---------------------------------------------------------------------------------
 
   /**
    * Returns a decoder with the columns `key`, `value` by their formats, then `__topic`,
-   * `__partition`, `__offset`, `__timestamp`, `__headers`.
+   * `__partition`, `__offset`, `__timestamp`, `__headers`, `__tick`, `__order`.
    */
   static Decoder kafka(Format key, Format value) { return kafka(key, value, Integer.MAX_VALUE); }
 

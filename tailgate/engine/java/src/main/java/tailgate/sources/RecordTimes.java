@@ -23,7 +23,7 @@ final class RecordTimes {
     long of(InternalRow record, long otherwise) {
       long[] time = {otherwise};
       try {
-        decoder.decode(record, (row, weight) -> {
+        decoder.decode(record, Decoder.HISTORY, 0, (row, weight) -> {
           UnsafeRow out = steps.apply(row);
           if (out != null && !out.isNullAt(0)) time[0] = out.getLong(0);
         });

@@ -7,6 +7,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.*;
 import org.apache.spark.metrics.source.CodegenMetrics;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -95,6 +97,54 @@ class CircuitTest {
     assertEquals(Map.of("1.records", 4L, "1.dead_letters", 2L, "1.bytes", 4L, "1.last_message",
         1000L, "2.records", 4L, "2.dead_letters", 0L, "2.bytes", 4L, "2.last_message", 1000L),
         r.last.counters());
+  }
+
+  /** A record of a topic with two partitions. */
+  private record Record(int partition, long offset, long time) {}
+
+  /**
+   * The order of a record, its partition and its offset sort records as an evaluator takes them: tick by tick, each time the
+   * record with the lowest timestamp of the next ones of all partitions. Records of a fill come first.
+   */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2})
+  void recordsAreSortedByTheirArrival(int partitions) {
+    StructType row = schema("tick bigint, ord bigint, p int, o bigint");
+    Decoder decoder = Decoder.kafka(Formats.none(), Formats.none());
+    Circuit c = new Circuit();
+    for (int n = 1; n <= 2; n++) {
+      c.source(n, n == 1 ? "t" : Circuit.FILL + "1", decoder,
+          empty(decoder.schema()).selectExpr("__tick tick", "__order ord", "__partition p", "__offset o"));
+      c.relation(n, row, 0);
+      c.output(n, empty(row), n);
+    }
+    c.seal();
+    Running r = Running.ordered(c, partitions);
+    r.time = 5;
+    Random random = new Random(partitions);
+    List<List<Object>> expected = new ArrayList<>();
+    long[] next = new long[2];
+    for (int t = 0; t < 20; t++) {
+      List<Deque<Record>> sent = List.of(new ArrayDeque<>(), new ArrayDeque<>());
+      List<Row> records = new ArrayList<>();
+      for (int n = random.nextInt(12); n >= 0; n--) {
+        int p = random.nextInt(2);
+        Record one = new Record(p, next[p]++, random.nextInt(4) == 0 ? random.nextInt(100) : 10 * t + random.nextInt(20));
+        sent.get(p).add(one);
+        records.add(RowFactory.create(null, null, "t", p, one.offset, new java.sql.Timestamp(one.time), 0));
+      }
+      for (int n = records.size(); n > 0; n--) {
+        Record first = sent.stream().filter(s -> !s.isEmpty()).map(Deque::peek)
+            .min(Comparator.comparingLong(Record::time).thenComparingInt(Record::partition)).get();
+        expected.add(row(first.partition, sent.get(first.partition).remove().offset));
+      }
+      r.tick(records.toArray(Row[]::new));
+    }
+    r.tick(RowFactory.create(null, null, Circuit.FILL + "1", 0, 7L, new java.sql.Timestamp(60), 0));
+    assertEquals(Bag.of(row(0L, 60L, 0, 7L)), r.relation(2));
+    Comparator<List<Object>> order = Comparator.comparing(o -> (Long) o.get(0));
+    order = order.thenComparing(o -> (Long) o.get(1)).thenComparing(o -> (Integer) o.get(2)).thenComparing(o -> (Long) o.get(3));
+    assertEquals(expected, r.relation(1).keySet().stream().sorted(order).map(o -> o.subList(2, 4)).toList());
   }
 
   @ParameterizedTest

@@ -43,10 +43,10 @@ public final class Decoding {
           (long) records.size(), 1_000_000L, 0}));
     }
     List<Change> rows = new ArrayList<>();
-    double[] decoding = timed(work.seconds, records, r -> work.source.decoder.decode(r, (row, weight) -> {}));
+    double[] decoding = timed(work.seconds, records, r -> work.source.decoder.decode(r, Decoder.HISTORY, 0, (row, weight) -> {}));
     double[] whole = timed(work.seconds, records, r -> {
       rows.clear();
-      work.source.rows(r, 0, (row, weight, order) -> rows.add(new Change(row.copy(), weight, order)));
+      work.source.rows(r, 0, 0, (row, weight, order) -> rows.add(new Change(row.copy(), weight, order)));
     });
     return new double[] {whole[0], whole[1], whole[2], decoding[1] * whole[0] / decoding[0]};
   }
