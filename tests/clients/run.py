@@ -144,6 +144,8 @@ def main(names: list[str]) -> int:
     try:
         control.start()
         tailgate.wait_ready(tailgate.announced, READY_TIMEOUT)
+        kafka = re.search(r"ready postgresql=.* kafka=(\S+)", (folder / "log").read_text())
+        assert kafka is not None
         servers = {"tailgate": port, "postgres": control.port}
         psql(control.port, "-d", "postgres", "-c", "CREATE DATABASE shop")
         for each in servers.values():
@@ -151,7 +153,7 @@ def main(names: list[str]) -> int:
         print(f"{'tailgate':>10} {'postgres':>10}  client", flush=True)
         for client in chosen:
             results = {
-                flavour: checks(client, flavour, {**servers, "console": console, "http": http, "ksqldb": ksqldb}, folder)
+                flavour: checks(client, flavour, {**servers, "console": console, "http": http, "ksqldb": ksqldb}, kafka[1], folder)
                 for flavour in client.servers
             }
             counts = {flavour: f"{len(good)}/{len(good) + len(bad)}" for flavour, (good, bad) in results.items()}
@@ -195,7 +197,7 @@ def psql(port: int, *arguments: str) -> None:
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
 
 
-def checks(client: Client, flavour: str, servers: dict[str, int], folder: Path) -> tuple[list[str], list[str]]:
+def checks(client: Client, flavour: str, servers: dict[str, int], kafka: str, folder: Path) -> tuple[list[str], list[str]]:
     """Parses a program's output. Returns the passed checks, and the failed ones with the reason."""
     own = folder / f"{client.kind}-{flavour}"
     own.mkdir(exist_ok=True)
@@ -203,6 +205,7 @@ def checks(client: Client, flavour: str, servers: dict[str, int], folder: Path) 
         **os.environ, "PGHOST": "127.0.0.1", "PGPORT": str(servers[flavour]), "PGUSER": "postgres", "PGDATABASE": "shop", "PGTZ": "UTC",
         "FLAVOUR": flavour, "CONTROL_PORT": str(servers["postgres"]),
         "CONSOLE_PORT": str(servers["console"]), "HTTP_PORT": str(servers["http"]), "KSQLDB_PORT": str(servers["ksqldb"]),
+        "KAFKA": kafka,
         "PAGE": str(REPOSITORY / "tailgate/examples/user_information/page.html"),
         "MANIFESTS": str(REPOSITORY / "deploy/kubernetes"),
         "CHECKS_FOLDER": str(own), "LC_ALL": "C.UTF-8",

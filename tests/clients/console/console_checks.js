@@ -11,7 +11,8 @@ const SCRIPT = '<img src=x onerror="window.hit=1">'
 const PAGES = { now: 'table', map: 'svg g[role=button]', 'relation/console/orders': 'tbody tr', letters: 'p', sql: 'textarea', connections: 'tbody tr', statements: 'table', sinks: 'table', settings: 'tbody tr' }
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
-const MEDIAN_MS_MAX = 100 // on an idle machine
+const SHOWN_MS_MAX = 100 // after a click, the median page on an idle machine
+const VIEWS = Number(process.env.VIEWS ?? 500), ROWS = Number(process.env.ROWS ?? 1_000_000), CLICKS = 5
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']
 
 const client = new pg.Client({ user: 'tailgate' })
@@ -37,6 +38,13 @@ page.on('request', (request) => request.url().startsWith(BASE) || wrong.push(req
 async function visit(path) {
   await page.goto(`${BASE}/#/${path}`)
   await page.waitForSelector(`main ${PAGES[path] ?? 'table'}`)
+}
+async function until(holds) {
+  const deadline = performance.now() + 60_000
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`never: ${holds}`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
 }
 async function violations() {
   await page.evaluate(AXE)
@@ -134,18 +142,60 @@ await check('an action asks before it is executed', async () => {
   await page.keyboard.press('Escape')
   await page.waitForSelector('#confirm:not([open])', { state: 'attached' })
 })
-await check('pages are shown soon after a click', async () => {
-  const times = []
-  for (const [path, selector] of Object.entries(PAGES)) {
-    await visit('now')
-    const began = performance.now()
-    await page.evaluate((hash) => { location.hash = hash }, `#/${path}`)
-    await page.waitForSelector(`main ${selector}`)
-    times.push(performance.now() - began)
+await check('dead letters are shown as text, and decoded again', async () => {
+  const topic = `KAFKA BROKER '${process.env.KAFKA}' TOPIC 'console_letters'`
+  for (const text of [
+    'CREATE TABLE console.texts (id bigint PRIMARY KEY, n text)',
+    `CREATE SINK console.texts_out FROM console.texts INTO ${topic} KEY (id) FORMAT JSON ENVELOPE UPSERT`,
+    `INSERT INTO console.texts VALUES (1, '${SCRIPT}')`,
+  ]) await client.query(text)
+  await until(async () => (await client.query("SELECT status FROM tailgate.sinks WHERE name = 'texts_out'")).rows[0].status === 'running')
+  await client.query(`CREATE MATERIALIZED SOURCE console.numbers (id bigint, n bigint) FROM ${topic} FORMAT JSON`)
+  await until(async () => Number((await client.query("SELECT dead_letters FROM tailgate.sources WHERE name = 'numbers'")).rows[0].dead_letters) === 1)
+  await page.goto(`${BASE}/#/letters`)
+  await page.waitForSelector('h3:has-text("console.numbers: 1")')
+  await page.waitForSelector('td:has-text("<img src=x")')
+  assert.equal(await page.evaluate(() => window.hit), undefined)
+  assert.deepEqual(await violations(), [])
+  await picture('letters')
+  await page.click('button:has-text("Retry")')
+  await page.waitForSelector('#confirm[open]')
+  assert.match(await page.innerText('#statement'), /RETRY DEAD LETTERS OF "console"."numbers"/)
+  await page.click('#confirm button[value=yes]')
+  await page.waitForFunction(() => /RETRY/.test(document.getElementById('notice').textContent))
+  await client.query('DELETE DEAD LETTERS OF console.numbers')
+  await page.goto(`${BASE}/#/now`)
+  await page.goto(`${BASE}/#/letters`)
+  await page.waitForSelector('p:has-text("No rows.")')
+  assert.deepEqual(wrong, [])
+})
+await check(`pages are shown soon after a click, with ${VIEWS} views and ${ROWS} rows`, async () => {
+  await client.query('CREATE TABLE console.users (id bigint PRIMARY KEY, name text, likes int)')
+  for (let row = 0; row < ROWS; row += 100_000) {
+    await client.query(`INSERT INTO console.users SELECT n, 'user ' || n, n % 100 FROM generate_series(${row + 1}, ${Math.min(ROWS, row + 100_000)}) AS g (n)`)
   }
-  const median = times.sort((a, b) => a - b)[Math.floor(times.length / 2)]
-  console.log(`# ms until a page is shown: ${times.map(Math.round).join(' ')}`)
-  assert.ok(median < MEDIAN_MS_MAX, `${Math.round(median)} ms`)
+  for (let view = 0; view < VIEWS; view += 1) await client.query(`CREATE VIEW console.view_${view} AS SELECT id, name FROM console.users WHERE likes = ${view % 100}`)
+  const pages = { ...PAGES, 'relation/console/users': 'tbody tr', 'relation/console/view_7': 'tbody tr' }
+  const medians = {}
+  for (const [path, selector] of Object.entries(pages)) {
+    const times = []
+    for (let click = 0; click < CLICKS; click += 1) {
+      await visit(path === 'settings' ? 'connections' : 'settings')
+      times.push(await page.evaluate(async ([hash, selector]) => {
+        const began = performance.now(), before = document.querySelector('main h2')
+        location.hash = hash
+        while (document.querySelector('main h2') === before || !document.querySelector(`main ${selector}`)) {
+          if (performance.now() > began + 10_000) throw new Error(`${hash} is not shown`)
+          await new Promise(requestAnimationFrame)
+        }
+        return performance.now() - began
+      }, [`#/${path}`, selector]))
+    }
+    medians[path] = times.sort((a, b) => a - b)[Math.floor(CLICKS / 2)]
+  }
+  console.log(`# ms until a page is shown: ${Object.entries(medians).map(([path, ms]) => `${path} ${Math.round(ms)}`).join(', ')}`)
+  const median = Object.values(medians).sort((a, b) => a - b)[Math.floor(Object.keys(medians).length / 2)]
+  assert.ok(median < SHOWN_MS_MAX, `${Math.round(median)} ms`)
 })
 await browser.close()
 await client.query('DROP SCHEMA console CASCADE')
