@@ -126,6 +126,18 @@ def test_one_of_two_engines_that_stand_by_begins(lake: Lake, threads: ThreadPool
     writer.close()
 
 
+def test_an_engine_that_has_begun_keeps_its_lock(lake: Lake) -> None:
+    """Two engines replace one that hangs. The second is refused, and a third one too."""
+    hanging = running(lake)
+    writer = open_epoch(lake, take_over=True)
+    with pytest.raises(ObjectNotInPrerequisiteState, match="another engine has begun"):
+        open_epoch(Lake(lake.location), take_over=True, after=hanging.epoch)
+    with pytest.raises(ObjectNotInPrerequisiteState, match="another engine runs"):
+        open_epoch(Lake(lake.location))
+    writer.append()
+    writer.close()
+
+
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)
 def test_a_second_engine_in_a_bucket_is_refused_while_the_first_renews_its_lease(lake: Lake) -> None:
     writer = running(lake)

@@ -57,6 +57,8 @@ def open_epoch(lake: Lake, take_over: bool = False, *, after: int | None = None)
 
     Raises 55000 if another engine is running and `take_over` is false, or if the newest epoch is not `after`.
     """
+    if after is not None:
+        _last(lake, after)  # otherwise the engine that has begun would lose its lock
     lock = locked(lake, take_over)
     try:
         before = announced(lake)
@@ -69,13 +71,19 @@ def open_epoch(lake: Lake, take_over: bool = False, *, after: int | None = None)
         raise
 
 
+def _last(lake: Lake, after: int | None) -> Header:
+    """Returns the newest entry, without what belongs to it alone. Raises 55000 if the newest epoch is not `after`."""
+    newest = carried(lake.log.listed())
+    if after is not None and newest.epoch != after:
+        raise ObjectNotInPrerequisiteState("another engine has begun", detail=f"It runs in epoch {newest.epoch}.")
+    return newest
+
+
 def _begin(lake: Lake, lock: Lock, after: int | None) -> Writer:
     """Writes the first entry of an epoch (W3). If two engines begin at once, one finds the name taken and uses the next."""
     store = lake.store.writer()
     while True:
-        newest = carried(lake.log.listed())
-        if after is not None and newest.epoch != after:
-            raise ObjectNotInPrerequisiteState("another engine has begun", detail=f"It runs in epoch {newest.epoch}.")
+        newest = _last(lake, after)
         header = replace(newest, n=newest.n + 1, time=max(now(), newest.time + 1), epoch=newest.epoch + 1, kind="epoch")
         try:
             if _create(header, [encode_header(header)], store):
