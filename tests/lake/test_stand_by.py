@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, Replaced
 from tailgate.lake.folder import Lake
-from tailgate.lake.store.stand_by import Lease
+from tailgate.lake.store.stand_by import EXPIRED_LOOKS, Lease, StandBy
 from tailgate.lake.writer import engines
 from tailgate.lake.writer import stand_by as engines_that_stand_by
 from tailgate.lake.writer.engines import ANNOUNCEMENT, announced, lease
@@ -73,6 +74,29 @@ def test_an_engine_that_hangs_is_replaced(lake: Lake) -> None:
     writer.append()
     place.close()
     writer.close()
+
+
+@BOTH_STORES
+def test_looks_that_fail(lake: Lake, threads: ThreadPoolExecutor) -> None:
+    """They neither end the process that stands by nor count."""
+    running(lake)
+    failed, failing = threading.Event(), True
+
+    def look() -> tuple[int, Hashable] | None:
+        if failing and (calls := next(looks)) > EXPIRED_LOOKS - 2:
+            if calls > 3 * EXPIRED_LOOKS:
+                failed.set()
+            raise OSError(errno.EIO, "the store does not answer")
+        return lease(lake)
+
+    looks = itertools.count()
+    place = StandBy(lake.store, engines_that_stand_by.PLACE, engines.LOCK, look, LEASE_S)
+    waiting = threads.submit(place.wait)
+    assert failed.wait(10)
+    assert not waiting.done()
+    failing = False
+    assert waiting.result(10) == lease(lake)
+    place.close()
 
 
 @BOTH_STORES

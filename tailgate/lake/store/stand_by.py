@@ -89,7 +89,12 @@ class StandBy(Generic[T]):
         while unchanged < EXPIRED_LOOKS:
             if free.wait(self._look_s):
                 return None
-            lease = self._lease()
+            try:
+                lease = self._lease()
+            except OSError as error:  # this process cannot know whether the lease was renewed
+                log.warning("the lease could not be read; it is tried again: %s", error)
+                unchanged = 0
+                continue
             if lease is None and not has_locks:
                 return None
             unchanged = unchanged + 1 if lease is not None and lease == before else 0
