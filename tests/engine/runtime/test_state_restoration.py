@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tailgate.embedded.children import Child, free_port
 from tailgate.engine.runtime.state import files
 from tailgate.engine.runtime.state.restoration import LISTS, UPLOADED, complete
 from tailgate.lake.folder import Lake
+from tailgate.lake.log.entry import Entry
 from tailgate.lake.store import documents
 from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.writer.log_writer import Writer, open_epoch
@@ -121,6 +123,23 @@ def test_the_files_of_the_list_and_of_later_entries(uploaded: Uploaded) -> None:
     uploaded.append(state(s0=(3, "d"), s1=(1, "c")), {changelog(0, 3, "d"): b"four"})
     of_entries = {changelog(0, 2, "b"): b"two", changelog(1, 1, "c"): b"three", changelog(0, 3, "d"): b"four"}
     assert uploaded.complete() == {**{name: name.encode() for name in uploaded.list["files"]}, **of_entries}
+
+
+def test_entries_are_read_at_once(uploaded: Uploaded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes two requests, so to read the entries of a minute one after the other would take half a minute."""
+    for n in range(2, 6):
+        uploaded.append(state(s0=(n, "b")), {changelog(0, n, "b"): b"%d" % n})
+    log, together = uploaded.second.log, threading.Barrier(2)
+    read = log.read
+
+    def waits(n: int) -> Entry:
+        entry = read(n)
+        if entry.header.state_files:
+            together.wait(10)
+        return entry
+
+    monkeypatch.setattr(log, "read", waits)
+    assert {changelog(0, n, "b"): b"%d" % n for n in range(2, 6)}.items() <= uploaded.complete().items()
 
 
 def test_state_that_the_machine_has_is_not_downloaded(uploaded: Uploaded) -> None:

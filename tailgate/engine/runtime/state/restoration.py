@@ -7,7 +7,7 @@ newest entry n ──► uploaded entry u ──► state/uploaded/<u>: the file
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 
 from tailgate.engine.runtime.state.files import STATE, changed, folder_of, in_bucket, versions
@@ -18,7 +18,7 @@ from tailgate.lake.store import documents
 
 UPLOADED = "uploaded"  # in `Header.extra`: the newest entry whose state has been uploaded
 LISTS = f"{STATE}/{UPLOADED}"  # folder of the lists of files of these entries
-THREADS = 8  # that download files
+THREADS = 8  # that download files, and read entries
 
 log = logging.getLogger("tailgate.engine")
 
@@ -46,16 +46,12 @@ def _downloaded(lake: Lake, newest: Header) -> str | None:
     last = {version.changelog(folder): b"" for version in versions(newest.state)}
     state: str = listed["state"]
     try:
-        for entry in lake.log.after(uploaded, newest.n):
-            contents = {file.name: entry.file(file) for file in entry.header.state_files}
-            if not {version.changelog(folder) for version in changed(state, entry.header.state)} <= contents.keys():
-                return f"entry {entry.header.n} does not have its changes"
-            for name, content in contents.items():
-                if name in last:
-                    last[name] = content
-                else:
-                    lake.local.put(name, content)
-            state = entry.header.state
+        for header, contents in _unpacked(lake, range(uploaded + 1, newest.n + 1), last.keys()):
+            names = {file.name for file in header.state_files}
+            if not {version.changelog(folder) for version in changed(state, header.state)} <= names:
+                return f"entry {header.n} does not have its changes"
+            last |= contents
+            state = header.state
         _fetch(lake, [name for name in listed["files"] if name not in last])
         last |= {name: bytes(lake.store.get(name)) for name in listed["files"] if name in last}
     except Gone:
@@ -65,6 +61,20 @@ def _downloaded(lake: Lake, newest: Header) -> str | None:
     for name, content in last.items():
         lake.local.put(name, content)
     return None
+
+
+def _unpacked(lake: Lake, numbers: Iterable[int], last: Set[str]) -> list[tuple[Header, dict[str, bytes]]]:
+    """Writes the changelogs in some entries, except those named `last`. Returns the headers, with the contents of these."""
+
+    def unpack(n: int) -> tuple[Header, dict[str, bytes]]:
+        entry = lake.log.read(n)
+        contents = {file.name: entry.file(file) for file in entry.header.state_files}
+        for name in contents.keys() - last:
+            lake.local.put(name, contents[name])
+        return entry.header, {name: contents[name] for name in contents.keys() & last}
+
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="state") as threads:
+        return list(threads.map(unpack, numbers))
 
 
 def _fetch(lake: Lake, names: Sequence[str]) -> None:
