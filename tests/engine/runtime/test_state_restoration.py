@@ -15,6 +15,7 @@ import pytest
 from tailgate.embedded.children import Child, free_port
 from tailgate.engine.runtime.state import files
 from tailgate.engine.runtime.state.restoration import LISTS, UPLOADED, complete
+from tailgate.engine.runtime.ticks.pacing import Pacing
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Entry
 from tailgate.lake.store import documents
@@ -188,3 +189,22 @@ def test_large_changes_are_left_out(bucket: BucketStore, tmp_path: Path, monkeyp
     assert files.changelogs(lake, newest, state(s0=(1, "a"))) == {changelog(0, 1, "a"): b"12345"}
     monkeypatch.setattr(files, "BYTES_MAX", 4)
     assert files.changelogs(lake, newest, state(s0=(1, "a"))) == {}
+
+
+class Snapshots:
+    """The snapshots of the JVM, while a tick waits: one was uploaded after 5 of 10 permitted versions."""
+
+    def limit(self) -> int:
+        return 10
+
+    def lineage(self) -> int:
+        return 1
+
+
+def test_a_snapshot_while_a_tick_waits() -> None:
+    pacing = Pacing(Snapshots())
+    assert [pacing.committed(n) for n in (3, 4, 5)] == [False, False, False]
+    pacing.wait(lambda: False)
+    assert pacing.lineage == 1
+    assert pacing.committed(2)
+    assert not pacing.committed(3)

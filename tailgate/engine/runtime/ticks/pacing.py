@@ -40,12 +40,12 @@ def wait_of(lineage: int, limit: int) -> float:
 
 
 class Pacing:
-    """Delays ticks. One thread calls `wait`; each tick sets `lineage`."""
+    """Delays ticks. One thread calls `wait` before each tick, and `committed` after it. `lineage`: the newest number of versions."""
 
     def __init__(self, snapshots: Any) -> None:
         self._snapshots = snapshots
         self._limit = int(snapshots.limit())
-        self.lineage = 0
+        self.lineage = self._of_tick = 0
         self._told = False
 
     def wait(self, stopping: Callable[[], bool]) -> None:
@@ -60,3 +60,9 @@ class Pacing:
         if self._told and self.lineage < self._limit:
             log.warning("a snapshot of the state is uploaded; ticks go on")
             self._told = False
+
+    def committed(self, lineage: int) -> bool:
+        """Sets the number of versions after a tick. Returns whether a snapshot was uploaded since the tick before, also during `wait`."""
+        uploaded = lineage < self._of_tick
+        self.lineage = self._of_tick = lineage
+        return uploaded

@@ -180,8 +180,7 @@ class TickRunner:
     def _committed(self, before: int, ends: Ends, changes: list[tuple[int, Any]], result: Ticked) -> None:
         """Updates memory and removes files after the log entry of a tick is durable."""
         self.sums.update(result.sums)
-        self._log.lacks_state |= result.lineage < self.pacing.lineage  # a snapshot, with which later changelogs begin
-        self.pacing.lineage = result.lineage
+        self._log.lacks_state |= self.pacing.committed(result.lineage)  # later changelogs begin with the snapshot
         for reader in self._inputs.readers:
             if reader.transactions and (warning := self._transacted.warning(reader.name)) is not None:
                 log.warning("%s: %s", reader.name, warning)
