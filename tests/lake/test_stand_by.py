@@ -78,7 +78,7 @@ def test_an_engine_that_hangs_is_replaced(lake: Lake) -> None:
 
 @BOTH_STORES
 def test_looks_that_fail(lake: Lake, threads: ThreadPoolExecutor) -> None:
-    """They neither end the process that stands by nor count."""
+    """Such looks neither end the process that stands by nor count."""
     running(lake)
     failed, failing = threading.Event(), True
 
@@ -150,7 +150,7 @@ def test_one_of_two_engines_that_stand_by_begins(lake: Lake, threads: ThreadPool
     writer.close()
 
 
-def test_an_engine_that_has_begun_keeps_its_lock(lake: Lake) -> None:
+def test_a_refused_engine_leaves_the_lock(lake: Lake) -> None:
     """Two engines replace one that hangs. The second is refused, and a third one too."""
     hanging = running(lake)
     writer = open_epoch(lake, take_over=True)
