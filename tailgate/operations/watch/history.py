@@ -1,6 +1,6 @@
 """The history of freshness lag: a row for each relation and step of STEP_S seconds, for 7 days. `tailgate watch` writes it.
 
-    gateways: steps that have ended ──► merged ──► watch/freshness/<hour>           distributions of this hour: a line of JSON for each step
+    gateways: steps that have ended ──► merged ──► watch/freshness/<hour>           distributions of the last hour: a line of JSON for each step
                                                    watch/freshness/<hour>.parquet   the rows of an hour, in the order of relations
 
 Only `tailgate watch` reads the distributions, after a restart. A step of several gateways has the lags of all. If no gateway knows the
@@ -74,7 +74,7 @@ class Recorder:
         for hour in self._store.numbers(NAME):
             self._hour, self._rows = hour, _table(_lines(self._store, hour))
             self._put_rows()
-        self._close_hours(int(now_s) // STEP_S // HOUR_STEPS)
+        self._close_hours(self._hour)
 
     def reported(
         self, rows: Iterable[Reported], relations: Iterable[int], now_s: float, endpoints: Collection[int] = ()
@@ -108,7 +108,7 @@ class Recorder:
         return recorded
 
     def recent(self, since: int) -> list[tuple[int, Step]]:
-        """Returns the recorded steps of the current hour later than `since`."""
+        """Returns the recorded steps of the last hour that has one, those later than `since`."""
         hours = self._store.numbers(NAME)
         return [(step, of) for step, of in _lines(self._store, hours[-1]) if step > since] if hours else []
 

@@ -108,7 +108,7 @@ def test_a_line_that_is_not_complete_is_ignored(lake: Lake) -> None:
     assert [r["step"] for r in rows(lake)] == [STEP, STEP + 1]
 
 
-def test_distributions_are_kept_for_the_current_hour(lake: Lake) -> None:
+def test_distributions_are_kept_until_the_next_hour(lake: Lake) -> None:
     last = FIRST + HOUR_STEPS - 1
     recording = recorder(lake, last)
     recording.reported([reported(last, 10, unknown=3)], [7], end(last))
@@ -117,9 +117,19 @@ def test_distributions_are_kept_for_the_current_hour(lake: Lake) -> None:
     assert lake.store.names(history.NAME) == ["1000.parquet", "1001", "1001.parquet"]
     assert rows(lake) == [*before, row(last + 1, 20, 20, 20, samples=1)]
     # also if the process was stopped meanwhile
-    Recorder(lake, end(last + 2 * HOUR_STEPS))
-    assert lake.store.names(history.NAME) == ["1000.parquet", "1001.parquet"]
-    assert rows(lake) == [*before, row(last + 1, 20, 20, 20, samples=1)]
+    later = last + 2 * HOUR_STEPS
+    Recorder(lake, end(later)).reported([reported(later, 30)], [7], end(later))
+    assert lake.store.names(history.NAME) == ["1000.parquet", "1001.parquet", "1002", "1002.parquet"]
+    assert rows(lake) == [*before, row(last + 1, 20, 20, 20, samples=1), row(later, 30, 30, 30, samples=1)]
+
+
+def test_restarts_after_the_end_of_an_hour_keep_its_rows(lake: Lake) -> None:
+    last = FIRST + HOUR_STEPS - 1
+    recorder(lake, last - 1).reported([reported(last - 1, 10)], [7], end(last - 1))
+    Recorder(lake, end(last))
+    Recorder(lake, end(last)).reported([reported(last, 20)], [7], end(last))
+    Recorder(lake, end(last))
+    assert rows(lake) == [row(last - 1, 10, 10, 10, samples=1), row(last, 20, 20, 20, samples=1)]
 
 
 def test_rows_that_a_killed_watch_has_not_written_are_written_at_its_start(lake: Lake) -> None:
