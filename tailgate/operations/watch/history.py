@@ -72,8 +72,8 @@ class Recorder:
         self._pending: dict[int, Step] = {}
         self._hour, self._rows = 0, SCHEMA.empty_table()  # the hour of the last step, and its rows
         for hour in self._store.numbers(NAME):
-            self._hour, self._rows = hour, _table(_lines(self._store, hour))
-            self._put_rows()
+            self._hour = hour
+            self._put_rows(_table(_lines(self._store, hour)))
         self._close_hours(self._hour)
 
     def reported(
@@ -120,15 +120,15 @@ class Recorder:
         rows = [[id, sketch.missing, sketch.max, sketch.counts] for id, sketch in of.items()]
         line = json.dumps({"step": step, "rows": rows}, separators=(",", ":")).encode()
         self._store.put(f"{NAME}/{hour}", _content(self._store, hour) + b"\n" + line)
-        self._rows = pa.concat_tables([self._rows, _table([(step, of)])])
-        self._put_rows()
+        self._put_rows(pa.concat_tables([self._rows, _table([(step, of)])]))
 
-    def _put_rows(self) -> None:
+    def _put_rows(self, rows: pa.Table) -> None:
         """Writes the rows of the hour. A relation's are together, so a reader of one decodes few of them."""
         sink = pa.BufferOutputStream()
-        rows = self._rows.sort_by([("relation", "ascending"), ("at", "ascending")])
-        pq.write_table(rows, sink, compression="zstd", row_group_size=GROUP_ROWS)
+        ordered = rows.sort_by([("relation", "ascending"), ("at", "ascending")])
+        pq.write_table(ordered, sink, compression="zstd", row_group_size=GROUP_ROWS)
         self._store.put(f"{NAME}/{self._hour}{PARQUET}", sink.getvalue().to_pybytes())
+        self._rows = rows
 
     def _close_hours(self, hour: int) -> None:
         """Removes the distributions of the hours before `hour`, and the rows of the oldest hours beyond the limits."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,22 @@ def test_rows_that_a_killed_watch_has_not_written_are_written_at_its_start(lake:
     assert rows(lake) == before
     again.reported([reported(STEP + 2, 30)], [7], end(STEP + 2))
     assert rows(lake) == [*before, row(STEP + 2, 30, 30, 30, samples=1)]
+
+
+def test_a_step_that_could_not_be_written_is_recorded_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording, put = recorder(lake), lake.store.put
+    recording.reported([reported(STEP, 10)], [7], end(STEP))
+
+    def full(name: str, content: bytes) -> None:
+        if name.endswith(history.PARQUET):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        put(name, content)
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr(lake.store, "put", full)
+        recording.reported([reported(STEP + 1, 20)], [7], end(STEP + 1))
+    recording.reported([reported(STEP + 1, 20)], [7], end(STEP + 1))
+    assert rows(lake) == [row(STEP, 10, 10, 10, samples=1), row(STEP + 1, 20, 20, 20, samples=1)]
 
 
 def test_a_reader_gets_the_rows_of_some_relations_since_a_time(lake: Lake) -> None:
