@@ -10,7 +10,6 @@ watch` does not run, gateways keep the last minute.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 from collections.abc import Collection, Iterable, Sequence
@@ -141,7 +140,10 @@ class Recorder:
 
 
 def read(lake: Lake, relations: Collection[int] | None = None, since: datetime | None = None) -> pa.Table:
-    """Returns the history: the newest rows, at most about ROWS_MAX. `relations`, `since`: of these relations, from this time on."""
+    """Returns the history: the newest rows, at most about ROWS_MAX. `relations`, `since`: of these relations, from this time on.
+
+    Damaged hours are left out, and logged.
+    """
     conditions: list[tuple[str, str, Any]] = []
     if relations is not None:
         conditions.append(("relation", "in", list(relations)))
@@ -151,8 +153,14 @@ def read(lake: Lake, relations: Collection[int] | None = None, since: datetime |
     for name in [] if relations is not None and not relations else hours(lake.store):
         if sum(table.num_rows for table in tables) >= ROWS_MAX or (since is not None and _end(name) <= since.timestamp()):
             break
-        with contextlib.suppress(FileNotFoundError):  # it has just been removed
-            tables.append(pq.read_table(pa.BufferReader(lake.store.get(name)), filters=conditions or None))
+        try:
+            content = pa.BufferReader(lake.store.get(name))
+        except FileNotFoundError:  # it has just been removed
+            continue
+        try:
+            tables.append(pq.read_table(content, filters=conditions or None))
+        except (pa.ArrowException, OSError) as error:
+            log.warning("the rows of %s cannot be read: %s", name, error)
     return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
 
 

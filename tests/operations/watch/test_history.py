@@ -195,5 +195,17 @@ def test_a_reader_gets_a_limited_number_of_rows(lake: Lake, monkeypatch: pytest.
     assert [r["step"] // HOUR_STEPS for r in rows(lake)] == [1002, 1003]
 
 
+def test_a_damaged_hour_is_left_out(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    for hour in (1000, 1001):
+        recorder(lake, hour * HOUR_STEPS).reported([reported(hour * HOUR_STEPS, 10)], [7], end(hour * HOUR_STEPS))
+    name = f"{history.NAME}/1000{history.PARQUET}"
+    content = bytes(lake.store.get(name))
+    for damaged in (b"", content[:-20], content[:4] + bytes(100) + content[104:]):
+        lake.store.put(name, damaged)
+        caplog.clear()
+        assert [r["step"] // HOUR_STEPS for r in rows(lake)] == [1001]
+        assert name in caplog.text
+
+
 def test_a_lake_without_a_history(lake: Lake) -> None:
     assert read(lake) == pa.Table.from_pylist([], schema=history.SCHEMA)
