@@ -14,6 +14,7 @@ import pytest
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.ticks.ages import Ages
 from tailgate.lake import control, peers
+from tailgate.lake.catalog.schemas import TAILGATE_ID
 from tailgate.lake.system_relations import COLUMNS, SUPERUSER_RELATIONS
 from tailgate.lake.writer.engines import Announcement
 from tailgate.operations.sketch import STEP_S
@@ -173,6 +174,8 @@ def test_the_system_catalog_lists_the_relations(live: Live) -> None:
             assert {name for name, _ in reader.execute(views).fetchall()} == set(COLUMNS) - SUPERUSER_RELATIONS
             for name, privilege, has in (("sources", "SELECT", True), ("sources", "INSERT", False), ("internal_errors", "SELECT", False)):
                 assert reader.execute("SELECT has_table_privilege(%s, %s)", (f"tailgate.{name}", privilege)).fetchone() == (has,)
+            for missing in (TAILGATE_ID, TAILGATE_ID + 1000):
+                assert reader.execute(f"SELECT has_table_privilege({missing}::oid, 'SELECT')").fetchone() == (None,)
     finally:
         statements.stop()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from tailgate.gateway.catalog.functions.object_names import Facts, Session
 from tailgate.lake.catalog import Sequence
 from tailgate.lake.catalog.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, SEQUENCE_PRIVILEGES, Role
-from tailgate.lake.catalog.schemas import SYSTEM, is_system
+from tailgate.lake.catalog.schemas import SYSTEM
 from tailgate.lake.errors import InvalidParameterValue, UndefinedObject, WrongObjectType
 
 RELATION_KINDS = ("table", "any_column")
@@ -73,7 +73,7 @@ class Privileges:
         oid = self.regclass_in(relation)
         words = _privileges(privileges, RELATION_PRIVILEGES)
         grantee = self._role(role)
-        if oid in self.facts.catalog.items or is_system(oid):
+        if self.facts.catalog.get(oid) is not None:
             return any(self.facts.catalog.may(grantee, privilege, oid) for privilege in words)
         if oid not in self.facts.classes:
             return None
