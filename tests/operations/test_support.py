@@ -52,6 +52,8 @@ def test_a_bundle_has_no_data_and_no_secrets(
             patch.setattr(bundle, "_versions", lambda: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 cli.main([*words, str(failing)])
+            patch.setenv("TAILGATE_HTTP_RATE", "many")
+            assert cli.main([*words, str(failing)]) != 0
         assert not failing.exists()
     finally:
         world.close()

@@ -43,14 +43,14 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Creates the file. Returns 0. Raises 22023 if it exists, or cannot be created. An incomplete file is removed."""
     lake = Lake.open(options.data, options.work_dir)
+    secrets_dir = [] if options.secrets_dir is None else ["--secrets-dir", str(options.secrets_dir)]
+    values = configuration.parse(parser, ["up", "--data", str(options.data), *secrets_dir], os.environ).values
     try:
         file = options.to.open("xb")
     except FileExistsError:
         raise InvalidParameterValue(f'file "{options.to}" already exists', hint="Choose another name, or remove the file.") from None
     except OSError as error:
         raise InvalidParameterValue(f'file "{options.to}" cannot be created: {error.strerror}') from None
-    secrets_dir = [] if options.secrets_dir is None else ["--secrets-dir", str(options.secrets_dir)]
-    values = configuration.parse(parser, ["up", "--data", str(options.data), *secrets_dir], os.environ).values
     try:
         with file, tarfile.open(fileobj=file, mode="w:gz") as archive:
             for name, data in contents(lake, values, logs=options.logs):
