@@ -174,6 +174,9 @@ def test_the_system_catalog_lists_the_relations(live: Live) -> None:
             assert {name for name, _ in reader.execute(views).fetchall()} == set(COLUMNS) - SUPERUSER_RELATIONS
             for name, privilege, has in (("sources", "SELECT", True), ("sources", "INSERT", False), ("internal_errors", "SELECT", False)):
                 assert reader.execute("SELECT has_table_privilege(%s, %s)", (f"tailgate.{name}", privilege)).fetchone() == (has,)
+            acl = "SELECT relacl FROM pg_class WHERE oid = %s::regclass"
+            for name, shown in (("sources", ["tailgate=arwdDxt/tailgate", "=r/tailgate"]), ("internal_errors", None)):
+                assert reader.execute(acl, (f"tailgate.{name}",)).fetchone() == (shown,)
             for missing in (TAILGATE_ID, TAILGATE_ID + 1000):
                 assert reader.execute(f"SELECT has_table_privilege({missing}::oid, 'SELECT')").fetchone() == (None,)
     finally:

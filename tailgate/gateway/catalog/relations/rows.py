@@ -368,6 +368,9 @@ def access_list(item: Item | Schema, catalog: Catalog) -> list[str] | None:
     if isinstance(item, Schema | Sequence):
         all_of_it, letters_by_privilege = ("UC", SCHEMA_PRIVILEGES) if isinstance(item, Schema) else ("rwU", SEQUENCE_PRIVILEGES)
     granted = [(r, r.grants[item.id]) for r in catalog.all_roles().values() if r.grants.get(item.id)]
+    if is_system(item.id):
+        of_all = frozenset(word for word in letters_by_privilege if catalog.may(PUBLIC, word, item.id))
+        granted = [(PUBLIC, of_all)] if of_all else []
     if not granted:
         return None
     if isinstance(item, Enum | Domain):
