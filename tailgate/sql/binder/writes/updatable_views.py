@@ -147,15 +147,13 @@ def _of_view(view: View, names: Names, queries: QueryBinder, verb: str, *, casca
     own = replace(names, demands={}, levels=[])
     plan = plan_of_view(view, own, queries, None)
     detail = _refusal(tree, base, plan)
-    if detail is None and verb != "delete from" and not any(isinstance(s, Column) for s in _flat(plan)[0]):
-        detail = "Views that have no updatable columns are not automatically updatable."
     if detail is not None or base is None:
-        what, event = VERBS[verb]
-        rule = f"provide an INSTEAD OF {event} trigger or an unconditional ON {event} DO INSTEAD rule."
-        raise ObjectNotInPrerequisiteState(f'cannot {verb} view "{view.name}"', detail=detail, hint=f"To enable {what} the view, {rule}")
+        raise _not_updatable(view, verb, detail)
     cascaded = cascaded or view.check_option == "cascaded"
     under = _target(base, below, queries, verb, cascaded=cascaded)
     scalars, conditions = _flat(plan)
+    if verb != "delete from" and not any(isinstance(scalar, Column) for scalar in scalars):
+        raise _not_updatable(view, verb, "Views that have no updatable columns are not automatically updatable.")
     columns = tuple(Named(column.name, scalar) for column, scalar in zip(view.columns, scalars, strict=True))
     new = conditions[len(under.conditions) :]
     checks = under.checks if not new or not (cascaded or view.check_option) else (*under.checks, (view.name, conjunction(new)))
@@ -163,6 +161,12 @@ def _of_view(view: View, names: Names, queries: QueryBinder, verb: str, *, casca
     reads = any(node.find(exp.Select) is not None for node in [tree.args.get("where")] if node is not None)
     demands = tuple(d for d in own.demanded() if reads or d not in {Demand(SELECT, id, (reader,)) for id, reader in bases})
     return Target(under.table, view, columns, conditions, checks, bases, demands)
+
+
+def _not_updatable(view: View, verb: str, detail: str | None) -> ObjectNotInPrerequisiteState:
+    what, event = VERBS[verb]
+    rule = f"provide an INSTEAD OF {event} trigger or an unconditional ON {event} DO INSTEAD rule."
+    return ObjectNotInPrerequisiteState(f'cannot {verb} view "{view.name}"', detail=detail, hint=f"To enable {what} the view, {rule}")
 
 
 def _base(tree: exp.Expr, catalog: Catalog) -> Item | None:
