@@ -1,6 +1,6 @@
 """The history of freshness lag: a row for each relation and step of STEP_S seconds, for 7 days. `tailgate watch` writes it.
 
-    gateways: steps that have ended ──► merged ──► watch/freshness/<hour>           distributions of the last hour: a line of JSON for each step
+    gateways: steps that have ended ──► merged ──► watch/freshness/<hour>           distributions of the last hour: a JSON line per step
                                                    watch/freshness/<hour>.parquet   the rows of an hour, in the order of relations
 
 Only `tailgate watch` reads the distributions, after a restart. A step of several gateways has the lags of all. If no gateway knows the

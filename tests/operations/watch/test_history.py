@@ -153,9 +153,10 @@ def test_a_step_that_could_not_be_written_is_recorded_once(lake: Lake, monkeypat
             raise OSError(errno.ENOSPC, "No space left on device")
         put(name, content)
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+    with monkeypatch.context() as patch:
         patch.setattr(lake.store, "put", full)
-        recording.reported([reported(STEP + 1, 20)], [7], end(STEP + 1))
+        with pytest.raises(OSError, match="No space"):
+            recording.reported([reported(STEP + 1, 20)], [7], end(STEP + 1))
     recording.reported([reported(STEP + 1, 20)], [7], end(STEP + 1))
     assert rows(lake) == [row(STEP, 10, 10, 10, samples=1), row(STEP + 1, 20, 20, 20, samples=1)]
 
