@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 
+from sqlglot import exp
+
 from tailgate.lake.catalog import Catalog, Index, Item, Table, View
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import KEY_TYPES, names
@@ -25,8 +27,13 @@ from tailgate.lake.errors import (
 )
 from tailgate.sql.binder.writes.index_expressions import defined, field_of
 from tailgate.sql.binder.writes.targets import check_writable
+from tailgate.sql.definitions import apply_edits
 from tailgate.sql.functions.comparison import TYPES
+from tailgate.sql.grammar.names import position
+from tailgate.sql.grammar.parser import parse_expression
+from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.statements import CreateIndex
+from tailgate.sql.statements.writes import Expression
 from tailgate.sql.tables.constraints import check_indexable, check_key_types
 from tailgate.sql.tables.names import columns_part, free_name
 
@@ -53,7 +60,7 @@ def create_index(statement: CreateIndex, catalog: Catalog) -> tuple[Index | None
     if enforced:
         check_writable(relation)
     columns, expressions = _columns(statement, relation), _expressions(statement, relation)
-    condition = None if statement.condition is None else defined(relation, statement.condition, None)
+    condition = None if statement.condition is None else defined(relation, _unqualified(statement.condition), None)
     _check_method(statement)
     include = tuple(_position(name, relation) for name in statement.include)
     width = len(columns) + len(expressions)
@@ -109,11 +116,24 @@ def _expressions(statement: CreateIndex, relation: Item) -> tuple[IndexExpressio
     used = {c.name for c in statement.columns if c.expression is None}
     for place, column in enumerate(statement.columns):
         if column.expression is not None:
-            expression = defined(relation, column.expression, place)
+            expression = defined(relation, _unqualified(column.expression), place)
             candidates = (f"{expression.name}{number or ''}" for number in count())
             expressions.append(replace(expression, name=next(name for name in candidates if name not in used)))
             used.add(expressions[-1].name)
     return tuple(expressions)
+
+
+def _unqualified(expression: Expression) -> Expression:
+    """Returns an expression whose text names columns without their relation, which may get another name."""
+    qualified = {position(column) for column in parse_expression(expression.text).find_all(exp.Column) if column.table}
+    row, edits = tokens(expression.text), list[tuple[int, int, str]]()
+    for i, token in enumerate(row):
+        if token.position in qualified:
+            last = i
+            while row[last + 1].value == ".":
+                last += 2
+            edits.append((token.position, row[last].position, ""))
+    return replace(expression, text=apply_edits(expression.text, edits))
 
 
 def _check_types(index: Index, relation: Item, statement: CreateIndex) -> None:
