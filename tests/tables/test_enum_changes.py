@@ -34,6 +34,17 @@ def definition(sql: psycopg.Connection, table: str) -> str:
 
 
 @pytest.mark.parametrize("change", ["RENAME TO feeling", "SET SCHEMA public", "RENAME VALUE 'ok' TO 'fine'"])
+@pytest.mark.parametrize("unique", ["UNIQUE ", ""])
+def test_the_condition_of_an_index_names_the_type(sql: psycopg.Connection, change: str, unique: str) -> None:
+    sql.execute("CREATE TABLE t (id int, m s.mood)")
+    sql.execute(f"CREATE {unique}INDEX of_ok ON t (id) WHERE m = 'ok'::s.mood")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="index of_ok names"):
+        sql.execute(f"ALTER TYPE s.mood {change}")
+    sql.execute("INSERT INTO t VALUES (1, 'ok')")
+    assert sql.execute("SELECT count(*) FROM pg_attribute WHERE attrelid = 'of_ok'::regclass").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("change", ["RENAME TO feeling", "SET SCHEMA public", "RENAME VALUE 'ok' TO 'fine'"])
 def test_a_generation_expression_names_the_type(sql: psycopg.Connection, change: str) -> None:
     sql.execute(GENERATED)
     with pytest.raises(psycopg.errors.FeatureNotSupported, match="table t names"):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing_extensions import assert_never
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
-from tailgate.lake.catalog import Alert, Catalog, Change, Domain, Endpoint, Enum, Function, Item, MaterializedView, Table, View
+from tailgate.lake.catalog import Alert, Catalog, Change, Domain, Endpoint, Enum, Function, Index, Item, MaterializedView, Table, View
 from tailgate.lake.catalog.custom_types import LABELS_MAX, number_between, types_of
 from tailgate.lake.catalog.dropping import described
 from tailgate.lake.catalog.names import Name
@@ -31,6 +31,7 @@ from tailgate.lake.errors import (
 from tailgate.sql.binder.expressions.sql_functions import tree_of
 from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.binder.writes.generated import values as generated_values
+from tailgate.sql.binder.writes.index_expressions import stored_value
 from tailgate.sql.binder.writes.targets import checks_of, default_of
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.statements import AddValue, AlterEnum, CreateEnum, NewOwner, RenameValue
@@ -89,14 +90,19 @@ def alter_enum(statement: AlterEnum, catalog: Catalog) -> tuple[Change, list[Not
 
 
 def with_tables(change: Change, items: Iterable[Item], catalog: Catalog) -> Change:
-    """Extends a change of names with the texts of the tables and domains that have types among the items. Raises 0A000."""
+    """Extends a change of names with the texts of the tables and domains that have types among the items.
+
+    Raises 0A000 if an expression of a table or index names such a type.
+    """
     types = frozenset(item.id for item in items if isinstance(item, Enum | Domain))
     after = catalog.stored.apply(change)
     tables = [table for table in after.each(Table) if types & types_of(table)]
     domains = [domain for domain in after.each(Domain) if types & {domain.id, *types_of(domain)}]
-    for table in tables:
-        message = f"another name of a type that an expression of {described(catalog, table)} names is not supported"
-        _check_bound(table, after, message, "Drop the default, the check or the generated column first.")
+    indexes = [index for index in after.each(Index) if types & types_of(after[index.depends[0]])]
+    dependents: list[Item] = [*tables, *indexes]
+    for item in dependents:
+        message = f"another name of a type that an expression of {described(catalog, item)} names is not supported"
+        _check_bound(item, after, message, "Drop the default, the check, the generated column or the index first.")
     put: dict[int, Item] = {item.id: item for item in change.put}
     put |= {table.id: replace(table, sql=table_definition(table)) for table in tables}
     put |= {domain.id: replace(domain, sql=domain_definition(domain, after.schema_of(domain).name)) for domain in domains}
@@ -163,3 +169,6 @@ def _bind(item: Item, catalog: Catalog) -> None:
             default_of(column, item.defaults.get(column.name))
         checks_of(item)
         generated_values(item)
+    elif isinstance(item, Index):
+        for expression in item.computed:
+            stored_value(catalog[item.depends[0]], expression)
