@@ -141,3 +141,18 @@ def test_rows_that_come_while_a_constraint_is_added_satisfy_it(world: World, con
     world.together()
     if added:
         assert rows(world, wrong) == []
+
+
+def test_errors_of_a_view_do_not_show_the_rows_of_its_table(world: World) -> None:
+    run(world, "CREATE TABLE base (id int, secret text)", "INSERT INTO base VALUES (1, 'hidden')")
+    run(world, "CREATE VIEW positive AS SELECT id FROM base WHERE id > 0 WITH CHECK OPTION")
+    with psycopg.connect(world.dsn, autocommit=True) as c:
+        with pytest.raises(errors.WithCheckOptionViolation, match="hidden"):
+            c.execute("UPDATE positive SET id = -1")
+        c.execute("CREATE ROLE writer")
+        c.execute("GRANT USAGE ON SCHEMA public TO writer")
+        c.execute("GRANT UPDATE ON positive TO writer")
+        c.execute("SET ROLE writer")
+        with pytest.raises(errors.WithCheckOptionViolation) as raised:
+            c.execute("UPDATE positive SET id = -1")
+    assert raised.value.diag.message_detail is None

@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 EVALUATIONS_MAX = 50  # of one statement; with a reservation the second or third succeeds unless the machine is overloaded
 CONFLICT_WAIT_S = 30.0  # that a failing COMMIT waits until the conflicting write is readable
 ROWS_AT_ONCE = 5_000  # rows that are serialized in the event loop, in about 5 ms; more use a thread
-VIOLATION = "23"  # SQLSTATE class of constraint violations
+VIOLATIONS = ("23", "44")  # SQLSTATE classes of constraint violations and of WITH CHECK OPTION
 SERIALIZABLE = ("repeatable read", "serializable")  # COMMIT fails if what SELECT has read in such a block has changed
 
 
@@ -138,7 +138,7 @@ async def _evaluated(
             at=at,
         )
     except TailgateError as error:
-        if error.sqlstate.startswith(VIOLATION) and not all(map(session.access.may_read, tables_of(write))):
+        if error.sqlstate.startswith(VIOLATIONS) and not all(map(session.access.may_read, tables_of(write))):
             error.detail = None
         raise
 
