@@ -170,7 +170,7 @@ def test_a_segment_is_read_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(lake.store, "get", slow)
     with ThreadPoolExecutor(4) as threads:
-        assert all(found is not None for found in threads.map(lake.log.segments.find, range(1, 5)))
+        assert all(each is not None for each in threads.map(lake.log.segments.find, range(1, 5)))
     assert reads == ["segments/1-4"]
 
 
