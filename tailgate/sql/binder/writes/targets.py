@@ -6,7 +6,7 @@ checkInsertTargets), rewriteHandler.c (defaults).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -40,7 +40,6 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import parse_expression
 from tailgate.sql.numeric_types import WITH_GENERAL, typed_by, without_general
 from tailgate.sql.plan import AggregateCall, Column, Literal, Reduce, Relation, Scalar, Scan
-from tailgate.sql.plan.rewriting import columns_of
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import ColumnName, Default, Insert, InsertValue
 from tailgate.values.numbers.integers import RANGES
@@ -250,8 +249,3 @@ def counted(table: Table) -> tuple[Relation, Scalar]:
     every = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
     count = next(f for f in catalogue.calls("count") if not f.arguments)
     return Reduce(scan, every, (AggregateCall(count, (), INT8),)), Column(len(every), INT8)
-
-
-def reads_table(table: Table, scalars: Iterable[Scalar]) -> bool:
-    """Returns whether scalars read columns of the table, which are the first columns of their input."""
-    return any(column < len(table.columns) for scalar in scalars for column in columns_of(scalar))

@@ -9,6 +9,7 @@ rewriteTargetView).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -37,7 +38,7 @@ from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.writes.targets import check_writable, columns_named, scope_of
 from tailgate.sql.grammar.parser import parse_query
 from tailgate.sql.plan import Column, Filter, Generate, Project, Reduce, Relation, Scalar, Scan, Sort, Window
-from tailgate.sql.plan.rewriting import conjunction, substituted
+from tailgate.sql.plan.rewriting import columns_of, conjunction, substituted, walk
 from tailgate.sql.statements.writes import ColumnName, IndexColumn, OnConflict
 
 NOT_A_COLUMN = "View columns that are not columns of their base relation are not updatable."
@@ -110,6 +111,12 @@ class Target:
                 raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
             columns.append(replace(column, name=self.table.columns[scalar.index].name))
         return replace(clause, columns=tuple(columns))
+
+    def reads(self, scalars: Sequence[Scalar]) -> bool:
+        """Returns whether scalars read columns of the relation: of its table, which are the first of their input, or of the view alone."""
+        alone = tuple(column.scalar for column in self.columns if not columns_of(column.scalar))
+        parts = [part for scalar in scalars for part in walk(scalar)]
+        return any(isinstance(part, Column) and part.index < len(self.table.columns) for part in parts) or any(p in alone for p in parts)
 
     def demanded(self, *privileges: str) -> tuple[Demand, ...]:
         """Returns the demands for privileges on the relation, and for the same privileges of the owners of views on what these read."""

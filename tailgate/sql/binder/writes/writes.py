@@ -40,7 +40,6 @@ from tailgate.sql.binder.writes.targets import (
     empty_level,
     fields_of,
     identity_columns,
-    reads_table,
     with_defaults,
 )
 from tailgate.sql.binder.writes.updatable_views import Target, copied_table, of_table, target_of
@@ -100,7 +99,7 @@ class Writes(RowValues):
         rules = rules_of(table, self.catalog, adds_only=conflict != "update")
         checks = _view_checks(target)
         bound = InsertRows(table, decorrelate(rows), next(plans), conflict, arbiter, next(plans), self._types(), (), rules, checks)
-        reads = arbiter is not None or reads_table(table, () if returning is None else returning.expressions)
+        reads = arbiter is not None or target.reads(() if returning is None else returning.expressions)
         privileges = ["INSERT", *(["UPDATE"] if conflict == "update" else []), *(["SELECT"] if reads else [])]
         return replace(bound, demands=self._demands(target, *privileges))
 
@@ -268,7 +267,7 @@ class Writes(RowValues):
         shown = self._returning(incoming, scope, statement.returning)
         returning = None if shown is None else decorrelate(shown)
         updates = assignments is not None
-        reads = reads_table(table, read) or reads_table(table, () if shown is None else shown.expressions)
+        reads = target.reads((*read, *(() if shown is None else shown.expressions)))
         demands = self._demands(target, "UPDATE" if updates else "DELETE", *(["SELECT"] if reads else []))
         rules, checks = rules_of(table, self.catalog), _view_checks(target) if updates else ()
         return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, rules, checks)
