@@ -47,6 +47,7 @@ COMMON: dict[str, list[str]] = {
         "[1, 2, 3]", '["a", "b"]',
     ],
     "oid": ["0", "1", "2", "3"],
+    "jsonpath": ["$", "$.a", "$.b.c", "$[*]", "strict $.a", "$[*] ? (@ > 1)", "exists($.a)"],
 }  # fmt: skip
 # Elements of generated arrays.
 ELEMENTS = {"text": ["a", "b", "ab", "x y"], "jsonb": ["1", "[]", '{"a": 1}'], "bytea": ["\\x61", "\\xff"]}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, UndefinedFunction
 from tailgate.lake.types import FRACTIONAL, GENERAL, MICROSECONDS, NUMERIC, TEXT, UNKNOWN, Type
@@ -15,6 +16,7 @@ from tailgate.sql import numeric_types
 from tailgate.sql.binder.types import enums
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.parameters import Parameters
+from tailgate.sql.compute.time.interval_functions import Interval, date_trunc_interval
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.casts import LENGTHS, OUTPUT
 from tailgate.sql.functions.comparison import INCOMPARABLE
@@ -264,7 +266,15 @@ def _modified(scalar: Scalar, target: Type) -> Scalar:
         return scalar if scalar.type == target or not target.modifiers else _retyped(scalar, target)
     if isinstance(scalar, Literal) and (scalar.value is None or _has_room(scalar, target)):
         return replace(scalar, type=target)
+    if isinstance(scalar, Literal) and target.fields_of_interval and not target.is_array and _has_all_digits(target):
+        return replace(scalar, value=_restricted(scalar.value, target), type=target)
     return Call(_modifying(target), (scalar,), target)
+
+
+def _restricted(interval: Any, target: Type) -> Interval:
+    """Returns an interval without what is smaller than the last field of its type."""
+    last = _last_field(target)
+    return interval if last == "second" else date_trunc_interval(last, interval)
 
 
 def _has_room(literal: Literal, target: Type) -> bool:
@@ -282,9 +292,13 @@ def _modifying(target: Type) -> Function:
 
     DuckDB 1.5 compares `[2.5] <= CAST(x AS DECIMAL(5, 1)[])` as `[3] <= x`, if x has no fractions.
     """
-    last = target.fields_of_interval.rpartition(" ")[2]
+    last = _last_field(target)
     function = MODIFIED[target.name] if last in ("", "second") and not _has_all_digits(target) else RESTRICTED[last]
     return arrays.each(function, target.name, target.name) if target.is_array else function
+
+
+def _last_field(target: Type) -> str:
+    return target.fields_of_interval.rpartition(" ")[2]
 
 
 def _has_all_digits(target: Type) -> bool:
