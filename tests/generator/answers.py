@@ -62,7 +62,8 @@ def verdict(theirs: Answer, ours: Answer, *, sorted: bool = False, binary: bool 
 
 def of_rows(answer: Answer) -> bool:
     """Returns whether the error is about the values of a row."""
-    format = answer.sqlstate == "42601" and not answer.message.startswith(("syntax error", "each ", "VALUES ", "SELECT "))
+    text = answer.message.endswith("of jsonpath input")  # a syntax error in the text of a jsonpath
+    format = answer.sqlstate == "42601" and (text or not answer.message.startswith(("syntax error", "each ", "VALUES ", "SELECT ")))
     return answer.sqlstate[:2] in ("21", "22") or answer.sqlstate == "54000" or answer.message.startswith(OF_ROWS) or format
 
 

@@ -56,7 +56,7 @@ TABLES = (
     Relation('"Odd ""names"""', (('"select"', "int4"), ('"A b"', "text"), ("día", "date"))),
     Relation("nothing", (("a", "int4"), ("b", "text"), ("c", "float8"))),
 )
-DECLARED = {"numbers.d": "numeric(10,2)", "texts.v": "varchar(8)", "texts.h": "char(5)"}
+DECLARED = {"numbers.d": "numeric(10,2)", "texts.v": "varchar(8)", "texts.h": "char(5)", "texts.c": '"char"'}
 VIEWS = (
     ("VIEW", Relation("shown", (("k", "int4"), ("t", "text"), ("d", "numeric"))), "SELECT k, t, d FROM texts JOIN numbers ON k = id"),
     (
