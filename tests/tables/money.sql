@@ -93,3 +93,5 @@ EXECUTE p ('12.345');
 EXECUTE p (5);
 EXECUTE p ('x');
 SHOW lc_monetary;
+SELECT ('-' || repeat('9', 5000))::money;
+SELECT (repeat('0', 5000) || '1.5')::money;

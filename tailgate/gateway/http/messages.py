@@ -38,7 +38,7 @@ REASONS = {
 }
 # by SQLSTATE or its class: whether the caller, the definition or the moment causes the error
 # of requests that write, whose values cause the errors of data and constraints
-WRITE_STATUSES = {"23505": 409, "40001": 409, "23": 422, "22": 422, "54": 422}
+WRITE_STATUSES = {"23505": 409, "40001": 409, "23": 422, "44": 422, "22": 422, "54": 422}
 STATUSES = {"28": 401, "42501": 403, "53": 503, "55": 503, "57": 503, "58": 503, "40": 503, "08": 503}
 JSON = b"application/json"
 

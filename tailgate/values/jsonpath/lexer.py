@@ -6,6 +6,7 @@ Source: PostgreSQL 15, src/backend/utils/adt/jsonpath_scan.l.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 
 from tailgate.lake.errors import InvalidTextRepresentation, SyntaxError_, TailgateError, UntranslatableCharacter
@@ -69,6 +70,8 @@ def tokens(text: str) -> list[Token]:
             results.append(Token("variable", name, '"' if variable["quoted"] else text[at:end]))
             at = end
             continue
+        if text.startswith("/*", at) and text.find("*/", at + 2) < 0:
+            raise SyntaxError_("unexpected end of comment at end of jsonpath input")
         match = _TOKEN.match(text, at)
         if match is None:
             raise syntax_error(text[at])
@@ -118,6 +121,8 @@ def _unescaped(text: str) -> str:
         number = int(digits, 16)
         if number == 0:
             raise UntranslatableCharacter("unsupported Unicode escape sequence", detail="\\u0000 cannot be converted to text.")
+        if number > sys.maxunicode:
+            raise SyntaxError_("invalid Unicode code point")
         return chr(number)
 
     result = _ESCAPE.sub(character, text)

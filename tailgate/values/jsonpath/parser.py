@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 
-from tailgate.lake.errors import FeatureNotSupported, InvalidTextRepresentation, StatementTooComplex, SyntaxError_
+from tailgate.lake.errors import FeatureNotSupported, InvalidTextRepresentation, NumericValueOutOfRange, StatementTooComplex, SyntaxError_
 from tailgate.values.jsonpath.lexer import Token, syntax_error, tokens
 from tailgate.values.jsonpath.nodes import Node, Path, is_predicate
 from tailgate.values.numbers import numerics
@@ -18,6 +18,7 @@ METHODS = ("abs", "size", "type", "floor", "double", "ceiling", "keyvalue")
 UNSUPPORTED_METHODS = ("datetime", "keyvalue")
 FLAGS = "isxmq"
 LEVEL_MAX = 2**31 - 1
+LEVEL_DIGITS = len(str(LEVEL_MAX))
 DEPTH_MAX = 200  # of parentheses, subscripts and filters
 
 
@@ -266,7 +267,9 @@ class _Parser:
         text = self._take("number")
         if not text.isdigit():
             raise syntax_error(source)
-        return min(int(text), LEVEL_MAX)
+        if len(text) > LEVEL_DIGITS or int(text) > LEVEL_MAX:
+            raise NumericValueOutOfRange(f'value "{text}" is out of range for type integer')
+        return int(text)
 
 
 def _negative(number: str) -> str:

@@ -21,6 +21,7 @@ _MONEY = re.compile(
     rf"(?P<whole>[0-9,]*)(?:\.(?P<cents>,*(?:[0-9],*){{0,2}})(?P<next>[0-9]?)[0-9]*)?(?P<end>[{BLANKS})$+-]*)",
     re.ASCII,
 )
+DIGITS_READ = 20  # one more than the largest amount has: Python reads at most 4300
 _RANGE = range(-(2**63), 2**63)
 
 
@@ -30,7 +31,8 @@ def read(text: str, type: Type | None = None, style: Style | None = None) -> int
     if match is None:
         raise invalid("money", text)
     whole, cents = match["whole"].replace(",", ""), (match["cents"] or "").replace(",", "")
-    amount = int(whole + cents.ljust(2, "0")) + ((match["next"] or "0") >= "5")
+    digits = (whole + cents.ljust(2, "0")).lstrip("0")
+    amount = int(digits[:DIGITS_READ] or "0") + ((match["next"] or "0") >= "5")
     value = -amount if match["sign"] in ("-", "(") or "-" in match["end"] else amount
     if value not in _RANGE:
         raise NumericValueOutOfRange(f'value "{text}" is out of range for type money')

@@ -46,6 +46,8 @@ def endpoints(world: World) -> None:
         "b = excluded.b, x = excluded.x, d = excluded.d RETURNING *",
         "CREATE ENDPOINT copies POST '/copies' (:n int) AS "
         "INSERT INTO orders (item) SELECT 'copy ' || i FROM generate_series(1, :n) AS i RETURNING item",
+        "CREATE VIEW small AS SELECT item, n FROM orders WHERE n < 100 WITH CHECK OPTION",
+        "CREATE ENDPOINT new_small POST '/small' (:n int) AS INSERT INTO small VALUES ('small', :n) RETURNING *",
         "CREATE ENDPOINT once POST '/once' AS INSERT INTO orders (item, code) VALUES ('once', :code) ON CONFLICT DO NOTHING RETURNING id",
     )
 
@@ -119,6 +121,7 @@ def test_insert_update_delete(web: Web) -> None:
         ("PUT", "/documents/1", b'{"j": ' + b"[" * 900 + b"]" * 900 + b"}", None),
         ("POST", "/orders", {"item": None}, (422, "23502")),
         ("POST", "/orders", {"item": "a", "n": 0}, (422, "23514")),
+        ("POST", "/small", {"n": 100}, (422, "44000")),
         ("POST", "/orders", {"item": "a", "code": "taken"}, (409, "23505")),
         ("PATCH", "/orders/x", {"n": 1}, (400, "22P02")),
         ("PATCH", "/orders/0", {"n": 1}, (404, "02000")),

@@ -93,7 +93,7 @@ class DefinitionFunctions(FunctionGroup):
         """Returns the events that a relation allows: 4 for UPDATE, 8 for INSERT, 16 for DELETE."""
         item = self.facts.item(oid)
         if isinstance(item, View):
-            return updatable(item, self.facts.catalog)[0]
+            return self._updatable(item)[0]
         return 28 if isinstance(item, Table) and not is_system(item.id) else 0
 
     def column_is_updatable(self, oid: int, column: int, include_triggers: bool) -> bool:
@@ -101,7 +101,13 @@ class DefinitionFunctions(FunctionGroup):
         item = self.facts.item(oid)
         if not isinstance(item, View):
             return column > 0 and self.relation_is_updatable(oid, include_triggers) == 28
-        return 0 < column <= len(item.columns) and item.columns[column - 1].name in updatable(item, self.facts.catalog)[1]
+        return 0 < column <= len(item.columns) and item.columns[column - 1].name in self._updatable(item)[1]
+
+    def _updatable(self, view: View) -> tuple[int, frozenset[str]]:
+        known = self.facts.updatable
+        if view.id not in known:
+            known[view.id] = updatable(view, self.facts.catalog)
+        return known[view.id]
 
     def ruledef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid - rows.RULES)

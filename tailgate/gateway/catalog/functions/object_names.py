@@ -89,6 +89,7 @@ class Facts:
     shared_descriptions: dict[tuple[int, int], str] = field(default_factory=dict)  # PostgreSQL's own, of databases
     by_name: dict[tuple[int, str], int] = field(default_factory=dict)
     type_by_name: dict[str, int] = field(default_factory=dict)
+    updatable: dict[int, tuple[int, frozenset[str]]] = field(default_factory=dict)  # by view, as far as asked (`updatable_views`)
 
     def loaded(self, connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> Facts:
         """Returns the facts of another catalog; leaves these unchanged, as other threads may use them."""
@@ -102,7 +103,7 @@ class Facts:
         def table(query: str) -> dict[int, Any]:
             return {row[0]: row[1:] if len(row) > 2 else row[1] for row in connection.execute(query).fetchall()}
 
-        self.catalog = catalog
+        self.catalog, self.updatable = catalog, {}
         self.types = table("SELECT oid, typname, typnamespace, typelem, typtype FROM pg.pg_type")
         self.classes = table("SELECT oid, relname, relnamespace, relkind FROM pg.pg_class")
         self.namespaces = table("SELECT oid, nspname FROM pg.pg_namespace")

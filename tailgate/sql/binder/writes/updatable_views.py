@@ -166,7 +166,7 @@ def _of_view(view: View, names: Names, queries: QueryBinder, verb: str, *, casca
     checks = under.checks if not new or not (cascaded or view.check_option) else (*under.checks, (view.name, conjunction(new)))
     bases = ((base.id, view.id), *under.bases)
     reads = any(node.find(exp.Select) is not None for node in [tree.args.get("where")] if node is not None)
-    demands = tuple(d for d in own.demanded() if reads or d not in {Demand(SELECT, id, (reader,)) for id, reader in bases})
+    demands = under.demands + tuple(d for d in own.demanded() if reads or d not in {Demand(SELECT, id, (reader,)) for id, reader in bases})
     return Target(under.table, view, columns, conditions, checks, bases, demands)
 
 
