@@ -104,10 +104,10 @@ class DefinitionFunctions(FunctionGroup):
         return 0 < column <= len(item.columns) and item.columns[column - 1].name in self._updatable(item)[1]
 
     def _updatable(self, view: View) -> tuple[int, frozenset[str]]:
-        known = self.facts.updatable
-        if view.id not in known:
-            known[view.id] = updatable(view, self.facts.catalog)
-        return known[view.id]
+        computed = self.facts.updatable
+        if view.id not in computed:
+            computed[view.id] = updatable(view, self.facts.catalog)
+        return computed[view.id]
 
     def ruledef(self, oid: int, pretty: bool = False) -> str | None:
         item = self.facts.item(oid - rows.RULES)
