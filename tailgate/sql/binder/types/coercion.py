@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
 
 from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, UndefinedFunction
-from tailgate.lake.types import FRACTIONAL, GENERAL, MICROSECONDS, NUMERIC, TEXT, UNKNOWN, Type
+from tailgate.lake.types import FRACTIONAL, GENERAL, NUMERIC, TEXT, UNKNOWN, Type
 from tailgate.sql import numeric_types
 from tailgate.sql.binder.types import enums
+from tailgate.sql.binder.types.interval_fields import RESTRICTED, has_all_digits, last_field, restricted
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.compute.time.interval_functions import Interval, date_trunc_interval
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.casts import LENGTHS, OUTPUT
 from tailgate.sql.functions.comparison import INCOMPARABLE
@@ -27,14 +26,6 @@ from tailgate.sql.plan.rows import is_row
 
 PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval", "inet", "varbit")
 MODIFIED = {name: Function("cast", (name,), name, *templates, kind="cast") for name, templates in LENGTHS.items()}
-# the casts to interval types, by their last field
-RESTRICTED = {
-    **{
-        unit: Function("cast", ("interval",), "interval", *(f"tg_date_trunc_interval('{unit}', {{0}})",) * 2, kind="cast")
-        for unit in ("year", "month", "day", "hour", "minute")
-    },
-    "second": Function("cast", ("interval",), "interval", "{0}", "{0}", kind="cast"),
-}
 RANKS: dict[Context, int] = {"implicit": 0, "assignment": 1, "explicit": 2}
 # Any type can be cast to these on assignment, by its output function, and from these explicitly, by
 # its input function.
@@ -266,15 +257,9 @@ def _modified(scalar: Scalar, target: Type) -> Scalar:
         return scalar if scalar.type == target or not target.modifiers else _retyped(scalar, target)
     if isinstance(scalar, Literal) and (scalar.value is None or _has_room(scalar, target)):
         return replace(scalar, type=target)
-    if isinstance(scalar, Literal) and target.fields_of_interval and not target.is_array and _has_all_digits(target):
-        return replace(scalar, value=_restricted(scalar.value, target), type=target)
+    if isinstance(scalar, Literal) and target.fields_of_interval and not target.is_array and has_all_digits(target):
+        return replace(scalar, value=restricted(scalar.value, target), type=target)
     return Call(_modifying(target), (scalar,), target)
-
-
-def _restricted(interval: Any, target: Type) -> Interval:
-    """Returns an interval without what is smaller than the last field of its type."""
-    last = _last_field(target)
-    return interval if last == "second" else date_trunc_interval(last, interval)
 
 
 def _has_room(literal: Literal, target: Type) -> bool:
@@ -292,17 +277,9 @@ def _modifying(target: Type) -> Function:
 
     DuckDB 1.5 compares `[2.5] <= CAST(x AS DECIMAL(5, 1)[])` as `[3] <= x`, if x has no fractions.
     """
-    last = _last_field(target)
-    function = MODIFIED[target.name] if last in ("", "second") and not _has_all_digits(target) else RESTRICTED[last]
+    last = last_field(target)
+    function = MODIFIED[target.name] if last in ("", "second") and not has_all_digits(target) else RESTRICTED[last]
     return arrays.each(function, target.name, target.name) if target.is_array else function
-
-
-def _last_field(target: Type) -> str:
-    return target.fields_of_interval.rpartition(" ")[2]
-
-
-def _has_all_digits(target: Type) -> bool:
-    return target.name == "interval" and target.modifiers[0] > MICROSECONDS
 
 
 def _retyped(scalar: Scalar, target: Type) -> Scalar:
