@@ -42,6 +42,8 @@ def lists(function: Function, rng: random.Random) -> list[tuple[str | None, ...]
     pools = [[v for v in values if v != ANY] or SAMPLES.get(n, [None]) for values, n in zip(restrictions, names, strict=True)]
     if function.kind == "aggregate":
         pools = [[v for v in pool if v not in EXTREME] for pool in pools]
+    if function.name == "/" and names[0] == "money":  # what PostgreSQL raises for the smallest amount by -1 depends on the processor
+        pools[0] = [v for v in pools[0] if v not in EXTREME]
     if math.prod(map(len, pools)) <= LISTS * 50:
         edges = list(itertools.product(*pools))
         rng.shuffle(edges)
