@@ -278,18 +278,15 @@ def type_name(value: Json) -> str:
 
 def _condition(context: Context, node: Node, value: Json) -> bool | None:
     match node.kind:
-        case "and":
+        case "and" | "or":
+            decisive = node.kind == "or"
             left = _condition(context, node.arguments[0], value)
-            if left is False:
-                return False
+            if left is decisive:
+                return left
             right = _condition(context, node.arguments[1], value)
-            return left if right is True else right if right is False or left is True else None
-        case "or":
-            left = _condition(context, node.arguments[0], value)
-            if left is True:
-                return True
-            right = _condition(context, node.arguments[1], value)
-            return left if right is False else right if right is True or left is False else None
+            if right is decisive:
+                return right
+            return None if left is None or right is None else not decisive
         case "not":
             inner = _condition(context, node.arguments[0], value)
             return None if inner is None else not inner
