@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.host.processes import Process
 from tailgate.lake.log.entry import Header, Section, decode_header, encode_header, stream
+from tailgate.lake.log.log import name
 from tailgate.lake.types import INT8, TEXT, Field
 from tailgate.lake.writer import engines
 from tailgate.lake.writer.log_writer import open_epoch
@@ -150,6 +152,26 @@ def test_a_large_section_is_a_separate_file(lake: Lake, tmp_path: Path) -> None:
     sweep(writer)
     assert not orphan.exists()
     assert (lake.path / "log" / header.relations[0].file).exists()
+
+
+def test_a_segment_is_read_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that read entries of the same segment at once do not each have a copy of it in memory."""
+    writer = open_epoch(lake)
+    for _ in range(3):
+        writer.append()
+    lake.log.segments.roll(1, [name(n) for n in range(1, 5)], writer.store)
+    get = lake.store.get
+    reads: list[str] = []
+
+    def slow(name: str) -> pa.Buffer:
+        reads.append(name)
+        time.sleep(0.1)
+        return get(name)
+
+    monkeypatch.setattr(lake.store, "get", slow)
+    with ThreadPoolExecutor(4) as threads:
+        assert all(each is not None for each in threads.map(lake.log.segments.find, range(1, 5)))
+    assert reads == ["segments/1-4"]
 
 
 def test_changes_without_weights_or_rows_are_no_section(lake: Lake) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,9 @@ class Range:
         """Returns its name in the store."""
         return f"{FOLDER}/{self.first}-{self.last}"
 
+    def has(self, n: int) -> bool:
+        return self.first <= n <= self.last
+
 
 class Segments:
     """The segments of one log. The last one that was read stays in memory, or mapped into it."""
@@ -43,6 +47,7 @@ class Segments:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._open: tuple[Range, list[int], pa.Buffer] | None = None
+        self._reading = threading.Lock()  # many threads that need the same segment read it once
 
     def ranges(self) -> list[Range]:
         """Returns all segments, oldest first."""
@@ -52,11 +57,14 @@ class Segments:
     def find(self, n: int) -> pa.Buffer | None:
         """Returns the bytes of entry n, including its header; None if no segment has it."""
         opened = self._open
-        if opened is None or not opened[0].first <= n <= opened[0].last:
-            segment = next((r for r in self.ranges() if r.first <= n <= r.last), None)
-            if segment is None:
-                return None
-            opened = self._open = self._read(segment)
+        if opened is None or not opened[0].has(n):
+            with self._reading:
+                opened = self._open
+                if opened is None or not opened[0].has(n):
+                    segment = next((r for r in self.ranges() if r.has(n)), None)
+                    if segment is None:
+                        return None
+                    opened = self._open = self._read(segment)
         segment, starts, raw = opened
         i = n - segment.first
         return raw.slice(starts[i], starts[i + 1] - starts[i])
