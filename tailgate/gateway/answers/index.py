@@ -24,6 +24,25 @@ ROW_BYTES = 300  # memory of a row without its values
 PIECE_ROWS = 5_000  # rows of a large batch that are applied at once: about 10 ms in the event loop
 
 
+class NetChanges:
+    """Net changes of a relation, with the weight in the last column. `bytes`: by how much they enlarge an index, approximately."""
+
+    def __init__(self, changes: pa.Table | None) -> None:
+        self.rows = 0 if changes is None else changes.num_rows
+        self.parts: tuple[pa.Table, ...] = ()
+        self.bytes = 0
+        if changes is not None and changes.num_rows:
+            weights = changes.column(changes.num_columns - 1)
+            deleted, inserted = (changes.filter(compared(weights, 0)) for compared in (pc.less, pc.greater))
+            self.parts = (deleted, inserted)  # in this order: a key may have both
+            self.bytes = _bytes(inserted) - _bytes(deleted)
+
+
+def _bytes(rows: pa.Table) -> int:
+    size: int = rows.nbytes + ROW_BYTES * rows.num_rows
+    return size
+
+
 class Index:
     """An index of a relation by the columns of `path`.
 
@@ -33,7 +52,6 @@ class Index:
     def __init__(self, fields: Sequence[Field], path: AccessPath) -> None:
         self.time = -1
         self.hits = 0
-        self.count = 0  # rows
         self.bytes = 0  # approximate
         self.moved = asyncio.Event()
         self._types = [f.type for f in fields]
@@ -59,22 +77,19 @@ class Index:
                 break
         return rows
 
-    def apply(self, time: int, changes: pa.Table | None) -> Iterator[None]:
-        """Applies the net changes of a time, with the weight in the last column.
+    def apply(self, time: int, changes: NetChanges) -> Iterator[None]:
+        """Applies the net changes of a time.
 
         Yields after each piece of a large batch, so that other tasks can run. Until the last one `time` is -1: the index cannot
         be used.
         """
-        if changes is not None and changes.num_rows:
-            weights = changes.column(changes.num_columns - 1)
-            for coming in (False, True):  # deletions before insertions: a key may have both
-                part = changes.filter((pc.greater if coming else pc.less)(weights, 0))
-                self.bytes += (part.nbytes + ROW_BYTES * part.num_rows) * (1 if coming else -1)
-                for start in range(0, part.num_rows, PIECE_ROWS):
-                    self._put(part.slice(start, PIECE_ROWS))
-                    if changes.num_rows > PIECE_ROWS:
-                        self.time = -1
-                        yield
+        self.bytes += changes.bytes
+        for part in changes.parts:
+            for start in range(0, part.num_rows, PIECE_ROWS):
+                self._put(part.slice(start, PIECE_ROWS))
+                if changes.rows > PIECE_ROWS:
+                    self.time = -1
+                    yield
         self.time = time
         moved, self.moved = self.moved, asyncio.Event()
         moved.set()
@@ -90,7 +105,6 @@ class Index:
             self._rows[key] = row
         else:
             self._rows.pop(key, None)
-        self.count = len(self._rows)
 
     def _put_in_group(self, key: Row, row: Row, weight: int) -> None:
         if None in key:
@@ -105,7 +119,6 @@ class Index:
             del group[identity]
             if not group:
                 del self._groups[key]
-        self.count += weight
 
 
 def _identity(fields: Sequence[Field], key: tuple[int, ...] | None) -> Callable[[Row], Row]:

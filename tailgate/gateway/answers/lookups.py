@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from tailgate.gateway.answers.index import Index, Row
+from tailgate.gateway.answers.index import Index, NetChanges, Row
 from tailgate.gateway.encode.remembered import Encoding
 from tailgate.gateway.encode.rows import description
 from tailgate.gateway.protocol import backend
@@ -43,10 +43,7 @@ log = logging.getLogger("tailgate.gateway")
 
 CATCH_UP_S = 0.05  # limits the wait for an index after a tick, before DuckDB answers; an index needs about a millisecond
 LOOKUPS_BEFORE = 20  # look-ups of a relation by its key before an index is created
-KEY_ROWS_MAX = 200_000  # rows of an index that was created automatically, about 300 bytes each
-ROWS_MAX = 1_000_000  # rows of all indexes; together they may use a quarter of the clients' memory
-INDEXES_MAX = 16  # indexes that were created automatically
-SLACK_ROWS = 20_000  # a batch may hold the old and the new version of each row
+INDEXES_MAX = 16  # indexes that were created automatically; with the declared ones they may use a quarter of the clients' memory
 ANSWER_ROWS_MAX = 1_000  # larger results come from DuckDB: here they would block all other sessions
 IDLE_S = 60.0  # an index without a look-up for this time is dropped
 TEMPLATES_BYTES = 16 << 20
@@ -210,9 +207,9 @@ class Lookups:
                     self._background.run(self._follow(way, index, item))
         return None
 
-    def _holds(self) -> bool:
-        """Charges the memory of all indexes. Returns whether it is within the limits."""
-        size = sum(index.bytes for index in self._indexes.values() if index is not None)
+    def _holds(self, more: int = 0) -> bool:
+        """Charges the memory of all indexes, and of `more` bytes. Returns whether it is within the limits."""
+        size = sum(index.bytes for index in self._indexes.values() if index is not None) + more
         if size > self._most:
             return False
         try:
@@ -221,11 +218,6 @@ class Lookups:
             return False
         return True
 
-    def _room(self, way: AccessPath) -> int:
-        """Returns the maximal number of rows of an index."""
-        others = sum(i.count for w, i in self._indexes.items() if i is not None and w != way)
-        return min(KEY_ROWS_MAX if not way.declared else ROWS_MAX, ROWS_MAX - others)
-
     async def _follow(self, way: AccessPath, index: Index, item: Item) -> None:
         whole = shared(Followed(item))  # each look-up is authorized before the index answers it
         changes = self._serving.followers.changes(whole, after=self._serving.progress.time, snapshot=True, columns=item.columns)
@@ -233,14 +225,12 @@ class Lookups:
         idle = asyncio.get_running_loop().time()
         try:
             async for batch in changes:
-                if batch.table is not None and index.count + batch.table.num_rows > self._room(way) + SLACK_ROWS:
-                    log.info("relation %d is too large for an index of its rows", way.relation)
-                    return
-                for _ in index.apply(batch.time, batch.table):
-                    await asyncio.sleep(0)
-                if not self._holds():
+                net = NetChanges(batch.table)
+                if not self._holds(net.bytes):
                     log.info("there is no memory for an index of rows of relation %d", way.relation)
                     return
+                for _ in index.apply(batch.time, net):
+                    await asyncio.sleep(0)
                 now = asyncio.get_running_loop().time()
                 if index.hits:
                     index.hits, idle = 0, now
