@@ -47,6 +47,8 @@ INTERVAL_DUCKDB = "STRUCT(months INTEGER, days INTEGER, micros BIGINT)"
 GENERAL_SPARK = "struct<u:decimal(38,0),s:smallint,x:binary>"
 GENERAL_DUCKDB = "STRUCT(u DECIMAL(38,0), s SMALLINT, x BLOB)"
 GENERAL_ARROW = pa.struct([("u", pa.decimal128(38, 0)), ("s", pa.int16()), ("x", pa.binary())])
+# a multidimensional array (ADR 0026): its elements, and its dimensions (`values.composites.dimensions`)
+DIMENSIONS_SPARK, DIMENSIONS_DUCKDB = "struct<elements:{},dimensions:array<int>>", "STRUCT(elements {}, dimensions INTEGER[])"
 
 FACTS: dict[str, Facts] = {
     f.name: f
@@ -95,7 +97,6 @@ MICROSECONDS = 6  # the largest number of fractional digits of a second
 
 NUMERIC_PRECISION = 38  # digits: the maximum of decimals in Spark, Arrow and DuckDB
 NUMERIC_SCALE = 16  # scale of an undeclared numeric: the minimum that PostgreSQL's division shows
-
 
 ENUM_ARRAYS = 5 << 28  # an enum's id and this number are the oid of its array type
 
@@ -178,6 +179,8 @@ class Type:
       timestamp or interval, (digits or FULL_PRECISION, bits) of an interval with fields; otherwise empty.
     - `declared`: whether the user wrote the modifiers. Only then do clients see them as typmod.
     - `is_array`: whether this is an array; then `name` is the name of the element type.
+    - `multidimensional`: whether each value of this array type has any number of dimensions, with any lower bounds. Otherwise
+      all have one dimension with the lower bound 1.
     - `general`: whether this is a numeric whose values have a display scale each. It has no modifiers.
     - `enum`: the enum type, if `name` is enum.
     - `fields`: the fields of a record. In storage they are called f1, f2, …, because records with other names can be
@@ -191,6 +194,7 @@ class Type:
     fields: tuple[Field, ...] = ()
     general: bool = field(default=False, repr=False)
     enum: EnumType | None = field(default=None, repr=False)
+    multidimensional: bool = field(default=False, repr=False)
 
     @property
     def facts(self) -> Facts:
@@ -233,16 +237,16 @@ class Type:
     @property
     def element(self) -> Type:
         """Returns the element type of an array."""
-        return replace(self, is_array=False)
+        return replace(self, is_array=False, multidimensional=False)
 
     @property
     def leaves(self) -> frozenset[str]:
         """Returns the names of the types of the values in this type: those of the fields of a record, else its own."""
         return frozenset[str]().union(*(f.type.leaves for f in self.fields)) if self.fields else frozenset((self.name,))
 
-    def array(self) -> Type:
-        """Returns the array type with this element type."""
-        return replace(self, is_array=True)
+    def array(self, *, multidimensional: bool = False) -> Type:
+        """Returns the array type with this element type, or of the elements of this array."""
+        return replace(self, is_array=True, multidimensional=multidimensional)
 
     def __str__(self) -> str:
         """Returns the type's name as format_type() prints it."""
@@ -264,7 +268,8 @@ class Type:
     def spark(self) -> str:
         """Returns the stored form in Spark's DDL."""
         if self.is_array:
-            return f"array<{self.element.spark}>"
+            elements = f"array<{self.element.spark}>"
+            return DIMENSIONS_SPARK.format(elements) if self.multidimensional else elements
         if self.general:
             return GENERAL_SPARK
         if self.name == "numeric":
@@ -277,7 +282,8 @@ class Type:
     def duckdb(self) -> str:
         """Returns the stored form in DuckDB's SQL."""
         if self.is_array:
-            return self.element.duckdb + "[]"
+            elements = self.element.duckdb + "[]"
+            return DIMENSIONS_DUCKDB.format(elements) if self.multidimensional else elements
         if self.general:
             return GENERAL_DUCKDB
         if self.name == "numeric":
@@ -290,7 +296,8 @@ class Type:
     def arrow(self) -> pa.DataType:
         """Returns the stored form in Arrow."""
         if self.is_array:
-            return pa.list_(self.element.arrow)
+            elements = pa.list_(self.element.arrow)
+            return pa.struct([("elements", elements), ("dimensions", pa.list_(pa.int32()))]) if self.multidimensional else elements
         if self.general:
             return GENERAL_ARROW
         if self.name == "numeric":
@@ -309,6 +316,8 @@ class Type:
             out["array"] = True
         if self.general:
             out["general"] = True
+        if self.multidimensional:
+            out["multidimensional"] = True
         if self.enum is not None:
             out["enum"] = [self.enum.id, self.enum.name, self.enum.schema, [list(label) for label in self.enum.labels]]
         if self.fields:
@@ -324,12 +333,9 @@ class Type:
             data.get("array", False),
             tuple(field_from_json(f) for f in data.get("fields", ())),
             data.get("general", False),
-            _enum_from_json(*data["enum"]) if "enum" in data else None,
+            EnumType(*(*data["enum"][:3], tuple(map(tuple, data["enum"][3])))) if "enum" in data else None,
+            data.get("multidimensional", False),
         )
-
-
-def _enum_from_json(id: int, name: str, schema: str, labels: list[list[Any]]) -> EnumType:
-    return EnumType(id, name, schema, tuple((number, text) for number, text in labels))
 
 
 def field_to_json(field: Field) -> dict[str, object]:
@@ -356,27 +362,21 @@ ARROW: dict[str, pa.DataType] = {
     **dict.fromkeys(("int8", "time", "timetz", "money", "oid", "enum"), pa.int64()),
     "int2": pa.int16(),
     "int4": pa.int32(),
-    "text": pa.string(),
     "float4": pa.float32(),
     "float8": pa.float64(),
-    "bpchar": pa.string(),
-    "varchar": pa.string(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", tz="UTC"),
     "interval": pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]),
-    **dict.fromkeys(("uuid", "macaddr", "macaddr8", "bit", "varbit", "json", "jsonb", "jsonpath", "char"), pa.string()),
-    "name": pa.string(),
-    "unknown": pa.string(),
+    **dict.fromkeys(("text", "bpchar", "varchar", "name", "unknown", "char", "json", "jsonb", "jsonpath"), pa.string()),
+    **dict.fromkeys(("uuid", "macaddr", "macaddr8", "bit", "varbit"), pa.string()),
 }
 
 BOOL, BYTEA, TEXT, JSON, JSONB = Type("bool"), Type("bytea"), Type("text"), Type("json"), Type("jsonb")
-INT2, INT4, INT8 = Type("int2"), Type("int4"), Type("int8")
-FLOAT4, FLOAT8 = Type("float4"), Type("float8")
+INT2, INT4, INT8, FLOAT4, FLOAT8 = Type("int2"), Type("int4"), Type("int8"), Type("float4"), Type("float8")
 DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL = Type("date"), Type("time"), Type("timestamp"), Type("timestamptz"), Type("interval")
 UUID, OID, NAME, UNKNOWN, BIT = Type("uuid"), Type("oid"), Type("name"), Type("unknown"), Type("bit")
-NUMERIC = Type("numeric")
-GENERAL = Type("numeric", general=True)
+NUMERIC, GENERAL = Type("numeric"), Type("numeric", general=True)
 
 
 def numeric(scale: int) -> Type:

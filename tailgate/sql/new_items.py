@@ -111,10 +111,13 @@ def stored_column(column: TableColumn) -> TableColumn:
 
 
 def check_built_in(type: Type, catalog: Catalog, what: str, position: int | None) -> None:
-    """Raises 0A000 for an enum type or a domain of a parsed statement, and 42704 if it does not exist.
+    """Raises 0A000 for multidimensional arrays, an enum type or a domain of a parsed statement, and 42704 if it does not exist.
 
     `what`: the column or the parameter, for the message.
     """
+    if type.multidimensional:
+        hint = "Use one pair of brackets."
+        raise FeatureNotSupported(f"{what} of multidimensional arrays is not supported", hint=hint, position=position)
     actual, domain = known_domain(type, catalog, position)
     if actual.enum is not None or domain is not None:
         shown = actual if domain is None else domain.sql

@@ -2,7 +2,7 @@
 
 bool, int, float │ str types, bytea: bytes │ date: days │ time, timetz: int │ timestamp, timestamptz: µs since 1970
 numeric: the unscaled int, or a decimal if it is general
-interval: (months, days, µs) │ array: list of raw values │ record: tuple of raw values
+interval: (months, days, µs) │ array: list of raw values, or a pair of it and the dimensions │ record: tuple of raw values
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ def stored(column: pa.Array | pa.ChunkedArray, type: Type) -> pa.Array:
 
 def values(array: pa.Array, type: Type) -> list[Any]:
     """Returns the raw values of an array in stored form."""
+    if type.multidimensional:
+        return _tuples(array, [values(array.field(0), type.array()), array.field(1).to_pylist()])
     if type.is_array:
         flat = values(array.values, type.element)
         offsets = array.offsets.to_pylist()

@@ -37,7 +37,8 @@ from tailgate.values.times.zoned_times import TIMETZ
 
 def codec(type: Type) -> Codec:
     name = "general" if type.general else type.name
-    return ARRAYS[name] if type.is_array else CODECS[name]
+    of_arrays = MULTIDIMENSIONAL if type.multidimensional else ARRAYS
+    return of_arrays[name] if type.is_array else CODECS[name]
 
 
 CODECS: dict[str, Codec] = {
@@ -78,6 +79,7 @@ CODECS: dict[str, Codec] = {
     "record": records.codec_of(codec),
 }
 ARRAYS = {name: arrays.codec_of(element) for name, element in CODECS.items()}
+MULTIDIMENSIONAL = {name: arrays.multidimensional_codec_of(element) for name, element in CODECS.items()}
 
 
 def read_text(text: str, type: Type, style: Style = DEFAULT) -> Value:

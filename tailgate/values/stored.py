@@ -14,13 +14,16 @@ INTERVAL_FIELDS = ("months", "days", "micros")
 
 
 def stored(value: Value, type: Type) -> Any:
-    """Converts a value: a numeric has the scale of its type, an interval is a dict, an array a list. Raises 22003."""
+    """Converts a value: a numeric has the scale of its type, an interval is a dict, an array a list or a dict. Raises 22003."""
     if value is None:
         return None
     if isinstance(value, Decimal):
         return sortable.stored(value) if type.general else numerics.fitted(value, type)
     if not isinstance(value, tuple):
         return value
+    if type.multidimensional:
+        pair: Any = value
+        return {"elements": stored(pair[0], type.array()), "dimensions": list(pair[1])}
     if type.is_array:
         element = type.element
         return [stored(item, element) for item in value]

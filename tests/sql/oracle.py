@@ -231,8 +231,9 @@ def on_postgres(connection: psycopg.Connection[Any], case: Case, result: Type) -
 
 
 def _postgres_value(text: str | None, type: Type) -> Result:
+    plain = Type(type.name, is_array=type.is_array)
     try:
-        return ("value", None if text is None else normal(parsed(text, Type(type.name, is_array=type.is_array))))
+        return ("value", None if text is None else normal(parsed(text, plain)))
     except TailgateError:
         return ("unstorable", text)  # a value without a stored form, such as infinity or the year 10000
 
@@ -320,6 +321,9 @@ def dated(value: Any, type: Type) -> Any:
     """Returns the date or timestamp of a number, or the number if Python does not have it; other values as they are."""
     if value is None or type.name not in MOMENTS:
         return value
+    if type.multidimensional:
+        items, shape = value.values() if isinstance(value, dict) else value
+        return {"elements": dated(items, type.array()), "dimensions": shape}
     if type.is_array:
         return [dated(v, type.element) for v in value]
     try:
@@ -331,6 +335,8 @@ def dated(value: Any, type: Type) -> Any:
 
 
 def _stored(value: Any, type: Type) -> Any:
+    if value is not None and type.multidimensional:
+        return {"elements": _stored(value[0], type.array()), "dimensions": list(value[1])}
     if value is not None and type.is_array:
         return [_stored(v, type.element) for v in value]
     if value is not None and type.name == "interval":
@@ -339,6 +345,8 @@ def _stored(value: Any, type: Type) -> Any:
 
 
 def unstored(value: Any, type: Type) -> Any:
+    if isinstance(value, dict) and type.multidimensional:
+        return unstored(value["elements"], type.array()), tuple(value["dimensions"])
     if isinstance(value, list):
         return tuple(unstored(v, type.element) for v in value)
     if isinstance(value, dict) and type.name == "interval":

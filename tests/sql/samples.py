@@ -179,7 +179,7 @@ SMALL: dict[str, dict[int, list[str | None]]] = {
     "width_bucket": {3: [None, "1", "5", "0", "-1"]},
     "<<": {1: [None, "0", "1", "5", "31", "33", "-1"]}, ">>": {1: [None, "0", "1", "5", "31", "33", "-1"]},
     "width_bucket/2": {1: ["{}", "{1}", "{1,2,3}", "{NULL}", "{2,2,2}", "{-7,0,2147483647}"]},
-    "array_fill": {1: ["{2}", "{0}", "{3}"]},
+    "array_fill": {1: ["{2}", "{0}", "{3}"], 2: ["{1}"]},
     "trim_array": {1: ["0", "1", "3", "-1"]},
     "[]": {1: COUNTS}, "[:]": {1: COUNTS, 2: COUNTS},
     "array_length": {1: COUNTS}, "array_upper": {1: COUNTS}, "array_lower": {1: COUNTS}, "array_position": {2: ["1", "2", "3"]},

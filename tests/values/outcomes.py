@@ -13,7 +13,7 @@ EXACT = Context(prec=100_000, rounding=ROUND_HALF_UP)
 
 def unsupported(type: Type, output: str) -> bool:
     """Returns whether Tailgate does not have a value of PostgreSQL: timestamps after the year 294246, NaN, more digits."""
-    if type.is_array:
+    if type.is_array:  # columns of one dimension refuse others
         return output.startswith(("{{", "["))
     match type.name:
         case "timestamp" | "timestamptz":

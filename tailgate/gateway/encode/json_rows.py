@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from tailgate.lake.types import Field, Type
 from tailgate.values.codec.style import DEFAULT
+from tailgate.values.composites.arrays import nested_text
 from tailgate.values.raw import STRINGS
 from tailgate.values.registry import text_writer
 
@@ -25,9 +26,13 @@ def value_writer(type: Type, numbers: Numbers = "number") -> Write:
 
     >>> value_writer(Type("int8"))(5), value_writer(Type("int8"), "text")(5)
     (b'5', b'"5"')
+    >>> value_writer(Type("int4", is_array=True, multidimensional=True))(([1, None], [2, 1, 2, 1, 1]))
+    b'[[1,null]]'
     """
     if type.is_array:
         element = nullable(value_writer(type.element, numbers))
+        if type.multidimensional:
+            return lambda value: nested_text(list(map(element, value[0])), value[1], b"[", b"]")
         return lambda items: b"[" + b",".join(map(element, items)) + b"]"
     text = text_writer(type, DEFAULT)
     match type.name:

@@ -23,7 +23,7 @@ from tailgate.gateway.serving.prepared import SessionCatalog
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.lanes import lane_of
 from tailgate.gateway.session.statements.parsing import ParsedStatement
-from tailgate.gateway.session.statements.portals import Bound, Portal, Statement
+from tailgate.gateway.session.statements.portals import Bound, Portal, Statement, check_result
 from tailgate.lake import errors as e
 from tailgate.lake.types import Type
 from tailgate.sql import statements as s
@@ -31,6 +31,7 @@ from tailgate.values.codec.binary import TrailingData
 from tailgate.values.codec.codec import Value
 from tailgate.values.codec.style import Style
 from tailgate.values.codec.texts import utf8
+from tailgate.values.composites.arrays import Multidimensional
 from tailgate.values.registry import read_binary, read_text
 from tailgate.values.stored import stored
 
@@ -77,18 +78,39 @@ def bind(session: Session, message: m.Bind) -> Awaitable[None] | None:
     session_catalog = session.naming.seen
     same = statement.bound.catalog is session_catalog.catalog and not isinstance(statement.bound.statement, (s.Fetch, s.Execute))
     if same and not _is_long(message, statement.bound.parameters):
-        _bind(session, message, statement, statement.bound, session_catalog)
+        try:
+            values = decoded(message, statement.bound.parameters, session.settings.style)
+        except Multidimensional:
+            return _rebind(session, message, statement)
+        _bind(session, message, statement, statement.bound, session_catalog, values)
         return None
     return _rebind(session, message, statement)
 
 
 async def _rebind(session: Session, message: m.Bind, statement: Statement) -> None:
     bound = await dispatch.rebound(session, statement)
-    workers = session.serving.workers
-    values = None
-    if _is_long(message, bound.parameters):
-        values = await workers.run_bounded(decoded, message, bound.parameters, session.settings.style, long=True)
+    try:
+        values = await _decoded(session, message, bound.parameters)
+    except Multidimensional:
+        bound = await _with_dimensions(session, message, statement, bound)
+        values = await _decoded(session, message, bound.parameters)
     _bind(session, message, statement, bound, session.naming.seen, values)
+
+
+async def _decoded(session: Session, message: m.Bind, types: Sequence[Type]) -> list[object]:
+    style = session.settings.style
+    if _is_long(message, types):
+        return await session.serving.workers.run_bounded(decoded, message, types, style, long=True)
+    return decoded(message, types, style)
+
+
+async def _with_dimensions(session: Session, message: m.Bind, statement: Statement, bound: Bound) -> Bound:
+    """Returns the statement for these values: its array parameters are multidimensional. Their negative oids say so."""
+    declared = [*statement.oids, *(0,) * (len(bound.parameters) - len(statement.oids))]
+    oids = [-type.oid if type.is_array and type.enum is None else oid for oid, type in zip(declared, bound.parameters, strict=True)]
+    shaped = await dispatch.bind_at(session, bound.parsed, s.StatementText(bound.text, bound.position), oids)
+    check_result(bound, shaped)
+    return shaped
 
 
 def _is_long(message: m.Bind, types: Sequence[Type]) -> bool:
@@ -131,6 +153,9 @@ def _listed(value: Value, type: Type) -> object:
     DuckDB converts the elements of a Python list one by one while it holds the interpreter's lock.
     """
     assert isinstance(value, tuple)
+    if type.multidimensional:
+        _listed(value[0], type.array())
+        return stored(value, type)
     if len(value) > LONG_LIST and type.element.name in ("int2", "int4", "int8"):
         return "[" + ",".join("NULL" if v is None else str(v) for v in value) + "]"
     if len(value) > LIST_MAX:
@@ -144,14 +169,12 @@ def _bind(
     statement: Statement,
     bound: Bound,
     session_catalog: SessionCatalog,
-    values: list[object] | None = None,
+    values: list[object],
 ) -> None:
-    parameters, types, codes = message.parameters, bound.parameters, message.parameter_formats
+    parameters, codes = message.parameters, message.parameter_formats
     if message.portal and message.portal in session.portals:
         raise e.DuplicateCursor(f'cursor "{message.portal}" already exists')
     style = session.settings.style
-    if values is None:
-        values = decoded(message, types, style)
     formats = _result_formats(session, message.result_formats, bound)
     portal = Portal(message.portal, bound, values, formats, value_bytes=sum(len(data) for data in parameters if data is not None))
     portal.statement = message.statement

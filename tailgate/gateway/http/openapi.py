@@ -118,6 +118,8 @@ def schema_of(type: Type, numbers: Numbers = "number") -> Schema:
     >>> schema_of(Type("int8")), schema_of(Type("int8"), "text")
     ({'type': 'integer'}, {'type': 'string'})
     """
+    if type.multidimensional:
+        return {"type": "array", "items": {}}
     if type.is_array:
         return {"type": "array", "items": _nullable(schema_of(type.element, numbers))}
     if numbers == "text" and type.name in LARGE_NUMBERS:

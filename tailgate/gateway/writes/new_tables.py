@@ -70,9 +70,9 @@ def _stored_type(column: str, type: Type) -> Type:
     """Returns the type of a table's column for a column of the query. Raises 42P16 for a row."""
     match type.name:
         case "unknown":
-            return replace(TEXT, is_array=type.is_array)
+            return replace(TEXT, is_array=type.is_array, multidimensional=type.multidimensional)
         case "record":
             raise InvalidTableDefinition(f'column "{column}" has pseudo-type {type}')
         case "numeric" if type.is_array and (type.general or not type.declared):
-            return NUMERIC.array()
+            return NUMERIC.array(multidimensional=type.multidimensional)
     return stored_type(type)

@@ -25,7 +25,9 @@ from tailgate.lake.store import Store
 from tailgate.lake.types import WEIGHT
 
 LOG = "log"  # the folder of the entries
-FORMATS = (1, 2)  # of entries; from the first general numeric on, all entries of a lake have format 2, which earlier versions refuse
+# formats of entries. From the first general numeric on, all entries of a lake have format 2, and format 3 from the first
+# multidimensional array on. Earlier versions refuse them.
+FORMATS = (1, 2, 3)
 HEAD_BYTES = 4096  # contain the header of most entries
 ALIGNMENT = 64  # bytes: Arrow's recommendation for buffers, so that a mapped entry is read in place
 

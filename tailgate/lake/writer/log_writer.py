@@ -29,7 +29,7 @@ from tailgate.lake.errors import ObjectNotInPrerequisiteState, Replaced, Tailgat
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log.ages import Ages
-from tailgate.lake.log.entry import ALIGNMENT, FORMATS, KINDS, LOG, Header, Section, StateFile, encode_header, rows, stream
+from tailgate.lake.log.entry import ALIGNMENT, KINDS, LOG, Header, Section, StateFile, encode_header, rows, stream
 from tailgate.lake.log.log import carried, name
 from tailgate.lake.log.recent import SENT_BYTES_MAX
 from tailgate.lake.store import FencedWriter, Lock, Revoked
@@ -147,7 +147,7 @@ class Writer:
             if catalog is not None and self.statement:
                 fields["writes"] = (*fields.get("writes", ()), self.statement)
             fields = {"age": self._ages.next(), "epoch": self.epoch, "kind": kind, "catalog": catalog, "catalog_version": version, **fields}
-            fields["format"] = FORMATS[-1] if catalog is not None and _has_general(catalog) else newest.format
+            fields["format"] = newest.format if catalog is None else max(newest.format, _format(catalog))
             state_files = tuple(_state_files(files, sum(memoryview(part).nbytes for part in parts)))
             header = replace(newest, n=n, time=time, relations=sections, state_files=state_files, **fields)
             parts = [encode_header(header), *parts]
@@ -254,9 +254,10 @@ def _state_files(files: Mapping[str, bytes], offset: int) -> Iterator[StateFile]
         offset += len(content)
 
 
-def _has_general(change: Change) -> bool:
-    """Returns whether a change puts an item with a general numeric, which versions that write format 1 do not store."""
-    return any(column.type.general for item in change.put for column in item.columns)
+def _format(change: Change) -> int:
+    """Returns the format that the columns of a change need: versions that write lower formats do not store their types."""
+    types = [column.type for item in change.put for column in item.columns]
+    return 3 if any(type.multidimensional for type in types) else 2 if any(type.general for type in types) else 1
 
 
 def _create(header: Header, parts: Sequence[bytes | memoryview], store: FencedWriter) -> bool:

@@ -13,6 +13,7 @@ from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, SyntaxEr
 from tailgate.lake.types import JSON, JSONB, TEXT, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.types.coercion import bare_type, coerce, elements_as_text
+from tailgate.sql.binder.types.dimensions import elements_of
 from tailgate.sql.binder.types.json_arrays import json_elements
 from tailgate.sql.binder.types.overloads import NO_MATCH, function
 from tailgate.sql.functions import catalogue
@@ -86,7 +87,7 @@ def _undefined(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: i
 def bind_variadic(binder: ExpressionBinder, name: str, nodes: list[exp.Expr], at: int | None) -> Scalar:
     """Binds a call whose last argument is VARIADIC and an array. Raises 42804, 42883, 0A000."""
     first = [binder.bind(n) for n in nodes[:-1]]
-    array = binder.bind(nodes[-1].this)
+    array = elements_of(binder.bind(nodes[-1].this))
     if name in PATHS and len(first) == 1 and (path := coerce(array, TEXT.array(), binder.parameters)) is not None:
         return binder.operate(PATHS[name], [_json(binder, first[0], name, at), path], at)
     if not any(row.variadic for row in catalogue.calls(name)) and name not in BUILDERS:

@@ -23,7 +23,7 @@ from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope, Table
 from tailgate.sql.binder.types import row_operators
 from tailgate.sql.binder.types.coercion import bare_type, coerce, common, require_equality
-from tailgate.sql.binder.types.overloads import arguments, operator, specialized
+from tailgate.sql.binder.types.overloads import arguments, array_literal, operator, specialized
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.comparison import SIGNS
@@ -251,6 +251,9 @@ class ExpressionBinder(ABC):
         """
         places = [leftmost(n) for n in nodes]
         type = common(scalars, places, what)
+        if type.is_array:
+            scalars = [array_literal(s, type, self.parameters) for s in scalars]
+            type = type.array(multidimensional=any(s.type.multidimensional for s in scalars))
         casts = []
         for scalar, where in zip(scalars, places, strict=True):
             cast = coerce(scalar, type, self.parameters)

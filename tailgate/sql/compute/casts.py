@@ -15,7 +15,7 @@ from tailgate.lake.errors import NumericValueOutOfRange
 from tailgate.lake.types import Type
 from tailgate.sql.compute.registry import udf
 from tailgate.values.composites import records
-from tailgate.values.composites.arrays import elements, quote
+from tailgate.values.composites.arrays import as_list, parsed, quote
 from tailgate.values.numbers import numerics
 from tailgate.values.numbers.floats import write_double, write_single
 from tailgate.values.registry import read_text
@@ -105,7 +105,10 @@ def array_to_text(items: list[str | None]) -> str:
     return "{" + ",".join("NULL" if item is None else quote(item.encode()).decode() for item in items) + "}"
 
 
-udf("text", to="text[]", name="text_to_elements")(elements)
+@udf("text", to="text[]")
+def text_to_elements(text: str) -> list[str | None]:
+    """Returns the texts of the elements of an array of one dimension from 1, from the array's text."""
+    return list(as_list(parsed(text)))
 
 
 @udf("text[]", to="text")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from tailgate.sql.compute import aggregates, casts, json_texts, networks, registry
+from tailgate.sql.compute import aggregates, casts, dimensions, json_texts, networks, registry
 from tailgate.sql.compute.jsonb import access, construction, edits, paths
 from tailgate.sql.compute.ksqldb import casts as ksqldb_casts
 from tailgate.sql.compute.ksqldb import collections as ksqldb_collections
@@ -33,6 +33,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     construction,
     date_formats,
     date_parsing,
+    dimensions,
     edits,
     float_functions,
     formatting,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from tailgate.lake.errors import FeatureNotSupported
+from dataclasses import replace
+
 from tailgate.lake.types import BOOL, INT8, Type
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.entry import Function, duckdb_error, spark_error
+from tailgate.sql.functions.multidimensional import templates
 from tailgate.sql.plan import AggregateCall, Call, Coalesce, Literal, Scalar, SortKey
 
 COUNTS = ("count", "regr_count")  # return 0 over no rows; all others return NULL
@@ -31,13 +33,10 @@ def count_rows() -> AggregateCall:
 
 
 def collect(value: Scalar, order: tuple[SortKey, ...], type: Type, position: int | None) -> AggregateCall:
-    """Returns a call that collects a group's values in an array.
-
-    Raises 0A000 for values that are arrays.
-    """
-    if value.type.is_array:
-        raise FeatureNotSupported("ARRAY of a subquery of arrays is not supported", position=position)
+    """Returns a call that collects a group's values in an array."""
     (function,) = catalogue.calls("array_agg")
+    if value.type.multidimensional:
+        function = replace(function, duckdb=templates.COLLECTED)
     return AggregateCall(function, (value,), type, order=order, position=position)
 
 

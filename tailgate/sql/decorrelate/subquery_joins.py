@@ -44,6 +44,7 @@ from tailgate.sql.plan.properties import unique_by
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuild, shifted, substituted
 from tailgate.sql.plan.subqueries import Dependent, Subquery
 from tailgate.sql.plan.traversal import column, cross_join, is_one_row, project, take
+from tailgate.values.composites.dimensions import EMPTY
 
 TRUE = Literal(True, BOOL)
 
@@ -209,7 +210,8 @@ def _collected(subquery: Subquery) -> Relation:
         case Limit(input=Sort(keys=keys)):
             order = keys
     grouped = Reduce(core, (), (collect(shown, order, subquery.type, subquery.position),))
-    array = Coalesce((column(grouped, 0), Literal((), subquery.type)), subquery.type)
+    nothing = ((), EMPTY) if subquery.type.multidimensional else ()
+    array = Coalesce((column(grouped, 0), Literal(nothing, subquery.type)), subquery.type)
     return project(grouped, (array,), (Field("array", subquery.type, False),))
 
 

@@ -12,7 +12,6 @@ The arguments of an ordered-set aggregate are the direct arguments, then the agg
 
 from __future__ import annotations
 
-from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Type
 from tailgate.sql.functions.comparison import INTERVAL_DUCKDB
 from tailgate.sql.functions.entry import Function, ResultType
@@ -60,9 +59,8 @@ def _last(types: tuple[Type, ...]) -> Type:
 
 
 def _array(types: tuple[Type, ...]) -> Type:
-    if types[0].is_array:
-        raise FeatureNotSupported("array_agg of arrays is not supported")
-    return types[0].array()
+    """Returns the result type of array_agg(). An array of arrays has more dimensions."""
+    return types[0].array(multidimensional=types[0].is_array)
 
 
 def _of(name: str) -> str:

@@ -35,6 +35,14 @@ CONTAINS_Y = ("coalesce(array_contains({%d}, tg_y), false)", "coalesce(list_cont
 INVALID_TRIM = "number of elements to trim must be between 0 and the number of elements"
 # Spark orders NULL first, PostgreSQL last
 NULLS_LAST = "transform({%d}, tg_x -> named_struct('n', tg_x IS NULL, 'x', tg_x))"
+MULTIDIMENSIONAL = "arrays of more than one dimension or with another lower bound than 1 are not supported here"
+FILL = (
+    f"(CASE WHEN size({{1}}) = 1 THEN array_repeat({{0}}, get({{1}}, 0)) ELSE {spark_error('0A000', MULTIDIMENSIONAL)} END)",
+    (
+        "(CASE WHEN len({1}) = 1 THEN list_transform(range({1}[1]), lambda tg_x: {0})"
+        f" ELSE {duckdb_error('0A000', MULTIDIMENSIONAL)} END)"
+    ),
+)
 NULL_THRESHOLDS = "thresholds array must not contain NULLs"
 
 
@@ -87,11 +95,10 @@ ROWS = (
                 " ELSE slice({0}, 1, size({0}) - {1}) END", 2),
          strict(f"CASE WHEN {{1}} < 0 OR {{1}} > len({{0}}) THEN {duckdb_error('2202E', INVALID_TRIM)}"
                 " ELSE {0}[1:len({0}) - {1}] END", 2)),
-    _row("array_fill", ("anyelement", "int4[]"), "anyarray",
-         "(CASE WHEN size({1}) = 1 THEN array_repeat({0}, get({1}, 0))"
-         f" ELSE {spark_error('0A000', 'arrays of more than one dimension are not supported')} END)",
-         "(CASE WHEN len({1}) = 1 THEN list_transform(range({1}[1]), lambda tg_x: {0})"
-         f" ELSE {duckdb_error('0A000', 'arrays of more than one dimension are not supported')} END)"),
+    _row("array_fill", ("anyelement", "int4[]"), "anyarray", *FILL),
+    _row("array_fill", ("anyelement", "int4[]", "int4[]"), "anyarray",
+         f"(CASE WHEN get({{2}}, 0) = 1 AND size({{2}}) = 1 THEN {FILL[0]} ELSE {spark_error('0A000', MULTIDIMENSIONAL)} END)",
+         f"(CASE WHEN {{2}}[1] = 1 AND len({{2}}) = 1 THEN {FILL[1]} ELSE {duckdb_error('0A000', MULTIDIMENSIONAL)} END)"),
     _row("width_bucket", (ELEMENT, ARRAY), "int4",
          strict(f"CASE WHEN exists({{1}}, tg_x -> tg_x IS NULL) THEN {spark_error('22004', NULL_THRESHOLDS)}"
                 " ELSE size(filter({1}, tg_x -> {0} >= tg_x)) END", 2),

@@ -55,18 +55,17 @@ def named_type(node: exp.DataType) -> Type:
         raise FeatureNotSupported(f"type {name} is not supported", position=at)
     modifiers = tuple(-int(m.this.name) if isinstance(m, exp.Neg) else int(m.name) for m in node.expressions)
     dimensions = len(node.args.get("values") or [])
-    if dimensions > 1:
-        raise FeatureNotSupported("arrays of more than one dimension are not supported", position=at)
     if user_defined:
         if modifiers:
             raise SyntaxError_(f'type modifier is not allowed for type "{node.args["kind"]}"', position=at)
-        return Type("enum", is_array=dimensions == 1, enum=EnumType(0, str(node.args["kind"]), schema))
+        enum = EnumType(0, str(node.args["kind"]), schema)
+        return Type("enum", is_array=dimensions > 0, enum=enum, multidimensional=dimensions > 1)
     checked = _modifiers(name, modifiers, at)
     if fields := node.meta.get("fields", ""):
         if fields not in FIELDS:
             raise SyntaxError_(f'syntax error at or near "{fields.rpartition(" ")[2]}"', position=at)
         checked = (checked[0] if checked else FULL_PRECISION, FIELDS[fields])
-    return Type(name, checked, is_array=dimensions == 1)
+    return Type(name, checked, is_array=dimensions > 0, multidimensional=dimensions > 1)
 
 
 def _modifiers(name: str, modifiers: tuple[int, ...], at: int | None) -> tuple[int, ...]:

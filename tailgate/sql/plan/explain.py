@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from typing_extensions import assert_never
 
@@ -55,6 +56,8 @@ from tailgate.sql.plan import (
 )  # fmt: skip
 from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.plan.writes import BoundWrite, ChangeRows, InsertRows, MergeRows, TruncateTables, WithRows
+from tailgate.values.composites import dimensions
+from tailgate.values.composites.arrays import nested_text
 from tailgate.values.numbers.money import write as write_money
 from tailgate.values.registry import text_writer
 from tailgate.values.times.dates import write_date, write_time, write_timestamp, write_timestamptz
@@ -283,7 +286,9 @@ def text(scalar: Scalar, columns: tuple[Field, ...], *, outer: bool = False) -> 
                 return grouped(f"{function.name} {inner(arguments[0])}")
             if function.name in ("[]", "[:]"):
                 of, *ends = (text(a, columns, outer=True) for a in arguments)
-                return f"{grouped(of)}[{':'.join(ends)}]"
+                count = len(ends) // 2
+                shown = list(map(":".join, zip(ends[:count], ends[count:], strict=True))) if function.name == "[:]" else ends
+                return grouped(of) + "".join(f"[{end}]" for end in shown)
             name, _, unit = function.name.partition(":")
             shown = ([f"'{unit}'"] if unit else []) + [text(a, columns, outer=True) for a in arguments]
             return f"{name}({', '.join(shown)})"
@@ -344,6 +349,11 @@ def _literal(literal: Literal) -> str:
     if isinstance(value, tuple) and not type.is_array:
         months, days, micros = map(str, value)
         return f"'{months} months {days} days {micros} microseconds'::interval"
+    if isinstance(value, tuple) and type.multidimensional:
+        pair: Any = value
+        items, shape = pair
+        texts = [_literal(Literal(v, type.element)).encode() for v in items]
+        return f"{dimensions.shown(shape)}={nested_text(texts, shape, b'array[', b']').decode()}"
     if isinstance(value, tuple):
         return "array[" + ", ".join(_literal(Literal(v, type.element)) for v in value) + "]"
     if isinstance(value, float):

@@ -47,6 +47,8 @@ def _fails(scalar: Scalar) -> bool:
         return not _widens(function.arguments[0], scalar)
     if _harmless(function.name, scalar.arguments):
         return False
+    if function.name == "||" and scalar.type.multidimensional:  # of arrays with other dimensions
+        return True
     if function.name == "date_trunc":  # with an unknown unit
         return True
     if function.name.startswith("extract:") and function.name.removeprefix("extract:") in GROWING:  # of infinity

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.lake.types import BYTEA, TEXT, Field, Type, numeric
-from tailgate.sql.functions import arrays
 from tailgate.sql.functions.comparison import INTERVAL_DUCKDB, INTERVAL_SPARK
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.json import COMPARED
+from tailgate.sql.functions.multidimensional import templates as multidimensional
 from tailgate.sql.plan import Call, IsNull, Scalar, SortKey
 from tailgate.sql.plan.rows import fields, is_row, row, unless_null
 
@@ -58,7 +58,8 @@ def sort_key(scalar: Scalar) -> Scalar:
     function, type = ORDERS[scalar.type.name]
     if not scalar.type.is_array:
         return Call(function, (scalar,), type)
-    return Call(replace(arrays.each(function, scalar.type.name, type.name), name="order", kind="function"), (scalar,), type.array())
+    each = replace(multidimensional.each(function, scalar.type, type.name), name="order", kind="function")
+    return Call(each, (scalar,), type.array(multidimensional=scalar.type.multidimensional))
 
 
 def sorted_by(key: SortKey) -> SortKey:

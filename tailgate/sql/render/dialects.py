@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tailgate.lake.types import GENERAL_DUCKDB, Type
 from tailgate.sql.functions.entry import Function
+from tailgate.sql.functions.multidimensional import templates as multidimensional
 from tailgate.sql.render.duckdb_macros import MACROS, catchable
 from tailgate.sql.render.moments import duckdb_date, duckdb_timestamp, spark_date, spark_timestamp
 from tailgate.sql.render.shared_arguments import NO_MACROS, Macros
@@ -29,6 +30,7 @@ class Dialect:
     distinct: str
     distinct_sign: str
     array: str
+    dimensions: str  # a multidimensional array of its elements and dimensions
     bytes: str
     date: str
     timestamp: str
@@ -60,6 +62,7 @@ SPARK = Dialect(
     distinct="(NOT ({}))",
     distinct_sign=" <=> ",
     array="array({})",
+    dimensions=multidimensional.SPARK.struct,
     bytes="X'{}'",
     date="DATE'{}'",
     timestamp="TIMESTAMP_NTZ'{}'",
@@ -85,6 +88,7 @@ DUCKDB = Dialect(
     distinct="({})",
     distinct_sign=" IS DISTINCT FROM ",
     array="[{}]",
+    dimensions=multidimensional.DUCKDB.struct,
     bytes="from_hex('{}')",
     date="DATE '{}'",
     timestamp="TIMESTAMP '{}'",

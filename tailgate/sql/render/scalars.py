@@ -17,7 +17,7 @@ from typing_extensions import assert_never
 
 from tailgate.lake import sortable
 from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import Type
+from tailgate.lake.types import INT4, Type
 from tailgate.sql.functions.arithmetic import INTEGERS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import (
@@ -109,7 +109,11 @@ class _Renderer:
         moment = self.dialect.dates.get(type.name)
         if moment is None:
             return parameter.format(number, self.dialect.type(type))
-        return f"list_transform(${number}, lambda moment: {moment.format('moment')})" if type.is_array else moment.format(f"${number}")
+        if not type.is_array:
+            return moment.format(f"${number}")
+        elements, shape = (f"struct_extract(${number}, '{part}')" for part in ("elements", "dimensions"))
+        moments = f"list_transform({elements if type.multidimensional else f'${number}'}, lambda moment: {moment.format('moment')})"
+        return self.dialect.dimensions.format(moments, shape) if type.multidimensional else moments
 
     def _literal(self, value: Value, type: Type) -> SqlText:
         parameter = self.dialect.parameter
@@ -179,6 +183,10 @@ def literal(value: Value, type: Type, dialect: Dialect) -> str:
     cast = f"CAST({{}} AS {dialect.type(type)})"
     if value is None:
         return cast.format("NULL")
+    if type.multidimensional:
+        assert isinstance(value, tuple)
+        numbers = literal(value[1], INT4.array(), dialect)
+        return cast.format(dialect.dimensions.format(literal(value[0], type.array(), dialect), numbers))
     if type.is_array:
         assert isinstance(value, tuple)
         return cast.format(dialect.array.format(", ".join(literal(v, type.element, dialect) for v in value)))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from tailgate.lake.types import Type
+from tailgate.lake.types import DIMENSIONS_DUCKDB, DIMENSIONS_SPARK, Type
 from tailgate.sql.numeric_types import divisor
 
 HOLE = re.compile(
@@ -52,7 +52,7 @@ def fill_template(
         if name == "type":
             return spelling
         if name == "element":
-            return spelling[len("array<") : -1] if spelling.startswith("array<") else spelling.removesuffix("[]")
+            return _element(spelling)
         if name == "divisor":
             return divisor(tuple(types))
         if name == "long0":
@@ -73,6 +73,15 @@ def fill_template(
         return str(decimal[0 if fact == "precision" else 1])
 
     return HOLE.sub(hole, template)
+
+
+def _element(spelling: str) -> str:
+    """Returns the type of the elements of an array."""
+    for form in (DIMENSIONS_SPARK, DIMENSIONS_DUCKDB):
+        head, _, tail = form.partition("{}")
+        if spelling.startswith(head) and spelling.endswith(tail):
+            spelling = spelling[len(head) : -len(tail)]
+    return spelling[len("array<") : -1] if spelling.startswith("array<") else spelling.removesuffix("[]")
 
 
 def _long(argument: str, types: Sequence[Type], result: Type) -> str:

@@ -44,7 +44,7 @@ def column_type(column: Field) -> str:
 
 def type_name(type: Type) -> str:
     """Returns the name of a type in CREATE TABLE, where `character` and `bit` alone would have the length 1."""
-    text = str(type)
+    text = str(type) + "[]" * type.multidimensional
     if type.modifiers:
         return text
     return {"bpchar": text.replace("character", "bpchar", 1), "bit": text.replace("bit", '"bit"', 1)}.get(type.name, text)

@@ -1,4 +1,6 @@
-r"""Arrays of one dimension: "{1,NULL,3}".
+r"""Arrays: "{1,NULL,3}", "{{1,2},{3,4}}", "[0:1]={1,2}".
+
+The value of a multidimensional type is a pair of the elements and the dimensions, that of another array type the elements alone.
 
 Source: PostgreSQL 15, src/backend/utils/adt/arrayfuncs.c.
 """
@@ -6,16 +8,17 @@ Source: PostgreSQL 15, src/backend/utils/adt/arrayfuncs.c.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from struct import Struct, pack
 from typing import Any
 
 from tailgate.lake.errors import (
+    ArraySubscriptError,
     DatatypeMismatch,
     FeatureNotSupported,
     InvalidBinaryRepresentation,
     InvalidTextRepresentation,
-    ProgramLimitExceeded,
     TailgateError,
 )
 from tailgate.lake.types import BY_OID, Type
@@ -23,31 +26,67 @@ from tailgate.values.codec.binary import TrailingData, insufficient, sized
 from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import Style
 from tailgate.values.codec.texts import BLANKS
+from tailgate.values.composites import dimensions
 
-DIMENSIONS_MAX = 6
-ELEMENTS_MAX = 134_217_727
+MULTIDIMENSIONAL = "arrays of more than one dimension or with another lower bound than 1 are not supported here"
+MULTIDIMENSIONAL_HINT = "A type with two pairs of brackets, such as integer[][], has them."
+
+
+class Multidimensional(FeatureNotSupported):
+    """An array has several dimensions or another lower bound than 1, and its type is not multidimensional."""
 
 
 def codec_of(element: Codec) -> Codec:
-    """Returns the codec of arrays of a type."""
+    """Returns the codec of arrays of one dimension from 1."""
+    whole = multidimensional_codec_of(element)
 
     def read(text: str, type: Type, style: Style) -> Value:
-        member = type.element
-        return tuple(None if item is None else element.read_text(item, member, style) for item in elements(text))
+        return as_list(whole.read_text(text, type, style))
 
     def read_binary(data: bytes, type: Type) -> Value:
-        return _read_binary(data, type.element, element.read_binary)
+        return as_list(whole.read_binary(data, type))
 
     def text_writer(type: Type, style: Style) -> Writer:
         return writer(element.text_writer(type.element, style))
 
     def binary_writer(type: Type) -> Writer:
+        write = whole.binary_writer(type)
+        return lambda value: write((value, dimensions.of_list(len(value))))
+
+    return Codec(read, read_binary, text_writer, binary_writer, order_key=lambda value: _order_keys(value, element))
+
+
+def multidimensional_codec_of(element: Codec) -> Codec:
+    """Returns the codec of arrays of any dimensions."""
+
+    def read(text: str, type: Type, style: Style) -> Value:
+        items, shape = parsed(text)
+        member = type.element
+        return tuple(None if item is None else element.read_text(item, member, style) for item in items), shape
+
+    def read_binary(data: bytes, type: Type) -> Value:
+        return _read_binary(data, type.element, element.read_binary)
+
+    def text_writer(type: Type, style: Style) -> Writer:
+        write = element.text_writer(type.element, style)
+        return lambda value: text_of([b"NULL" if v is None else quote(write(v)) for v in value[0]], value[1])
+
+    def binary_writer(type: Type) -> Writer:
         return _binary_writer(element.binary_writer(type.element), type.element.oid)
 
-    def order_key(value: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple((item is None, None if item is None else element.order_key(item)) for item in value)
+    return Codec(read, read_binary, text_writer, binary_writer, order_key=lambda value: (_order_keys(value[0], element), tuple(value[1])))
 
-    return Codec(read, read_binary, text_writer, binary_writer, order_key=order_key)
+
+def as_list(value: Any) -> tuple[Any, ...]:
+    """Returns the elements of an array. Raises 0A000 if it has several dimensions or another lower bound than 1."""
+    items, shape = value
+    if not dimensions.is_list(shape):
+        raise Multidimensional(MULTIDIMENSIONAL, hint=MULTIDIMENSIONAL_HINT)
+    return tuple(items)
+
+
+def _order_keys(items: tuple[Any, ...], element: Codec) -> tuple[Any, ...]:
+    return tuple((item is None, None if item is None else element.order_key(item)) for item in items)
 
 
 # --- text ----------------------------------------------------------------------------------------
@@ -68,36 +107,127 @@ def quote(text: bytes) -> bytes:
     return b'"' + text.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"' if _QUOTED.search(text) else text
 
 
-_BOUNDS = re.compile(r"(?:\[[+-]?\d+(?::[+-]?\d+)?\]\s*)+=", re.ASCII)
+def text_of(items: Sequence[bytes], shape: Sequence[int]) -> bytes:
+    """Returns the text of an array, from the quoted texts of its elements.
 
-
-def elements(text: str) -> list[str | None]:
-    r"""Returns the texts of the elements of an array; None is NULL.
-
-    >>> elements('{a,"b,\\"c",NULL,"NULL"}')
-    ['a', 'b,"c', None, 'NULL']
+    >>> text_of([b"1", b"2"], (2, 1, 2, 0, 1))
+    b'[0:0][1:2]={{1,2}}'
     """
-    start = len(text) - len(text.lstrip(BLANKS))
-    if text[start : start + 1] != "{":
-        if _BOUNDS.match(text, start):
-            raise FeatureNotSupported("arrays with lower bounds are not supported")
-        raise _malformed(text, 'Array value must start with "{" or dimension information.')
+    is_from_one = all(bound == 1 for bound in dimensions.bounds(shape))
+    return (b"" if is_from_one else dimensions.shown(shape).encode() + b"=") + nested_text(items, shape, b"{", b"}")
+
+
+def nested_text(items: Sequence[bytes], shape: Sequence[int], opening: bytes, closing: bytes) -> bytes:
+    """Returns the texts of elements in nested brackets."""
+    for length in reversed(dimensions.lengths(shape)):
+        items = [opening + b",".join(items[start : start + length]) + closing for start in range(0, len(items), length)]
+    return items[0] if shape[0] else opening + closing
+
+
+def parsed(text: str) -> tuple[list[str | None], dimensions.Dimensions]:
+    r"""Returns the texts of the elements of an array, None for NULL, and its dimensions.
+
+    >>> parsed('{a,"b,\\"c",NULL,"NULL"}')
+    (['a', 'b,"c', None, 'NULL'], (1, 4, 1))
+    >>> parsed("[2:2][1:2]={{1,2}}")
+    (['1', '2'], (2, 1, 2, 2, 1))
+    """
+    lengths, bounds, at = _declared(text)
+    if text[at : at + 1] != "{":
+        start = 'Array contents must start with "{".' if bounds else 'Array value must start with "{" or dimension information.'
+        raise _malformed(text, start)
+    contents = text[at:]
+    items, actual, end = _contents(contents)
+    if contents[end:].strip(BLANKS):
+        raise _malformed(contents, "Junk after closing right brace.")
+    if bounds and lengths != actual:
+        raise _malformed(text, "Specified array dimensions do not match array contents.")
+    return items, dimensions.dimensions(actual, bounds or None)
+
+
+_BOUND = re.compile(r"\[([+-]?\d+)(?::([+-]?\d+))?\]", re.ASCII)
+
+
+def _declared(text: str) -> tuple[list[int], list[int], int]:
+    """Returns the lengths and lower bounds that a text begins with, and the place of the first brace. Raises 22P02, 2202E, 54000."""
+    lengths: list[int] = []
+    bounds: list[int] = []
+    at = _after_blanks(text, 0)
+    while text[at : at + 1] == "[":
+        if len(bounds) == dimensions.DIMENSIONS_MAX:
+            raise dimensions.too_many(len(bounds) + 1)
+        match = _BOUND.match(text, at)
+        if match is None:
+            raise _malformed(text, '"[" must introduce explicitly-specified array dimensions.')
+        low, high = (1, int(match[1])) if match[2] is None else (int(match[1]), int(match[2]))
+        if high < low:
+            raise ArraySubscriptError("upper bound cannot be less than lower bound")
+        bounds.append(low)
+        lengths.append(high - low + 1)
+        at = _after_blanks(text, match.end())
+    if bounds:
+        if text[at : at + 1] != "=":
+            raise _malformed(text, 'Missing "=" after array dimensions.')
+        at = _after_blanks(text, at + 1)
+    return lengths, bounds, at
+
+
+def _contents(text: str) -> tuple[list[str | None], list[int], int]:
+    """Returns the elements within braces, the length of each dimension, and the place after the last brace."""
+    at = 0
     items: list[str | None] = []
-    at = start + 1
+    counts: list[int] = []  # of the items in each open brace
+    lengths: dict[int, int] = {}  # of closed braces, by depth
+    depth = 0  # of the elements, once there is one
+    before = ""  # what precedes: an open brace, an element, or a closed brace
     while True:
+        at = _after_blanks(text, at)
+        char = text[at : at + 1]
+        if char == "{":
+            if before == "element":
+                raise _unexpected(text, char)
+            if len(counts) == dimensions.DIMENSIONS_MAX:
+                raise dimensions.too_many(len(counts) + 1)
+            counts.append(0)
+            before, at = "open", at + 1
+            continue
+        if char == "}" and before == "open" and len(counts) == 1:
+            return [], [], at + 1
+        if before == "closed" and char not in ("", ",", "}", "\\"):
+            raise _malformed(text, "Unexpected array element.")
         item, quoted, at = _element(text, at)
         end = text[at : at + 1]
+        if end and not item and not quoted:
+            raise _unexpected(text, end)
+        items.append(None if not quoted and item.upper() == "NULL" else _unescaped(item))
+        depth = depth or len(counts)
+        counts[-1] += 1
+        before = "element"
+        while end == "}":
+            if lengths.setdefault(len(counts), counts[-1]) != counts[-1] or (before == "element" and len(counts) != depth):
+                raise _malformed(text, "Multidimensional arrays must have sub-arrays with matching dimensions.")
+            counts.pop()
+            before, at = "closed", at + 1
+            if not counts:
+                return items, [lengths[level] for level in sorted(lengths)], at
+            counts[-1] += 1
+            at = _after_blanks(text, at)
+            end = text[at : at + 1]
+            if end and end not in ",}":
+                raise _unexpected(text, end) if end in "{\\" else _malformed(text, "Unexpected array element.")
         if not end:
             raise _malformed(text, "Unexpected end of input.")
-        if item or quoted:
-            items.append(None if not quoted and item.upper() == "NULL" else _unescaped(item))
-        elif end == "," or items:
-            raise _malformed(text, f'Unexpected "{end}" character.')
         at += 1
-        if end == "}":
-            if text[at:].strip(BLANKS):
-                raise _malformed(text, "Junk after closing right brace.")
-            return items
+
+
+def _after_blanks(text: str, at: int) -> int:
+    while text[at : at + 1] and text[at] in BLANKS:
+        at += 1
+    return at
+
+
+def _unexpected(text: str, char: str) -> TailgateError:
+    return _malformed(text, f'Unexpected "{char}" character.')
 
 
 _BARE = re.compile(r'(?:[^"\\{},]|\\.)*', re.DOTALL)
@@ -106,15 +236,11 @@ _IN_QUOTES = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 def _element(text: str, at: int) -> tuple[str, bool, int]:
     """Returns an element with its backslashes, whether it was in quotes, and the place of the comma or brace after it."""
-    while text[at : at + 1] and text[at] in BLANKS:
-        at += 1
     if text[at : at + 1] == '"':
         match = _IN_QUOTES.match(text, at)
         if match is None:
             raise _malformed(text, "Unexpected end of input.")
-        at = match.end()
-        while text[at : at + 1] and text[at] in BLANKS:
-            at += 1
+        at = _after_blanks(text, match.end())
         if text[at : at + 1] not in ("", ",", "}"):
             raise _malformed(text, "Unexpected array element.")
         return match[1], True, at
@@ -123,10 +249,7 @@ def _element(text: str, at: int) -> tuple[str, bool, int]:
     at = match.end()
     following = text[at : at + 1]
     if following == "{":
-        if match[0].strip(BLANKS):
-            raise _malformed(text, 'Unexpected "{" character.')
-        _check_nesting(text, at)
-        raise FeatureNotSupported("arrays of more than one dimension are not supported")
+        raise _unexpected(text, following)
     if following in ('"', "\\"):
         raise _malformed(text, "Unexpected array element." if following == '"' else "Unexpected end of input.")
     return _without_last_blanks(match[0]), False, at
@@ -143,18 +266,6 @@ def _unescaped(item: str) -> str:
     return re.sub(r"\\(.)", r"\1", item, flags=re.DOTALL) if "\\" in item else item
 
 
-def _check_nesting(text: str, at: int) -> None:
-    """Raises 22P02 unless the braces of an array of several dimensions match."""
-    bare = re.sub(r'"(?:[^"\\]|\\.)*"|\\.', "", text, flags=re.DOTALL)
-    depth = 0
-    for place, char in enumerate(bare):
-        depth += (char == "{") - (char == "}")
-        if depth <= 0 and char == "}" and bare[place + 1 :].strip(BLANKS):
-            raise _malformed(text, "Junk after closing right brace.")
-    if depth:
-        raise _malformed(text, "Unexpected end of input.")
-
-
 def _malformed(text: str, detail: str) -> TailgateError:
     return InvalidTextRepresentation(f'malformed array literal: "{text}"', detail=detail)
 
@@ -167,9 +278,9 @@ _LENGTH = Struct("!i")
 
 
 def _read_binary(data: bytes, element: Type, read: Callable[[bytes, Type], Value]) -> Value:
-    count, at = _read_head(data, element)
+    shape, at = _read_head(data, element)
     items: list[Value] = []
-    for number in range(1, count + 1):
+    for number in range(1, prod(dimensions.lengths(shape)) + 1 if shape[0] else 1):
         (length,) = _unpacked(_LENGTH, data, at)
         at += 4
         if length < -1 or at + length > len(data):
@@ -184,30 +295,22 @@ def _read_binary(data: bytes, element: Type, read: Callable[[bytes, Type], Value
         at += length
     if at != len(data):
         raise TrailingData
-    return tuple(items)
+    return tuple(items), shape
 
 
-def _read_head(data: bytes, element: Type) -> tuple[int, int]:
-    """Returns the number of elements, and where the first one begins."""
-    dimensions, flags, oid = _unpacked_head(data)
-    if dimensions < 0:
-        raise InvalidBinaryRepresentation(f"invalid number of dimensions: {dimensions}")
-    if dimensions > DIMENSIONS_MAX:
-        raise ProgramLimitExceeded(f"number of array dimensions ({dimensions}) exceeds the maximum allowed ({DIMENSIONS_MAX})")
+def _read_head(data: bytes, element: Type) -> tuple[dimensions.Dimensions, int]:
+    """Returns the dimensions, and where the first element begins."""
+    count, flags, oid = _unpacked_head(data)
+    if count < 0:
+        raise InvalidBinaryRepresentation(f"invalid number of dimensions: {count}")
+    if count > dimensions.DIMENSIONS_MAX:
+        raise dimensions.too_many(count)
     if flags not in (0, 1):
         raise InvalidBinaryRepresentation("invalid array flags")
     if oid != element.oid:
         raise DatatypeMismatch(f"binary data has array element type {_name(oid)} instead of expected {_name(element.oid)}")
-    at = _HEAD.size
-    count, bound = 0, 1
-    for number in range(dimensions):
-        length, bound = _unpacked(_DIMENSION, data, at + number * _DIMENSION.size)
-        if not 0 <= length <= ELEMENTS_MAX:
-            raise ProgramLimitExceeded(f"array size exceeds the maximum allowed ({ELEMENTS_MAX})")
-        count = length if number == 0 else count * length
-    if count and (dimensions > 1 or bound != 1):
-        raise FeatureNotSupported("arrays of more than one dimension or with another lower bound than 1 are not supported")
-    return count, at + dimensions * _DIMENSION.size
+    pairs = [_unpacked(_DIMENSION, data, _HEAD.size + number * _DIMENSION.size) for number in range(count)]
+    return dimensions.dimensions([length for length, _ in pairs], [bound for _, bound in pairs]), _HEAD.size + count * _DIMENSION.size
 
 
 def _name(oid: int) -> str:
@@ -219,11 +322,11 @@ def _unpacked_head(data: bytes) -> tuple[int, int, int]:
     if len(data) >= _HEAD.size:
         return _HEAD.unpack_from(data)
     # The checks of the fields that exist come first.
-    dimensions = int.from_bytes(data[:4], "big", signed=True) if len(data) >= 4 else 0
+    count = int.from_bytes(data[:4], "big", signed=True) if len(data) >= 4 else 0
     flags = int.from_bytes(data[4:8], "big", signed=True) if len(data) >= 8 else 0
-    if 0 <= dimensions <= DIMENSIONS_MAX and flags in (0, 1):
+    if 0 <= count <= dimensions.DIMENSIONS_MAX and flags in (0, 1):
         raise insufficient()
-    return dimensions, flags, 0
+    return count, flags, 0
 
 
 def _unpacked(layout: Struct, data: bytes, at: int) -> tuple[int, ...]:
@@ -233,10 +336,10 @@ def _unpacked(layout: Struct, data: bytes, at: int) -> tuple[int, ...]:
 
 
 def _binary_writer(write: Writer, oid: int) -> Writer:
-    def array(value: list[Any]) -> bytes:
-        if not value:
-            return pack("!iiI", 0, 0, oid)
-        parts = [pack("!iiIii", 1, int(any(v is None for v in value)), oid, len(value), 1)]
-        return b"".join(parts + [sized(write, v) for v in value])
+    def array(value: tuple[Sequence[Any], Sequence[int]]) -> bytes:
+        items, shape = value
+        head = pack("!iiI", shape[0], int(any(v is None for v in items)), oid)
+        pairs = zip(dimensions.lengths(shape), dimensions.bounds(shape), strict=True)
+        return b"".join([head, *(_DIMENSION.pack(*pair) for pair in pairs), *(sized(write, v) for v in items)])
 
     return array

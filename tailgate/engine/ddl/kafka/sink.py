@@ -86,6 +86,7 @@ def create_sink(statement: CreateSink, text: str, catalog: Catalog) -> Sink:
             f'ENVELOPE NONE of {relation.kind} "{relation.name}" is not supported, because its rows may go',
             hint="Use ENVELOPE DEBEZIUM or UPSERT.",
         )
+    _check_columns(relation)
     _check_text(statement, relation, key, envelope)
     if envelope == "upsert" and key is None:
         raise InvalidParameterValue("ENVELOPE UPSERT needs a key", hint="Add KEY (column, …) to the sink.")
@@ -203,6 +204,14 @@ def _key(statement: CreateSink, relation: Item) -> tuple[int, ...] | None:
 def _append_only(relation: Item, catalog: Catalog) -> bool:
     """Returns whether the rows of a relation are never retracted."""
     return isinstance(relation, MaterializedView) and Streams(catalog)(relation).append_only
+
+
+def _check_columns(relation: Item) -> None:
+    """Raises 0A000 for columns that topics cannot have."""
+    for column in relation.columns:
+        if column.type.multidimensional:
+            hint = f"Write the column as text, or as jsonb with to_jsonb({column.name})."
+            raise FeatureNotSupported(f'a sink of multidimensional arrays, as in column "{column.name}", is not supported', hint=hint)
 
 
 def _check_text(statement: CreateSink, relation: Item, key: tuple[int, ...] | None, envelope: str) -> None:

@@ -44,6 +44,8 @@ def aggregate(call: AggregateCall, columns_in: OperatorInput) -> operators.Aggre
     name = call.function.name
     if name not in (*MAINTAINED, *ANY_OF):
         raise FeatureNotSupported(f"aggregate {name} in a materialized view is not supported", position=call.position)
+    if name == "array_agg" and call.type.multidimensional:
+        raise FeatureNotSupported("array_agg of arrays in a materialized view is not supported", position=call.position)
     fraction, arguments = 0.0, call.arguments
     distinct = call.distinct and name not in ("min", "max")
     if name in WITHIN_GROUP:

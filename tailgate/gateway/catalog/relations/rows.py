@@ -214,7 +214,7 @@ def _typed(relation: int, number: int, field: Field) -> Row:
     return _plain(relation, number, field.name) | {
         "atttypid": type.oid if domain is None else domain.id, "attlen": stored.length, "atttypmod": type.typmod if domain is None else -1,
         "attbyval": stored.by_value, "attalign": stored.alignment, "attstorage": stored.storage, "attcollation": stored.collation,
-        "attndims": int(type.is_array and domain is None),
+        "attndims": 0 if domain is not None else type.is_array + type.multidimensional,
     }  # fmt: skip
 
 

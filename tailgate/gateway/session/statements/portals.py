@@ -6,7 +6,7 @@ Statement text ──Parse──► Prepared ──Bind──► Portal ──Ex
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery, Described
@@ -80,7 +80,7 @@ def check_result(described: Bound, bound: Bound) -> None:
 
 
 def _result(bound: Bound) -> list[tuple[str, Type]] | None:
-    return None if bound.columns is None else [(c.name, c.type) for c in bound.columns]
+    return None if bound.columns is None else [(c.name, replace(c.type, multidimensional=False)) for c in bound.columns]
 
 
 @dataclass(slots=True)

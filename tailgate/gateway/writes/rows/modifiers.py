@@ -50,6 +50,10 @@ def _column(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
 
 def _elements(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
     """Applies the modifiers of an array's elements."""
+    if type.multidimensional:
+        structs = values.combine_chunks()
+        elements = _elements(pa.chunked_array([structs.field(0)]), type.array()).combine_chunks()
+        return pa.chunked_array([pa.StructArray.from_arrays([elements, structs.field(1)], fields=list(type.arrow), mask=structs.is_null())])
     lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy()
     offsets = pa.array(np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)]))
     elements = _column(pa.chunked_array([pc.list_flatten(values).combine_chunks()]), type.element)

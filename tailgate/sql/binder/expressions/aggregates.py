@@ -20,11 +20,13 @@ from tailgate.sql.binder.grouping import has_aggregates, has_windows
 from tailgate.sql.binder.positions import aggregate_place, leftmost
 from tailgate.sql.binder.set_returning import refuse
 from tailgate.sql.binder.types.coercion import cast, check_one_form, coerce, require_equality, require_order
+from tailgate.sql.binder.types.dimensions import with_dimensions
 from tailgate.sql.binder.types.json_arrays import json_elements
 from tailgate.sql.binder.types.overloads import arguments, fixed, function, specialized
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.aggregates import HYPOTHETICAL, VARIANCES, WITHIN_GROUP
 from tailgate.sql.functions.casts import OUTPUT
+from tailgate.sql.functions.multidimensional import templates as multidimensional
 from tailgate.sql.grammar.names import position
 from tailgate.sql.numeric_types import is_maintained
 from tailgate.sql.plan import AggregateCall, Call, Case, Literal, Not, Scalar, SortKey
@@ -102,6 +104,8 @@ def bind_aggregate_call(binder: ExpressionBinder, parts: Parts, *, nested: bool 
         require_equality(operand.type, leftmost(node))
     if name in JSON_TYPES:
         operands = _as_json(inner, name, nodes, operands)
+    if name == "array_agg" and len(operands) == 1 and operands[0].type.is_array:
+        operands = [with_dimensions(operands[0])]
     aggregate = function(name, tuple(s.type for s in operands), at)
     casts = tuple(inner.known(a) for a in arguments(aggregate, operands, inner.parameters))
     compared = ORDERING if is_maintained() else COMPARING
@@ -220,8 +224,11 @@ def as_json(binder: ExpressionBinder, scalar: Scalar, target: Type, at: int | No
     if type.name == "bpchar" and not type.is_array:
         scalar, type = Call(OUTPUT["bpchar"], (scalar,), TEXT), TEXT
     if type.enum is not None:
-        type = TEXT.array() if type.is_array else TEXT
+        type = replace(TEXT, is_array=type.is_array, multidimensional=type.multidimensional)
         scalar = cast(scalar, type, binder.parameters, at)
+    if type.multidimensional:
+        text = Call(multidimensional.TO_JSON, (json_elements(scalar, target, binder.parameters, at),), JSON, at)
+        return text if target == JSON else binder.call(function("to_jsonb", (JSON,), at), [text], at)
     if type.is_array:
         return Call(catalogue.calls(OF_ARRAY[target.name])[0], (json_elements(scalar, target, binder.parameters, at),), target, at)
     return binder.call(function(f"to_{target.name}", (type,), at), [scalar], at)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from sqlglot import exp
 
 from tailgate.lake.errors import (
@@ -10,22 +13,25 @@ from tailgate.lake.errors import (
     IndeterminateDatatype,
     TailgateError,
 )  # fmt: skip
-from tailgate.lake.types import UNKNOWN, Type
+from tailgate.lake.types import GENERAL, NUMERIC, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.domains import in_domain
 from tailgate.sql.binder.enums import cast_type
-from tailgate.sql.binder.types.coercion import bare_type, cast
+from tailgate.sql.binder.types.coercion import STRINGS, bare_type, cast
+from tailgate.sql.binder.types.dimensions import with_dimensions
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.functions import catalogue
+from tailgate.sql.functions.multidimensional import templates
 from tailgate.sql.grammar.names import position
-from tailgate.sql.numeric_types import is_maintained
+from tailgate.sql.numeric_types import is_maintained, may_be_general
 from tailgate.sql.plan import (
     Call,
     Case,
     Literal,
     Scalar,
 )  # fmt: skip
+from tailgate.values.composites import dimensions
 
 
 def bind_cast(binder: ExpressionBinder, node: exp.Cast) -> Scalar:
@@ -36,11 +42,18 @@ def bind_cast(binder: ExpressionBinder, node: exp.Cast) -> Scalar:
 
 def _cast(binder: ExpressionBinder, node: exp.Cast, target: Type) -> Scalar:
     if isinstance(node.this, exp.Array) and not node.this.expressions:
-        return Literal((), target, position(node))
+        return Literal(((), dimensions.EMPTY) if target.multidimensional else (), target, position(node))
     at = position(node)
     if target.name in ("float4", "float8") and isinstance(node.this, exp.Literal) and not node.this.is_string:
         return literal(node.this.this, target, position(node.this))  # 1e300 does not fit into numeric
-    return cast(binder.bind(node.this), target, binder.parameters, at)
+    value = binder.bind(node.this)
+    is_text = value.type == UNKNOWN or (value.type.name in STRINGS and not value.type.is_array)
+    if target.is_array and is_text and may_be_general() and target.element == NUMERIC:
+        target = replace(GENERAL, is_array=True, multidimensional=target.multidimensional)
+    # an array has the dimensions of the value, which a text tells when it is read
+    if target.is_array and (value.type.multidimensional or (is_text and value.type != UNKNOWN and may_be_general())):
+        target = target.array(multidimensional=True)
+    return cast(value, target, binder.parameters, at)
 
 
 def bind_case(binder: ExpressionBinder, node: exp.Case) -> Scalar:
@@ -64,15 +77,23 @@ def bind_array(binder: ExpressionBinder, node: exp.Array) -> Scalar:
     nodes = list(node.expressions)
     if not nodes:
         raise empty_array(position(node))
-    if any(isinstance(n, exp.Array) for n in nodes):
-        raise FeatureNotSupported("arrays of more than one dimension are not supported", position=position(node))
     scalars = [binder.bind(n) for n in nodes]
     elements, type = binder.unify(nodes, list(map(fixed, scalars)) if is_maintained() else scalars, "ARRAY")
     if type.is_array:
-        raise FeatureNotSupported("arrays of more than one dimension are not supported", position=position(node))
+        return _of_arrays(list(map(with_dimensions, elements)), position(node))
     if all(isinstance(m, Literal) for m in elements):
         return Literal(tuple(m.value for m in elements if isinstance(m, Literal)), type.array(), position(node))
     return Call(catalogue.calls("ARRAY")[0], elements, type.array(), position(node))
+
+
+def _of_arrays(arrays: list[Scalar], at: int | None) -> Scalar:
+    """Returns an array whose elements are arrays. Raises 2202E for literals with different dimensions."""
+    type = arrays[0].type
+    if not all(isinstance(array, Literal) for array in arrays):
+        return Call(templates.construction(len(arrays)), tuple(arrays), type, at)
+    values: list[Any] = [array.value for array in arrays if isinstance(array, Literal)]
+    shape = dimensions.nested([None if value is None else value[1] for value in values])
+    return Literal((tuple(item for value in values if value is not None for item in value[0]), shape), type, at)
 
 
 def bind_collate(binder: ExpressionBinder, node: exp.Collate) -> Scalar:

@@ -14,6 +14,7 @@ from tailgate.lake.types import BOOL
 from tailgate.sql.binder.context import Closure, ExpressionBinder
 from tailgate.sql.binder.expressions.columns import bind_fields
 from tailgate.sql.binder.expressions.row_comparison import compare_rows
+from tailgate.sql.binder.types.dimensions import with_dimensions
 from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.grammar.names import position
 from tailgate.sql.numeric_types import is_maintained
@@ -45,8 +46,10 @@ def bind_array(binder: ExpressionBinder, node: exp.Subquery, at: int | None) -> 
         element = fixed(Column(0, column.type))
         column = replace(column, type=element.type)
         relation = Project(relation, (element,), (column,))
-    type = column.type
-    array_type = type if type.is_array else type.array()
+    if column.type.is_array:
+        column = replace(column, type=column.type.array(multidimensional=True))
+        relation = Project(relation, (with_dimensions(Column(0, relation.columns[0].type)),), (column,))
+    array_type = column.type.array(multidimensional=column.type.is_array)
     return as_scalar(Subquery("array", relation, closure.depth, closure.arguments(relation), array_type, position=at))
 
 

@@ -16,36 +16,70 @@ from tailgate.lake.types import BOOL, INT4, TEXT, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.types.coercion import bare_type, catalogue_name, coerce
+from tailgate.sql.binder.types.dimensions import elements_of, with_dimensions
 from tailgate.sql.binder.types.overloads import function, operator
 from tailgate.sql.compute.text.strings import like_escape, similar_to
 from tailgate.sql.functions import arrays, catalogue
+from tailgate.sql.functions.multidimensional import templates
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import And, Call, GreatestLeast, Literal, Or, Scalar
+from tailgate.values.composites import dimensions
 
 # --- arrays ----------------------------------------------------------------------------------------------------------------------
 
 
 def bind_subscript(binder: ExpressionBinder, node: exp.Bracket) -> Scalar:
-    """Binds the subscript of an array or of jsonb, or the slice of an array.
+    """Binds the subscripts of an array, the subscript of jsonb, or the slices of an array.
 
-    Raises 42804, 0A000.
+    Raises 42804, 54000, 0A000.
     """
-    value, at = binder.typed(node.this), position(node)
+    at = position(node)
+    whole, indexes = _subscripts(node)
+    array = binder.typed(whole)
+    if array.type.is_array:
+        return _part(binder, array, indexes, at)
+    value = binder.typed(node.this) if node.this is not whole else array
     (index,) = node.expressions
-    if value.type.name == "jsonb" and not value.type.is_array:
+    if value.type.name == "jsonb":
         if isinstance(index, exp.Slice):
             raise DatatypeMismatch("jsonb subscript does not support slices", position=at)
         return binder.operate("#>", [value, _jsonb_path(binder, index)], at)
-    if isinstance(node.this, exp.Bracket) and not value.type.is_array:
-        raise FeatureNotSupported("arrays of more than one dimension are not supported", position=at)
-    if not value.type.is_array:
-        message = f"cannot subscript type {bare_type(value.type)} because it does not support subscripting"
-        raise DatatypeMismatch(message, position=leftmost(node.this))
-    if not isinstance(index, exp.Slice):
-        return binder.call(function("[]", (value.type, INT4), at), [value, whole_subscript(binder, index)], at)
-    bounds = ((index.this, 1), (index.args.get("expression"), 2**31 - 1))
-    ends = (whole_subscript(binder, e) if e is not None else Literal(d, INT4) for e, d in bounds)
-    return binder.call(function("[:]", (value.type, INT4, INT4), at), [value, *ends], at)
+    message = f"cannot subscript type {bare_type(value.type)} because it does not support subscripting"
+    raise DatatypeMismatch(message, position=leftmost(node.this))
+
+
+def _subscripts(node: exp.Bracket) -> tuple[exp.Expr, list[exp.Expr]]:
+    """Returns the expression before all subscripts, and the subscripts."""
+    indexes: list[exp.Expr] = []
+    whole: exp.Expr = node
+    while isinstance(whole, exp.Bracket):
+        indexes.insert(0, whole.expressions[0])
+        whole = whole.this
+    return whole, indexes
+
+
+def _part(binder: ExpressionBinder, array: Scalar, indexes: list[exp.Expr], at: int | None) -> Scalar:
+    """Binds an element of an array, or a slice if any of the subscripts is one."""
+    if len(indexes) > dimensions.DIMENSIONS_MAX:
+        raise dimensions.too_many(len(indexes))
+    if len(indexes) > 1:
+        array = with_dimensions(array)
+    if not any(isinstance(index, exp.Slice) for index in indexes):
+        subscripts = [whole_subscript(binder, index) for index in indexes]
+        if isinstance(array, Literal) and array.value is None:
+            return Literal(None, array.type.element, at)
+        if array.type.multidimensional:
+            return Call(templates.subscript(len(indexes)), (array, *subscripts), array.type.element, at)
+        return binder.call(function("[]", (array.type, INT4), at), [array, *subscripts], at)
+    # next to a slice, a subscript is the upper bound of a slice from 1
+    one = exp.Literal.number(1)
+    bounds = [(i.this, i.args.get("expression")) if isinstance(i, exp.Slice) else (one, i) for i in indexes]
+    first = dimensions.FIRST if array.type.multidimensional else 1
+    lows = [Literal(first, INT4) if low is None else whole_subscript(binder, low) for low, _ in bounds]
+    highs = [Literal(dimensions.LAST, INT4) if high is None else whole_subscript(binder, high) for _, high in bounds]
+    if array.type.multidimensional:
+        return Call(templates.slices(len(indexes)), (array, *lows, *highs), array.type, at)
+    return binder.call(function("[:]", (array.type, INT4, INT4), at), [array, *lows, *highs], at)
 
 
 def _jsonb_path(binder: ExpressionBinder, node: exp.Expr) -> Scalar:
@@ -85,6 +119,7 @@ def bind_quantified(binder: ExpressionBinder, sign: str, left: exp.Expr, right: 
         array = cast
     if not array.type.is_array:
         raise WrongObjectType("op ANY/ALL (array) requires array on right side", position=at)
+    array = elements_of(array)
     row = operator(sign, (value.type, array.type.element), at)
     if catalogue_name(array.type.element) != row.arguments[1]:
         target = coerce(array, replace(array.type, name=row.arguments[1], modifiers=()), binder.parameters)

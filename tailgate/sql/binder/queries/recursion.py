@@ -85,7 +85,8 @@ def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recurs
         shown = f"UNION of {types} in a recursive query is not supported"
         raise FeatureNotSupported(shown, hint="Use UNION ALL, or cast to text.", position=at)
     for i, (field, before) in enumerate(zip(union.columns, base.columns, strict=True), 1):
-        if (field.type.name, field.type.is_array) != (before.type.name, before.type.is_array):
+        overall, initial = ((type.name, type.is_array, type.multidimensional) for type in (field.type, before.type))
+        if overall != initial:
             raise DatatypeMismatch(
                 f'recursive query "{name}" column {i} has type {bare_type(before.type)} in non-recursive term'
                 f" but type {bare_type(field.type)} overall",

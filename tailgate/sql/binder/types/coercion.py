@@ -13,6 +13,7 @@ from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSuppo
 from tailgate.lake.types import FRACTIONAL, GENERAL, NUMERIC, TEXT, UNKNOWN, Type
 from tailgate.sql import numeric_types
 from tailgate.sql.binder.types import enums
+from tailgate.sql.binder.types.dimensions import as_list, with_dimensions
 from tailgate.sql.binder.types.interval_fields import RESTRICTED, has_all_digits, last_field, restricted
 from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.parameters import Parameters
@@ -21,6 +22,7 @@ from tailgate.sql.functions.casts import LENGTHS, OUTPUT
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Context, Function
 from tailgate.sql.functions.general import templates as general_templates
+from tailgate.sql.functions.multidimensional import templates as multidimensional
 from tailgate.sql.plan import Call, Literal, Parameter, Scalar, rows
 from tailgate.sql.plan.rows import is_row
 
@@ -88,10 +90,15 @@ def coerce(
                 return Literal(None, target, scalar.position)
             base = bare_type(target) if target.name in FRACTIONAL or (context == "explicit" and target.name in LENGTHS) else target
             value = literal(str(scalar.value), target if target.fields_of_interval and not target.is_array else base, scalar.position)
-            return _modified(replace(value, type=base), target) if base is not target else value
+            if target.is_array:
+                array = value if context == "explicit" or target.multidimensional else as_list(value)
+                return _modified(array, replace(target, multidimensional=array.type.multidimensional))
+            return _modified(Literal(value.value, base, value.position), target) if base is not target else value
         return None
     if is_row(source):
         return _row(scalar, target, parameters, context, position)
+    if source.is_array and target.is_array and source.multidimensional != target.multidimensional:
+        return coerce(with_dimensions(scalar) if target.multidimensional else as_list(scalar), target, parameters, context, position)
     if same(source, target):
         return _numeric(scalar, target, position) if source.general != target.general else _modified(scalar, target)
     if source.is_array or target.is_array:
@@ -132,7 +139,9 @@ def _general(scalar: Scalar, target: Type, position: int | None) -> Scalar:
     if function is None:
         raise FeatureNotSupported(f"casting {source} to {target} is not supported", position=position or _place(scalar))
     result = bare_type(target) if target.name != "numeric" else target if target.modifiers else replace(GENERAL, is_array=target.is_array)
-    function = arrays.each(function, source.name, target.name) if source.is_array else function
+    if source.is_array:
+        function = multidimensional.each(function, source, target.name)
+        result = result.array(multidimensional=source.multidimensional)
     return _modified(Call(function, (scalar,), result, position), target)
 
 
@@ -163,14 +172,17 @@ def _array(scalar: Scalar, target: Type, parameters: Parameters, context: Contex
             return _general(scalar, target, position)
         result = target
         if target.name == "numeric" and not target.modifiers and callable(row.result):
-            result = row.result((source.element,)).array()
+            result = row.result((source.element,)).array(multidimensional=source.multidimensional)
         plainly = result if _applies_modifiers(row, result) else replace(result, modifiers=())
-        return _modified(Call(arrays.each(row, source.name, target.name), (scalar,), plainly, position), target)
+        return _modified(Call(multidimensional.each(row, source, target.name), (scalar,), plainly, position), target)
     if target.name in STRINGS and not target.is_array and RANKS[context] >= RANKS["assignment"]:
         printed = elements_as_text(scalar, position)
-        return None if printed is None else _modified(Call(arrays.TO_TEXT, (printed,), TEXT, position), target)
+        to_text = multidimensional.TO_TEXT if source.multidimensional else arrays.TO_TEXT
+        return None if printed is None else _modified(Call(to_text, (printed,), TEXT, position), target)
     if source.name in STRINGS and not source.is_array and context == "explicit":
-        return coerce(Call(arrays.FROM_TEXT, (scalar,), TEXT.array(), position), target, parameters, context, position)
+        from_text = multidimensional.FROM_TEXT if target.multidimensional else arrays.FROM_TEXT
+        texts = Call(from_text, (scalar,), TEXT.array(multidimensional=target.multidimensional), position)
+        return coerce(texts, target, parameters, context, position)
     return None
 
 
@@ -179,10 +191,11 @@ def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
     name = scalar.type.name
     if name == "text":
         return scalar
+    result = TEXT.array(multidimensional=scalar.type.multidimensional)
     if scalar.type.general:
-        return _general(scalar, TEXT.array(), position)
+        return _general(scalar, result, position)
     row = OUTPUT.get(name) or enums.conversion(scalar.type.element, TEXT) or catalogue.cast(name, "text")
-    return None if row is None else Call(arrays.each(row, name, "text"), (scalar,), TEXT.array(), position)
+    return None if row is None else Call(multidimensional.each(row, scalar.type, "text"), (scalar,), result, position)
 
 
 def _row(scalar: Scalar, target: Type, parameters: Parameters, context: Context, position: int | None) -> Scalar | None:
@@ -279,7 +292,7 @@ def _modifying(target: Type) -> Function:
     """
     last = last_field(target)
     function = MODIFIED[target.name] if last in ("", "second") and not has_all_digits(target) else RESTRICTED[last]
-    return arrays.each(function, target.name, target.name) if target.is_array else function
+    return multidimensional.each(function, target, target.name) if target.is_array else function
 
 
 def _retyped(scalar: Scalar, target: Type) -> Scalar:
@@ -360,8 +373,10 @@ def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:
         if chosen.name not in PREFERRED and implicit(chosen, catalogue_name(type)) and not implicit(type, catalogue_name(chosen)):
             chosen = type
     if chosen.name == "numeric":
-        return common_numeric(types)
-    return chosen if is_row(chosen) or all(type == chosen for type in types) else bare_type(chosen)
+        chosen = common_numeric(types)
+    elif not is_row(chosen) and any(type != chosen for type in types):
+        chosen = bare_type(chosen)
+    return replace(chosen, multidimensional=any(type.multidimensional for type in types))
 
 
 def _common_row(a: Type, b: Type, place: int | None, what: str) -> Type:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.types import Type
+from tailgate.sql.binder.types.dimensions import literal_of
 from tailgate.sql.numeric_types import keeps_general, of_literal
 from tailgate.sql.plan import Literal
 from tailgate.values.codec.codec import Value
@@ -16,7 +19,9 @@ def literal(text: str, type: Type, position: int | None = None) -> Literal:
     try:
         if type.name == "numeric" and not type.is_array and not type.modifiers:
             return _numeric(text, type, position)
-        value: Value = read_text(text, type)
+        value: Value = read_text(text, replace(type, multidimensional=type.is_array))
+        if type.is_array and not type.multidimensional:
+            return literal_of(value, type, position)
     except TailgateError as error:
         error.position = position if error.position is None else error.position
         raise

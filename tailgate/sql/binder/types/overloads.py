@@ -15,12 +15,14 @@ from tailgate.lake.types import FACTS, GENERAL, NUMERIC, NUMERIC_PRECISION, NUME
 from tailgate.sql import numeric_types
 from tailgate.sql.binder.types import postgres_names
 from tailgate.sql.binder.types.coercion import PREFERRED, bare_type, catalogue_name, coerce, common_numeric, from_name, implicit
+from tailgate.sql.binder.types.dimensions import elements_of
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.types.polymorphism import ConcreteResult, concrete
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.comparison import SIGNS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.general import templates as general_templates
+from tailgate.sql.functions.multidimensional import templates as multidimensional
 from tailgate.sql.numeric_types import rounded_to
 from tailgate.sql.plan import Literal, Scalar
 from tailgate.sql.plan.sort_keys import has_general
@@ -120,12 +122,14 @@ def arguments(function: Function, operands: list[Scalar], parameters: Parameters
     """Casts the arguments to the argument types of the chosen function."""
     if numeric_types.is_maintained() and _has_arrays(function):
         operands = list(map(fixed, operands))
-    casts = []
+    casts: list[Scalar] = []
+    operands, shaped = _with_dimensions(function, operands, parameters)
     for name, scalar in zip(_expanded(function, len(operands)), operands, strict=True):
         if name == "any":
             casts.append(scalar)
             continue
-        cast = coerce(scalar, from_name(name, (operand.type for operand in operands)), parameters)
+        target = from_name(name, (operand.type for operand in operands))
+        cast = coerce(scalar, target.array(multidimensional=True) if shaped and target.is_array else target, parameters)
         assert cast is not None, (function, name, scalar)
         casts.append(cast)
     if function.kind == "operator" and function.name in SIGNS and function.arguments == ("numeric", "numeric"):
@@ -133,6 +137,31 @@ def arguments(function: Function, operands: list[Scalar], parameters: Parameters
     if function.unified:
         casts = _same_numerics(casts)
     return tuple(casts)
+
+
+def _with_dimensions(function: Function, operands: list[Scalar], parameters: Parameters) -> tuple[list[Scalar], bool]:
+    """Returns the operands, and whether the function is called with multidimensional arrays.
+
+    Arrays become lists of their elements for a function that depends on these alone.
+    """
+    names = _expanded(function, len(operands))
+    types = [operand.type for operand in operands]
+    pairs = zip(operands, names, strict=True)
+    operands = [array_literal(s, from_name(n, types), parameters) if n.endswith("[]") else s for s, n in pairs]
+    if not any(s.type.multidimensional for s in operands):
+        return operands, False
+    if multidimensional.signature(function) in multidimensional.OF_ELEMENTS:
+        return list(map(elements_of, operands)), False
+    return operands, multidimensional.has_template(function)
+
+
+def array_literal(scalar: Scalar, type: Type, parameters: Parameters) -> Scalar:
+    """Returns a scalar; a quoted literal as an array of a type if its text has other dimensions than one from 1."""
+    if not isinstance(scalar, Literal) or scalar.type != UNKNOWN or scalar.value is None:
+        return scalar
+    array = coerce(scalar, type.array(), parameters, "explicit")
+    assert array is not None
+    return array if array.type.multidimensional else scalar
 
 
 def _has_arrays(function: Function) -> bool:
@@ -149,10 +178,15 @@ def _same_numerics(scalars: list[Scalar]) -> list[Scalar]:
     type = common_numeric(numerics)
     out = []
     for s in scalars:
-        cast = coerce(s, type.array() if s.type.is_array else type, Parameters(), "explicit") if s.type.name == "numeric" else s
+        cast = coerce(s, _as_array(type, s.type), Parameters(), "explicit") if s.type.name == "numeric" else s
         assert cast is not None
         out.append(cast)
     return out
+
+
+def _as_array(element: Type, like: Type) -> Type:
+    """Returns the type, or an array of it if the other type is an array."""
+    return replace(element, is_array=like.is_array, multidimensional=like.multidimensional)
 
 
 def one_numeric(left: Scalar, right: Scalar) -> tuple[Scalar, Scalar]:
@@ -196,7 +230,7 @@ def result(function: Function, operands: tuple[Scalar, ...]) -> Type:
 
 
 def _to_general(scalar: Scalar) -> Scalar:
-    cast = coerce(scalar, GENERAL.array() if scalar.type.is_array else GENERAL, Parameters(), "explicit")
+    cast = coerce(scalar, _as_array(GENERAL, scalar.type), Parameters(), "explicit")
     assert cast is not None
     return cast
 
@@ -206,6 +240,13 @@ def specialized(function: Function, operands: tuple[Scalar, ...]) -> tuple[Funct
 
     General numerics become fixed ones, with 16 digits after the decimal point, for a function that takes only these.
     """
+    if function.name == "array_fill" and numeric_types.may_be_general():
+        filling = replace(function, spark="", duckdb=multidimensional.FILLS[len(operands)])
+        return filling, operands, result(function, operands).array(multidimensional=True)
+    if function.name == "array_agg" and operands[0].type.multidimensional:
+        return replace(function, duckdb=multidimensional.COLLECTED), operands, result(function, operands)
+    if any(s.type.multidimensional for s in operands) and multidimensional.has_template(function):
+        return _with_templates(function, operands)
     type = result(function, operands)
     is_computed = type == NUMERIC and function.result == "numeric"  # not a column
     if any(has_general(s.type) for s in operands) or type.general or (is_computed and numeric_types.may_be_general()):
@@ -214,6 +255,16 @@ def specialized(function: Function, operands: tuple[Scalar, ...]) -> tuple[Funct
         return function, operands, type
     spark, duckdb = function.exact
     return replace(function, spark=spark, duckdb=duckdb), operands, type
+
+
+def _with_templates(function: Function, operands: tuple[Scalar, ...]) -> tuple[Function, tuple[Scalar, ...], Type]:
+    """Returns a function of multidimensional arrays as `specialized` does, from the function of lists of their elements."""
+    lists = tuple(elements_of(s) for s in operands)
+    row, casts, type = specialized(function, lists)
+    if casts != lists:  # the function has no template for general numerics
+        operands = tuple(map(fixed, operands))
+    is_same = isinstance(function.result, ConcreteResult) and function.result.array
+    return multidimensional.multidimensional(row), operands, type.array(multidimensional=True) if is_same else type
 
 
 def _have_room(operands: tuple[Scalar, ...]) -> bool:
@@ -229,7 +280,7 @@ def _with_general(function: Function, operands: tuple[Scalar, ...], type: Type) 
     names = _expanded(function, len(operands))
     if (row := general_templates.general(function)) is not None and (row.spark or not numeric_types.is_maintained()):
         casts = tuple(_to_general(s) if name in ("numeric", "numeric[]") else s for name, s in zip(names, operands, strict=True))
-        return row, casts, replace(GENERAL, is_array=type.is_array) if type.name == "numeric" else type
+        return row, casts, _as_array(GENERAL, type) if type.name == "numeric" else type
     if all(name not in ("numeric", "numeric[]") for name in names) or function.unified:
         return function, operands, type
     casts = tuple(map(fixed, operands))
@@ -245,7 +296,7 @@ def fixed(scalar: Scalar, target: Type = NUMERIC) -> Scalar:
     """Returns the scalar; a general numeric is cast to the target, by default to one with 16 digits after the decimal point."""
     if not scalar.type.general:
         return scalar
-    type = target if target.modifiers else replace(numeric(NUMERIC_SCALE), is_array=scalar.type.is_array)
+    type = target if target.modifiers else _as_array(numeric(NUMERIC_SCALE), scalar.type)
     cast = coerce(scalar, type, Parameters(), "explicit")
     assert cast is not None
     return cast

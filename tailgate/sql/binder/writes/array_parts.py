@@ -6,6 +6,8 @@ Source: PostgreSQL 15, src/backend/parser/parse_target.c (transformAssignmentSub
 
 from __future__ import annotations
 
+from functools import cache
+
 from sqlglot import exp
 
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported
@@ -16,17 +18,20 @@ from tailgate.sql.binder.types.coercion import bare_type, coerce
 from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.binder.writes.targets import assigned, without_modifiers
 from tailgate.sql.functions.entry import Function, duckdb_error
+from tailgate.sql.functions.multidimensional.templates import DUCKDB
 from tailgate.sql.plan import Call, Column, Literal, Scalar
 from tailgate.sql.statements.writes import Assignment, ColumnName
+from tailgate.values.composites import dimensions
+from tailgate.values.composites.arrays import MULTIDIMENSIONAL, MULTIDIMENSIONAL_HINT
 
-ELEMENTS_MAX = 10_000_000  # up to which an assignment may extend an array: NULLs fill a gap. PostgreSQL allows 134,217,727
 ASSIGNING = ("[] =", "[:] =")  # names of the functions that replace a part
 ARRAY = "coalesce({0}, CAST([] AS {type}))"
 IS_EMPTY = f"len({ARRAY}) = 0"
 NULL_SUBSCRIPT = duckdb_error("22004", "array subscript in assignment must not be null")
-OTHER_BOUND = duckdb_error("0A000", "arrays with another lower bound than 1 are not supported")
+OTHER_BOUND = duckdb_error("0A000", MULTIDIMENSIONAL)
 MISSING_BOUND = duckdb_error("2202E", "array slice subscript must provide both boundaries")
-TOO_LARGE = duckdb_error("54000", f"array size exceeds the maximum allowed ({ELEMENTS_MAX})")
+WRONG_NUMBER = duckdb_error("2202E", "wrong number of array subscripts")
+TOO_LARGE = duckdb_error("54000", f"array size exceeds the maximum allowed ({dimensions.ASSIGNED_MAX})")
 
 
 def with_part(column: Field, before: Scalar, target: Assignment | ColumnName, value: Scalar, binder: Expressions) -> Scalar:
@@ -39,11 +44,12 @@ def with_part(column: Field, before: Scalar, target: Assignment | ColumnName, va
         if type.name == "jsonb":
             raise FeatureNotSupported("assigning to a part of a jsonb column is not supported", hint="Use jsonb_set.", position=at)
         raise DatatypeMismatch(f"cannot subscript type {bare_type(type)} because it does not support subscripting", position=at)
-    if len(target.subscripts) > 1:
-        raise FeatureNotSupported("arrays of more than one dimension are not supported", position=at)
-    subscript = target.subscripts[0].tree
+    if len(target.subscripts) > 1 and not type.multidimensional:
+        raise FeatureNotSupported(MULTIDIMENSIONAL, hint=MULTIDIMENSIONAL_HINT, position=at)
+    subscripts = [subscript.tree for subscript in target.subscripts]
+    subscript = subscripts[0]
     type = without_modifiers(type)
-    part = type if isinstance(subscript, exp.Slice) else type.element
+    part = type if any(isinstance(s, exp.Slice) for s in subscripts) else type.element
     new = coerce(value, part, binder.parameters, "assignment", at)
     if new is None:
         shown = f"{bare_type(type.element)}{'[]' * part.is_array}"
@@ -53,6 +59,8 @@ def with_part(column: Field, before: Scalar, target: Assignment | ColumnName, va
             position=at,
         )
     new = new if type.general else fixed(new, part)
+    if type.multidimensional:
+        return assigned(column, _with_dimensions(before, subscripts, new, binder), binder.parameters, at)
     if isinstance(subscript, exp.Slice):
         low, high = subscript.this, subscript.args.get("expression")
         bounds = (Literal(1, INT4) if bound is None else whole_subscript(binder, bound) for bound in (low, high))
@@ -60,6 +68,19 @@ def with_part(column: Field, before: Scalar, target: Assignment | ColumnName, va
     else:
         whole = Call(ELEMENT, (before, whole_subscript(binder, subscript), new), type)
     return assigned(column, whole, binder.parameters, at)
+
+
+def _with_dimensions(before: Scalar, subscripts: list[exp.Expr], new: Scalar, binder: Expressions) -> Scalar:
+    """Returns a multidimensional array with a value in place of an element or slice. A subscript next to a slice is a slice from 1."""
+    is_slice = new.type.is_array
+    lows: list[Scalar] = []
+    highs: list[Scalar] = []
+    for subscript in subscripts:
+        bounds = (subscript.this, subscript.args.get("expression")) if isinstance(subscript, exp.Slice) else (None, subscript)
+        low, high = (None if bound is None else whole_subscript(binder, bound) for bound in bounds)
+        highs.append(high or Literal(dimensions.LAST, INT4))
+        lows.append(low or (Literal(dimensions.FIRST if isinstance(subscript, exp.Slice) else 1, INT4) if is_slice else highs[-1]))
+    return Call(_replacement(len(subscripts), is_slice=is_slice), (before, new, *lows, *highs), before.type)
 
 
 def operands(scalar: Scalar) -> tuple[Scalar, ...]:
@@ -83,9 +104,33 @@ ELEMENT = Function(
     ("anyarray", "int4", "anyelement"),
     "anyarray",
     duckdb=f"(CASE WHEN {{1}} IS NULL THEN {NULL_SUBSCRIPT} WHEN {{1}} < 1 OR ({{1}} > 1 AND {IS_EMPTY}) THEN {OTHER_BOUND}"
-    f" WHEN {{1}} > {ELEMENTS_MAX} THEN {TOO_LARGE} ELSE {_replaced('{1}', '{1}', 'CAST([{2}] AS {type})')} END)",
+    f" WHEN {{1}} > {dimensions.ASSIGNED_MAX} THEN {TOO_LARGE} ELSE {_replaced('{1}', '{1}', 'CAST([{2}] AS {type})')} END)",
     strict=False,
 )
+
+
+@cache
+def _replacement(count: int, *, is_slice: bool) -> Function:
+    """Returns the function that assigns to an element or slice of a multidimensional array. The last arguments are the bounds."""
+    bounds = [f"{{{n}}}" for n in range(2, 2 + 2 * count)]
+    lows, highs = (f"[{', '.join(part)}]" for part in (bounds[:count], bounds[count:]))
+    old = f"coalesce({DUCKDB.dimensions('{0}')}, [0])"
+    new = DUCKDB.elements("{1}") if is_slice else "[{1}]"
+    wrong = f"WHEN {old}[1] NOT IN (0, {count}) THEN {WRONG_NUMBER} " if not is_slice else "WHEN {1} IS NULL THEN {0} "
+    shape, sources = (f"tg_dimensions_{name}({old}, {lows}, {highs})" for name in ("assigned", "sources"))
+    element = f"CASE WHEN tg_n > 0 THEN CAST({DUCKDB.elements('{0}')}[tg_n] AS {{element}})"
+    element += f" WHEN tg_n < 0 THEN CAST({new}[- tg_n] AS {{element}}) END"
+    small = f"WHEN len({new}) < - list_min(tg_s) THEN {duckdb_error('2202E', 'source array too small')} " if is_slice else ""
+    whole = f"{{'elements': list_transform(tg_s, lambda tg_n: {element}), 'dimensions': {shape}}}"
+    limited = f"CASE {small}ELSE {whole} END" if small else whole
+    return Function(
+        ASSIGNING[is_slice],
+        ("anyarray", "anyarray" if is_slice else "anyelement", *("int4",) * (2 * count)),
+        "anyarray",
+        duckdb=f"CAST((CASE WHEN {' OR '.join(f'{b} IS NULL' for b in bounds)} THEN {NULL_SUBSCRIPT} {wrong}"
+        f"ELSE list_transform([{sources}], lambda tg_s: {limited})[1] END) AS {{type}})",
+        strict=False,
+    )
 
 
 def _slice(has_low: bool, has_high: bool) -> Function:
@@ -102,7 +147,7 @@ def _slice(has_low: bool, has_high: bool) -> Function:
         "anyarray",
         duckdb=f"(CASE WHEN {{1}} IS NULL OR {{2}} IS NULL THEN {NULL_SUBSCRIPT} WHEN {{3}} IS NULL THEN {ARRAY}{both}"
         f" WHEN {low} > {high} THEN {duckdb_error('2202E', 'upper bound cannot be less than lower bound')}"
-        f" WHEN {low} < 1 OR ({low} > 1 AND {IS_EMPTY}) THEN {OTHER_BOUND} WHEN {high} > {ELEMENTS_MAX} THEN {TOO_LARGE}"
+        f" WHEN {low} < 1 OR ({low} > 1 AND {IS_EMPTY}) THEN {OTHER_BOUND} WHEN {high} > {dimensions.ASSIGNED_MAX} THEN {TOO_LARGE}"
         f" WHEN len({{3}}) < {high} - {low} + 1 THEN {duckdb_error('2202E', 'source array too small')}"
         f" ELSE {_replaced(low, high, f'{{3}}[1:{high} - {low} + 1]')} END)",
         strict=False,

@@ -60,6 +60,7 @@ import tailgate.functions.numeric.NumberFormats;
 import tailgate.functions.numeric.NumberInput;
 import tailgate.functions.numeric.NumberParsing;
 import tailgate.functions.numeric.NumericFunctions;
+import tailgate.functions.text.ArrayDimensions;
 import tailgate.functions.text.BitStrings;
 import tailgate.functions.text.ByteStrings;
 import tailgate.functions.text.Formatting;
@@ -159,6 +160,7 @@ public final class Functions {
     Map<String, Builder> functions = new TreeMap<>();
     addJsonbAccess(functions);
     addInput(functions);
+    addDimensions(functions);
     for (Class<?> family : FAMILIES) addFamily(functions, family);
     addSetReturning(functions);
     functions.forEach((name, builder) -> registry.createOrReplaceTempFunction(name, scala(builder), "java_udf"));
@@ -222,6 +224,21 @@ public final class Functions {
     functions.put("tg_position", call(LogPositions.class, "of", TEXT, BIGINT, INT));
     functions.put("tg_required", Functions::required);
     functions.put("tg_try", arguments -> new Try(arguments.get(0)));
+  }
+
+  private static void addDimensions(Map<String, Builder> functions) {
+    Class<?> c = ArrayDimensions.class;
+    DataType numbers = DataTypes.createArrayType(INT, true);
+    functions.put("tg_dimensions_text", call(c, "shown", TEXT, numbers));
+    functions.put("tg_dimensions_place", call(c, "place", INT, numbers, numbers));
+    functions.put("tg_dimensions_sliced", call(c, "sliced", numbers, numbers, numbers, numbers));
+    functions.put("tg_dimensions_selected", call(c, "selected", numbers, numbers, numbers, numbers));
+    functions.put("tg_dimensions_concatenated", call(c, "concatenated", numbers, numbers, numbers));
+    functions.put("tg_dimensions_nested", call(c, "nested", numbers, DataTypes.createArrayType(numbers, true)));
+    functions.put("tg_dimensions_to_text", call(c, "toText", TEXT, TEXT_ARRAY, numbers));
+    functions.put("tg_dimensions_to_json", call(c, "toJson", TEXT, TEXT_ARRAY, numbers));
+    functions.put("tg_array_text_elements", call(c, "textElements", TEXT_ARRAY, TEXT));
+    functions.put("tg_array_text_dimensions", call(c, "textDimensions", numbers, TEXT));
   }
 
   private static void addSetReturning(Map<String, Builder> functions) {

@@ -61,7 +61,8 @@ public final class TextArrays {
     return needsQuotes ? '"' + s.replace("\\", "\\\\").replace("\"", "\"\"") + '"' : s;
   }
 
-  private static String element(String s) {
+  /** Returns an element in quotes, if it needs them. */
+  static String element(String s) {
     boolean needsQuotes = s.isEmpty() || s.equalsIgnoreCase("null")
         || s.chars().anyMatch(c -> "{}\",\\".indexOf(c) >= 0 || c == ' ' || c >= '\t' && c <= '\r');
     return needsQuotes ? '"' + s.replace("\\", "\\\\").replace("\"", "\\\"") + '"' : s;

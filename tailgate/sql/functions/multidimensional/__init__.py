@@ -1,0 +1,1 @@
+"""Templates for arrays of several dimensions."""
