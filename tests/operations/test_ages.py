@@ -42,3 +42,24 @@ def test_versions_of_a_later_engine_are_different() -> None:
     version = first.changed(0, 0)
     time.sleep(0.002)
     assert Ages().changed(0, 0) > version
+
+
+def test_the_end_of_a_tick_is_awaited() -> None:
+    ages = Ages()
+    assert ages.between(0) == 0
+    ages.began()
+    assert ages.between(0.05) is None
+    begun: list[int | None] = []
+    thread = threading.Thread(target=lambda: begun.append(ages.between(60.0)))
+    thread.start()
+    ages.committed(7, (0, 0), 0, {})
+    thread.join(10)
+    assert begun == [1]
+
+
+def test_a_tick_that_failed_runs_until_it_is_committed() -> None:
+    ages = Ages()
+    ages.began()
+    ages.began()
+    ages.committed(7, (0, 0), 0, {})
+    assert ages.between(0) == 2

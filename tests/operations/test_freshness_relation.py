@@ -13,6 +13,7 @@ import pytest
 
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.ticks.ages import Ages
+from tailgate.gateway.freshness.lags import ANSWER_AGE_MAX_MS
 from tailgate.lake import control, peers
 from tailgate.lake.catalog.schemas import TAILGATE_ID
 from tailgate.lake.system_relations import COLUMNS, SUPERUSER_RELATIONS
@@ -36,6 +37,7 @@ class Engine:
         self.requests: list[int] = []
         self.ages = Ages()
         self.reason: str | None = None
+        self.fails = False  # whether its answers are errors
         nothing: Any = lambda *arguments: {}  # noqa: E731
         self._control = Control(Answers(nothing, nothing, dict, nothing, freshness=self._freshness))
         self._control.start()
@@ -44,6 +46,8 @@ class Engine:
 
     def _freshness(self, after: int, version: int) -> dict[str, Any]:
         self.requests.append(after)
+        if self.fails:
+            raise OSError("the engine fails")
         version = self.ages.changed(version, control.FRESHNESS_HOLD_S)
         now = time.time_ns() // 1_000_000
         return {
@@ -102,6 +106,13 @@ def test_a_gateway_does_not_wait_for_the_engine_when_it_ends(live: Live, engine:
     start = time.monotonic()
     live.gateway.serving.freshness.stop()
     assert time.monotonic() - start < control.FRESHNESS_HOLD_S / 2
+
+
+def test_the_lag_is_unknown_as_soon_as_the_engine_fails(live: Live, engine: Engine) -> None:
+    query = "SELECT lag_ms, unknown FROM tailgate.freshness WHERE name = 'v'"
+    until(lambda: rows(live, query) == [(0, None)], 10)
+    engine.fails = True
+    until(lambda: rows(live, query) == [(None, "the engine does not answer")], ANSWER_AGE_MAX_MS / 1000 - control.FRESHNESS_HOLD_S)
 
 
 def test_lag_is_unknown_without_an_engine(live: Live) -> None:

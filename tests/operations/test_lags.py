@@ -75,6 +75,24 @@ def test_a_tick_that_the_mirrors_show_does_not_count_before_it_is_taken() -> Non
     assert lags.shown([(7, NOW)]) == {1001: 500}
 
 
+def test_a_record_does_not_count_when_the_mirrors_show_the_tick_that_reads_it() -> None:
+    newest = 6
+    lags = Lags(lambda: newest)
+    lags.answered(answer({1001: NOW - 700, 1002: NOW - 200}) | {"reads": {"1001": 7}}, NOW)
+    assert [lags.lag(catalog(), item, NOW).ms for item in (ORDERS, NOTES)] == [700, 200]
+    newest = 7
+    assert [lags.lag(catalog(), item, NOW).ms for item in (ORDERS, NOTES)] == [0, 200]
+
+
+def test_the_lag_is_unknown_as_soon_as_the_engine_is_lost() -> None:
+    lags = Lags()
+    lags.answered(answer(), NOW)
+    lags.lost()
+    assert lags.lag(catalog(), TOTALS, NOW).reason == NO_ENGINE
+    lags.answered(answer(), NOW)
+    assert lags.lag(catalog(), TOTALS, NOW).ms == 0
+
+
 def test_a_tick_is_taken_once() -> None:
     lags = Lags()
     for _ in range(2):

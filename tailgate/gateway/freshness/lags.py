@@ -74,6 +74,7 @@ class Lags:
         self._newest = newest
         self._answered_at = 0
         self._inputs: dict[int, tuple[int | None, str | None]] = {}
+        self._reads: dict[int, int] = {}  # by input: the entry of the tick that reads all its records of the last answer
         self._failing: frozenset[int] = frozenset()
         self._hidden: list[Tick] = []  # ticks that the mirrors do not show, in order
         self.phases: dict[int, Phases] = {}  # by input
@@ -86,6 +87,7 @@ class Lags:
         """Takes the engine's answer to a request for the ticks after `n`."""
         self._answered_at = now
         self._inputs = {int(id): (oldest, reason) for id, (oldest, reason) in answer["inputs"].items()}
+        self._reads = {int(id): n for id, n in answer.get("reads", {}).items()}  # missing in answers of earlier versions
         self._failing = frozenset(answer["failing"])
         self.version = answer.get("version", 0)
         for n, began, computed, committed, oldest in answer["ticks"]:
@@ -93,6 +95,10 @@ class Lags:
                 by_input = {int(id): (int(at), int(arrival)) for id, (at, arrival) in oldest.items()}
                 self._hidden.append(Tick(n, began, computed, committed, by_input))
                 self.n = n
+
+    def lost(self) -> None:
+        """Records that the engine does not answer: its last answer says nothing about the present."""
+        self._answered_at = 0
 
     def shown(self, entries: Sequence[tuple[int, int]]) -> dict[int, int]:
         """Takes the newest entries that the mirrors show, each with the time since when. Returns the peak lag of each input in them."""
@@ -159,6 +165,8 @@ class Lags:
         """Returns the time of the oldest record of an input that the mirrors do not show, and why it is not known."""
         pending, reason = self._inputs.get(id, (None, None))
         newest = self._newest()
+        if newest >= self._reads.get(id, newest + 1):
+            pending = None
         times = [tick.oldest[id][0] for tick in list(self._hidden) if tick.n > newest and id in tick.oldest]
         return min([*times, *([] if pending is None else [pending])], default=None), reason
 

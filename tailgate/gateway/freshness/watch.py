@@ -18,7 +18,7 @@ from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.lake import control
 from tailgate.lake.folder import Lake
 from tailgate.lake.writer.engines import announced
-from tailgate.operations.watch.history import relations
+from tailgate.operations.watch.history import recorded
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -60,6 +60,7 @@ class Watch:
                 self._ask()
             except (OSError, http.client.HTTPException, ValueError, KeyError):
                 self._disconnect()
+                self.lags.lost()
                 self._observe()
                 self._stopping.wait(RETRY_S)
             except Exception:
@@ -93,7 +94,7 @@ class Watch:
         if time.monotonic() - self._observed_at >= SAMPLE_S:
             catalog, peaks = self._mirrors.state.catalog, self._peaks
             self._peaks, self._observed_at = {}, time.monotonic()
-            self.lags.observe(catalog, relations(catalog), peaks, time.time_ns() // 1_000_000)
+            self.lags.observe(catalog, recorded(catalog), peaks, time.time_ns() // 1_000_000)
 
     def _disconnect(self) -> None:
         if self._connection is not None:

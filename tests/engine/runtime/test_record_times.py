@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tailgate.embedded.kafka import Kafka
-from tailgate.engine.runtime.control.freshness import Freshness
+from tailgate.engine.runtime.control.freshness import CONNECTING, STALLED, STARTING, Freshness
 from tailgate.lake.errors import TailgateError
 from testing.engine_process import until
 from tests.engine.runtime.inside import Inside
@@ -111,6 +111,57 @@ def test_the_time_of_a_record_in_a_transaction(world: World) -> None:
     metadata = "FORMAT JSON ENVELOPE DEBEZIUM (TRANSACTION METADATA (SOURCE ends, COLLECTION 's.t'))"
     id = world.source("changes", "changes", DECLARED, "timestamp = 'ms'", metadata)
     assert world.oldest("changes", id, value=CHANGE) == [AT_MS]
+
+
+def test_the_lag_is_unknown_until_a_reader_has_an_answer(world: World) -> None:
+    """It is never 0 between RESUME and the tick that reads the record that waits."""
+    world.kafka.create_topic("paused")
+    id = world.source("paused", "paused", f"({COLUMNS})", "", "FORMAT JSON")
+    world.inside.execute("PAUSE SOURCE paused")
+    world.producer.produce("paused", json.dumps(ROW), timestamp=KAFKA_MS)
+    world.producer.flush()
+    n, states = world.inside.engine.newest.n, []
+
+    def read() -> bool:
+        answer = world.freshness(0)
+        if any(id in of_tick for tick, *_, of_tick in answer["ticks"] if tick > n):
+            return True
+        states.append(answer["inputs"][id])
+        return False
+
+    world.inside.execute("RESUME SOURCE paused")
+    until(read)
+    assert set(states) <= {(None, STALLED), (None, CONNECTING), (KAFKA_MS, None)}
+
+
+def test_the_answer_names_the_tick_that_reads_the_records(world: World) -> None:
+    world.kafka.create_topic("next")
+    id = world.source("next", "next", f"({COLUMNS})", "", "FORMAT JSON")
+    limited = world.source("limited", "next", f"({COLUMNS})", "max_records_per_second = 5", "FORMAT JSON")
+    for _ in range(20):
+        n = world.inside.engine.newest.n
+        world.producer.produce("next", json.dumps(ROW), timestamp=KAFKA_MS)
+        world.producer.flush()
+        answers = [world.freshness(0)]
+        while (tick := _reading(id, n, answers[-1])) is None:
+            answers.append(world.freshness(0))
+        assert all(tick <= answer["reads"][id] for answer in answers if answer["inputs"][id] == (KAFKA_MS, None))
+        assert all(limited not in answer["reads"] for answer in answers)
+
+
+def _reading(source: int, after: int, answer: dict[str, Any]) -> int | None:
+    """Returns the first tick after an entry that has read a record of a source, or None."""
+    return next((n for n, *_, oldest in answer["ticks"] if n > after and source in oldest), None)
+
+
+def test_the_lag_of_tables_is_unknown_until_the_writes_of_an_earlier_engine_are_read(world: World) -> None:
+    world.inside.execute("CREATE TABLE written (id bigint)")
+    id, engine = world.inside.engine.catalog.relation("written").id, world.inside.engine
+    with engine.boundary:  # no tick runs
+        world.inside.insert("written", (1,), wait=False)
+        freshness = Freshness(engine)
+        assert freshness(0)["inputs"][id] == (None, STARTING)
+    until(lambda: freshness(0)["inputs"][id] == (None, None))
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ class Ages:
     def __init__(self) -> None:
         self._lock = threading.Condition()
         self._version = now_ms()  # higher than those of an earlier engine
+        self._begun = self._ended = 0  # the number of ticks that began, and how many of them had begun when one was committed
         self._ticks: deque[TickAge] = deque(maxlen=TICKS_KEPT)
         self._writes: deque[tuple[int, str, int]] = deque(maxlen=WRITES_KEPT)  # inbox entry, channel, time
 
@@ -60,7 +61,13 @@ class Ages:
     def began(self) -> None:
         """Records that a tick begins now: there may be records that no tick has read."""
         with self._lock:
+            self._begun += 1
             self._change()
+
+    def between(self, timeout_s: float) -> int | None:
+        """Returns the number of ticks that began, as soon as none of them runs; None after a timeout."""
+        with self._lock:
+            return self._begun if self._lock.wait_for(lambda: self._ended == self._begun, timeout_s) else None
 
     def committed(self, n: int, times: tuple[int, int], inbox: int, oldest: Oldest) -> TickAge:
         """Records a tick that is durable now, and returns it.
@@ -75,6 +82,7 @@ class Ages:
                 writes.setdefault(channel, (at, at))
             tick = TickAge(n, began, computed, now_ms(), {**oldest, **writes})
             self._ticks.append(tick)
+            self._ended = self._begun
             self._change()
             return tick
 

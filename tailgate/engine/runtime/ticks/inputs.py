@@ -19,12 +19,13 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from tailgate.engine.runtime.kafka import requests as kafka
-from tailgate.engine.runtime.kafka.readers import Reader, java_reader, merged
+from tailgate.engine.runtime.kafka.readers import Reader, java_reader, merged, reader_name
 from tailgate.engine.runtime.spark.circuits import Circuits, Opened
 from tailgate.engine.runtime.ticks.engine_log import EngineLog
 from tailgate.engine.runtime.ticks.failures import caused
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
 from tailgate.engine.runtime.ticks.tick_loop import Ends, TickLoop
+from tailgate.lake.catalog import Source
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError
 from tailgate.lake.host import crash
@@ -105,6 +106,11 @@ class Inputs:
     def readers(self) -> tuple[Reader, ...]:
         """Returns the readers of the next tick. The caller holds the boundary."""
         return tuple(c.reader for c in self._connections.values())
+
+    def reads(self, source: Source) -> bool:
+        """Returns whether a reader in the loop reads a source. Any thread may call it."""
+        connection = self._connections.get(reader_name(source))
+        return connection is not None and source.topic in connection.reader.topics
 
     def check_topics(self, ends: Ends) -> None:
         """Raises 55000 if a topic that the tick has read was deleted and created again.

@@ -65,12 +65,18 @@ public final class TickLoop implements AutoCloseable {
   private static final class Input {
     final String name;
     final MicroBatchStream stream;
+    private final Set<String> known = new HashSet<>();  // topics of the reader that this one replaces
+    private final Map<String, Long> before = new HashMap<>();  // what that one has answered to `pending`
     Offset start, end;
 
-    Input(String name, MicroBatchStream stream, String start) {
+    /** `replaced`: the reader of the same name until now, or null. */
+    Input(String name, MicroBatchStream stream, String start, Input replaced) throws IOException {
       this.name = name;
       this.stream = stream;
       this.start = this.end = stream.deserializeOffset(start);
+      if (replaced == null) return;
+      JSON.readTree(replaced.end.json()).fieldNames().forEachRemaining(known::add);
+      before.putAll(replaced.pending());
     }
 
     /**
@@ -103,6 +109,17 @@ public final class TickLoop implements AutoCloseable {
       return stream instanceof RecordAges ages ? ages.oldest(end) : Map.of();
     }
 
+    /** Returns the times of {@link TickLoop#pending}. What the replaced reader knew is valid until this one has an answer. */
+    Map<String, Long> pending() {
+      Map<String, Long> times = new HashMap<>();
+      if (!(stream instanceof RecordAges ages)) return times;
+      for (String topic : ages.unanswered())
+        if (!known.contains(topic)) times.put(topic, null);
+        else before.forEach((of, time) -> { if (of.equals(topic) || of.startsWith(topic + "#")) times.put(of, time); });
+      ages.oldest(null).forEach((of, record) -> times.put(of, record.time()));
+      return times;
+    }
+
     void commit() {
       if (!moved()) return;
       stream.commit(end);
@@ -130,7 +147,7 @@ public final class TickLoop implements AutoCloseable {
     this.folder = folder;
     this.intervalNanos = TimeUnit.MILLISECONDS.toNanos(intervalMillis);
     this.began = this.ended = System.nanoTime() - intervalNanos;
-    this.inbox = new Input("", InboxSource.stream(folder, consumed, clockMillis), "[" + consumed + ",0]");
+    this.inbox = new Input("", InboxSource.stream(folder, consumed, clockMillis), "[" + consumed + ",0]", null);
     server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
     server.bind(UnixDomainSocketAddress.of(socket));
     thread.setDaemon(true);
@@ -147,9 +164,10 @@ public final class TickLoop implements AutoCloseable {
    *
    * @param offsets JSON: topic, partition, and the next offset to read
    */
-  public void add(String name, KafkaReader reader, String offsets) {
+  public void add(String name, KafkaReader reader, String offsets) throws IOException {
     SparkSession.setActiveSession(session);
-    Input input = new Input(name, reader.stream(folder, session.sparkContext().isLocal()), offsets);
+    Input replaced = readers.stream().filter(other -> other.name.equals(name)).findFirst().orElse(null);
+    Input input = new Input(name, reader.stream(folder, session.sparkContext().isLocal()), offsets, replaced);
     remove(name);
     readers.add(input);
     InboxSource.look(folder);
@@ -172,14 +190,16 @@ public final class TickLoop implements AutoCloseable {
   }
 
   /**
-   * Returns the time of the oldest fetched record of each topic that no committed tick has read, as
-   * JSON: `{reader: {topic: ms}}`. Any thread may call it.
+   * Returns the time of the oldest fetched record of each topic that no committed tick has read, null for a topic of which no fetch
+   * was answered, and whether the next tick reads all these records, as JSON: `{reader: {"topics": {topic: ms}, "fits_tick":
+   * boolean}}`. Any thread may call it.
    */
   public String pending() throws IOException {
     ObjectNode all = JSON.createObjectNode();
     for (Input reader : readers) {
       ObjectNode of = all.putObject(reader.name);
-      reader.oldest(null).forEach((topic, record) -> of.put(topic, record.time()));
+      ObjectNode topics = of.put("fits_tick", reader.stream instanceof RecordAges ages && ages.fitsTick()).putObject("topics");
+      reader.pending().forEach(topics::put);
     }
     return JSON.writeValueAsString(all);
   }

@@ -54,6 +54,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private static final int FETCH_BYTES_MAX = 16 << 20;  // limit of the consumer besides the queue, compressed
   private static final int RECORD_BYTES = 250;  // overhead of a record in memory
   private static final Duration POLL = Duration.ofMillis(500);
+  private static final Duration FIRST = Duration.ofMillis(20);  // until a fetch of each partition was answered
   private static final Duration NEWEST = Duration.ofMillis(2);  // of the second of two polls
   // At an ordinary rate records are polled just before the next tick, so that it has the newest ones and a poll returns several.
   // Two polls are needed then: the consumer has sent a request before the pause, whose answer has older records only.
@@ -104,6 +105,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
   private final RecordTimes times;
   private final Thread thread = new Thread(this::run, "tailgate-feed");
   private final Map<TopicPartition, Long> fetched = new HashMap<>();  // positions after the last poll; used by the thread
+  private volatile Unanswered unanswered = new Unanswered(Map.of());
   // the following are guarded by this object
   private final ArrayDeque<Fetched> queue = new ArrayDeque<>();
   private final List<Long> planned = new ArrayList<>();  // the numbers of the parts of the tick that is not committed
@@ -137,6 +139,9 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
 
   @Override public synchronized int waiting() { return queue.size(); }
 
+  @Override public Set<String> unanswered() { return unanswered.topics(); }
+  @Override public synchronized boolean fitsTick() { return queue.size() <= TICK_RECORDS_MAX && queuedBytes <= TICK_BYTES_MAX; }
+
   /** Returns the size of the queues of all feeds. */
   public static long queuedBytes() { return QUEUES_BYTES.get(); }
 
@@ -165,7 +170,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     long probed = System.nanoTime();
     boolean paused = false;
     while (!isClosed()) {
-      ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
+      ConsumerRecords<byte[], byte[]> records = consumer.poll(unanswered().isEmpty() ? POLL : FIRST);
       int count = records.count();
       List<Fetched> news = news(consumer, records);
       if (paused && count > 0) {
@@ -177,6 +182,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
         add(news);
         InboxSource.look(inbox);
       }
+      unanswered.polled(consumer);
       if (System.nanoTime() - probed > PROBE_MS * 1_000_000) {
         probe(consumer);
         probed = System.nanoTime();
@@ -282,6 +288,7 @@ final class KafkaFeed implements MicroBatchStream, SupportsAdmissionControl, Rec
     if (committed == null) {
       committed = at;
       fetched.putAll(at);
+      unanswered = new Unanswered(at);
       thread.start();
     }
     return new At(at, 0);

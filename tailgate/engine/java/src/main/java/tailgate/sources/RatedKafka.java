@@ -1,6 +1,7 @@
 package tailgate.sources;
 
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.*;
 import org.apache.spark.sql.connector.read.streaming.*;
 
@@ -31,6 +32,8 @@ final class RatedKafka extends WrappedKafka implements RecordAges {
   }
 
   @Override public int waiting() { return ((KafkaFeed) stream).waiting(); }
+  @Override public Set<String> unanswered() { return ((KafkaFeed) stream).unanswered(); }
+  @Override public boolean fitsTick() { return false; }
   @Override public Map<String, Oldest> oldest(Offset end) { return ((KafkaFeed) stream).oldest(end); }
 
   @Override public Offset latestOffset(Offset start, ReadLimit limit) {

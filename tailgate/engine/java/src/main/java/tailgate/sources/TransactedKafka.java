@@ -29,6 +29,7 @@ public final class TransactedKafka extends WrappedKafka implements RecordAges {
   private final Map<String, Object> consumer;
   private final JsonNode configuration;
   private final String topic, reader, inbox;
+  private final Set<String> topics = new HashSet<>();  // of changes
   private final RecordTimes times;
   private volatile TransactionScan scan;
 
@@ -45,6 +46,7 @@ public final class TransactedKafka extends WrappedKafka implements RecordAges {
     this.consumer = consumer;
     this.configuration = parsed(configuration);
     this.topic = this.configuration.get("topic").textValue();
+    this.configuration.get("changes").fieldNames().forEachRemaining(topics::add);
     this.reader = reader;
     this.times = times;
     this.inbox = inbox;
@@ -61,6 +63,8 @@ public final class TransactedKafka extends WrappedKafka implements RecordAges {
   }
 
   @Override public int waiting() { return scan == null ? 0 : scan.waiting(); }
+  @Override public Set<String> unanswered() { return scan == null ? topics : scan.unanswered(); }
+  @Override public boolean fitsTick() { return false; }  // a transaction may wait for its end
   @Override public Map<String, Oldest> oldest(Offset end) { return scan == null ? Map.of() : scan.oldest(end != null); }
 
   @Override public void commit(Offset end) {

@@ -27,6 +27,7 @@ final class TransactionScan implements AutoCloseable {
   // remembered transactions, whose copies are recognised, also after a restart
   private static final int DONE_MAX = 10_000;
   private static final long POLL_MS = 500;
+  private static final long FIRST_MS = 20;  // until a fetch of each partition was answered
   // interval of requests for the ends of partitions, which also detect a broker that is down
   private static final long PROBE_MS = 2_000;
   private static final Duration ANSWER = Duration.ofSeconds(3);
@@ -41,6 +42,7 @@ final class TransactionScan implements AutoCloseable {
   private final RecordTimes times;
   private final Runnable look;
   private final Set<TopicPartition> partitions = new LinkedHashSet<>();
+  private final Unanswered unanswered;
   private final Thread thread = new Thread(this::run, "tailgate-transactions");
   private final String reader;
   private long letIn, warned;
@@ -80,6 +82,7 @@ final class TransactionScan implements AutoCloseable {
     all.remove(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG);  // this consumer may wait for the broker's default
     consumer = new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     partitions.addAll(at.keySet());
+    unanswered = new Unanswered(at);
     at.forEach(transactions::partition);
     thread.setDaemon(true);
     thread.start();
@@ -101,6 +104,9 @@ final class TransactionScan implements AutoCloseable {
 
   /** Returns the oldest records ({@link RecordAges#oldest}) that no committed tick has read, or only the admitted ones. */
   synchronized Map<String, RecordAges.Oldest> oldest(boolean admitted) { return admitted ? transactions.admitted() : transactions.oldest(); }
+
+  /** Returns the topics that may have records although none was read ({@link Unanswered}). */
+  Set<String> unanswered() { return unanswered.topics(); }
 
   /** Returns the number of records that are read and not admitted. */
   synchronized int waiting() { return transactions.waiting(); }
@@ -128,8 +134,9 @@ final class TransactionScan implements AutoCloseable {
       seek();
       long probed = 0;
       while (!closed) {
-        ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(POLL_MS));
+        ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(unanswered().isEmpty() ? POLL_MS : FIRST_MS));
         boolean news = take(records);
+        unanswered.polled(consumer);
         long now = System.currentTimeMillis();
         if (now - probed >= PROBE_MS) {
           probe(now);
