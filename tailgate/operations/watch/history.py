@@ -56,6 +56,11 @@ def relations(catalog: Catalog) -> list[Item]:
     return [item for item in catalog.visible if isinstance(item, Source | Table | View | MaterializedView)]
 
 
+def recorded(catalog: Catalog) -> list[Item]:
+    """Returns the relations whose freshness lag is recorded: those that have been complete."""
+    return [item for item in relations(catalog) if item.ready]
+
+
 def endpoints(catalog: Catalog) -> set[int]:
     """Returns the ids of the endpoints, whose latency is recorded."""
     return {item.id for item in catalog.each(Endpoint)}
@@ -69,6 +74,7 @@ class Recorder:
         self._started = int(now_s) // STEP_S  # steps before it that no gateway reports are missing, later ones are unknown
         self.newest = max([self._started - HOUR_STEPS, *(step for step, _ in self.recent(0))])
         self._pending: dict[int, Step] = {}
+        self._since: dict[int, int] | None = None  # by relation: the step in which it was first there
         self._hour, self._rows = 0, SCHEMA.empty_table()  # the hour of the last step, and its rows
         for hour in self._store.numbers(NAME):
             self._hour = hour
@@ -80,6 +86,7 @@ class Recorder:
     ) -> list[tuple[int, Step]]:
         """Takes what gateways have reported since the last call. Returns the steps that are now recorded, with all `relations`.
 
+        A step in which nothing was reported is unknown, but not those before a relation was there.
         The latency of `endpoints`, which gateways report in the same form, is recorded for objectives. Readers of the history do not
         see it. An endpoint without requests in a step has none.
         Raises OSError if the steps cannot be written; they are then recorded later.
@@ -93,12 +100,14 @@ class Recorder:
         self._pending |= merged
         last = int((now_s - SETTLE_S) // STEP_S) - 1  # the newest step that has settled
         recorded = []
-        existing = list(relations)
+        before, first = ({}, self._started - 1) if self._since is None else (self._since, int(now_s // STEP_S))
+        since = self._since = {id: before.get(id, first) for id in relations}
         for step in range(max(self.newest, last - HOUR_STEPS) + 1, last + 1):
             if step not in self._pending and step < self._started:
                 continue
             sketches = self._pending.pop(step, {})
-            of = {id: sketches.get(id) or Sketch(missing=STEP_S) for id in existing}
+            unknown = {id: Sketch(missing=STEP_S) for id, there in since.items() if step > there}
+            of = unknown | {id: sketch for id, sketch in sketches.items() if id in since}
             of |= {id: sketch for id, sketch in sketches.items() if id in endpoints}
             self._append(step, of)
             self.newest = step

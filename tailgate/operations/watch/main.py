@@ -26,7 +26,7 @@ from tailgate.operations.watch import checks, missed, objectives, payloads, sile
 from tailgate.operations.watch.alert_items import AlertItems, targets
 from tailgate.operations.watch.alerts import Checked, Event, Notification, alerts
 from tailgate.operations.watch.delivery import Deliverers, Target, Webhook
-from tailgate.operations.watch.history import Recorder, endpoints, relations
+from tailgate.operations.watch.history import Recorder, endpoints, recorded
 from tailgate.operations.watch.notifications import Writer
 from tailgate.operations.watch.observation import Observation, Observer
 from tailgate.operations.watch.states import States
@@ -148,7 +148,7 @@ class Watcher:
     def _record(self, at: Observation) -> None:
         """Records the freshness lags and latencies that gateways have reported, and judges the objectives."""
         rows = [row for gateway in at.gateways or () for row in (gateway.answer or {}).get("rows", ())]
-        ids = [item.id for item in relations(at.catalog)]
+        ids = [item.id for item in recorded(at.catalog)]
         self._objectives.judge(at.catalog, self._history.reported(rows, ids, at.now / 1000, endpoints(at.catalog)))
 
     def _append(self, events: Sequence[Event], now_s: float | None = None, silenced: Collection[str] = ()) -> None:

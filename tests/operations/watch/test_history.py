@@ -89,6 +89,17 @@ def test_a_relation_without_a_report_is_unknown(lake: Lake) -> None:
     ]
 
 
+def test_a_relation_is_not_unknown_before_it_is_there(lake: Lake) -> None:
+    """It would violate its objectives for a minute."""
+    recording = recorder(lake)
+    recording.reported([], [], end(STEP))
+    recording.reported([reported(STEP + 1, 10, relation=8)], [7, 8], end(STEP + 1))
+    recording.reported([], [7, 8], end(STEP + 3))
+    expected = [row(STEP + 1, 10, 10, 10, samples=1, relation=8)]
+    expected += [row(STEP + 3, None, None, None, unknown=STEP_S, relation=id) for id in (7, 8)]
+    assert rows(lake) == expected
+
+
 def test_a_gateway_reports_what_a_stopped_watch_has_missed(lake: Lake) -> None:
     recorder(lake).reported([reported(STEP, 10)], [7], end(STEP))
     again = Recorder(lake, end(STEP + 4))
