@@ -67,8 +67,13 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if getattr(options, "otlp", None) is not None:
             otlp.start(options.otlp, options.command)
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
+        return 0
+    except BrokenPipeError:  # the reader of the output has ended, such as head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed
         return 0
     except Exception as e:
         if isinstance(e, TailgateError):
@@ -76,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
         from tailgate.embedded.children import ChildFailed
         from tailgate.lake.store import StoreUnavailable
 
-        if isinstance(e, (ChildFailed, FileNotFoundError, StoreUnavailable)):
+        if isinstance(e, (ChildFailed, FileNotFoundError, NotADirectoryError, PermissionError, StoreUnavailable)):
             print(f"tailgate: {e}", file=sys.stderr)
             return 1
         raise
@@ -104,8 +109,10 @@ def _say(words: str) -> None:
 
 
 def _report(error: TailgateError, code: int) -> int:
-    hint = f"\nHINT:  {error.hint}" if error.hint else ""
-    print(f"tailgate: {error}{hint}", file=sys.stderr)
+    print(f"tailgate: {error}", file=sys.stderr)
+    for field, text in (("DETAIL", error.detail), ("HINT", error.hint)):
+        if text:
+            print(f"{field}:  {text}", file=sys.stderr)
     return code
 
 

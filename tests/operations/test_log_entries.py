@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,4 +58,24 @@ def test_text(lake: ModelLake, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_entry_that_is_not_in_the_log(lake: ModelLake, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, error = run(capsys, lake, "show", "1000")
-    assert (code, error) == (1, "tailgate: entry 1000 is not in the log\n")
+    detail = f"DETAIL:  The log has entries {lake.lake.log.first()} to {lake.writer.newest.n}.\n"
+    assert (code, error) == (1, f"tailgate: entry 1000 is not in the log\n{detail}")
+
+
+@pytest.mark.parametrize("count", ["1", "100000"])
+def test_the_reader_of_the_output_may_end(lake: ModelLake, count: str) -> None:
+    """As head does. The command ends without an error, whether its output is written at once or at its end."""
+    view = lake.create("v")
+    for id in range(200):
+        lake.tick({view.id: [((id, VALUE, 1.0), 1)]})
+    command = [sys.executable, "-m", "tailgate", "log", "ls", "--data", str(lake.lake.path), "--count", count]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(60)) == (b"", 0)
+
+
+def test_a_data_folder_that_cannot_be_opened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert cli.main(["status", "--data", str(tmp_path / "file" / "data")]) == 1
+    assert capsys.readouterr().err.startswith("tailgate: [Errno 20] Not a directory: ")

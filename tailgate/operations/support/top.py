@@ -41,7 +41,7 @@ def view(report: Report, before: tuple[Report, float] | None, now: float) -> Ite
     yield from status.text(report)
     if before is not None and report["ticks"] is not None and before[0]["ticks"] is not None and now > before[1]:
         ticks = max(0, report["ticks"] - before[0]["ticks"]) / (now - before[1])
-        yield f"ticks     {ticks:.1f}/s" + (f", {report['tick_ms']} ms each" if report["tick_ms"] is not None else "")
+        yield ", ".join([f"ticks     {ticks:.1f}/s", *(f"{name} {ms} ms" for name, ms in (report["tick_ms"] or {}).items())])
     for name, item in report["sources"].items():
         if item.get("per_second") is not None:
             yield f"rate      {name}: {item['per_second']:.1f} records/s"
