@@ -6,7 +6,7 @@ An endpoint whose query is a look-up by key, with columns or their casts to text
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from tailgate.gateway.serving.prepared import Prepared, bind
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.writes.constraints.rules import Rules, rendered
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, bound
-from tailgate.lake.catalog import Catalog, Endpoint, Table, known_columns
+from tailgate.lake.catalog import Catalog, Endpoint, Function, Table, View, known_columns
 from tailgate.lake.catalog.schemas import ENDPOINTS_ID, IDEMPOTENCY_KEYS_TABLE, SYSTEM
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import Field
@@ -31,6 +31,7 @@ from tailgate.sql.statements import Insert, QueryText
 PLAIN_TEXTS = ("int2", "int4", "int8", "numeric", "text", "varchar", "uuid", "date")
 PAGING = ("limit", "cursor")
 
+Form = Mapping[int, tuple[object, ...]]
 WriteRow = Callable[[Sequence[Any]], bytes]
 
 
@@ -64,9 +65,13 @@ class BoundQuery:
 
 @dataclass(frozen=True, slots=True)
 class BoundEndpoint:
-    """An endpoint that can be evaluated. `write`: writes a row of the query; `write_found`: one of the look-up's relation."""
+    """An endpoint that can be evaluated. `form`: see `form_of`.
+
+    `write`: writes a row of the query; `write_found`: one of the look-up's relation.
+    """
 
     endpoint: Endpoint
+    form: Form
     query: BoundQuery
     write: WriteRow
     lookup: Lookup | None
@@ -104,6 +109,28 @@ class BoundWrite:
     def demands(self) -> tuple[Demand, ...]:
         """Returns the demands of the plan."""
         return self.plan.demands
+
+
+def form_of(id: int, catalog: Catalog) -> Form:
+    """Returns what an endpoint's objects depend on besides stored rows: its definition, and those of the views and functions below it.
+
+    By id; empty if there is no such endpoint.
+    """
+    form: dict[int, tuple[object, ...]] = {}
+    below = [id]
+    while below:
+        item = catalog.items.get(below.pop())
+        match item:
+            case Endpoint():
+                form[item.id] = item.query, item.numbers
+            case View():
+                form[item.id] = item.query, [column.name for column in item.columns]
+            case Function():
+                form[item.id] = item.query, item.defaults, item.strict
+            case _:
+                continue
+        below += [id for id in item.depends if id not in form]
+    return form
 
 
 def bind_endpoint(endpoint: Endpoint, catalog: Catalog, catalog_n: int) -> BoundQuery:
@@ -195,7 +222,7 @@ class BoundEndpoints:
         prepared, numbers = query.prepared, endpoint.numbers
         lookup = lookup_of(prepared.equalities, catalog)
         write_found = None if lookup is None else _found_writer(lookup, query, endpoint)
-        return BoundEndpoint(endpoint, query, row_writer(prepared.columns, numbers), lookup, write_found)
+        return BoundEndpoint(endpoint, form_of(endpoint.id, catalog), query, row_writer(prepared.columns, numbers), lookup, write_found)
 
 
 def _found_writer(lookup: Lookup, query: BoundQuery, endpoint: Endpoint) -> WriteRow:

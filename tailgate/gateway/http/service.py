@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tailgate.gateway.http import openapi, parameters
-from tailgate.gateway.http.bound_endpoints import PAGING, BoundEndpoint, BoundEndpoints, BoundWrite, Call
+from tailgate.gateway.http.bound_endpoints import PAGING, BoundEndpoint, BoundEndpoints, BoundWrite, Call, form_of
 from tailgate.gateway.http.callers import REQUESTS_PER_S, Rates, Tokens, check_site, now_ms, role_of
 from tailgate.gateway.http.events import EVENTS, HEARTBEAT_S, end, object_events, of_query, target_of, wants_events
 from tailgate.gateway.http.idempotency import key_of
@@ -32,7 +32,7 @@ from tailgate.gateway.serving.prepared import Prepared
 from tailgate.gateway.serving.row_changes import RowChanges
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.writes.plans import InsertPlan
-from tailgate.lake.catalog import Catalog, Endpoint, Item
+from tailgate.lake.catalog import Catalog, Endpoint
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import (
     FeatureNotSupported,
@@ -247,7 +247,7 @@ class HttpService:
                 await self._reader.check_time(query, start)
             except TailgateError as error:
                 raise HttpError(410 if isinstance(error, Gone) else 400, error) from error
-            if not await self._is_unchanged(bound.endpoint, start):  # the client has an object of another form
+            if not await self._is_unchanged(bound, start):  # the client has an object of another form
                 start = await self._page(bound, query, values, rows)
         else:
             start = await self._page(bound, query, values, rows)
@@ -263,17 +263,16 @@ class HttpService:
         fields = ((b"Cache-Control", b"no-store"), (b"Vary", VARY))
         return Response(200, fields=fields, type=EVENTS, stream=self._until_end(request, events))
 
-    async def _is_unchanged(self, endpoint: Endpoint, since: int) -> bool:
-        """Returns whether an endpoint returns the same objects as at a time."""
+    async def _is_unchanged(self, bound: BoundEndpoint, since: int) -> bool:
+        """Returns whether an endpoint returned the same objects at a time."""
         serving, lake = self._gateway.serving, self._gateway.lake
         n = await serving.followers.entry_at(since)
         if serving.progress.known[1] <= n:
             return True
         try:
-            earlier = (await asyncio.to_thread(lake.catalog_at, n)).items.get(endpoint.id)
+            return form_of(bound.endpoint.id, await asyncio.to_thread(lake.catalog_at, n)) == bound.form
         except Gone:
             return False
-        return _is_same(earlier, endpoint)
 
     async def _until_end(self, request: Request, events: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """Yields the events, and if an error ends them, this as the last."""
@@ -294,9 +293,9 @@ class HttpService:
     def _checked_again(self, request: Request, peer: Peer, bound: BoundEndpoint) -> Callable[[], float]:
         """Returns the `check` of `object_events`.
 
-        It raises an error if, in a newer catalog, the caller may not read or the endpoint is another one.
+        It raises an error if, in a newer catalog, the caller may not read or the endpoint returns other objects.
         """
-        progress, gateway, endpoint = self._gateway.serving.progress, self._gateway, bound.endpoint
+        progress, gateway = self._gateway.serving.progress, self._gateway
         checked: Catalog | None = None
         end_ms = 0.0
 
@@ -306,9 +305,8 @@ class HttpService:
             if catalog is checked and now_ms() < end_ms:
                 return end_ms
             role, end_ms = role_of(request, peer, catalog, gateway.secret, self._tokens)
-            current = catalog.items.get(endpoint.id)
-            if not _is_same(current, endpoint):
-                raise HttpError(404, ObjectNotInPrerequisiteState("the endpoint was changed or dropped"))
+            if form_of(bound.endpoint.id, catalog) != bound.form:
+                raise HttpError(404, ObjectNotInPrerequisiteState("the endpoint, or a view below it, was changed or dropped"))
             authorize(bound.query.prepared, role, catalog)
             checked = catalog
             return end_ms
@@ -329,11 +327,6 @@ class HttpService:
             methods = ", ".join(m for m in METHODS if m != "OPTIONS").encode()
             fields += [(b"Access-Control-Allow-Methods", methods), (b"Access-Control-Allow-Headers", ALLOWED)]
         return tuple(fields)
-
-
-def _is_same(item: Item | None, endpoint: Endpoint) -> bool:
-    """Returns whether an item is an endpoint that returns the same objects as another one."""
-    return isinstance(item, Endpoint) and (item.query, item.numbers) == (endpoint.query, endpoint.numbers)
 
 
 def _not_allowed(method: str, methods: Sequence[str]) -> HttpError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import ssl
 import threading
@@ -284,6 +285,27 @@ def test_connections_in_their_handshake_are_limited(monkeypatch: pytest.MonkeyPa
     received(second, b"/first 0")
     first.close()
     second.close()
+    served.close()
+
+
+def test_refused_connections_are_logged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One line in LOG_S seconds, which counts the others."""
+    monkeypatch.setattr(handshake, "LOG_S", 60.0)
+    caplog.set_level(logging.INFO, "tailgate.gateway")
+    served = Served(Tls(Files(*Authority(tmp_path).sign("server"))))
+
+    def refuse() -> None:
+        with contextlib.suppress(ConnectionError):
+            assert b"HTTP" not in rest(served.connect(GET))
+
+    for _ in range(3):
+        refuse()
+    (line,) = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
+    assert line.startswith("a TLS connection from 127.0.0.1 is refused: the handshake has failed: ")
+    monkeypatch.setattr(handshake, "LOG_S", 0.0)
+    monkeypatch.setattr(limits, "CONNECTIONS_MAX", 0)
+    refuse()
+    until(lambda: "refused: there are too many connections (2 more since the last message)" in caplog.text)
     served.close()
 
 

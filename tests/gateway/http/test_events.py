@@ -121,6 +121,31 @@ def test_a_stream_resumes_with_the_whole_object_if_its_endpoint_was_replaced(web
     web.world.sql("tailgate", "DROP ENDPOINT changing")
 
 
+def test_a_stream_notices_that_a_view_below_its_endpoint_was_replaced(web: Web) -> None:
+    """While it runs, and when it resumes. A view or function of another endpoint does not matter."""
+    web.world.sql("tailgate", "INSERT INTO members VALUES (20, 'bob', NULL)")
+    create = "CREATE OR REPLACE VIEW {} AS SELECT id, {} AS name FROM members"
+    web.world.sql("tailgate", create.format("inner_names", "name"), "CREATE VIEW names AS SELECT id, name FROM inner_names")
+    web.world.sql("tailgate", "CREATE FUNCTION shout(a text) RETURNS text LANGUAGE SQL AS 'SELECT upper(a)'")
+    web.world.sql("tailgate", "CREATE ENDPOINT seen GET '/seen/:id' AS SELECT shout(name) AS name FROM names WHERE id = :id")
+    with stream(web, "/seen/20") as bob:
+        assert bob.next()[2] == {"name": "BOB"}
+        web.world.sql("tailgate", create.format("other", "'x'"), "COMMENT ON VIEW names IS 'all'")
+        time = change(web, "UPDATE members SET name = 'bobby' WHERE id = 20")
+        assert bob.next() == ("update", time, {"name": "BOBBY"})
+        web.world.sql("tailgate", create.format("inner_names", "reverse(name)"))
+        kind, _, data = bob.next()
+        assert (kind, data["error"]["sqlstate"]) == ("end", "55000")
+    with stream(web, "/seen/20", Last_Event_ID=time) as bob:
+        assert bob.next() == ("update", str(web.world.writer.newest.time), {"name": "YBBOB"})
+        change(web, "UPDATE members SET name = 'bob' WHERE id = 20")
+        _, time, _ = bob.next()
+    web.world.sql("tailgate", "CREATE OR REPLACE FUNCTION shout(a text) RETURNS text LANGUAGE SQL AS 'SELECT lower(a)'")
+    with stream(web, "/seen/20", Last_Event_ID=time) as bob:
+        assert bob.next() == ("update", str(web.world.writer.newest.time), {"name": "bob"})
+    web.world.sql("tailgate", "DROP ENDPOINT seen", "DROP VIEW names, inner_names, other", "DROP FUNCTION shout(text)")
+
+
 @pytest.mark.parametrize(
     ("path", "headers", "expected"),
     [
