@@ -1,17 +1,14 @@
 """Roles that try to learn a value, with a check of every byte that they receive.
 
 boss        owns the canary value and reads it often, so that it is in caches, indexes and feeds
-low, helper cooperate: they send random statements over the wire, in both protocols, and over Presto's HTTP
+low, helper cooperate: they send random statements over the wire, in both protocols, and over Presto's HTTP, and requests to endpoints
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +16,7 @@ from pathlib import Path
 import psycopg
 import pyarrow as pa
 
+from tailgate.gateway.http.server import HttpOptions
 from tailgate.gateway.presto import main as presto
 from tailgate.gateway.protocol.backend import frame
 from tailgate.lake.catalog import ERRORS, Catalog, Table
@@ -28,11 +26,14 @@ from tailgate.lake.types import arrow_schema
 from tailgate.sql.statements import parse, split
 from tests.authorization.canary import NUMBER, SPELLINGS, VERIFIER, WORD
 from tests.authorization.grammar import Grammar, Step
+from tests.authorization.requests import ENDPOINTS, Requests, over_presto
 from tests.authorization.world import World
+from tests.gateway.http.conftest import Web
 from tests.wire.wire import Bind, Client, Describe, Execute, Parse, Query, Sync, cut
 
 ANSWER_S = 120.0  # silence after which a server counts as hung
 FOLLOW_MS = 60  # time limit of statements that may run forever
+REQUESTS = 0.1  # the share of requests to endpoints
 ATTACKERS = {"low": "lo", "helper": "he"}
 
 SET_UP = {
@@ -80,6 +81,7 @@ SET_UP = {
         "CREATE CONNECTION own.far TO KAFKA (BROKER 'k', SASL MECHANISMS 'PLAIN', SASL USERNAME 'u', SASL PASSWORD SECRET own.word)",
         "CREATE SINK own.sink FROM own.m INTO KAFKA BROKER 'k' TOPIC 't' KEY (n) NOT ENFORCED FORMAT JSON ENVELOPE UPSERT",
         "CREATE SUBSCRIPTION own.sub FROM own.m",
+        *ENDPOINTS,
     ],
 }  # fmt: skip
 # The objects that each attacker has at first, and recreates after they were dropped.
@@ -135,8 +137,10 @@ class Attacker:
     `received` counts bytes; `kinds` counts statements by kind and outcome.
     """
 
-    def __init__(self, world: World, user: str, choose: random.Random, kinds: Counter[tuple[str, str]], presto_port: int) -> None:
-        self.world, self.user, self.kinds = world, user, kinds
+    def __init__(
+        self, world: World, user: str, choose: random.Random, kinds: Counter[tuple[str, str]], presto_port: int, requests: Requests
+    ) -> None:
+        self.world, self.user, self.kinds, self._requests = world, user, kinds, requests
         self.grammar = Grammar(choose, ATTACKERS[user])
         self.received, self.sent = 0, 0
         self._choose, self._port = choose, presto_port
@@ -144,7 +148,9 @@ class Attacker:
         self._client: Client | None = None
 
     def attack(self) -> int:
-        """Sends one statement, or a few related ones. Returns their number."""
+        """Sends one statement, a few related ones, or a request to an endpoint. Returns their number."""
+        if self._choose.random() < REQUESTS:
+            return self._request()
         return self._send(self.grammar.statements())
 
     def repeat(self, text: str) -> int:
@@ -156,11 +162,20 @@ class Attacker:
             self._history = [*self._history[-300:], step.text]
             self.sent += 1
             if step.text.startswith("presto:"):
-                outcome = self._over_http(step.text.removeprefix("presto:"))
+                outcome = over_presto(self._port, self.user, self.grammar.schema, step.text.removeprefix("presto:"), self._look)
             else:
                 outcome = self._over_wire(step)
             self.kinds[_kind(step.text), outcome] += 1
         return len(steps)
+
+    def _request(self) -> int:
+        """Sends a request to an endpoint."""
+        answer = self._requests.send()
+        self._history = [*self._history[-300:], answer.request]
+        self.sent += 1
+        self.kinds["Request", "ok" if answer.status < 300 else str(answer.status)] += 1
+        self._look(answer.data)
+        return 1
 
     def close(self) -> None:
         if self._client is not None:
@@ -169,6 +184,7 @@ class Attacker:
 
     def _look(self, data: bytes) -> None:
         self.received += len(data)
+        self._requests.received(data)
         for spelling in SPELLINGS:
             if spelling in data:
                 raise Leak(f"{self.user} received {spelling!r}", data[-2000:], self._history[-40:])
@@ -224,32 +240,6 @@ class Attacker:
             elif letter == "Z":
                 return outcome or "ok"
 
-    # ---- Presto ---------------------------------------------------------------------------------
-
-    def _over_http(self, text: str) -> str:
-        """Runs a statement over Presto's HTTP, reading at most four pages. Returns the outcome."""
-        url, body = f"http://127.0.0.1:{self._port}/v1/statement", text.encode()
-        outcome = "ok"
-        for page in range(4):
-            headers = {"X-Trino-User": self.user, "X-Trino-Schema": self.grammar.schema}
-            request = urllib.request.Request(url, body if page == 0 else None, headers, method="POST" if page == 0 else "GET")
-            try:
-                with urllib.request.urlopen(request, timeout=60) as answer:
-                    data = answer.read()
-            except urllib.error.HTTPError as error:
-                self._look(error.read())
-                return "http"
-            self._look(data)
-            document = json.loads(data or b"{}")
-            if "error" in document:
-                outcome = document["error"]["message"].rpartition("SQLSTATE ")[2][:5]
-            if "nextUri" not in document:
-                return outcome
-            url = document["nextUri"]
-        with contextlib.suppress(urllib.error.HTTPError):
-            urllib.request.urlopen(urllib.request.Request(url, method="DELETE"), timeout=60).close()
-        return outcome
-
 
 def _sqlstate(body: bytes) -> str:
     at = 0
@@ -287,7 +277,11 @@ class Attack:
         self._presto.start()
         self.kinds: Counter[tuple[str, str]] = Counter()
         port = server.server_address[1]
-        self.attackers = [Attacker(self.world, user, random.Random(self._choose.random()), self.kinds, port) for user in (*users, *users)]
+        self._web, tokens = Web(self.world, HttpOptions("127.0.0.1", 0)), list[str]()
+        self.attackers = []
+        for user in (*users, *users):
+            choose = random.Random(self._choose.random())
+            self.attackers.append(Attacker(self.world, user, choose, self.kinds, port, Requests(user, choose, self._web.port, tokens)))
         self._victims = {user: self.world.connect(user, prepare_threshold=None) for user in ("boss", "tailgate")}
         self._before = self._theirs(self.world.writer.catalog)
 
@@ -377,6 +371,7 @@ class Attack:
             attacker.close()
         for victim in self._victims.values():
             victim.close()
+        self._web.close()
         self._presto.stop()
         self.world.close()
 

@@ -21,6 +21,7 @@ from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import catalog_changes as gateway_ddl
 from tailgate.gateway.execute import subscriptions, time_expressions
 from tailgate.gateway.execute.temporary import relations as temporary_relations
+from tailgate.gateway.http import bound_endpoints
 from tailgate.gateway.security import ownership
 from tailgate.gateway.serving.prepared import scans
 from tailgate.gateway.session import access, registry
@@ -33,6 +34,7 @@ from tailgate.sql.binder.queries import views as view_plans
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.definition_cache import DefinitionCache
 from tailgate.sql.statements import Select, parse
+from tailgate.sql.statements.needs import BeRole
 from tests.authorization import test_reading
 from tests.authorization.attack import Attack, Leak
 from tests.authorization.grammar import Grammar
@@ -159,6 +161,18 @@ def subscribers(patch: Patch) -> None:
     patch.setattr(subscriptions, "_authorized", lambda session, item: shared(Followed(session.serving.progress.catalog[item.depends[0]])))
 
 
+def callers_of_endpoints(patch: Patch) -> None:
+    """Lets every role call every endpoint."""
+    patch.setattr(bound_endpoints.Call, "demands", ())
+
+
+def tokens(patch: Patch) -> None:
+    """Lets every role create tokens of every other role."""
+    check = ownership._Check._need
+    allows = lambda need: isinstance(need, BeRole) and "tokens" in need.action  # noqa: E731
+    patch.setattr(ownership._Check, "_need", lambda self, need: None if allows(need) else check(self, need))
+
+
 ATTACKED = [
     reads,
     callers,
@@ -173,6 +187,8 @@ ATTACKED = [
     sessions,
     roles,
     subscribers,
+    callers_of_endpoints,
+    tokens,
 ]
 LATER = {
     views: test_reading.test_a_view_reads_with_its_owner_s_privileges,
