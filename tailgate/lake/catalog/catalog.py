@@ -205,7 +205,7 @@ class Catalog:
         return schema
 
     def schema_of(self, item: Item) -> Schema:
-        return self.all_schemas()[item.schema]
+        return self.schemas.get(item.schema) or SCHEMAS[item.schema]
 
     # ---- items
 
