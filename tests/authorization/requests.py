@@ -52,7 +52,7 @@ class Requests:
 
     def received(self, data: bytes) -> None:
         """Keeps the tokens in bytes that the attacker has received."""
-        self.tokens += [token for found in TOKEN.findall(data) if (token := found.decode()) not in self.tokens]
+        self.tokens += [token for text in TOKEN.findall(data) if (token := text.decode()) not in self.tokens]
 
     def send(self) -> Answer:
         """Sends a request. A stream of events is read for FOLLOW_S."""
@@ -88,7 +88,7 @@ class Requests:
 
 
 def _events(answer: http.client.HTTPResponse) -> Iterator[bytes]:
-    """Yields what a stream sends until it is silent for FOLLOW_S."""
+    """Yields the bytes of a stream until it is silent for FOLLOW_S."""
     answer.fp.raw._sock.settimeout(FOLLOW_S)  # type: ignore[attr-defined]
     with contextlib.suppress(TimeoutError):
         while part := answer.read1(1 << 16):

@@ -49,12 +49,12 @@ def test_the_end_of_a_tick_is_awaited() -> None:
     assert ages.between(0) == 0
     ages.began()
     assert ages.between(0.05) is None
-    begun: list[int | None] = []
-    thread = threading.Thread(target=lambda: begun.append(ages.between(60.0)))
+    counts: list[int | None] = []
+    thread = threading.Thread(target=lambda: counts.append(ages.between(60.0)))
     thread.start()
     ages.committed(7, (0, 0), 0, {})
     thread.join(10)
-    assert begun == [1]
+    assert counts == [1]
 
 
 def test_a_tick_that_failed_runs_until_it_is_committed() -> None:

@@ -64,7 +64,7 @@ def test_an_entry_that_is_not_in_the_log(lake: ModelLake, capsys: pytest.Capture
 
 @pytest.mark.parametrize("count", ["1", "100000"])
 def test_the_reader_of_the_output_may_end(lake: ModelLake, count: str) -> None:
-    """As head does. The command ends without an error, whether its output is written at once or at its end."""
+    """The command ends without an error if its reader ends, such as head, whether its output is written at once or at its end."""
     view = lake.create("v")
     for id in range(200):
         lake.tick({view.id: [((id, VALUE, 1.0), 1)]})

@@ -176,7 +176,7 @@ def report(observer: Observer, folder: Path) -> None:
 
 
 def check(observer: Observer) -> None:
-    """Asserts that each known lag is what was observed, to the error that is allowed."""
+    """Asserts that each known lag is the observed one, to the error that is allowed."""
     errors, ticks = [], deque[Sample]()
     for sample in observer.samples:
         ticks.append(sample)

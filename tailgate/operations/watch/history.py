@@ -106,7 +106,7 @@ class Recorder:
             if step not in self._pending and step < self._started:
                 continue
             sketches = self._pending.pop(step, {})
-            unknown = {id: Sketch(missing=STEP_S) for id, there in since.items() if step > there}
+            unknown = {id: Sketch(missing=STEP_S) for id, start in since.items() if step > start}
             of = unknown | {id: sketch for id, sketch in sketches.items() if id in since}
             of |= {id: sketch for id, sketch in sketches.items() if id in endpoints}
             self._append(step, of)

@@ -114,7 +114,7 @@ def test_the_time_of_a_record_in_a_transaction(world: World) -> None:
 
 
 def test_the_lag_is_unknown_until_a_reader_has_an_answer(world: World) -> None:
-    """It is never 0 between RESUME and the tick that reads the record that waits."""
+    """The lag is never 0 between RESUME and the tick that reads the record that waits."""
     world.kafka.create_topic("paused")
     id = world.source("paused", "paused", f"({COLUMNS})", "", "FORMAT JSON")
     world.inside.execute("PAUSE SOURCE paused")

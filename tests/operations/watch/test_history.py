@@ -90,7 +90,7 @@ def test_a_relation_without_a_report_is_unknown(lake: Lake) -> None:
 
 
 def test_a_relation_is_not_unknown_before_it_is_there(lake: Lake) -> None:
-    """It would violate its objectives for a minute."""
+    """An unknown step would violate its objectives for a minute."""
     recording = recorder(lake)
     recording.reported([], [], end(STEP))
     recording.reported([reported(STEP + 1, 10, relation=8)], [7, 8], end(STEP + 1))

@@ -47,12 +47,12 @@ class Freshness:
         """
         engine = self._engine
         version = engine.ages.changed(version, FRESHNESS_HOLD_S)
-        begun = engine.ages.between(TICK_S)
+        ticks = engine.ages.between(TICK_S)
         n, catalog = engine.newest.n, engine.catalog  # before the pending records: a record is rather counted twice than not at all
         inputs = [item for item in catalog.items.values() if isinstance(item, Source | Table)]
         channels = {item.id: _channels(item) for item in inputs}
         fetched, waiting = self._fetched(), engine.ages.waiting()
-        next_tick = n + 1 if begun is not None and engine.ages.between(0) == begun else n + 2  # the first that begins later
+        next_tick = n + 1 if ticks is not None and engine.ages.between(0) == ticks else n + 2  # the first that begins later
         return {
             "n": n,
             "version": version,

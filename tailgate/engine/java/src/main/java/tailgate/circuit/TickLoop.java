@@ -109,7 +109,7 @@ public final class TickLoop implements AutoCloseable {
       return stream instanceof RecordAges ages ? ages.oldest(end) : Map.of();
     }
 
-    /** Returns the times of {@link TickLoop#pending}. What the replaced reader knew is valid until this one has an answer. */
+    /** Returns the times of {@link TickLoop#pending}. The times of the replaced reader are valid until this one has an answer. */
     Map<String, Long> pending() {
       Map<String, Long> times = new HashMap<>();
       if (!(stream instanceof RecordAges ages)) return times;
