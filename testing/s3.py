@@ -71,15 +71,17 @@ class S3:
         count: int = 1 << 30,
         ignored: str = "",
         refused: str = "",
+        denied: str = "",
         put_ms: float = 0,
         get_ms: float = 0,
     ) -> None:
         """Sets which requests fail: one in `failures`, none for 0; `kinds` are indexes of FAILURES. No more fail after `count`.
 
         `ignored`: a header that the server ignores, by its name in WSGI. `refused`: an access key or a session token without access.
+        `denied`: a part of the names of objects that cannot be put.
         `put_ms`, `get_ms`: the delays of requests that change objects, and of others.
         """
-        settings = {"failures": failures, "seed": seed, "kinds": list(kinds), "count": count, "ignored": ignored, "refused": refused}
+        settings = {"failures": failures, "seed": seed, "kinds": list(kinds), "count": count, "ignored": ignored, "refused": refused, "denied": denied}
         self._control({**settings, "put_ms": put_ms, "get_ms": get_ms})
 
     def environment_of(self, process: str) -> dict[str, str]:
@@ -115,12 +117,22 @@ class _Application:
         self._moto = moto
         self._lock = threading.Lock()
         self._requests: deque[Request] = deque(maxlen=REQUESTS_MAX)
-        self._set(failures=0, seed=0, kinds=[], count=0, ignored="", refused="", put_ms=0, get_ms=0)
+        self._set(failures=0, seed=0, kinds=[], count=0, ignored="", refused="", denied="", put_ms=0, get_ms=0)
 
     def _set(
-        self, *, failures: int, seed: int, kinds: list[int], count: int, ignored: str, refused: str, put_ms: float, get_ms: float
+        self,
+        *,
+        failures: int,
+        seed: int,
+        kinds: list[int],
+        count: int,
+        ignored: str,
+        refused: str,
+        denied: str,
+        put_ms: float,
+        get_ms: float,
     ) -> None:
-        self._delays_ms, self._refused = (put_ms, get_ms), refused
+        self._delays_ms, self._refused, self._denied = (put_ms, get_ms), refused, denied
         self._failures, self._chance, self._kinds, self._count, self._ignored = failures, random.Random(seed), kinds, count, ignored
 
     def __call__(self, environment: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
@@ -150,7 +162,8 @@ class _Application:
         self._requests.append(request)
         conditional = "HTTP_IF_MATCH" in environment or "HTTP_IF_NONE_MATCH" in environment
         environment.pop(self._ignored, None)
-        if self._refused and self._refused in (request.process, environment.get("HTTP_X_AMZ_SECURITY_TOKEN")):
+        refused = self._refused and self._refused in (request.process, environment.get("HTTP_X_AMZ_SECURITY_TOKEN"))
+        if refused or (self._denied and method == "PUT" and self._denied in name):
             environment["wsgi.input"].read(int(environment.get("CONTENT_LENGTH") or 0))
             start("403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", "0")])
             return []

@@ -42,6 +42,7 @@ from tailgate.engine.runtime.spark.cluster import Cluster
 from tailgate.engine.runtime.spark.jvm import LOGGING, Jvm
 from tailgate.engine.runtime.state import restoration
 from tailgate.engine.runtime.state.files import in_bucket
+from tailgate.engine.runtime.state.lineages import Lineages
 from tailgate.engine.runtime.ticks import repeated_writes
 from tailgate.engine.runtime.ticks.ages import TickAge
 from tailgate.engine.runtime.ticks.engine import Engine
@@ -124,6 +125,7 @@ def run(options: Options, jvm: Jvm) -> int:
     lake = Lake.open(options.data, options.work_dir, create=True)
     epoch = _begun(options, lake, jvm)
     session, writer = epoch.session, epoch.writer
+    restoration.complete(lake, writer.newest, jvm.scratch, Lineages(session).copy)
     options.held.apply(lake)
     engine = Engine(lake, session, writer, options.parallelism, options.vault, epoch.circuits)
     installation = Installation(engine)
@@ -240,11 +242,11 @@ def _begun(options: Options, lake: Lake, jvm: Jvm) -> Begun:
         catalog = CompiledCatalog(lake, session, options.parallelism, options.vault)
         place, writer = standing_by.awaited(lake, session, jvm, catalog, hand_over=options.begin is Begin.HAND_OVER)
         lease = Lease(LEASE_S, writer.renew_lease)
-        _check_state(lake, writer, options.parallelism)
+        _check_partitions(writer, options.parallelism)
         return Begun(session, writer, lease, place, catalog.circuits)
     writer = open_epoch(lake, take_over=options.begin is Begin.TAKE_OVER)
     lease = Lease(LEASE_S, writer.renew_lease)
-    _check_state(lake, writer, options.parallelism)
+    _check_partitions(writer, options.parallelism)
     return Begun(_spark(options, jvm), writer, lease)
 
 
@@ -256,12 +258,11 @@ def _spark(options: Options, jvm: Jvm) -> SparkSession:
     return session
 
 
-def _check_state(lake: Lake, writer: Writer, parallelism: int) -> None:
-    """Downloads the state if it is on another machine. Raises 55000 if it has another number of partitions; a new lake has no state yet."""
+def _check_partitions(writer: Writer, parallelism: int) -> None:
+    """Raises 55000 if the state has another number of partitions; a new lake has no state yet."""
     existing = writer.newest.extra.get("parallelism", parallelism)
     if existing != parallelism and writer.newest.state:
         raise ObjectNotInPrerequisiteState(
             f"the state of this lake lies in {existing} partitions, and --parallelism is {parallelism}",
             hint=f"Start the engine with --parallelism {existing}.",
         )
-    restoration.complete(lake, writer.newest)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import threading
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,7 +15,8 @@ import psycopg
 import pytest
 
 from tailgate.embedded.children import Child, free_port
-from tailgate.engine.runtime.state import files
+from tailgate.engine.runtime.state import files, restoration
+from tailgate.engine.runtime.state.lineages import Lineage
 from tailgate.engine.runtime.state.restoration import LISTS, UPLOADED, complete
 from tailgate.engine.runtime.ticks.pacing import Pacing
 from tailgate.lake.folder import Lake
@@ -22,6 +25,8 @@ from tailgate.lake.store import documents
 from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from testing.engine_process import EngineProcess, until
+from testing.s3 import S3
+from tests.tables.world import Served
 
 READY = timedelta(seconds=120)
 LIVES = 3
@@ -68,6 +73,41 @@ def test_an_engine_on_another_machine_continues(bucket: BucketStore, tmp_path: P
     engine.stop()
 
 
+@pytest.mark.spark
+def test_a_snapshot_that_was_not_uploaded(bucket: BucketStore, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine is killed after Spark has made a snapshot, which later changelogs begin with. No view is filled again."""
+    monkeypatch.setenv("TAILGATE_JAVA_OPTIONS", f"{os.environ.get('TAILGATE_JAVA_OPTIONS', '')} -Dtailgate.lineage.max=140")  # every 10 versions
+    work = tmp_path / "engine"
+    engine = EngineProcess(bucket.location(""), work_dir=work)
+    engine.start()
+    lake = Lake(bucket.location(""))
+    served = Served(lake)
+    with psycopg.connect(served.dsn, autocommit=True) as c:
+        c.execute("CREATE TABLE t (k int PRIMARY KEY, n int)")
+        c.execute("CREATE MATERIALIZED VIEW sums AS SELECT k % 3 AS g, sum(n) AS total FROM t GROUP BY k % 3")
+        c.execute("INSERT INTO t SELECT g, g FROM generate_series(1, 50) g")
+        until(lambda: _newest(lake).extra.get(UPLOADED) is not None)
+        views = lake.catalog()
+        s3.set(denied="/state/")
+        before = set(work.rglob("*.zip"))
+        k = 100
+        while set(work.rglob("*.zip")) == before:
+            k += 1
+            c.execute("INSERT INTO t VALUES (%s, 1)", (k,))
+        c.execute("INSERT INTO t VALUES (0, 1)")  # its changelog begins with the snapshot
+        s3.set()
+        engine.kill(jvm=True)
+        shutil.rmtree(work)
+        engine.start()
+        c.execute("DELETE FROM t WHERE k = 1")
+        query = "SELECT k % 3 AS g, sum(n) AS total FROM t GROUP BY k % 3"
+        assert sorted(c.execute("TABLE sums").fetchall()) == sorted(c.execute(query).fetchall())
+    assert lake.catalog().relation("sums") == views.relation("sums")
+    assert "the state cannot be downloaded" not in (tmp_path / "engine.log").read_text()
+    served.close()
+    engine.stop()
+
+
 def _newest(lake: Lake):  # type: ignore[no-untyped-def]
     header = lake.log.newest()
     assert header is not None
@@ -101,14 +141,20 @@ class Uploaded:
         self.list = {"folder": "state", "state": state(s0=(1, "a")), "files": names}
         documents.write(self.lake.store, f"{LISTS}/{n}", self.list)
         self.writer.append(extra={UPLOADED: n})
-        self.second = Lake(self.lake.location, folder / "second")
+        self.second, self.scratch = Lake(self.lake.location, folder / "second"), folder / "scratch"
+        self.lineages: Mapping[str, Lineage] = {}  # of the newest changelogs
+
+    def _copy(self, source: str, target: str, lineages: Mapping[str, Lineage]) -> None:
+        """Copies the changelogs as they are, because their contents are not those of Spark."""
+        self.lineages = lineages
+        shutil.copytree(source, target, dirs_exist_ok=True)
 
     def append(self, ids: str, contents: dict[str, bytes]) -> None:
         self.writer.append(state=ids, files=contents)
 
     def complete(self) -> dict[str, bytes]:
         """Completes the state on the second machine. Returns its files."""
-        complete(self.second, self.writer.newest)
+        complete(self.second, self.writer.newest, self.scratch, self._copy)
         folder = Path(self.second.local.location("state"))
         return {f"state/{path.relative_to(folder)}": path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -124,6 +170,22 @@ def test_the_files_of_the_list_and_of_later_entries(uploaded: Uploaded) -> None:
     uploaded.append(state(s0=(3, "d"), s1=(1, "c")), {changelog(0, 3, "d"): b"four"})
     of_entries = {changelog(0, 2, "b"): b"two", changelog(1, 1, "c"): b"three", changelog(0, 3, "d"): b"four"}
     assert uploaded.complete() == {**{name: name.encode() for name in uploaded.list["files"]}, **of_entries}
+
+
+def test_the_newest_changelogs_name_all_versions_since_the_list(uploaded: Uploaded) -> None:
+    """Those on the first machine name only the versions since its newest snapshot, which was not uploaded."""
+    uploaded.append(state(s0=(2, "b"), s1=(1, "c")), {changelog(0, 2, "b"): b"two", changelog(1, 1, "c"): b"three"})
+    uploaded.append(state(s0=(3, "d"), s1=(1, "c")), {changelog(0, 3, "d"): b"four"})
+    uploaded.complete()
+    assert uploaded.lineages == {"0/0": [(1, "a"), (2, "b"), (3, "d")], "1/0": [(1, "c")]}
+
+
+def test_more_versions_than_a_changelog_can_name(uploaded: Uploaded, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(restoration, "LINEAGE_MAX", 2)
+    for n, id in ((2, "b"), (3, "c")):
+        uploaded.append(state(s0=(n, id)), {changelog(0, n, id): b"changes"})
+    assert changelog(0, 3, "c") not in uploaded.complete()
+    assert "there are 3 versions since the snapshot" in caplog.text
 
 
 def test_entries_are_read_at_once(uploaded: Uploaded, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,15 +8,14 @@ and their files are kept, and those that the newest entry names, which an engine
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from tailgate.engine.runtime.state.files import folder_of, needed
+from tailgate.engine.runtime.state.lineages import Lineages
 from tailgate.engine.runtime.state.restoration import LISTS, UPLOADED
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.errors import Replaced
@@ -77,9 +76,7 @@ class StateUploads(threading.Thread):
             self._lists = {n: set(one["files"]) for n, one in lists.items() if one is not None}
         header = self._engine.newest
         folder = folder_of(header)
-        session: Any = self._engine.session
-        path = self._local.location(folder)
-        lineages = json.loads(session._jvm.tailgate.state.Lineages.of(session._jsparkSession, path, header.state))
+        lineages = Lineages(self._engine.session).of(self._local.location(folder), header.state)
         names = needed(self._local, folder, lineages)
         existing = self._lists.get(self._uploaded, set())
         documents.write(self._store, f"{LISTS}/{header.n}", {"folder": folder, "state": header.state, "files": names})

@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tailgate.lake.folder import Lake
@@ -20,6 +20,7 @@ from tailgate.lake.log.entry import Header
 from tailgate.lake.store import Store
 
 STATE = "state"  # the folder
+CHANGELOG, SNAPSHOT = ".changelog", ".zip"  # of the names
 BYTES_MAX = 4 << 20  # of the changelogs in an entry. An upload replaces larger ones
 
 
@@ -31,10 +32,10 @@ class Version(NamedTuple):
     id: str
 
     def file(self, folder: str, suffix: str) -> str:
-        return f"{folder}/{self.place}/{self.version}_{self.id}.{suffix}"
+        return f"{folder}/{self.place}/{self.version}_{self.id}{suffix}"
 
     def changelog(self, folder: str) -> str:
-        return self.file(folder, "changelog")
+        return self.file(folder, CHANGELOG)
 
 
 def folder_of(header: Header) -> str:
@@ -69,6 +70,17 @@ def changelogs(lake: Lake, newest: Header, state: str) -> dict[str, bytes]:
     return {name: bytes(lake.local.get(name)) for name in names}
 
 
+def logged(folder: str, names: Iterable[str]) -> list[Version]:
+    """Returns the versions whose changelogs are among the files, oldest first."""
+    found = []
+    for name in names:
+        if name.endswith(CHANGELOG):
+            place, _, file = name.removeprefix(f"{folder}/").rpartition("/")
+            version, _, id = file.removesuffix(CHANGELOG).partition("_")
+            found.append(Version(place, int(version), id))
+    return sorted(found, key=lambda version: version.version)
+
+
 def needed(local: Store, folder: str, lineages: Mapping[str, Sequence[tuple[int, str]]]) -> list[str]:
     """Returns the files from which the last version of each lineage can be opened. Raises FileNotFoundError if there are too few."""
     return [name for place, items in lineages.items() for name in _needed(local, folder, [Version(place, *item) for item in items])]
@@ -76,8 +88,8 @@ def needed(local: Store, folder: str, lineages: Mapping[str, Sequence[tuple[int,
 
 def _needed(local: Store, folder: str, lineage: Sequence[Version]) -> Iterator[str]:
     """Yields the newest snapshot with its files, and the changelogs from its version on."""
-    begin = next((i for i in reversed(range(len(lineage))) if local.exists(lineage[i].file(folder, "zip"))), 0)
-    snapshot = lineage[begin].file(folder, "zip")
+    begin = next((i for i in reversed(range(len(lineage))) if local.exists(lineage[i].file(folder, SNAPSHOT))), 0)
+    snapshot = lineage[begin].file(folder, SNAPSHOT)
     if local.exists(snapshot):
         yield snapshot
         yield from (f"{folder}/{lineage[begin].place}/{file}" for file in _files_of(bytes(local.get(snapshot))))

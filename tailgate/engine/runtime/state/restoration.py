@@ -2,87 +2,111 @@
 
 newest entry n ──► uploaded entry u ──► state/uploaded/<u>: the files of its state ──► working folder
 ──► entries u+1 … n: the changelogs of their ticks ──► working folder
+
+The newest changelogs name only the versions since the newest snapshot of the first machine, which may not be in the bucket. So they are
+written with the names of all versions since the snapshot in the list.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence, Set
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from tailgate.engine.runtime.state.files import STATE, changed, folder_of, in_bucket, versions
+from tailgate.engine.runtime.state.files import STATE, Version, changed, folder_of, in_bucket, logged, versions
+from tailgate.engine.runtime.state.lineages import Lineage
 from tailgate.lake.errors import Gone
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Header
-from tailgate.lake.store import documents
+from tailgate.lake.store import Store, documents, locations
 
 UPLOADED = "uploaded"  # in `Header.extra`: the newest entry whose state has been uploaded
 LISTS = f"{STATE}/{UPLOADED}"  # folder of the lists of files of these entries
 THREADS = 8  # that download files, and read entries
+LINEAGE_MAX = 780  # versions in a changelog: Spark writes their numbers and ids, of 83 bytes, into a text of at most 65,535 bytes
+
+Copy = Callable[[str, str, Mapping[str, Lineage]], None]  # `Lineages.copy`
 
 log = logging.getLogger("tailgate.engine")
 
 
-def complete(lake: Lake, newest: Header) -> None:
-    """Downloads the state of the newest entry if the working folder lacks it. If that is not possible, logs it: ticks restore the state."""
+def complete(lake: Lake, newest: Header, scratch: Path, copy: Copy) -> None:
+    """Downloads the state of the newest entry if the working folder lacks it. If that is not possible, logs it: ticks restore the state.
+
+    `scratch`: a folder for temporary files.
+    """
     local = lake.local
     if not in_bucket(lake) or all(local.exists(version.changelog(folder_of(newest))) for version in versions(newest.state)):
         return
-    if (why := _downloaded(lake, newest)) is not None:
+    if (why := _Download(lake, newest, locations.made(scratch / "changelogs", ()), copy).run()) is not None:
         log.warning("the state cannot be downloaded: %s", why)
     else:
         log.info("the state of entry %d was downloaded", newest.n)
 
 
-def _downloaded(lake: Lake, newest: Header) -> str | None:
-    """Downloads the state. Returns why it cannot be, or None.
+class _Download:
+    """A download of the state of an entry.
 
-    The changelogs of the newest versions are written last: if they exist, all other files do.
+    The changelogs of the newest versions are written last: if they exist, all other files do. Up to then they are in `scratch`.
     """
-    uploaded, folder = newest.extra.get(UPLOADED), folder_of(newest)
-    listed = None if uploaded is None else documents.read(lake.store, f"{LISTS}/{uploaded}")
-    if uploaded is None or listed is None or listed["folder"] != folder:
-        return "it was not uploaded"
-    last = {version.changelog(folder): b"" for version in versions(newest.state)}
-    state: str = listed["state"]
-    try:
-        for header, contents in _unpacked(lake, range(uploaded + 1, newest.n + 1), last.keys()):
-            names = {file.name for file in header.state_files}
-            if not {version.changelog(folder) for version in changed(state, header.state)} <= names:
-                return f"entry {header.n} does not have its changes"
-            last |= contents
-            state = header.state
-        _fetch(lake, [name for name in listed["files"] if name not in last])
-        last |= {name: bytes(lake.store.get(name)) for name in listed["files"] if name in last}
-    except Gone:
-        return f"entries after {uploaded} were removed"
-    except FileNotFoundError as error:
-        return f"a file is missing: {error}"
-    for name, content in last.items():
-        lake.local.put(name, content)
-    return None
 
+    def __init__(self, lake: Lake, newest: Header, scratch: Store, copy: Copy) -> None:
+        self._lake, self._newest, self._scratch, self._copy = lake, newest, scratch, copy
+        self._folder = folder_of(newest)
+        self._last = {version.changelog(self._folder) for version in versions(newest.state)}
 
-def _unpacked(lake: Lake, numbers: Iterable[int], last: Set[str]) -> list[tuple[Header, dict[str, bytes]]]:
-    """Writes the changelogs in some entries, except those named `last`. Returns the headers, with the contents of these."""
+    def run(self) -> str | None:
+        """Downloads the state. Returns why it cannot be, or None."""
+        uploaded, folder = self._newest.extra.get(UPLOADED), self._folder
+        listed = None if uploaded is None else documents.read(self._lake.store, f"{LISTS}/{uploaded}")
+        if uploaded is None or listed is None or listed["folder"] != folder:
+            return "it was not uploaded"
+        lineages: dict[str, list[Version]] = defaultdict(list)
+        for version in logged(folder, listed["files"]):
+            lineages[version.place].append(version)
+        state: str = listed["state"]
+        try:
+            for header in self._unpacked(range(uploaded + 1, self._newest.n + 1)):
+                later = changed(state, header.state)
+                if not {version.changelog(folder) for version in later} <= {file.name for file in header.state_files}:
+                    return f"entry {header.n} does not have its changes"
+                for version in later:
+                    lineages[version.place].append(version)
+                state = header.state
+            if (longest := max(map(len, lineages.values()), default=0)) > LINEAGE_MAX:
+                return f"there are {longest} versions since the snapshot that was uploaded"
+            self._fetch(listed["files"])
+        except Gone:
+            return f"entries after {uploaded} were removed"
+        except FileNotFoundError as error:
+            return f"a file is missing: {error}"
+        numbers = {place: [(version.version, version.id) for version in lineage] for place, lineage in lineages.items()}
+        self._copy(self._scratch.location(folder), self._lake.local.location(folder), numbers)
+        return None
 
-    def unpack(n: int) -> tuple[Header, dict[str, bytes]]:
-        entry = lake.log.read(n)
-        contents = {file.name: entry.file(file) for file in entry.header.state_files}
-        for name in contents.keys() - last:
-            lake.local.put(name, contents[name])
-        return entry.header, {name: contents[name] for name in contents.keys() & last}
+    def _put(self, name: str, content: bytes) -> None:
+        (self._scratch if name in self._last else self._lake.local).put(name, content)
 
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="state") as threads:
-        return list(threads.map(unpack, numbers))
+    def _unpacked(self, numbers: Iterable[int]) -> list[Header]:
+        """Writes the changelogs in some entries. Returns the headers."""
 
+        def unpack(n: int) -> Header:
+            entry = self._lake.log.read(n)
+            for file in entry.header.state_files:
+                self._put(file.name, entry.file(file))
+            return entry.header
 
-def _fetch(lake: Lake, names: Sequence[str]) -> None:
-    """Downloads the files that are missing. Raises FileNotFoundError if the bucket lacks one."""
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="state") as threads:
+            return list(threads.map(unpack, numbers))
 
-    def fetch(name: str) -> None:
-        if not lake.local.exists(name):
-            lake.local.put(name, bytes(lake.store.get(name)))
+    def _fetch(self, names: Iterable[str]) -> None:
+        """Downloads the files that are missing. Raises FileNotFoundError if the bucket lacks one."""
 
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="state") as threads:
-        list(threads.map(fetch, names))
+        def fetch(name: str) -> None:
+            if not self._lake.local.exists(name):
+                self._put(name, bytes(self._lake.store.get(name)))
+
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="state") as threads:
+            list(threads.map(fetch, names))
