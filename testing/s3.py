@@ -81,8 +81,8 @@ class S3:
         `denied`: a part of the names of objects that cannot be put.
         `put_ms`, `get_ms`: the delays of requests that change objects, and of others.
         """
-        settings = {"failures": failures, "seed": seed, "kinds": list(kinds), "count": count, "ignored": ignored, "refused": refused, "denied": denied}
-        self._control({**settings, "put_ms": put_ms, "get_ms": get_ms})
+        settings = {"failures": failures, "seed": seed, "kinds": list(kinds), "count": count, "ignored": ignored, "refused": refused}
+        self._control({**settings, "denied": denied, "put_ms": put_ms, "get_ms": get_ms})
 
     def environment_of(self, process: str) -> dict[str, str]:
         """Returns the variables for a process whose requests are counted under a name."""

@@ -76,7 +76,8 @@ def test_an_engine_on_another_machine_continues(bucket: BucketStore, tmp_path: P
 @pytest.mark.spark
 def test_a_snapshot_that_was_not_uploaded(bucket: BucketStore, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine is killed after Spark has made a snapshot, which later changelogs begin with. No view is filled again."""
-    monkeypatch.setenv("TAILGATE_JAVA_OPTIONS", f"{os.environ.get('TAILGATE_JAVA_OPTIONS', '')} -Dtailgate.lineage.max=140")  # every 10 versions
+    every_ten_versions = "-Dtailgate.lineage.max=140"
+    monkeypatch.setenv("TAILGATE_JAVA_OPTIONS", f"{os.environ.get('TAILGATE_JAVA_OPTIONS', '')} {every_ten_versions}")
     work = tmp_path / "engine"
     engine = EngineProcess(bucket.location(""), work_dir=work)
     engine.start()
