@@ -195,6 +195,12 @@ def parser() -> argparse.ArgumentParser:
     ):
         begins.add_argument(f"--{name}", action="store_true", help=text)
 
+    moved = _command(commands, "repartition", "move the state to another number of partitions, without an engine", engine_limits.repartition)
+    data_folder.add(moved)
+    _secrets(moved)
+    _scratch(moved)
+    engine_limits.add_repartition_options(moved)
+
     copied = _command(commands, "jars", "copy the jars that executors of a Spark cluster need", engine_limits.copy_jars)
     engine_limits.add_jars_options(copied)
 
@@ -322,7 +328,7 @@ def _scratch(command: argparse.ArgumentParser) -> None:
 
 
 def _parallelism(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--parallelism", type=int, default=1, help="partitions of the engine's state (1); fixed for a lake")
+    command.add_argument("--parallelism", type=int, default=1, help="partitions of the engine's state (1); `tailgate repartition` changes them")
 
 
 def _metrics(command: argparse.ArgumentParser, help: str = "where Prometheus reads metrics, and health checks are answered") -> None:

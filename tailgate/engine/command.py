@@ -16,18 +16,24 @@ if TYPE_CHECKING:
 
 GB, TB, DAY = 1024, 1024**2, 86_400
 LOOPBACK = "127.0.0.1"
+PARTITIONS_MAX = 1024  # of the state; each has a RocksDB for each level of operators
 OPTIONS = ("heap", "state-memory", "tick-rows", "held-log", "history")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    heap, state, held = Quantity(512, TB, MEMORY), Quantity(32, TB, MEMORY), Quantity(GB, 1024 * TB, MEMORY)
+    _add_memory(command)
+    held = Quantity(GB, 1024 * TB, MEMORY)
     add = command.add_argument
-    add("--heap", type=heap, default=2048, metavar="SIZE", help="the heap of the engine's JVM, 512MB or more (2GB)")
-    add("--state-memory", type=state, default=256, metavar="SIZE", help="the memory of RocksDB, 32MB or more (256MB)")
     add("--tick-rows", type=Quantity(100, 10_000_000), default=50_000, metavar="N", help="records of a tick, by reader of Kafka (50000)")
     add("--held-log", type=held, default=20 * GB, metavar="SIZE", help="the log that a sink or subscription may hold, 1GB or more (20GB)")
     add("--history", type=Quantity(1, 30 * DAY, TIME), default=3600, metavar="TIME", help="how long past states are readable (1h)")
+
+
+def _add_memory(command: argparse.ArgumentParser) -> None:
+    heap, state = Quantity(512, TB, MEMORY), Quantity(32, TB, MEMORY)
+    command.add_argument("--heap", type=heap, default=2048, metavar="SIZE", help="the heap of the engine's JVM, 512MB or more (2GB)")
+    command.add_argument("--state-memory", type=state, default=256, metavar="SIZE", help="the memory of RocksDB, 32MB or more (256MB)")
 
 
 def add_cluster_options(command: argparse.ArgumentParser) -> None:
@@ -70,6 +76,34 @@ def cluster(options: argparse.Namespace) -> Cluster | None:
 
     settings = (setting.partition("=")[::2] for setting in options.spark_conf)
     return clusters.cluster(options.master, options.driver_host, settings)
+
+
+def add_repartition_options(command: argparse.ArgumentParser) -> None:
+    """Adds the options of `tailgate repartition`."""
+    count = Quantity(1, PARTITIONS_MAX)
+    command.add_argument("--parallelism", type=count, required=True, metavar="N", help="partitions of the state afterwards")
+    _add_memory(command)
+
+
+def repartition(options: argparse.Namespace) -> int:
+    """Moves the state of a lake to another number of partitions, and prints the number of its entries. Returns exit code 0."""
+    from tailgate.engine.runtime.spark.jvm import Limits, launched
+    from tailgate.lake.host.scratch import ROOT
+    from tailgate.operations import data_folder
+
+    with launched(options.scratch or data_folder.local(options) / ROOT, Limits(options.heap, options.state_memory), options.log) as jvm:
+        from tailgate.engine.runtime import repartition
+        from tailgate.lake.catalog.secrets import Vault
+        from tailgate.lake.folder import Lake
+
+        vault = Vault(options.secret_key_file, options.secrets_dir)
+        result = repartition.run(Lake.open(options.data, options.work_dir), options.parallelism, vault, jvm)
+    if result.entries is None:
+        print(f"the state has {result.after} partitions")
+    else:
+        operators = f"{sum(result.entries.values())} entries of {len(result.entries)} operators"
+        print(f"the state has {result.after} partitions instead of {result.before}: {operators}")
+    return 0
 
 
 def check(options: argparse.Namespace) -> int:

@@ -264,5 +264,5 @@ def _check_partitions(writer: Writer, parallelism: int) -> None:
     if existing != parallelism and writer.newest.state:
         raise ObjectNotInPrerequisiteState(
             f"the state of this lake lies in {existing} partitions, and --parallelism is {parallelism}",
-            hint=f"Start the engine with --parallelism {existing}.",
+            hint=f"Start the engine with --parallelism {existing}, or move the state: tailgate repartition --parallelism {parallelism}.",
         )

@@ -26,9 +26,7 @@ def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
 
     The caller names both in the log's next entry. No tick may run meanwhile.
     """
-    folder = f"{AFTER}{engine.newest.n}"
-    name = f"{STATE}/{folder}"
-    engine.lake.local.discard_folder(name)  # left by an attempt that failed before its entry
+    folder, name = empty_folder(engine)
     path = engine.lake.local.location(name)
     part, channels = recovery_graph(graph, catalog)
     circuit = engine.circuits.build(part)
@@ -40,6 +38,14 @@ def restored(engine: Engine, graph: Graph, catalog: Catalog) -> tuple[str, str]:
             batch = engine.session.createDataFrame([record], BATCH)
             ids = circuit.tick(batch._jdf, path, engine.newest.time, ids, engine.parallelism).stateIds()
     return folder, ids
+
+
+def empty_folder(engine: Engine) -> tuple[str, str]:
+    """Returns the folder for new state, below state/, and its name in the store of the machine. It is empty."""
+    folder = f"{AFTER}{engine.newest.n}"
+    name = f"{STATE}/{folder}"
+    engine.lake.local.discard_folder(name)  # left by an attempt that failed before its entry
+    return folder, name
 
 
 def remove_lost(engine: Engine, folder: str) -> None:

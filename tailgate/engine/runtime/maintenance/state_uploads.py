@@ -52,7 +52,7 @@ class StateUploads(threading.Thread):
         self._began = time.monotonic()
         self._engine.lacks_state = False
         try:
-            self._upload()
+            self.upload()
         except Replaced as error:
             self._engine.end(error)
         except FileNotFoundError as error:  # Spark has removed an old version meanwhile
@@ -69,7 +69,7 @@ class StateUploads(threading.Thread):
         passed_s = time.monotonic() - self._began
         return bool(state) and state != self._state and passed_s >= (GAP_S if self._engine.lacks_state else INTERVAL_S)
 
-    def _upload(self) -> None:
+    def upload(self) -> None:
         """Uploads the state of the newest entry."""
         if self._lists is None:
             lists = {n: documents.read(self._store, f"{LISTS}/{n}") for n in self._store.numbers(LISTS)}

@@ -16,6 +16,7 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.types.StructType;
 import tailgate.rows.Steps;
 import tailgate.sources.Decoder;
+import tailgate.state.StateIds;
 
 /**
  * The operators of all views as one graph.
@@ -392,6 +393,15 @@ public final class Circuit implements Serializable {
   public TickResult tick(Dataset<Row> batch, String statePath, long time, String stateIds, int partitions) {
     var rows = ((org.apache.spark.sql.classic.Dataset<Row>) batch).queryExecution().toRdd();
     return tick(rows, batch.sparkSession(), statePath, time, stateIds, partitions);
+  }
+
+  /**
+   * Moves the state to another number of partitions, into another folder.
+   *
+   * @return JSON: `{"state": ids, "entries": {operator: number}}`
+   */
+  public String repartition(SparkSession session, String from, String ids, int partitions, String to, int newPartitions, long time) throws Exception {
+    return new Repartition(this, stages(session), to, newPartitions).run(from, StateIds.parse(ids, partitions), time);
   }
 
   /** Runs one tick whose input is an RDD of such rows. */

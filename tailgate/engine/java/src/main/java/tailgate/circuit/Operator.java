@@ -3,6 +3,7 @@ package tailgate.circuit;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
+import tailgate.errors.SqlError;
 import tailgate.rows.Change;
 
 /**
@@ -63,6 +64,17 @@ public abstract class Operator extends Node {
    * keep rows by keys that the port begins with.
    */
   public UnsafeRow deletion(Object... key) { return null; }
+
+  /**
+   * Returns the key whose partition has an entry of the state, as {@link #key} returns it, or null if each partition has
+   * the entry, with a value of its own. Throws 0A000 if entries cannot be moved to other partitions.
+   */
+  public byte[] owner(int port, byte[] key, byte[] row) {
+    throw new SqlError("0A000", "the state of operator " + id + " (" + getClass().getSimpleName() + ") cannot be moved to other partitions");
+  }
+
+  /** Returns the value of an entry that each partition has, from its values in two of them. */
+  public byte[] merged(int port, byte[] one, byte[] other) { throw new UnsupportedOperationException(getClass().getName()); }
 
   /**
    * Returns whether the output depends on the order of the input. Such an operator receives all

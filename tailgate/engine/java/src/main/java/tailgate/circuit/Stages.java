@@ -49,8 +49,8 @@ final class Stages {
   // folder below the state folder, for changes that are too large to send
   private static final String RESULTS = "/results";
   private final Circuit circuit;
-  private final SparkContext context;
-  private final Opening opening;
+  final SparkContext context;
+  final Opening opening;
   private final Map<String, String> settings;
   private Broadcast<Circuit> shipped;  // created for the first job
   private Circuit own;  // for ticks in the loop's thread, null after one that failed
@@ -71,7 +71,7 @@ final class Stages {
   }
 
   /** Returns the properties of tasks: those of the thread and the settings of the session, which tasks look up. */
-  private Properties properties() {
+  Properties properties() {
     Properties all = new Properties();
     all.putAll(context.getLocalProperties());
     all.putAll(settings);
@@ -329,7 +329,7 @@ final class Stages {
   }
 
   /** The settings with which all stores are opened. */
-  private static final class Opening implements Serializable {
+  static final class Opening implements Serializable {
     private static final long serialVersionUID = 1;
     private static final String CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE";
     private static final Map<SparkSession, Opening> ALL = Collections.synchronizedMap(new WeakHashMap<>());

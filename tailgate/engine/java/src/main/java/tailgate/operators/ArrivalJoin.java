@@ -74,6 +74,9 @@ final class ArrivalJoin extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow of) { return key[port % 2].bytes(of); }
 
+  /** Rows that wait for the end of the fill cannot be moved. */
+  @Override public byte[] owner(int port, byte[] key, byte[] row) { return port == ROWS ? key : super.owner(port, key, row); }
+
   @Override public boolean ordered() { return true; }
 
   @Override public void compile() { for (Columns columns : key) columns.compile(); }

@@ -59,6 +59,8 @@ final class CdcBag extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow event) { return State.NONE; }
 
+  @Override public byte[] owner(int port, byte[] key, byte[] row) { return State.NONE; }
+
   @Override public void run(Tick tick, List<List<Change>> input) {
     Map<String, Snapshot> snapshots = new LinkedHashMap<>();
     for (Change c : input.get(0)) for (long copy = 0; copy < c.weight(); copy++) apply(tick, c.row(), snapshots);

@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.circuit.Operator;
 import tailgate.circuit.Tick;
+import tailgate.errors.SqlError;
 import tailgate.formats.connect.UnavailableValue;
 import tailgate.rows.Change;
 import tailgate.rows.Columns;
@@ -77,6 +78,16 @@ final class CdcUpsert extends Operator {
   }
 
   @Override public boolean everywhere(int port, UnsafeRow event) { return ChangeEvent.ofTable(event, row.length()); }
+
+  @Override public byte[] owner(int port, byte[] key, byte[] row) { return port == TABLES ? null : key; }
+
+  /** Throws 55000 if the partitions have not read the same snapshots and truncates. */
+  @Override public byte[] merged(int port, byte[] one, byte[] other) {
+    Table a = Table.parse(one, codec), b = Table.parse(other, codec);
+    if (!Arrays.equals(a.place, b.place) || a.time != b.time || !a.truncated.same(b.truncated))
+      throw new SqlError("55000", "a snapshot of the source with operator " + id + " is being read");
+    return a.deletedAt == null ? other : one;
+  }
 
   @Override public void run(Tick tick, List<List<Change>> input) {
     Work work = new Work(tick);

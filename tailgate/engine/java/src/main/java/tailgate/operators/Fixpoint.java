@@ -65,6 +65,8 @@ final class Fixpoint extends Operator {
   /** All rows are in one partition, that of the loop. */
   @Override public byte[] key(int port, UnsafeRow of) { return State.NONE; }
 
+  @Override public byte[] owner(int port, byte[] key, byte[] row) { return State.NONE; }
+
   @Override public void compile() { values.compile(); }
 
   @Override public Pending pending() { return new Derivations(); }

@@ -105,6 +105,8 @@ class Join extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow of) { return key[port].bytes(of); }
 
+  @Override public byte[] owner(int port, byte[] key, byte[] row) { return key; }
+
   @Override public void compile() { for (Columns columns : key) columns.compile(); }
 
   @Override public void run(Tick tick, List<List<Change>> input) {

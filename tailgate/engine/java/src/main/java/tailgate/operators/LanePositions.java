@@ -3,6 +3,7 @@ package tailgate.operators;
 import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -14,6 +15,11 @@ record LanePositions(Map<String, byte[]> of) {
   static final LanePositions NONE = new LanePositions(Map.of());
 
   boolean isEmpty() { return of.isEmpty(); }
+
+  /** Returns whether the positions are equal. */
+  boolean same(LanePositions other) {
+    return of.keySet().equals(other.of.keySet()) && of.entrySet().stream().allMatch(e -> Arrays.equals(e.getValue(), other.of.get(e.getKey())));
+  }
 
   /**
    * Returns whether the event is at or before its lane's position. Events without a position are

@@ -55,6 +55,8 @@ abstract class Partitioned extends Operator {
     return this.of.bytes(of);
   }
 
+  @Override public byte[] owner(int port, byte[] key, byte[] row) { return key; }
+
   @Override public void compile() {
     open();
     of.compile();

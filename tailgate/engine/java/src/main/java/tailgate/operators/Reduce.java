@@ -87,6 +87,16 @@ final class Reduce extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow of) { return group.bytes(of); }
 
+  @Override public byte[] owner(int port, byte[] key, byte[] row) {
+    return switch (port) {
+      case RELEASES -> Arrays.copyOfRange(row, Long.BYTES, row.length);
+      case CLOCK -> null;
+      default -> key;
+    };
+  }
+
+  @Override public byte[] merged(int port, byte[] one, byte[] other) { return StreamClock.merged(one, other); }
+
   /** A group that stays when its last row leaves exists also if its rows come and leave in one tick. */
   @Override public boolean sequential() { return keeps; }
 

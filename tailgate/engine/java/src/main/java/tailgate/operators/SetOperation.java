@@ -41,6 +41,8 @@ final class SetOperation extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow of) { return row.bytes(of); }
 
+  @Override public byte[] owner(int port, byte[] key, byte[] row) { return key; }
+
   @Override public void compile() { row.compile(); }
 
   @Override public void run(Tick tick, List<List<Change>> input) {

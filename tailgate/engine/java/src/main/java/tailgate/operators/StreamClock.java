@@ -74,8 +74,16 @@ final class StreamClock {
   }
 
   void store() {
-    if (!changed) return;
-    byte[] value = ByteBuffer.allocate(25).putLong(time).putLong(due).putLong(number).put((byte) (released ? 1 : 0)).array();
-    tick.state.put(operator, port, State.NONE, State.NONE, value, !stored);
+    if (changed) tick.state.put(operator, port, State.NONE, State.NONE, encoded(time, due, number, released), !stored);
+  }
+
+  private static byte[] encoded(long time, long due, long number, boolean released) {
+    return ByteBuffer.allocate(25).putLong(time).putLong(due).putLong(number).put((byte) (released ? 1 : 0)).array();
+  }
+
+  /** Returns the clock of all rows of two partitions. The stream time is the same in both, because each receives all times. */
+  static byte[] merged(byte[] one, byte[] other) {
+    ByteBuffer a = ByteBuffer.wrap(one), b = ByteBuffer.wrap(other);
+    return encoded(Math.max(a.getLong(), b.getLong()), Math.min(a.getLong(), b.getLong()), Math.max(a.getLong(), b.getLong()), (a.get() & b.get()) == 1);
   }
 }

@@ -41,6 +41,8 @@ final class TemporalFilter extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow of) { return columns.bytes(of); }
 
+  @Override public byte[] owner(int port, byte[] key, byte[] event) { return Arrays.copyOfRange(event, TIME, event.length); }
+
   @Override public void compile() { columns.compile(); }
 
   @Override public boolean everywhere() { return true; }

@@ -48,6 +48,8 @@ public final class Upsert extends Operator {
 
   @Override public byte[] key(int port, UnsafeRow event) { return key.bytes(event); }
 
+  @Override public byte[] owner(int port, byte[] key, byte[] row) { return key; }
+
   @Override public void compile() {
     key.compile();
     columns.compile();

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.sql.execution.streaming.state.ByteArrayPair;
@@ -83,6 +84,24 @@ public final class State {
    */
   public Entries entries(int operator, int port) { return new Entries(ByteBuffer.allocate(5).putInt(operator).put((byte) port).array()); }
 
+  /** An entry, with its place. */
+  public record Entry(int operator, int port, byte[] key, byte[] row, byte[] value) {}
+
+  /** Calls an action for the entries of all operators, but not for their statistics. */
+  public void forEach(Consumer<Entry> action) {
+    try (Entries entries = new Entries(NONE)) {
+      while (entries.next()) {
+        ByteBuffer in = ByteBuffer.wrap(entries.row());
+        int operator = in.getInt(), port = in.get() & 255;
+        byte[] key = new byte[in.getInt()];
+        in.get(key);
+        byte[] row = new byte[in.remaining()];
+        in.get(row);
+        if (port != SIZE) action.accept(new Entry(operator, port, key, row, entries.value()));
+      }
+    }
+  }
+
   /** Returns the key of an entry without a row. */
   public static byte[] key(byte[] entry) { return Arrays.copyOfRange(entry, 4, entry.length); }
 
@@ -118,6 +137,15 @@ public final class State {
     size.changed = false;
     long bytes = size.writes == 0 ? 0 : Math.round((double) size.entries * size.written / size.writes);
     return new long[] {size.entries, bytes, size.summed ? 1 : 0, size.sum, size.sum2};
+  }
+
+  /** Sets the sum of an operator's input, or that it is not known. {@link #sized} stores it. */
+  public void sum(int operator, boolean known, long sum, long sum2) {
+    Size size = size(operator);
+    size.summed = known;
+    size.sum = sum;
+    size.sum2 = sum2;
+    size.changed = true;
   }
 
   /** Returns the input of an operator, to which changes are added as they arrive. */
@@ -190,6 +218,9 @@ public final class State {
     if (id.isEmpty()) throw new IllegalStateException("spark.sql.streaming.stateStore.checkpointFormatVersion has to be 2");
     return id.get();
   }
+
+  /** Ends the use of a version without a next one. */
+  public void abort() { store.abort(); }
 
   /** Returns the number of versions since an uploaded snapshot. */
   public int lineage() { return Snapshots.lineage(db); }

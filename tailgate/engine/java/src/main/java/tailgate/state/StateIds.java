@@ -42,6 +42,8 @@ public final class StateIds {
     }
   }
 
+  public int partitions() { return partitions; }
+
   public Set<Integer> stores() { return stores.keySet(); }
 
   /** Returns the version of a store, 0 if it has none yet. */

@@ -1,0 +1,116 @@
+"""State that is moved to another number of partitions between ticks: views are their queries, as without a move."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testing.change_data import Source
+from testing.views import Changes, Record, Views
+from tests.engine.ddl.debezium import BAG, TABLE, json_source, postgres, row
+from tests.engine.plan.law import Given, Law, Watched
+
+pytestmark = pytest.mark.spark
+
+SEED, CASES = int(os.environ.get("TAILGATE_LAW_SEED", "3")), int(os.environ.get("TAILGATE_MOVED_CASES", "60"))
+PARTITIONS = (1, 2, 3, 5)
+
+
+class Moving(Watched):
+    """Views whose ticks are Spark jobs. A restart moves their state to another number of partitions."""
+
+    moves = 0
+
+    def _open(self) -> None:
+        """Opens nothing: each task opens its store."""
+
+    def restart(self) -> None:
+        if not self.ids:
+            return
+        self.moves += 1
+        folder, partitions = self.folder.with_name(f"moved-{self.moves}"), self.world.random.choice(PARTITIONS)
+        self.ids, _ = moved(self.session, self.circuit, (self.folder, self.ids, self.partitions), (folder, partitions))
+        self.folder, self.partitions = folder, partitions
+
+    def maintain(self) -> None:
+        """Does nothing: the state has few versions."""
+
+    def left(self) -> list[str]:
+        return []
+
+    def lost(self, changes: Changes) -> None:
+        """Runs a tick that never enters the log."""
+        before = self.ids
+        self._run(self._records(changes))
+        self.ids = before
+
+    def _run(self, records: list[Record]) -> list[tuple[int, bytes]]:
+        return Views._run(self, records or [(b"", "no source")])  # a tick without records changes the time
+
+
+class MovedLaw(Law):
+    """A runner of cases whose state is moved."""
+
+    def opened(self, world: Given, partitions: int) -> Moving:
+        self.folder.mkdir(exist_ok=True)
+        views = Moving(self.session, self.folder / "state", world, partitions)  # type: ignore[arg-type]
+        views.refusals = self.refused
+        return views
+
+
+def moved(session: Any, circuit: Any, before: tuple[Path, str, int], after: tuple[Path, int]) -> tuple[str, dict[str, int]]:
+    """Moves state, given its folder, ids and partitions. Returns the new ids, and the entries by operator."""
+    (folder, ids, partitions), (new_folder, new_partitions) = before, after
+    answer = json.loads(circuit.repartition(session._jsparkSession, str(folder), ids, partitions, str(new_folder), new_partitions, 1))
+    return answer["state"], answer["entries"]
+
+
+def test_every_view_is_its_query(session: Any, tmp_path: Path) -> None:
+    law = MovedLaw(session, tmp_path / "law")
+    number = 0
+    while law.cases < CASES:
+        law.world(SEED, number)
+        number += 1
+    assert law.exact > 2 * law.cases
+
+
+class MovedSource:
+    """A source whose state is moved before each tick."""
+
+    def __init__(self, source: Source, folder: Path) -> None:
+        self.source, self._folder, self.entries = source, folder, 0
+
+    def send(self, *messages: Any) -> None:
+        source = self.source
+        for n, one in enumerate(messages):
+            if source.ids:
+                partitions = PARTITIONS[n % len(PARTITIONS)]
+                folder = self._folder / f"{source.ticks}"
+                before = Path(source.state), source.ids, source.partitions
+                source.ids, entries = moved(source.session, source.circuit, before, (folder, partitions))
+                source.state, source.partitions, self.entries = folder, partitions, sum(entries.values())
+            source.send([one])
+
+
+@pytest.mark.parametrize("columns", [TABLE, BAG])
+def test_a_source_of_changes(session: Any, tmp_path: Path, columns: str) -> None:
+    """Rows of a snapshot, changes of them, a repeated change, and a truncate."""
+    source = MovedSource(json_source(session, tmp_path / "first", columns), tmp_path)
+    source.send(
+        postgres("r", 100, row(1, "a"), snapshot="first"),
+        postgres("r", 100, row(2, "b")),
+        postgres("r", 100, row(3, "c"), snapshot="last"),
+        postgres("u", 110, row(2, "x"), row(2, "b")),
+        postgres("c", 120, row(4, "d")),
+        postgres("d", 130, None, row(1, "a")),
+        postgres("c", 120, row(4, "d")),
+    )
+    assert source.source.counted("id", "name") == Counter([(2, "x"), (3, "c"), (4, "d")])
+    source.send(postgres("t", 140), postgres("c", 150, row(5, "e")))
+    assert source.source.counted("id", "name") == Counter([(5, "e")])
+    assert source.entries

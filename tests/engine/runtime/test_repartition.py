@@ -1,0 +1,117 @@
+"""`tailgate repartition`: no view is filled again, and a run that is killed at any step can be repeated."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tailgate.engine.runtime.repartition import KIND
+from tailgate.engine.runtime.state.restoration import UPLOADED
+from tailgate.lake.folder import Lake
+from testing.engine_process import EngineProcess
+from tests.tables.world import Served
+
+pytestmark = pytest.mark.spark
+
+KILLED = 137  # the exit code of a crash point
+TABLES = ("CREATE TABLE t (k int PRIMARY KEY, g int, n int)", "CREATE TABLE names (g int, name text)")
+VIEWS = {
+    "sums": "SELECT g, sum(n) AS total, max(n) AS most FROM t GROUP BY g",
+    "named": "SELECT t.k, names.name FROM t LEFT JOIN names ON t.g = names.g",
+    "totals": "SELECT count(*) AS n, sum(total) AS total FROM sums",
+    "best": "SELECT g, k, n FROM (SELECT *, row_number() OVER (PARTITION BY g ORDER BY n DESC, k) AS r FROM t) AS x WHERE r <= 2",
+    "unnamed": "SELECT g FROM t EXCEPT SELECT g FROM names",
+}
+
+
+class World:
+    """A lake, its engine, and a gateway. `work`: the working folder of a lake in a bucket."""
+
+    def __init__(self, location: Path | str, work: Path | None) -> None:
+        self.location, self.work = location, work
+        self.engine = self.started(1)
+        self.lake = Lake(location)
+        self.served = Served(self.lake)
+        self.rounds = 0
+        with psycopg.connect(self.served.dsn, autocommit=True) as c:
+            for statement in (*TABLES, *(f"CREATE MATERIALIZED VIEW {name} AS {query}" for name, query in VIEWS.items())):
+                c.execute(statement)  # type: ignore[arg-type]
+
+    def started(self, parallelism: int) -> EngineProcess:
+        engine = EngineProcess(self.location, "--parallelism", str(parallelism), work_dir=self.work)
+        engine.start()
+        return engine
+
+    def check(self) -> None:
+        """Changes rows, and compares the views with their queries."""
+        self.rounds += 1
+        with psycopg.connect(self.served.dsn, autocommit=True) as c:
+            c.execute("INSERT INTO t SELECT 100 * %s + i, i %% 7, i FROM generate_series(1, 30) i", (self.rounds,))
+            c.execute("UPDATE t SET n = n + 1, g = (g + 1) % 7 WHERE k % 3 = 0")
+            c.execute("DELETE FROM t WHERE k % 10 = %s", (self.rounds,))
+            c.execute("INSERT INTO names VALUES (%s, 'name')", (self.rounds,))
+            for name, query in VIEWS.items():
+                rows = c.execute(f"TABLE {name}").fetchall()  # type: ignore[arg-type]
+                assert sorted(rows) == sorted(c.execute(query).fetchall()), name  # type: ignore[arg-type]
+
+    def repartition(self, parallelism: int, crash: str = "") -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tailgate", "repartition", "--data", str(self.location), "--parallelism", str(parallelism)]
+        command += [] if self.work is None else ["--work-dir", str(self.work)]
+        return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TAILGATE_CRASH": crash}, timeout=300)
+
+    def folders(self) -> list[str]:
+        return [name for name in self.lake.local.names("state") if name != "uploaded"] if self.work is None else []
+
+    def end(self) -> None:
+        self.served.close()
+        self.engine.stop()
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    if request.param == "bucket":
+        world = World(request.getfixturevalue("bucket").location(""), tmp_path / "engine")
+    else:
+        world = World(tmp_path / "lake", None)
+    yield world
+    world.end()
+
+
+def test_the_state_is_moved(world: World, tmp_path: Path) -> None:
+    world.check()
+    views = {name: world.lake.catalog().relation(name) for name in VIEWS}
+    refused = world.repartition(3)
+    assert (refused.returncode, "alive" in refused.stderr) == (2, True), refused.stderr
+    world.engine.stop()
+    state = newest(world).state
+    assert world.repartition(3, "repartition.moved").returncode == KILLED
+    assert newest(world).state == state
+    result = world.repartition(3)
+    assert result.returncode == 0, result.stderr
+    assert "the state has 3 partitions instead of 1" in result.stdout
+    assert newest(world).kind == KIND
+    assert (world.work is None) == (newest(world).extra.get(UPLOADED) is None)
+    world.engine = world.started(3)
+    world.check()
+    world.engine.stop()
+    assert world.repartition(1, "repartition.entered").returncode == KILLED
+    assert world.repartition(1).returncode == 0
+    assert len(world.folders()) <= 1
+    world.engine = world.started(1)
+    world.check()
+    assert {name: world.lake.catalog().relation(name) for name in VIEWS} == views
+    assert "made again" not in (tmp_path / "engine.log").read_text()
+
+
+def newest(world: World) -> Any:
+    header = world.lake.log.newest()
+    assert header is not None
+    return header
+
