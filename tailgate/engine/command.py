@@ -91,7 +91,7 @@ def repartition(options: argparse.Namespace) -> int:
     from tailgate.lake.host.scratch import ROOT
     from tailgate.operations import data_folder
 
-    with launched(options.scratch or data_folder.local(options) / ROOT, Limits(options.heap, options.state_memory), options.log) as jvm:
+    with launched(options.scratch or data_folder.local(options) / ROOT, Limits(options.heap, options.state_memory)) as jvm:
         from tailgate.engine.runtime import repartition
         from tailgate.lake.catalog.secrets import Vault
         from tailgate.lake.folder import Lake

@@ -17,10 +17,12 @@ from tailgate.cli import main
 from tailgate.lake.errors import ObjectInUse, ObjectNotInPrerequisiteState, UndefinedObject
 from tailgate.lake.folder import FILE, Lake
 from tailgate.lake.host.scratch import ROOT
+from tailgate.lake.log.uploaded_state import UPLOADED, name_of, read
 from tailgate.lake.readers import backups as module
 from tailgate.lake.readers import subscriptions
 from tailgate.lake.readers.backups import back_up, backups, restore
 from tailgate.lake.readers.verification import findings
+from tailgate.lake.store import documents
 from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.writer import maintenance, retention
 from tailgate.lake.writer.inbox import Inbox
@@ -100,6 +102,63 @@ def test_a_bucket_is_emptied_and_restored(bucket: BucketStore, tmp_path: Path, s
     restore(target, tmp_path / "folder")
     for restored in (life.path, tmp_path / "folder"):
         check_restored(restored, [life.history.at(item.id, backup.time) for item in (KEYED, BAG)], set(life.inbox_entries))
+
+
+def uploaded(life: Life, *names: str) -> None:
+    """Uploads files of the state, as an engine does."""
+    n = life.writer.newest.n
+    documents.write(life.lake.store, name_of(n), {"folder": "state", "state": "", "files": names})
+    for name in names:
+        life.lake.store.put(name, name.encode())
+    life.writer.append(extra={UPLOADED: n})
+
+
+def test_the_uploaded_state_is_in_a_backup(bucket: BucketStore, tmp_path: Path) -> None:
+    """Files that the newest entry does not need are left out."""
+    life = Life(bucket.location(""), 1, tmp_path)
+    uploaded(life, "state/0/0/1_a.changelog")
+    uploaded(life, "state/0/0/2_b.zip", "state/0/0/SSTs/x.sst")
+    back_up(life.lake, tmp_path / "backups")
+    other = f"{bucket.location('')}-restored"
+    for restored in (other, tmp_path / "folder"):
+        restore(tmp_path / "backups", restored)
+        lake = Lake(restored)
+        header = lake.log.newest()
+        assert header is not None
+        listed = read(lake.store, header)
+        assert listed is not None
+        assert [bytes(lake.store.get(name)).decode() for name in listed["files"]] == listed["files"]
+        assert not lake.store.exists("state/0/0/1_a.changelog")
+
+
+def test_state_that_is_removed_meanwhile(bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine has uploaded newer state: the image is made again."""
+    life = Life(bucket.location(""), 1, tmp_path)
+    uploaded(life, "state/0/0/1_a.changelog")
+    take, removed = module._take_uploaded, []
+
+    def take_after_removal(*arguments: Any) -> None:
+        if not removed:
+            removed.append("state/0/0/1_a.changelog")
+            uploaded(life, "state/0/0/2_b.changelog")
+            bucket.discard(removed)
+        take(*arguments)
+
+    monkeypatch.setattr(module, "_take_uploaded", take_after_removal)
+    backup = back_up(life.lake, tmp_path / "backups").backup
+    assert (backup.path / "state/0/0/2_b.changelog").exists()
+
+
+def test_large_objects_are_copied_in_parts(bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s3: S3) -> None:
+    monkeypatch.setattr("tailgate.lake.store.bucket.PART_BYTES", 1000)
+    content = bytes(range(256)) * 10
+    bucket.put("tables/large", content)
+    s3.requests()
+    bucket.export_tree("tables", tmp_path / "exported", (), lambda name: True)
+    assert (tmp_path / "exported/tables/large").read_bytes() == content
+    assert s3.requests()["GET"] == 3
+    bucket.export("tables/large", tmp_path / "one")
+    assert (tmp_path / "one").read_bytes() == content
 
 
 def test_objects_of_one_second_are_told_apart(bucket: BucketStore, tmp_path: Path) -> None:

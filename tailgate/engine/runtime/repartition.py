@@ -29,6 +29,7 @@ from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, of
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
+from tailgate.lake.log.uploaded_state import UPLOADED
 from tailgate.lake.store.stand_by import Lease
 from tailgate.lake.writer.engines import LEASE_S
 from tailgate.lake.writer.log_writer import Writer, open_epoch
@@ -85,7 +86,7 @@ def _moved(lake: Lake, writer: Writer, before: int, after: int, vault: Vault, jv
     if in_bucket(lake):
         StateUploads(engine).upload()
         with engine.boundary:
-            engine.append(kind=KIND, extra={**extra, restoration.UPLOADED: engine.uploaded})
+            engine.append(kind=KIND, extra={**extra, UPLOADED: engine.uploaded})
         crash.point("repartition.uploaded")
     remove_lost(engine, folder)
     return {int(operator): count for operator, count in result["entries"].items()}

@@ -3,17 +3,17 @@
     lake ── hard links, for some seconds ──► image in `scratch` ── copy ──► TARGET/.<time> ── rename ──► TARGET/<time>
     bucket ── copies of new objects ───────► image                           │ unchanged files: hard links to the previous backup
     TARGET/<time> ── copy ──► .DATA ── rename ──► DATA
-    TARGET/<time> ── copy, without the state ──► bucket, lake.json last
+    TARGET/<time> ── copy, without the state of a folder ──► bucket, lake.json last
 
 A backup is a lake: a folder with everything up to one entry of the log, whose time is its name. Files
-of a lake never change; they are created, replaced or removed. A lake in a bucket has no state: an engine
-restores it. The image is made in this order, so that
+of a lake never change; they are created, replaced or removed. Of a lake in a bucket, a backup has the state that was
+uploaded, from which an engine continues (ADR 0025). The image is made in this order, so that
 it is a state that a power loss could have left, and an engine that opens it recovers as after one:
 
     settings             at any time: of ALTER SYSTEM
     readers, inbox       before the log: nothing acknowledges a later entry, no unread write is missing
     tables               before the log: a table never has more than the log; the list of checkpoints first, commits before their files
-    state                before and after the log: the state of an entry exists before the entry
+    state                before and after the log: the state of an entry exists before the entry; of a bucket, what the entry names
     log, segments        up to the newest entry at this moment
     catalog              after the log: each copy that an entry names, unless it can be computed from the entries
 
@@ -40,6 +40,7 @@ from pathlib import Path
 from tailgate.lake.errors import IoError, ObjectInUse, ObjectNotInPrerequisiteState, UndefinedObject
 from tailgate.lake.folder import FILE, FOLDERS, Lake
 from tailgate.lake.host import disk, files, scratch
+from tailgate.lake.log import uploaded_state
 from tailgate.lake.log.entry import Header
 from tailgate.lake.readers import holds
 from tailgate.lake.store import Store, locations
@@ -149,17 +150,25 @@ def restore(target: Path, data: Path | str, at: int | None = None) -> Backup:
 
 
 def _upload(source: Path, location: str) -> None:
-    """Copies a backup into a bucket, without the operators' state, which an engine restores. The file that makes it a lake is the last."""
+    """Copies a backup into a bucket. The file that makes it a lake is the last.
+
+    The state of a lake in a folder is left out, because no entry names an upload of it: an engine restores it.
+    """
     store = locations.opened(location)
     if store.names(""):
         raise ObjectNotInPrerequisiteState(f"there are objects in {location}", hint="Restore into a new prefix.")
-    paths = [path for path in source.rglob("*") if path.is_file() and path.relative_to(source).parts[0] not in (FILE, "state")]
+    omitted = (FILE,) if (source / uploaded_state.LISTS).is_dir() else (FILE, uploaded_state.STATE)
+    paths = [path for path in source.rglob("*") if path.is_file() and path.relative_to(source).parts[0] not in omitted]
     with ThreadPoolExecutor(UPLOADS, thread_name_prefix="upload") as threads:
         list(threads.map(lambda path: store.adopt(path, path.relative_to(source).as_posix()), paths))
     store.adopt(source / FILE, FILE)
 
 
 # ---- the image -----------------------------------------------------------------------------------------------------------------
+
+
+class _Removed(Exception):
+    """Raised if the engine has removed an object before it was copied."""
 
 
 def _image(lake: Lake, image: Path, previous: Path | None) -> Header:
@@ -170,7 +179,10 @@ def _image(lake: Lake, image: Path, previous: Path | None) -> Header:
         with contextlib.suppress(FileNotFoundError):
             files.rename(image, earlier)
         began = time.monotonic()
-        header = _copy_all(lake, image, tuple(filter(None, (earlier, previous))))
+        try:
+            header = _copy_all(lake, image, tuple(filter(None, (earlier, previous))))
+        except _Removed:
+            continue
         if time.monotonic() - began > IMAGE_S_MAX:
             if attempt < IMAGE_ATTEMPTS - 1:
                 continue
@@ -178,7 +190,7 @@ def _image(lake: Lake, image: Path, previous: Path | None) -> Header:
         first = Lake(image).log.first()
         if all(hold.stopped is not None or hold.n + 1 >= first for hold in holds.holds(Lake(image))):
             return header
-    raise IoError("sinks and subscriptions move on faster than the lake can be read", hint="Try again.")
+    raise IoError("sinks, subscriptions or uploads of the state move on faster than the lake can be read", hint="Try again.")
 
 
 def _is_taken(path: str, matches: Callable[[str], bool]) -> bool:
@@ -200,18 +212,20 @@ def _copy_all(lake: Lake, image: Path, earlier: Sequence[Path]) -> Header:
     for name in sorted(store.names("tables"), key=lambda name: (name != checkpoints.NAME, name)):
         _take_tree(store, f"tables/{name}/{delta.LOG}", image, earlier)
         _take_tree(store, f"tables/{name}", image, earlier)
-    has_state = not locations.is_bucket(lake.location)  # that in a bucket continues the lake of its log only
-    if has_state:
-        _take_tree(store, "state", image)
+    is_bucket = locations.is_bucket(lake.location)
+    if not is_bucket:
+        _take_tree(store, uploaded_state.STATE, image)
     header = lake.log.look()
     if header is None:
         raise ObjectNotInPrerequisiteState("the lake has no log", hint="An engine writes the first entry when it starts.")
     newest = header.n
+    if is_bucket:
+        _take_uploaded(store, header, image, earlier)
     _take_tree(store, "log", image, earlier, lambda name: name.partition(".")[0].isdecimal() and int(name.partition(".")[0]) <= newest)
     _take_tree(store, "segments", image, earlier, lambda name: int(name.partition("-")[2] or 0) <= newest)
     _take_tree(store, "catalog", image, earlier, lambda name: name.isdecimal() and int(name) <= newest)
-    if has_state:
-        _take_tree(store, "state", image)
+    if not is_bucket:
+        _take_tree(store, uploaded_state.STATE, image)
     _without_gaps(Lake(image).store, header.inbox)
     return header
 
@@ -221,6 +235,17 @@ def _take_tree(
 ) -> None:
     """Copies the objects below a folder, except Delta's logs and temporary files, whose names begin with a dot."""
     store.export_tree(folder, image, earlier, lambda path: _is_taken(path, matches))
+
+
+def _take_uploaded(store: Store, header: Header, image: Path, earlier: Sequence[Path]) -> None:
+    """Copies the files of the uploaded state that an entry names, and their list. Raises `_Removed` if one is missing."""
+    listed = uploaded_state.read(store, header)
+    if listed is None:
+        return
+    names = {*listed["files"], uploaded_state.name_of(header.extra[uploaded_state.UPLOADED])}
+    store.export_tree(uploaded_state.STATE, image, earlier, lambda path: f"{uploaded_state.STATE}/{path}" in names)
+    if not all((image / name).exists() for name in names):
+        raise _Removed
 
 
 def _without_gaps(image: Store, consumed: int) -> None:

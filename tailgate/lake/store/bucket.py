@@ -38,7 +38,7 @@ from tailgate.lake.store.bucket_writer import NAMES, BucketWriter
 from tailgate.lake.store.interface import StoreUnavailable, nothing, numbers_in
 
 if TYPE_CHECKING:
-    from obstore import GetResult, ObjectMeta, PutMode
+    from obstore import GetOptions, GetResult, ObjectMeta, PutMode
 
 SCHEME = "s3://"
 ID, FREED = "tailgate-id", "tailgate-freed"  # in the metadata of objects: the id of the PUT; that the name is not used any more
@@ -46,7 +46,7 @@ CONDITIONAL_TIMEOUT_S = 60.0  # for a conditional PUT with its repetitions; an e
 REPEAT_PAUSE_S = 0.1  # between two of them
 RETRY_TIMEOUT = timedelta(seconds=60)  # for the client's own repetitions of requests that failed with 5xx, or whose connection was cut
 RETRIES_MAX = 10
-EXPORTS = 8  # objects that are copied to files at once
+EXPORTS, PART_BYTES = 8, 8 << 20  # objects that are copied to files at once, and the part of each that is in memory
 RETRIES_OF_FIRST = 3  # of the first request, for a soon answer if the endpoint or the credentials are wrong
 ALIGNMENT = 64  # of the address of a content, as for sections of entries
 FREE = "there is no object with this name"
@@ -250,7 +250,17 @@ class BucketStore:
             return [o["path"] for o in self._client.list(folder).collect()]
 
     def export(self, name: str, path: Path) -> None:
-        files.write(path, [memoryview(self.get(name))])
+        files.write(path, self._parts(name, self._metadata(name).meta))
+
+    def _parts(self, name: str, meta: ObjectMeta) -> Iterator[memoryview]:
+        """Yields the content of an object, in parts of PART_BYTES at most. Large objects are never replaced."""
+        with _os_errors():
+            if meta["size"] <= PART_BYTES:
+                yield memoryview(self._client.get(name).bytes())
+                return
+            for begin in range(0, meta["size"], PART_BYTES):
+                options: GetOptions = {"range": (begin, min(begin + PART_BYTES, meta["size"])), "if_match": meta["e_tag"]}
+                yield memoryview(self._client.get(name, options=options).bytes())
 
     def export_tree(self, folder: str, target: Path, earlier: Sequence[Path], is_needed: Callable[[str], bool]) -> None:
         with _os_errors():
@@ -262,7 +272,7 @@ class BucketStore:
                 return
             if not any(files.link_same(path / name, target / name, size, modified_ns) for path in earlier):
                 with suppress(FileNotFoundError):
-                    self.export(name, target / name)
+                    files.write(target / name, self._parts(name, one))
                     os.utime(target / name, ns=(modified_ns, modified_ns))
 
         for path in {target / one["path"] for one in objects}:

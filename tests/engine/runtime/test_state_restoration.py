@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,10 +17,13 @@ import pytest
 from tailgate.embedded.children import Child, free_port
 from tailgate.engine.runtime.state import files, restoration
 from tailgate.engine.runtime.state.lineages import Lineage
-from tailgate.engine.runtime.state.restoration import LISTS, UPLOADED, complete
+from tailgate.engine.runtime.state.restoration import complete
 from tailgate.engine.runtime.ticks.pacing import Pacing
+from tailgate.lake.catalog import Item
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Entry
+from tailgate.lake.log.uploaded_state import LISTS, UPLOADED
+from tailgate.lake.readers.backups import back_up, restore
 from tailgate.lake.store import documents
 from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.writer.log_writer import Writer, open_epoch
@@ -73,39 +76,84 @@ def test_an_engine_on_another_machine_continues(bucket: BucketStore, tmp_path: P
     engine.stop()
 
 
-@pytest.mark.spark
-def test_a_snapshot_that_was_not_uploaded(bucket: BucketStore, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine is killed after Spark has made a snapshot, which later changelogs begin with. No view is filled again."""
-    every_ten_versions = "-Dtailgate.lineage.max=140"
-    monkeypatch.setenv("TAILGATE_JAVA_OPTIONS", f"{os.environ.get('TAILGATE_JAVA_OPTIONS', '')} {every_ten_versions}")
-    work = tmp_path / "engine"
-    engine = EngineProcess(bucket.location(""), work_dir=work)
-    engine.start()
-    lake = Lake(bucket.location(""))
+class World:
+    """An engine of a lake in a bucket, a gateway, and a view. Snapshots are made after ten versions."""
+
+    query = "SELECT k % 3 AS g, sum(n) AS total FROM t GROUP BY k % 3"
+
+    def __init__(self, bucket: BucketStore, folder: Path) -> None:
+        self.work, self.log = folder / "engine", folder / "engine.log"
+        self.engine = EngineProcess(bucket.location(""), work_dir=self.work)
+        self.engine.start()
+        self.lake = Lake(bucket.location(""))
+        self.served = Served(self.lake)
+        self.execute("CREATE TABLE t (k int PRIMARY KEY, n int)")
+        self.execute(f"CREATE MATERIALIZED VIEW sums AS {self.query}")
+        self.execute("INSERT INTO t SELECT g, g FROM generate_series(1, 50) g")
+        until(lambda: _newest(self.lake).extra.get(UPLOADED) is not None)
+        self.view = self.lake.catalog().relation("sums")
+        self.rows = 100
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(self.served.dsn, autocommit=True) as c:
+            c.execute(statement)  # type: ignore[arg-type]
+
+    def insert(self) -> None:
+        self.rows += 1
+        self.execute(f"INSERT INTO t VALUES ({self.rows}, 1)")
+
+    def end(self) -> None:
+        self.served.close()
+        self.engine.stop()
+
+
+@pytest.fixture
+def world(bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setenv("TAILGATE_JAVA_OPTIONS", f"{os.environ.get('TAILGATE_JAVA_OPTIONS', '')} -Dtailgate.lineage.max=140")
+    world = World(bucket, tmp_path)
+    yield world
+    world.end()
+
+
+def check(lake: Lake, view: Item) -> None:
+    """Checks that a view continues after a change, and is not filled again."""
     served = Served(lake)
     with psycopg.connect(served.dsn, autocommit=True) as c:
-        c.execute("CREATE TABLE t (k int PRIMARY KEY, n int)")
-        c.execute("CREATE MATERIALIZED VIEW sums AS SELECT k % 3 AS g, sum(n) AS total FROM t GROUP BY k % 3")
-        c.execute("INSERT INTO t SELECT g, g FROM generate_series(1, 50) g")
-        until(lambda: _newest(lake).extra.get(UPLOADED) is not None)
-        views = lake.catalog()
-        s3.set(denied="/state/")
-        before = set(work.rglob("*.zip"))
-        k = 100
-        while set(work.rglob("*.zip")) == before:
-            k += 1
-            c.execute("INSERT INTO t VALUES (%s, 1)", (k,))
-        c.execute("INSERT INTO t VALUES (0, 1)")  # its changelog begins with the snapshot
-        s3.set()
-        engine.kill(jvm=True)
-        shutil.rmtree(work)
-        engine.start()
         c.execute("DELETE FROM t WHERE k = 1")
-        query = "SELECT k % 3 AS g, sum(n) AS total FROM t GROUP BY k % 3"
-        assert sorted(c.execute("TABLE sums").fetchall()) == sorted(c.execute(query).fetchall())
-    assert lake.catalog().relation("sums") == views.relation("sums")
-    assert "the state cannot be downloaded" not in (tmp_path / "engine.log").read_text()
+        assert sorted(c.execute("TABLE sums").fetchall()) == sorted(c.execute(World.query).fetchall())  # type: ignore[arg-type]
     served.close()
+    assert lake.catalog().relation("sums") == view
+
+
+@pytest.mark.spark
+def test_a_snapshot_that_was_not_uploaded(world: World, s3: S3) -> None:
+    """The engine is killed after Spark has made a snapshot, which later changelogs begin with. No view is filled again."""
+    s3.set(denied="/state/")
+    before = set(world.work.rglob("*.zip"))
+    while set(world.work.rglob("*.zip")) == before:
+        world.insert()
+    world.insert()  # its changelog begins with the snapshot
+    s3.set()
+    world.engine.kill(jvm=True)
+    shutil.rmtree(world.work)
+    world.engine.start()
+    check(world.lake, world.view)
+    assert "the state cannot be downloaded" not in world.log.read_text()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("target", ["folder", "bucket"])
+def test_a_backup_has_the_state(world: World, bucket: BucketStore, tmp_path: Path, target: str) -> None:
+    world.insert()
+    back_up(world.lake, tmp_path / "backups")
+    restored = tmp_path / "restored" / "lake" if target == "folder" else f"{bucket.location('')}-restored"
+    restore(tmp_path / "backups", restored)
+    (tmp_path / "restored").mkdir(exist_ok=True)
+    work = None if target == "folder" else tmp_path / "restored" / "work"
+    engine = EngineProcess(restored, work_dir=work)
+    engine.start()
+    check(Lake(restored, tmp_path / "restored" / "gateway"), world.view)
+    assert "the state cannot be downloaded" not in (tmp_path / "restored" / "engine.log").read_text()
     engine.stop()
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from tailgate.engine.runtime.state.files import folder_of, needed
 from tailgate.engine.runtime.state.lineages import Lineages
-from tailgate.engine.runtime.state.restoration import LISTS, UPLOADED
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.errors import Replaced
+from tailgate.lake.log.uploaded_state import LISTS, UPLOADED, name_of
 from tailgate.lake.store import documents
 
 LOOK_S = 1.0  # between two looks whether the state has changed
@@ -72,14 +72,14 @@ class StateUploads(threading.Thread):
     def upload(self) -> None:
         """Uploads the state of the newest entry."""
         if self._lists is None:
-            lists = {n: documents.read(self._store, f"{LISTS}/{n}") for n in self._store.numbers(LISTS)}
+            lists = {n: documents.read(self._store, name_of(n)) for n in self._store.numbers(LISTS)}
             self._lists = {n: set(one["files"]) for n, one in lists.items() if one is not None}
         header = self._engine.newest
         folder = folder_of(header)
         lineages = Lineages(self._engine.session).of(self._local.location(folder), header.state)
         names = needed(self._local, folder, lineages)
         existing = self._lists.get(self._uploaded, set())
-        documents.write(self._store, f"{LISTS}/{header.n}", {"folder": folder, "state": header.state, "files": names})
+        documents.write(self._store, name_of(header.n), {"folder": folder, "state": header.state, "files": names})
         self._lists[header.n] = set(names)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="state") as threads:
             list(threads.map(self._upload_one, sorted(set(names) - existing)))
@@ -96,6 +96,6 @@ class StateUploads(threading.Thread):
         going = lists.keys() - retained
         used = set[str]().union(*(files for n, files in lists.items() if n in retained))
         unused = set[str]().union(*(lists[n] for n in going)) - used
-        self._store.discard([*sorted(unused), *(f"{LISTS}/{n}" for n in going)])
+        self._store.discard([*sorted(unused), *(name_of(n) for n in going)])
         for n in going:
             del lists[n]

@@ -1,4 +1,4 @@
-"""Completes the state in the working folder of an engine that begins on another machine, from the bucket and the log.
+"""Completes the state of an engine that begins on another machine, or after a restore, from the bucket and the log.
 
 newest entry n ──► uploaded entry u ──► state/uploaded/<u>: the files of its state ──► working folder
 ──► entries u+1 … n: the changelogs of their ticks ──► working folder
@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tailgate.engine.runtime.state.files import STATE, Version, changed, folder_of, in_bucket, logged, versions
+from tailgate.engine.runtime.state.files import Version, changed, folder_of, in_bucket, logged, versions
 from tailgate.engine.runtime.state.lineages import Lineage
 from tailgate.lake.errors import Gone
 from tailgate.lake.folder import Lake
+from tailgate.lake.log import uploaded_state
 from tailgate.lake.log.entry import Header
-from tailgate.lake.store import Store, documents, locations
+from tailgate.lake.log.uploaded_state import UPLOADED
+from tailgate.lake.store import Store, locations
 
-UPLOADED = "uploaded"  # in `Header.extra`: the newest entry whose state has been uploaded
-LISTS = f"{STATE}/{UPLOADED}"  # folder of the lists of files of these entries
 THREADS = 8  # that download files, and read entries
 LINEAGE_MAX = 780  # versions in a changelog: Spark writes their numbers and ids, of 83 bytes, into a text of at most 65,535 bytes
 
@@ -33,12 +33,13 @@ log = logging.getLogger("tailgate.engine")
 
 
 def complete(lake: Lake, newest: Header, scratch: Path, copy: Copy) -> None:
-    """Downloads the state of the newest entry if the working folder lacks it. If that is not possible, logs it: ticks restore the state.
+    """Downloads the state of the newest entry if this machine lacks it. If that is not possible, logs it: ticks restore the state.
 
-    `scratch`: a folder for temporary files.
+    A folder that was restored from a backup of a bucket has what a bucket has. `scratch`: a folder for temporary files.
     """
     local = lake.local
-    if not in_bucket(lake) or all(local.exists(version.changelog(folder_of(newest))) for version in versions(newest.state)):
+    needed = in_bucket(lake) or UPLOADED in newest.extra
+    if not needed or all(local.exists(version.changelog(folder_of(newest))) for version in versions(newest.state)):
         return
     if (why := _Download(lake, newest, locations.made(scratch / "changelogs", ()), copy).run()) is not None:
         log.warning("the state cannot be downloaded: %s", why)
@@ -59,10 +60,10 @@ class _Download:
 
     def run(self) -> str | None:
         """Downloads the state. Returns why it cannot be, or None."""
-        uploaded, folder = self._newest.extra.get(UPLOADED), self._folder
-        listed = None if uploaded is None else documents.read(self._lake.store, f"{LISTS}/{uploaded}")
-        if uploaded is None or listed is None or listed["folder"] != folder:
+        listed, folder = uploaded_state.read(self._lake.store, self._newest), self._folder
+        if listed is None or listed["folder"] != folder:
             return "it was not uploaded"
+        uploaded: int = self._newest.extra[UPLOADED]
         lineages: dict[str, list[Version]] = defaultdict(list)
         for version in logged(folder, listed["files"]):
             lineages[version.place].append(version)
@@ -105,7 +106,7 @@ class _Download:
         """Downloads the files that are missing. Raises FileNotFoundError if the bucket lacks one."""
 
         def fetch(name: str) -> None:
-            if not self._lake.local.exists(name):
+            if name in self._last or not self._lake.local.exists(name):
                 self._put(name, bytes(self._lake.store.get(name)))
 
         with ThreadPoolExecutor(THREADS, thread_name_prefix="state") as threads:

@@ -20,7 +20,6 @@ from pyspark.sql import SparkSession
 from tailgate.engine.plan.views.sharing import Sum
 from tailgate.engine.runtime.kafka.readers import merged
 from tailgate.engine.runtime.state.files import changelogs
-from tailgate.engine.runtime.state.restoration import UPLOADED
 from tailgate.engine.runtime.ticks.ages import TickAge, now_ms
 from tailgate.engine.runtime.ticks.engine_log import EngineLog
 from tailgate.engine.runtime.ticks.failures import caused, disk_full, state_lost
@@ -34,6 +33,7 @@ from tailgate.engine.runtime.ticks.tick_result import Failure, Ticked
 from tailgate.engine.runtime.ticks.writes import written
 from tailgate.lake.errors import TailgateError
 from tailgate.lake.host import crash
+from tailgate.lake.log.uploaded_state import UPLOADED
 from tailgate.lake.writer.inbox import Inbox
 
 log = logging.getLogger("tailgate.engine")
