@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from pyspark.sql import SparkSession
@@ -48,8 +48,8 @@ class CompiledCatalog:
         self.version = newest.catalog_version
 
     @contextmanager
-    def updated(self) -> Iterator[None]:
-        """Follows the catalog until the block ends."""
+    def updated(self, also: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Follows the catalog until the block ends. `also`: called after each look at the log."""
         ended = threading.Event()
 
         def run() -> None:
@@ -57,6 +57,7 @@ class CompiledCatalog:
                 with suppress(OSError):
                     self._lake.log.look()
                 self.update()
+                also()
 
         thread = threading.Thread(target=run, name="catalog", daemon=True)
         thread.start()

@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 
 from tailgate.engine.runtime.compiled_catalog import CompiledCatalog
 from tailgate.engine.runtime.spark.jvm import Jvm
+from tailgate.engine.runtime.state.advance import StateInAdvance
+from tailgate.engine.runtime.state.lineages import Lineages
 from tailgate.engine.runtime.warm_up import small_engine
 from tailgate.lake import control
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
@@ -33,7 +35,7 @@ log = logging.getLogger("tailgate.engine")
 def awaited(lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalog, *, hand_over: bool) -> tuple[StandBy[Any], Writer]:
     """Waits until this engine may write. Returns its place, to be closed once it is announced, and the writer of the log.
 
-    Meanwhile compiles the newest catalog.
+    Meanwhile compiles the newest catalog, and downloads the state of a lake in a bucket.
     """
     place = stand_by(lake)
     folder = jvm.scratch / "small-lake"
@@ -42,8 +44,10 @@ def awaited(lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalo
     shutil.rmtree(folder, ignore_errors=True)
     lake.log.look()
     catalog.update()
+    state = StateInAdvance(lake, jvm.scratch, Lineages(session).copy)
+    state.update()
     print("ready standing by", flush=True)
-    with catalog.updated():
+    with catalog.updated(state.update):
         if hand_over:
             _ask(lake)
         faster = 0  # the epoch of an engine that was faster, and has to renew its lease

@@ -16,6 +16,7 @@ import pytest
 
 from tailgate.embedded.children import Child, free_port
 from tailgate.engine.runtime.state import files, restoration
+from tailgate.engine.runtime.state.advance import StateInAdvance
 from tailgate.engine.runtime.state.lineages import Lineage
 from tailgate.engine.runtime.state.restoration import complete
 from tailgate.engine.runtime.ticks.pacing import Pacing
@@ -193,7 +194,7 @@ class Uploaded:
         self.second, self.scratch = Lake(self.lake.location, folder / "second"), folder / "scratch"
         self.lineages: Mapping[str, Lineage] = {}  # of the newest changelogs
 
-    def _copy(self, source: str, target: str, lineages: Mapping[str, Lineage]) -> None:
+    def copy(self, source: str, target: str, lineages: Mapping[str, Lineage]) -> None:
         """Copies the changelogs as they are, because their contents are not those of Spark."""
         self.lineages = lineages
         shutil.copytree(source, target, dirs_exist_ok=True)
@@ -203,7 +204,7 @@ class Uploaded:
 
     def complete(self) -> dict[str, bytes]:
         """Completes the state on the second machine. Returns its files."""
-        complete(self.second, self.writer.newest, self.scratch, self._copy)
+        complete(self.second, self.writer.newest, self.scratch, self.copy)
         folder = Path(self.second.local.location("state"))
         return {f"state/{path.relative_to(folder)}": path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -257,6 +258,22 @@ def test_entries_are_read_at_once(uploaded: Uploaded, monkeypatch: pytest.Monkey
 def test_state_that_the_machine_has_is_not_downloaded(uploaded: Uploaded) -> None:
     uploaded.second.local.put(changelog(0, 1, "a"), b"here")
     assert uploaded.complete() == {changelog(0, 1, "a"): b"here"}
+
+
+def test_an_engine_that_stands_by_downloads_the_state_in_advance(uploaded: Uploaded, s3: S3) -> None:
+    """When it begins, it reads the later entries only."""
+    advance = StateInAdvance(uploaded.second, uploaded.scratch, uploaded.copy)
+    advance.update()  # this process has not looked at the log
+    uploaded.second.log.look()
+    advance.update()
+    uploaded.append(state(s0=(2, "b")), {changelog(0, 2, "b"): b"two"})
+    s3.requests()
+    assert uploaded.complete()[changelog(0, 2, "b")] == b"two"
+    names = [name.partition("/state/")[2] for _, method, name in s3.request_log() if method == "GET" and "/state/" in name]
+    assert names == [f"uploaded/{uploaded.writer.newest.extra[UPLOADED]}"]
+    assert uploaded.lineages == {"0/0": [(1, "a"), (2, "b")]}
+    advance.update()
+    assert not s3.requests()
 
 
 def test_entries_without_their_changes(uploaded: Uploaded, caplog: pytest.LogCaptureFixture) -> None:
