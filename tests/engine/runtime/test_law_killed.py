@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import sys
 import threading
 from collections import Counter
@@ -50,7 +51,7 @@ class Shop:
     def __init__(self, folder: Path, seed: int, bucket: str | None) -> None:
         self.random = random.Random(seed)
         self.world = Wide(seed)
-        work_dir = None if bucket is None else folder / "work"
+        self.work_dir = work_dir = None if bucket is None else folder / "work"
         self.engine = EngineProcess(bucket or folder / "lake", work_dir=work_dir)
         self.engine.start()
         self.lake = Lake(self.engine.data, work_dir)
@@ -186,6 +187,8 @@ def test_views_are_their_queries_whenever_the_engine_is_killed(shop: Shop) -> No
         threading.Event().wait(shop.random.uniform(*LIFE_S))
         shop.engine.kill(jvm=shop.random.random() < 0.7)
         compared += shop.check()
+        if shop.work_dir is not None and shop.random.random() < 0.5:
+            shutil.rmtree(shop.work_dir / "state", ignore_errors=True)  # as on another machine
         shop.engine.start()
     written_before = shop.written
     until(lambda: shop.written > written_before + 5)
