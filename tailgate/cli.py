@@ -13,6 +13,7 @@ tailgate verify   checks of a lake: everything that the log names exists, and th
 tailgate check    the views that an engine of this version fills again
 tailgate backup | restore     copies of a lake in use
 tailgate jars     the jars that the executors of a Spark cluster need
+tailgate repartition     moves the state to another number of partitions
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     state of n partitions ──► other folder, m partitions ──► counts of entries ──► log entry that names it ──► old folder removed
 
-A run that is killed before the log entry has changed nothing, and the next run or engine removes what it has left. `Repartition` in
-Java moves the entries.
+A run that is killed before the log entry has changed nothing, and the next run removes what it has left. `Repartition` in Java moves the
+entries.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def run(lake: Lake, parallelism: int, vault: Vault, jvm: Jvm) -> Repartitioned:
     try:
         before = writer.newest.extra.get("parallelism", parallelism)
         if before == parallelism or not writer.newest.state:
+            _remove_old(lake, writer)
             return Repartitioned(parallelism, parallelism, None)
         if findings := planning_findings(lake.catalog()):
             raise ObjectNotInPrerequisiteState(
@@ -88,8 +89,14 @@ def _moved(lake: Lake, writer: Writer, before: int, after: int, vault: Vault, jv
         with engine.boundary:
             engine.append(kind=KIND, extra={**extra, UPLOADED: engine.uploaded})
         crash.point("repartition.uploaded")
-    remove_lost(engine, folder)
+    _remove_old(lake, writer)
     return {int(operator): count for operator, count in result["entries"].items()}
+
+
+def _remove_old(lake: Lake, writer: Writer) -> None:
+    """Removes state that the newest entry does not name, also what a run has left that was killed."""
+    if folder := writer.newest.extra.get("state"):
+        remove_lost(lake, folder)
 
 
 def _called(function: Any, *arguments: Any) -> str:

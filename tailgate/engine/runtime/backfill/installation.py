@@ -115,7 +115,7 @@ class Installation:
         errors = [(i.errors, stream(error_change(being_filled(i), 1))) for i in stale if lost]
         self.install(Change(put=(*stale, *unready)), fill=tuple(unready), changes=lambda: errors, state=state)
         if state is not None:
-            remove_lost(engine, state[0])
+            remove_lost(engine.lake, state[0])
 
     def planned_anew(
         self,

@@ -10,10 +10,11 @@ from datetime import datetime, timezone
 
 from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.plan.views.recovery import recovery_graph
-from tailgate.engine.runtime.state.files import STATE
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import stream
+from tailgate.lake.log.uploaded_state import STATE
 from tailgate.lake.readers import reading
 
 AFTER = "after-"  # prefix of the folders of restored state; the number of the newest entry follows
@@ -48,9 +49,9 @@ def empty_folder(engine: Engine) -> tuple[str, str]:
     return folder, name
 
 
-def remove_lost(engine: Engine, folder: str) -> None:
+def remove_lost(lake: Lake, folder: str) -> None:
     """Removes all state older than that folder. An entry must already name the folder."""
     n = int(folder.removeprefix(AFTER))
-    for old in engine.lake.local.names(STATE):
+    for old in lake.local.names(STATE):
         if not old.startswith(AFTER) or int(old.removeprefix(AFTER)) < n:
-            engine.lake.local.discard_folder(f"{STATE}/{old}")
+            lake.local.discard_folder(f"{STATE}/{old}")

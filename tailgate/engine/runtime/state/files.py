@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Header
+from tailgate.lake.log.uploaded_state import STATE
 from tailgate.lake.store import Store
 
-STATE = "state"  # the folder
 CHANGELOG, SNAPSHOT = ".changelog", ".zip"  # of the names
 BYTES_MAX = 4 << 20  # of the changelogs in an entry. An upload replaces larger ones
 

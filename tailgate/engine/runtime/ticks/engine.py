@@ -22,7 +22,6 @@ from tailgate.engine.runtime.kafka import transactions
 from tailgate.engine.runtime.kafka.readers import merged, reader_name, veiled
 from tailgate.engine.runtime.spark.circuits import Circuits
 from tailgate.engine.runtime.spark.session import is_local
-from tailgate.engine.runtime.state.files import STATE
 from tailgate.engine.runtime.ticks.engine_log import Changes, EngineLog
 from tailgate.engine.runtime.ticks.inputs import Inputs
 from tailgate.engine.runtime.ticks.source_health import SourceHealth
@@ -35,6 +34,7 @@ from tailgate.lake.errors import Replaced, TailgateError, Uncertain
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log.entry import Header
+from tailgate.lake.log.uploaded_state import STATE
 from tailgate.lake.writer.inbox import TABLE, UNCOMMITTED, Inbox, Record
 from tailgate.lake.writer.log_writer import Writer
 
