@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,6 +29,7 @@ from tests.lake.relations import add, changes, counted, item, snapshot, sweep
 
 WAIT_S = 1.2
 TICKS = 6  # of each engine
+TIMES = int(os.environ.get("TAILGATE_TIMES", "100"))
 HISTORY = ("tick", "large", "statement", "write", "round", "sweep", "tick", "acknowledge", "round", "sweep")
 LENGTH = 12  # steps of a random history
 PER_COMMIT = 6  # requests: two PUT, two LIST, two GET
@@ -192,7 +194,7 @@ def test_a_random_history(seed: int, s3: S3, bucket: BucketStore, tmp_path: Path
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("times", [2, 100])
+@pytest.mark.parametrize("times", [2, TIMES])
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)
 def test_two_engines_and_two_sweeps_at_once(times: int, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each acknowledged row is there, once, and each number of an entry is used once."""
