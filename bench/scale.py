@@ -22,7 +22,6 @@ import urllib.request
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from _processes import proportional_mib  # modules of this folder

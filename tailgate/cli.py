@@ -196,7 +196,7 @@ def parser() -> argparse.ArgumentParser:
     ):
         begins.add_argument(f"--{name}", action="store_true", help=text)
 
-    moved = _command(commands, "repartition", "move the state to another number of partitions, without an engine", engine_limits.repartition)
+    moved = _command(commands, "repartition", "move the state to another number of partitions", engine_limits.repartition)
     data_folder.add(moved)
     _secrets(moved)
     _scratch(moved)
@@ -329,7 +329,7 @@ def _scratch(command: argparse.ArgumentParser) -> None:
 
 
 def _parallelism(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--parallelism", type=int, default=1, help="partitions of the engine's state (1); `tailgate repartition` changes them")
+    command.add_argument("--parallelism", type=int, default=1, help="partitions of the state (1); `tailgate repartition` moves it")
 
 
 def _metrics(command: argparse.ArgumentParser, help: str = "where Prometheus reads metrics, and health checks are answered") -> None:

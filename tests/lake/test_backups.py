@@ -135,7 +135,8 @@ def test_state_that_is_removed_meanwhile(bucket: BucketStore, tmp_path: Path, mo
     """The engine has uploaded newer state: the image is made again."""
     life = Life(bucket.location(""), 1, tmp_path)
     uploaded(life, "state/0/0/1_a.changelog")
-    take, removed = module._take_uploaded, []
+    take = module._take_uploaded
+    removed: list[str] = []
 
     def take_after_removal(*arguments: Any) -> None:
         if not removed:

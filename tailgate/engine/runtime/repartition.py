@@ -2,8 +2,7 @@
 
     state of n partitions ──► other folder, m partitions ──► counts of entries ──► log entry that names it ──► old folder removed
 
-A run that is killed before the log entry has changed nothing, and the next run removes what it has left. `Repartition` in Java moves the
-entries.
+A run that is killed before the log entry has changed nothing, and the next run removes its files. `Repartition` in Java moves the entries.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ def _moved(lake: Lake, writer: Writer, before: int, after: int, vault: Vault, jv
 
 
 def _remove_old(lake: Lake, writer: Writer) -> None:
-    """Removes state that the newest entry does not name, also what a run has left that was killed."""
+    """Removes the files of state that the newest entry does not name, also those of a run that was killed."""
     if folder := writer.newest.extra.get("state"):
         remove_lost(lake, folder)
 

@@ -34,7 +34,7 @@ ALIGNMENT = 64  # bytes: Arrow's recommendation for buffers, so that a mapped en
 GONE = "the changes to be read are no longer kept"
 START_AGAIN = "Start again from a newer time."
 
-KINDS = ("tick", "catalog", "epoch")
+KINDS = ("tick", "catalog", "epoch", "state")
 
 
 @dataclass(frozen=True, slots=True)

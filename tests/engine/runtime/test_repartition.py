@@ -58,7 +58,7 @@ class World:
         with psycopg.connect(self.served.dsn, autocommit=True) as c:
             c.execute("INSERT INTO t SELECT 100 * %s + i, i %% 7, i FROM generate_series(1, 30) i", (self.rounds,))
             c.execute("UPDATE t SET n = n + 1, g = (g + 1) % 7 WHERE k % 3 = 0")
-            c.execute("DELETE FROM t WHERE k % 10 = %s", (self.rounds,))
+            c.execute("DELETE FROM t WHERE k %% 10 = %s", (self.rounds,))
             c.execute("INSERT INTO names VALUES (%s, 'name')", (self.rounds,))
             for name, query in VIEWS.items():
                 rows = c.execute(f"TABLE {name}").fetchall()  # type: ignore[arg-type]
@@ -158,4 +158,3 @@ def newest(world: World) -> Any:
     header = world.lake.log.newest()
     assert header is not None
     return header
-

@@ -223,14 +223,16 @@ def test_the_files_of_the_list_and_of_later_entries(uploaded: Uploaded) -> None:
 
 
 def test_the_newest_changelogs_name_all_versions_since_the_list(uploaded: Uploaded) -> None:
-    """Those on the first machine name only the versions since its newest snapshot, which was not uploaded."""
+    """The changelogs of the first machine name only the versions since its newest snapshot, which was not uploaded."""
     uploaded.append(state(s0=(2, "b"), s1=(1, "c")), {changelog(0, 2, "b"): b"two", changelog(1, 1, "c"): b"three"})
     uploaded.append(state(s0=(3, "d"), s1=(1, "c")), {changelog(0, 3, "d"): b"four"})
     uploaded.complete()
     assert uploaded.lineages == {"0/0": [(1, "a"), (2, "b"), (3, "d")], "1/0": [(1, "c")]}
 
 
-def test_more_versions_than_a_changelog_can_name(uploaded: Uploaded, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_more_versions_than_a_changelog_names(
+    uploaded: Uploaded, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(restoration, "LINEAGE_MAX", 2)
     for n, id in ((2, "b"), (3, "c")):
         uploaded.append(state(s0=(n, id)), {changelog(0, n, id): b"changes"})

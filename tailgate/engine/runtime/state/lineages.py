@@ -24,5 +24,5 @@ class Lineages:
         return lineages
 
     def copy(self, source: str, target: str, lineages: Mapping[str, Lineage]) -> None:
-        """Copies the changelogs of the last version of each lineage to another folder of state, with this lineage in place of their own."""
+        """Copies the changelogs of the last version of each lineage to another folder of state, and replaces the lineage in them."""
         self._java.copy(self._session, source, target, json.dumps(lineages))

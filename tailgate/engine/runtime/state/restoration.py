@@ -35,7 +35,7 @@ log = logging.getLogger("tailgate.engine")
 def complete(lake: Lake, newest: Header, scratch: Path, copy: Copy) -> None:
     """Downloads the state of the newest entry if this machine lacks it. If that is not possible, logs it: ticks restore the state.
 
-    A folder that was restored from a backup of a bucket has what a bucket has. `scratch`: a folder for temporary files.
+    A folder that was restored from a backup of a bucket has the same objects as a bucket. `scratch`: a folder for temporary files.
     """
     local = lake.local
     needed = in_bucket(lake) or UPLOADED in newest.extra

@@ -400,7 +400,8 @@ public final class Circuit implements Serializable {
    *
    * @return JSON: `{"state": ids, "entries": {operator: number}}`
    */
-  public String repartition(SparkSession session, String from, String ids, int partitions, String to, int newPartitions, long time) throws Exception {
+  public String repartition(SparkSession session, String from, String ids, int partitions, String to, int newPartitions, long time)
+      throws Exception {
     return new Repartition(this, stages(session), to, newPartitions).run(from, StateIds.parse(ids, partitions), time);
   }
 

@@ -67,10 +67,11 @@ public abstract class Operator extends Node {
 
   /**
    * Returns the key whose partition has an entry of the state, as {@link #key} returns it, or null if each partition has
-   * the entry, with a value of its own. Throws 0A000 if entries cannot be moved to other partitions.
+   * the entry, with another value. Throws 0A000 if entries cannot be moved to other partitions.
    */
   public byte[] owner(int port, byte[] key, byte[] row) {
-    throw new SqlError("0A000", "the state of operator " + id + " (" + getClass().getSimpleName() + ") cannot be moved to other partitions");
+    String name = getClass().getSimpleName();
+    throw new SqlError("0A000", "the state of operator " + id + " (" + name + ") cannot be moved to other partitions");
   }
 
   /** Returns the value of an entry that each partition has, from its values in two of them. */

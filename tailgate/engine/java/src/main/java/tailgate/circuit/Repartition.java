@@ -35,8 +35,8 @@ final class Repartition {
   private record Shared(Operator operator, int port, Bytes key, Bytes row) {}
 
   /** The sum of an operator's input in all partitions. */
-  private record Sum(boolean known, long sum, long sum2) {
-    Sum plus(Sum other) { return new Sum(known && other.known, sum + other.sum, sum2 + other.sum2); }
+  private record Sum(boolean isKnown, long sum, long sum2) {
+    Sum plus(Sum other) { return new Sum(isKnown && other.isKnown, sum + other.sum, sum2 + other.sum2); }
   }
 
   Repartition(Circuit circuit, Stages stages, String to, int partitions) {
@@ -50,7 +50,8 @@ final class Repartition {
   String run(String from, StateIds ids, long time) throws Exception {
     StateIds after = StateIds.parse(null, partitions).after(inTask(() -> withTargets(0, () -> {
       for (int store : ids.stores())
-        for (int partition = 0; partition < ids.partitions(); partition++) read(Stages.storeId(from, store, partition), ids.store(store), this::move);
+        for (int partition = 0; partition < ids.partitions(); partition++)
+          read(Stages.storeId(from, store, partition), ids.store(store), this::move);
       share();
       return committed(time);
     })));
@@ -108,7 +109,9 @@ final class Repartition {
     moved.merge(operator.id, 1L, Long::sum);
   }
 
-  private State target(Operator operator, int partition) { return targets.get((stores == 1 ? 0 : operator.level) * partitions + partition); }
+  private State target(Operator operator, int partition) {
+    return targets.get((stores == 1 ? 0 : operator.level) * partitions + partition);
+  }
 
   /** Writes the entries that each partition has, and the statistics of the operators. The sum of an input is in one partition. */
   private void share() {
@@ -121,7 +124,7 @@ final class Repartition {
       for (Operator operator : circuit.order) {
         Sum sum = sums.getOrDefault(operator.id, new Sum(true, 0, 0));
         State state = target(operator, partition);
-        state.sum(operator.id, sum.known, partition == 0 ? sum.sum : 0, partition == 0 ? sum.sum2 : 0);
+        state.sum(operator.id, sum.isKnown, partition == 0 ? sum.sum : 0, partition == 0 ? sum.sum2 : 0);
         state.sized(operator.id);
       }
     }
@@ -135,15 +138,16 @@ final class Repartition {
 
   /** Checks that the files of the other folder have the entries that were moved. */
   private void check(StateIds after) throws Exception {
-    SortedMap<Integer, Long> found = new TreeMap<>();
+    SortedMap<Integer, Long> counts = new TreeMap<>();
     inTask(() -> {
       for (int store : after.stores())
         for (int partition = 0; partition < partitions; partition++) {
           StateStoreId id = Stages.storeId(to, store, partition).storeId();
-          read(new StateStoreProviderId(id, CHECK), after.store(store), state -> state.forEach(entry -> found.merge(entry.operator(), 1L, Long::sum)));
+          read(new StateStoreProviderId(id, CHECK), after.store(store),
+              state -> state.forEach(entry -> counts.merge(entry.operator(), 1L, Long::sum)));
         }
       return List.of();
     });
-    if (!found.equals(moved)) throw new IllegalStateException("the new state has " + found + " entries by operator, not " + moved);
+    if (!counts.equals(moved)) throw new IllegalStateException("the new state has " + counts + " entries by operator, not " + moved);
   }
 }

@@ -18,7 +18,8 @@ record LanePositions(Map<String, byte[]> of) {
 
   /** Returns whether the positions are equal. */
   boolean same(LanePositions other) {
-    return of.keySet().equals(other.of.keySet()) && of.entrySet().stream().allMatch(e -> Arrays.equals(e.getValue(), other.of.get(e.getKey())));
+    return of.keySet().equals(other.of.keySet())
+        && of.entrySet().stream().allMatch(e -> Arrays.equals(e.getValue(), other.of.get(e.getKey())));
   }
 
   /**

@@ -84,6 +84,7 @@ final class StreamClock {
   /** Returns the clock of all rows of two partitions. The stream time is the same in both, because each receives all times. */
   static byte[] merged(byte[] one, byte[] other) {
     ByteBuffer a = ByteBuffer.wrap(one), b = ByteBuffer.wrap(other);
-    return encoded(Math.max(a.getLong(), b.getLong()), Math.min(a.getLong(), b.getLong()), Math.max(a.getLong(), b.getLong()), (a.get() & b.get()) == 1);
+    long time = Math.max(a.getLong(), b.getLong()), due = Math.min(a.getLong(), b.getLong()), number = Math.max(a.getLong(), b.getLong());
+    return encoded(time, due, number, (a.get() & b.get()) == 1);
   }
 }

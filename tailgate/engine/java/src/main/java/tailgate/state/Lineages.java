@@ -57,12 +57,13 @@ public final class Lineages {
   }
 
   /**
-   * Copies the changelog of the last version of each lineage from one folder of state to another one, with this lineage
-   * in place of its own. The copies are durable when this method returns.
+   * Copies the changelog of the last version of each lineage from one folder of state to another one, and replaces the
+   * lineage in it. The copies are durable when this method returns.
    *
    * @param lineages as JSON
    */
-  public static void copy(org.apache.spark.sql.SparkSession session, String from, String to, String lineages) throws JsonProcessingException {
+  public static void copy(org.apache.spark.sql.SparkSession session, String from, String to, String lineages)
+      throws JsonProcessingException {
     Lineages files = new Lineages(session);
     DurableFiles.keep(to);
     for (Map.Entry<String, JsonNode> entry : JSON.readTree(lineages).properties()) {

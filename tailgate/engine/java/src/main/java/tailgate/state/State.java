@@ -140,9 +140,9 @@ public final class State {
   }
 
   /** Sets the sum of an operator's input, or that it is not known. {@link #sized} stores it. */
-  public void sum(int operator, boolean known, long sum, long sum2) {
+  public void sum(int operator, boolean isKnown, long sum, long sum2) {
     Size size = size(operator);
-    size.summed = known;
+    size.summed = isKnown;
     size.sum = sum;
     size.sum2 = sum2;
     size.changed = true;
