@@ -13,7 +13,7 @@ it is a state that a power loss could have left, and an engine that opens it rec
     settings             at any time: of ALTER SYSTEM
     readers, inbox       before the log: nothing acknowledges a later entry, no unread write is missing
     tables               before the log: a table never has more than the log; the list of checkpoints first, commits before their files
-    state                before and after the log: the state of an entry exists before the entry; of a bucket, what the entry names
+    state                before and after the log: the state of an entry exists before the entry; of a bucket, that of the entry
     log, segments        up to the newest entry at this moment
     catalog              after the log: each copy that an entry names, unless it can be computed from the entries
 

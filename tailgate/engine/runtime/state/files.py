@@ -72,13 +72,13 @@ def changelogs(lake: Lake, newest: Header, state: str) -> dict[str, bytes]:
 
 def logged(folder: str, names: Iterable[str]) -> list[Version]:
     """Returns the versions whose changelogs are among the files, oldest first."""
-    found = []
+    result = []
     for name in names:
         if name.endswith(CHANGELOG):
             place, _, file = name.removeprefix(f"{folder}/").rpartition("/")
             version, _, id = file.removesuffix(CHANGELOG).partition("_")
-            found.append(Version(place, int(version), id))
-    return sorted(found, key=lambda version: version.version)
+            result.append(Version(place, int(version), id))
+    return sorted(result, key=lambda version: version.version)
 
 
 def needed(local: Store, folder: str, lineages: Mapping[str, Sequence[tuple[int, str]]]) -> list[str]:
