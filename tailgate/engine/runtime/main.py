@@ -123,9 +123,8 @@ def run(options: Options, jvm: Jvm) -> int:
     logging.getLogger("py4j").setLevel(logging.ERROR)
     endpoint = opened(options.metrics, ENGINE)
     lake = Lake.open(options.data, options.work_dir, create=True)
-    epoch = _begun(options, lake, jvm)
+    epoch = _with_state(_begun(options, lake, jvm), lake, jvm)
     session, writer = epoch.session, epoch.writer
-    restoration.complete(lake, writer.newest, jvm.scratch, Lineages(session).copy)
     options.held.apply(lake)
     engine = Engine(lake, session, writer, options.parallelism, options.vault, epoch.circuits)
     installation = Installation(engine)
@@ -248,6 +247,12 @@ def _begun(options: Options, lake: Lake, jvm: Jvm) -> Begun:
     lease = Lease(LEASE_S, writer.renew_lease)
     _check_partitions(writer, options.parallelism)
     return Begun(_spark(options, jvm), writer, lease)
+
+
+def _with_state(epoch: Begun, lake: Lake, jvm: Jvm) -> Begun:
+    """Downloads the state if it is on another machine."""
+    restoration.complete(lake, epoch.writer.newest, jvm.scratch, Lineages(epoch.session).copy)
+    return epoch
 
 
 def _spark(options: Options, jvm: Jvm) -> SparkSession:
