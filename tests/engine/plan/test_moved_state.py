@@ -24,7 +24,7 @@ PARTITIONS = (1, 2, 3, 5)
 class Moving(Watched):
     """Views whose ticks are Spark jobs. A restart moves their state to another number of partitions."""
 
-    moves = 0
+    moves, total = 0, 0  # of these views, and of all
 
     def _open(self) -> None:
         """Opens nothing: each task opens its store."""
@@ -33,6 +33,7 @@ class Moving(Watched):
         if not self.ids:
             return
         self.moves += 1
+        Moving.total += 1
         folder, partitions = self.folder.with_name(f"moved-{self.moves}"), self.world.random.choice(PARTITIONS)
         self.ids, _ = moved(self.session, self.circuit, (self.folder, self.ids, self.partitions), (folder, partitions))
         self.folder, self.partitions = folder, partitions
@@ -77,6 +78,7 @@ def test_every_view_is_its_query(session: Any, tmp_path: Path) -> None:
         law.world(SEED, number)
         number += 1
     assert law.exact > 2 * law.cases
+    assert Moving.total > CASES / 20
 
 
 class MovedSource:
