@@ -38,7 +38,6 @@ from tailgate.lake.folder import Lake
 from testing.engine_process import EngineProcess, rows, until
 
 BEFORE = 50_000  # orders produced before the views are created
-TENTH = 10  # the view whose creation is compared with that of the last one
 CUSTOMERS = 10_000
 WARM_S = 30.0  # for the JVM's compiler
 ANSWER_S = 300.0
@@ -126,8 +125,7 @@ def paired(lake: Lake, port: int, seconds: float, pids: dict[str, int]) -> dict[
     }
 
 
-def measured(name: str, queries: list[str], rate: int, seconds: float, *, scrape: bool = False, before: int = BEFORE) -> dict[str, Any]:
-    """Runs a case. `before`: orders that are produced before the views are created."""
+def measured(name: str, queries: list[str], rate: int, seconds: float, *, scrape: bool = False) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="tailgate-bench-") as folder:
         kafka = Kafka(Path(folder) / "kafka", jvm=BROKER)
         kafka.start()
@@ -136,20 +134,17 @@ def measured(name: str, queries: list[str], rate: int, seconds: float, *, scrape
         engine = EngineProcess(Path(folder) / "lake", "--metrics", f"127.0.0.1:{port}")
         try:
             load.prepare()
-            load.fill(before)
+            load.fill(BEFORE)
             engine.start()
             for statement in SOURCES:
                 engine.execute(statement.format(kafka=kafka.address))
-            created_s = []
             for i, query in enumerate(queries):
-                began = time.monotonic()
                 engine.execute(f"CREATE MATERIALIZED VIEW v{i} AS {query}")
-                created_s.append(time.monotonic() - began)
             lake = Lake(Path(folder) / "lake")
             load.start(rate, rate / 100)
             time.sleep(WARM_S)
             pids = {"driver": engine.pid, "jvm": engine.jvm}
-            cpu_before, began = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic()
+            before, began = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic()
             durations = ticks_ms(lake, seconds)
             after, took = {p: cpu_s(pid) for p, pid in pids.items()}, time.monotonic() - began
             compared = paired(lake, port, seconds, pids) if scrape else {}
@@ -161,14 +156,12 @@ def measured(name: str, queries: list[str], rate: int, seconds: float, *, scrape
             return {
                 "case": name,
                 "views": len(queries),
-                f"created_{TENTH}_s": round(created_s[min(TENTH, len(created_s)) - 1], 2),
-                "created_last_s": round(created_s[-1], 2),
                 "ticks": len(durations),
                 "p50_ms": round(durations[len(durations) // 2], 1),
                 "p95_ms": round(durations[int(len(durations) * 0.95)], 1),
                 "max_ms": round(durations[-1], 1),
-                **{f"{p}_cpu_ms_per_tick": round((after[p] - cpu_before[p]) * 1000 / len(durations), 1) for p in pids},
-                "cpu_percent": round(sum(after[p] - cpu_before[p] for p in pids) / took * 100),
+                **{f"{p}_cpu_ms_per_tick": round((after[p] - before[p]) * 1000 / len(durations), 1) for p in pids},
+                "cpu_percent": round(sum(after[p] - before[p] for p in pids) / took * 100),
                 "duckdb_ms": round(recomputed, 1),
                 **compared,
                 "load": os.getloadavg()[0],
