@@ -33,7 +33,7 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
 from tailgate.values import raw
 from tailgate.values.codec.style import Style
-from tailgate.values.registry import read_text, text_writer
+from tailgate.values.registry import read_text, text_column, text_writer
 from tailgate.values.stored import stored
 from tailgate.values.times.calendar import INFINITIES_DATE, INFINITIES_TIME, date_to_timestamp, timestamp_to_date
 from tailgate.values.times.intervals import order_key, read_fields
@@ -71,12 +71,17 @@ async def arguments(session: Session, text: QueryText) -> list[tuple[Any, Type]]
 
 
 async def evaluated(session: Session, plan: Authorized[Prepared], values: Sequence[object] = ()) -> list[tuple[Any, Type]]:
-    """Returns the values of a query of one row, with their types. Numerics are Decimals; dates and timestamps are numbers."""
+    """Returns the values of a query of one row, with their types. Numerics are Decimals; dates and timestamps are numbers.
+
+    Multidimensional arrays are texts.
+    """
     rows = await session.serving.queries.run(plan, values)
     return [(_value(column, field.type), field.type) for column, field in zip(rows.columns, plan.plan.columns, strict=True)]
 
 
 def _value(column: pa.ChunkedArray, type: Type) -> Any:
+    if type.multidimensional:
+        return text_column(raw.stored(column, type), type).cast(pa.string())[0].as_py()
     if type.name in MOMENTS:
         return raw.values(raw.stored(column, type), type)[0]
     value = column[0].as_py()
@@ -195,4 +200,5 @@ def converted(value: Any, source: Type, type: Type, style: Style) -> Any:
         value = format(value, "f") if isinstance(value, Decimal) else text_writer(source)(value).decode()
     if type.general and isinstance(value, int | float | Decimal):
         value = f"{value:.15g}" if isinstance(value, float) else format(Decimal(value), "f")
-    return stored(read_text(value, type, style), type) if isinstance(value, str) and type.name not in ("text", "varchar", "name") else value
+    is_text = type.name in ("text", "varchar", "name") and not type.is_array
+    return stored(read_text(value, type, style), type) if isinstance(value, str) and not is_text else value

@@ -49,6 +49,7 @@ from tailgate.sql import statements as s
 from tailgate.sql.binder.writes.copying import copied_query
 from tailgate.sql.new_items import known_type
 from tailgate.sql.statements.kinds import KINDS, Place
+from tailgate.values.composites.arrays import Multidimensional
 
 # A function of a row: the statement is that of `bound`, with its own type.
 Bind = Callable[[Session, Bound, Any, Sequence[int]], "Bound | Awaitable[Bound]"]
@@ -139,6 +140,15 @@ async def rebound(session: Session, statement: Statement) -> Bound:
     return bound
 
 
+async def with_dimensions(session: Session, statement: Statement, bound: Bound) -> Bound:
+    """Returns a bound statement with multidimensional types of its array parameters. Negative oids stand for them."""
+    declared = [*statement.oids, *(0,) * (len(bound.parameters) - len(statement.oids))]
+    oids = [-type.oid if type.is_array and type.enum is None else oid for oid, type in zip(declared, bound.parameters, strict=True)]
+    shaped = await bind_at(session, bound.parsed, s.StatementText(bound.text, bound.position), oids)
+    check_result(bound, shaped)
+    return shaped
+
+
 # --- statements that contain others --------------------------------------------------------------------------------------
 
 
@@ -197,15 +207,23 @@ async def _called(session: Session, statement: s.Execute) -> tuple[Bound, list[o
     arguments: list[tuple[object, Type]] = []
     if statement.arguments is not None:
         arguments = await time_expressions.arguments(session, statement.arguments)
-    parameters = prepared.bound.parameters
-    if len(arguments) != len(parameters):
+    inner = await rebound(session, prepared)
+    if len(arguments) != len(inner.parameters):
         raise e.SyntaxError_(
             f'wrong number of parameters for prepared statement "{statement.name}"',
-            detail=f"Expected {len(parameters)} parameters but got {len(arguments)}.",
+            detail=f"Expected {len(inner.parameters)} parameters but got {len(arguments)}.",
         )
-    style = session.settings.style
-    converted = [time_expressions.converted(v, source, t, style) for (v, source), t in zip(arguments, parameters, strict=True)]
-    return await rebound(session, prepared), converted
+    try:
+        return inner, _converted(session, arguments, inner)
+    except Multidimensional:
+        inner = await with_dimensions(session, prepared, inner)
+        return inner, _converted(session, arguments, inner)
+
+
+def _converted(session: Session, arguments: Sequence[tuple[object, Type]], bound: Bound) -> list[object]:
+    """Returns the arguments of EXECUTE as the statement's parameters."""
+    pairs, style = zip(arguments, bound.parameters, strict=True), session.settings.style
+    return [time_expressions.converted(value, source, type, style) for (value, source), type in pairs]
 
 
 # --- the table -----------------------------------------------------------------------------------------------------------

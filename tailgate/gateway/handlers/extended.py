@@ -23,7 +23,7 @@ from tailgate.gateway.serving.prepared import SessionCatalog
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.lanes import lane_of
 from tailgate.gateway.session.statements.parsing import ParsedStatement
-from tailgate.gateway.session.statements.portals import Bound, Portal, Statement, check_result
+from tailgate.gateway.session.statements.portals import Bound, Portal, Statement
 from tailgate.lake import errors as e
 from tailgate.lake.types import Type
 from tailgate.sql import statements as s
@@ -92,7 +92,7 @@ async def _rebind(session: Session, message: m.Bind, statement: Statement) -> No
     try:
         values = await _decoded(session, message, bound.parameters)
     except Multidimensional:
-        bound = await _with_dimensions(session, message, statement, bound)
+        bound = await dispatch.with_dimensions(session, statement, bound)
         values = await _decoded(session, message, bound.parameters)
     _bind(session, message, statement, bound, session.naming.seen, values)
 
@@ -102,15 +102,6 @@ async def _decoded(session: Session, message: m.Bind, types: Sequence[Type]) -> 
     if _is_long(message, types):
         return await session.serving.workers.run_bounded(decoded, message, types, style, long=True)
     return decoded(message, types, style)
-
-
-async def _with_dimensions(session: Session, message: m.Bind, statement: Statement, bound: Bound) -> Bound:
-    """Returns the statement for these values: its array parameters are multidimensional. Their negative oids say so."""
-    declared = [*statement.oids, *(0,) * (len(bound.parameters) - len(statement.oids))]
-    oids = [-type.oid if type.is_array and type.enum is None else oid for oid, type in zip(declared, bound.parameters, strict=True)]
-    shaped = await dispatch.bind_at(session, bound.parsed, s.StatementText(bound.text, bound.position), oids)
-    check_result(bound, shaped)
-    return shaped
 
 
 def _is_long(message: m.Bind, types: Sequence[Type]) -> bool:
