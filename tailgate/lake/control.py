@@ -332,16 +332,20 @@ class WriteResult:
 
 @dataclass(frozen=True, slots=True)
 class SequenceValues:
-    """The answer to a request for values: `count` values from `first`, of the `series` (`lake.catalog.Sequence`)."""
+    """The answer to a request for values: `count` values from `first`, of the `series` (`lake.catalog.Sequence`).
+
+    `time`: the catalog has the new position from this time on; 0 from an engine of an earlier version.
+    """
 
     first: int
     count: int
     series: int
+    time: int = 0
 
     @staticmethod
     def of(answer: Answer) -> SequenceValues:
         """Returns the values of an answer."""
-        return SequenceValues(answer["first"], answer["count"], answer["series"])
+        return SequenceValues(answer["first"], answer["count"], answer["series"], answer.get("time", 0))
 
 
 def encode(answer: Answer) -> bytes:

@@ -126,6 +126,7 @@ INSERT INTO numbered (name) VALUES ('a'), ('b') RETURNING *;
 INSERT INTO numbered (name) SELECT 'g' || g FROM generate_series(1, 3) g RETURNING id, n;
 SELECT currval('numbered_id_seq'), lastval();
 SELECT setval('numbered_id_seq', 20), nextval('numbered_id_seq');
+SELECT last_value, is_called FROM numbered_id_seq;
 SELECT pg_get_serial_sequence('numbered', 'id') LIKE 'pg_temp%numbered_id_seq';
 INSERT INTO numbered (n, name) VALUES (1, 'c');
 BEGIN;

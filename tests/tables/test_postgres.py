@@ -114,6 +114,7 @@ DIFFERENT: dict[str, str] = {
     'SELECT * FROM jsonb_to_record(\'{"a":{"k":1}}\') AS x (a int[])': "hint",
     "SELECT * FROM jsonb_to_record('{\"a\":1}') AS x (a int[])": "hint",
     "INSERT INTO t VALUES (1, 'x') ON CONFLICT (nope) DO NOTHING": "hint",
+    "SELECT * FROM nope.f": "position",
 }
 
 

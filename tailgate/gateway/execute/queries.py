@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pyarrow as pa
+
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import committing, sequences, time_expressions
 from tailgate.gateway.execute.catalog_session import CatalogSession
 from tailgate.gateway.execute.monitoring import samples, system_relations
+from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.results import tail
 from tailgate.gateway.results.envelopes import shape_of
 from tailgate.gateway.results.rows import Rows, TableRows
@@ -21,13 +24,15 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound, CatalogBound, declared
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.settings import milliseconds
+from tailgate.gateway.writes.rows.query import numbered
+from tailgate.gateway.writes.rows.row_queries import RowQueries, arguments_of
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import hidden_positions
 from tailgate.lake.catalog.schemas import TAILGATE, is_logged, is_system, is_temporary
 from tailgate.lake.readers.failed import failure
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
-from tailgate.sql.authorization import Followed
+from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.grammar.queries import strongest_lock
 
 
@@ -40,7 +45,7 @@ async def bind_select(session: Session, bound: Bound, statement: s.Select, oids:
         return replace(
             bound, columns=description.fields, parameters=query.parameters, is_catalog=True, body=CatalogBound(query, description)
         )
-    return replace(bound, columns=query.results or query.columns, parameters=declared(query.parameters), prepared=query)
+    return replace(bound, columns=query.columns, parameters=declared(query.parameters), prepared=query)
 
 
 async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence[int]) -> Bound:
@@ -77,7 +82,7 @@ def _no_changes() -> e.TailgateError:
 def is_poll(bound: Bound) -> bool:
     """Returns whether the statement is a SELECT without AS OF and failed views, of relations in the log, so its result may be cached."""
     prepared = bound.prepared
-    if not isinstance(bound.statement, s.Select) or prepared is None or prepared.calls or prepared.sets or prepared.unlogged:
+    if not isinstance(bound.statement, s.Select) or prepared is None or prepared.calls or prepared.unlogged:
         return False
     return bound.statement.as_of is None and prepared.failed_at is None
 
@@ -105,12 +110,6 @@ def _failed_at(session: Session, prepared: Prepared) -> int | None:
 
 
 async def select(session: Session, bound: Bound, statement: s.Select, values: Sequence[object]) -> Rows:
-    rows = await _selected(session, bound, statement, values)
-    sets = () if bound.prepared is None else bound.prepared.sets
-    return TableRows(rows.columns, await sequences.set_all(session, sets, await rows.fetch(None))) if sets else rows
-
-
-async def _selected(session: Session, bound: Bound, statement: s.Select, values: Sequence[object]) -> Rows:
     serving = session.serving
     columns = bound.columns or ()
     if bound.is_catalog:
@@ -122,8 +121,8 @@ async def _selected(session: Session, bound: Bound, statement: s.Select, values:
     if not all(map(is_temporary, bound.prepared.locked)):
         session.settings.check_writable(f"SELECT {strongest_lock(statement.query.tree)}")
     plan = session.access.authorize(bound.prepared)
-    if bound.prepared.calls:
-        numbers = await sequences.evaluated(session, bound.prepared.calls, values, 1)
+    if bound.prepared.calls and not bound.prepared.by_row:
+        numbers = await sequences.evaluated(session, bound.prepared.calls, arguments_of(bound.prepared.calls, values), 1)
         values = (*values, *(of_call[0] for of_call in numbers))
     at = session.settings.as_of
     logged = frozenset(filter(is_logged, bound.prepared.relations))
@@ -141,13 +140,22 @@ async def _selected(session: Session, bound: Bound, statement: s.Select, values:
             await serving.progress.wait(serving.progress.time, 1.0)
         with serving.queries.snapshot(at) as snapshot:
             snapshot.write({**session.transaction.writes.temporary, **rows})
-            return TableRows(columns, await serving.queries.run(plan, values, at=snapshot))
+            return TableRows(columns, await _run(session, plan, values, snapshot))
     if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
         await wait_recent(session, logged)
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations, bound.prepared.locked)
     with session.transaction.reading(serving, bound.prepared.relations, rows) as snapshot:
-        return TableRows(columns, await serving.queries.run(plan, values, at=snapshot))
+        return TableRows(columns, await _run(session, plan, values, snapshot))
+
+
+async def _run(session: Session, query: Authorized[Prepared], values: Sequence[object], snapshot: Snapshot | None) -> pa.Table:
+    """Returns the rows of a query, read in a snapshot if there is one."""
+    queries, prepared = session.serving.queries, query.plan
+    if not prepared.by_row:
+        return await queries.run(query, values, at=snapshot)
+    parts, evaluator = numbered(prepared.query.plan, len(prepared.parameters), compact=False), sequences.evaluator(session)
+    return await queries.write(query, prepared.items, lambda cursor: RowQueries(cursor, values, evaluator).query(parts), at=snapshot)
 
 
 async def wait_recent(session: Session, relations: frozenset[int]) -> None:

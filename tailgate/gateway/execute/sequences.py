@@ -8,48 +8,53 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence as Values
 
-import pyarrow as pa
-
 from tailgate.gateway.session.session import Session
-from tailgate.gateway.writes.rows.constants import constant
-from tailgate.gateway.writes.rows.row_queries import CallEvaluator
+from tailgate.gateway.writes.rows.row_queries import Arguments, CallEvaluator
 from tailgate.lake.catalog import Sequence
 from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.errors import (
-    FeatureNotSupported,
     InsufficientPrivilege,
     ObjectNotInPrerequisiteState,
     UndefinedTable,
 )
-from tailgate.sql.plan.sequences import SequenceCall
+from tailgate.sql.plan.sequences import ROW_FUNCTIONS, SequenceCall
 from tailgate.sql.sequence_definitions import moved, numbers
+
+ROWS_AT_ONCE = 1_000  # of which calls are evaluated before other tasks of the event loop run
+CATALOG_WAIT_S = 5.0  # a change of the catalog is normally in this gateway's mirrors within milliseconds
 
 
 def evaluator(session: Session) -> CallEvaluator:
     """Returns a function for another thread that evaluates calls in the event loop and waits for their values."""
     loop = asyncio.get_running_loop()
-    return lambda calls, values, rows: asyncio.run_coroutine_threadsafe(evaluated(session, calls, values, rows), loop).result()
+    return lambda calls, arguments, rows: asyncio.run_coroutine_threadsafe(evaluated(session, calls, arguments, rows), loop).result()
 
 
-async def evaluated(session: Session, calls: tuple[SequenceCall, ...], values: Values[object], rows: int) -> list[Values[object]]:
+async def evaluated(session: Session, calls: tuple[SequenceCall, ...], arguments: Arguments, rows: int) -> list[Values[object]]:
     """Returns the values of each call, for this number of rows. Rows come one after the other, and calls in a row from left to right.
 
     Raises 55000, 2200H, 22003, 25006.
     """
-    if rows == 1:
-        return [[await _called(session, call, values)] for call in calls]
-    if other := next((call.name for call in calls if call.name != "nextval"), None):
-        raise FeatureNotSupported(f"{other} for each row is not supported", hint="Call it in a separate SELECT.")
-    ids = [call.sequence for call in calls]
-    new_values = {id: await _next(session, _sequence(session, id), rows * ids.count(id)) for id in dict.fromkeys(ids)} if rows else {}
-    return [new_values[id][ids[:i].count(id) :: ids.count(id)] if rows else [] for i, id in enumerate(ids)]
+    if rows and all(call.name == "nextval" for call in calls):
+        ids = [call.sequence for call in calls]
+        new_values = {id: await _next(session, _sequence(session, id), rows * ids.count(id)) for id in dict.fromkeys(ids)}
+        return [new_values[id][ids[:i].count(id) :: ids.count(id)] for i, id in enumerate(ids)]
+    results: list[list[object]] = [[] for _ in calls]
+    for row in range(rows):
+        for i, call in enumerate(calls):
+            results[i].append(await _called(session, call, arguments[row][i] if arguments else ()))
+        if row % ROWS_AT_ONCE == ROWS_AT_ONCE - 1:
+            await asyncio.sleep(0)
+    return list(results)
 
 
-async def _called(session: Session, call: SequenceCall, values: Values[object]) -> object:
+async def _called(session: Session, call: SequenceCall, arguments: Values[object]) -> object:
     """Returns the value of one call."""
     if call.name == "lastval":
         return _last(session)
     sequence = _sequence(session, call.sequence)
+    if call.name in ROW_FUNCTIONS:
+        return (await _row(session, sequence))[call.name]
     match call.name:
         case "nextval":
             return (await _next(session, sequence, 1))[0]
@@ -58,17 +63,8 @@ async def _called(session: Session, call: SequenceCall, values: Values[object]) 
             if current is None:
                 raise ObjectNotInPrerequisiteState(f'currval of sequence "{sequence.name}" is not yet defined in this session')
             return current
-    value, called = (constant(argument, values) for argument in call.arguments)
+    value, called = arguments
     return await _set(session, sequence, value, called)
-
-
-async def set_all(session: Session, ids: tuple[int, ...], arguments: pa.Table) -> pa.Table:
-    """Returns the values of calls of setval, one column for each sequence. `arguments`: two columns for each, a row for each call."""
-    results: list[list[object]] = [[] for _ in ids]
-    for row in zip(*(column.to_pylist() for column in arguments.columns), strict=True):
-        for i, id in enumerate(ids):
-            results[i].append(await _set(session, _sequence(session, id), row[2 * i], row[2 * i + 1]))
-    return pa.table([pa.array(values, pa.int64()) for values in results], names=[f"c{i}" for i in range(len(ids))])
 
 
 async def _set(session: Session, sequence: Sequence, value: object, called: object) -> object:
@@ -99,6 +95,15 @@ async def _next(session: Session, sequence: Sequence, count: int) -> list[int]:
         values = await session.gateway.ranges.take(sequence, count)
     session.sequences.got(sequence.id, values[-1])
     return values
+
+
+async def _row(session: Session, sequence: Sequence) -> dict[str, int | bool]:
+    """Returns the row of a sequence. Waits until the catalog has the values that this gateway has reserved."""
+    if not is_temporary(sequence.id) and not session.transaction.holds(sequence):
+        ranges, progress = session.gateway.ranges, session.serving.progress
+        await progress.wait(ranges.changed_at(sequence.id) - 1, CATALOG_WAIT_S)
+        return ranges.row(_sequence(session, sequence.id))
+    return {"last_value": sequence.position, "log_cnt": 0, "is_called": sequence.called}
 
 
 def _last(session: Session) -> int:

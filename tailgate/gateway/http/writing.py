@@ -100,7 +100,7 @@ class EndpointWriter:
     def _sequences(self) -> CallEvaluator:
         """Returns the function that evaluates nextval, from a thread."""
         loop = asyncio.get_running_loop()
-        return lambda calls, values, rows: asyncio.run_coroutine_threadsafe(self._numbers(calls, rows), loop).result()
+        return lambda calls, arguments, rows: asyncio.run_coroutine_threadsafe(self._numbers(calls, rows), loop).result()
 
     async def _numbers(self, calls: tuple[SequenceCall, ...], rows: int) -> list[Sequence[object]]:
         """Returns the values of calls of nextval for this number of rows, in the order of rows and calls."""

@@ -29,7 +29,7 @@ from tailgate.sql.bind import bind_query
 from tailgate.sql.binder.relation_names import NO_WIDTHS
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.plan import explain
-from tailgate.sql.plan.sequences import SequenceCall, positions, separated
+from tailgate.sql.plan.sequences import SequenceCall, separated
 from tailgate.sql.plan.traversal import memoize_by_object, walk
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.statements import QueryText, Select
@@ -76,8 +76,8 @@ class Prepared:
     - `failed_at`: if it reads failed views, the newest time at which all are readable; else None.
     - `equalities`: set if the query may be a look-up by key.
     - `changes`: set if the query can be evaluated on changes alone.
-    - `calls`: calls of sequences, whose values are parameters behind those of the statement.
-    - `sets`, `results`: the sequences and the columns of SELECT setval(…), … FROM …; `columns` are the arguments of its calls.
+    - `calls`: calls of sequences. Their values are parameters behind those of the statement or, `by_row`, columns of a source; then
+      `sql` is empty (`gateway.writes.rows`).
     - `unlogged`: it reads relations whose rows are not in the log, so its result is not cached.
     - `locked`: ids of the relations that FOR UPDATE names.
     - `size`: approximate bytes; `packed`: the bound query or its pickle.
@@ -99,9 +99,8 @@ class Prepared:
     size: int
     packed: plan.Query | bytes = field(repr=False, compare=False)
     calls: tuple[SequenceCall, ...] = ()
-    sets: tuple[int, ...] = ()
+    by_row: bool = False
     unlogged: bool = False
-    results: tuple[Field, ...] = ()
     locked: frozenset[int] = frozenset()
     lookup: list[Any] = field(default_factory=list, repr=False, compare=False)  # the look-up plan, cached once computed
 
@@ -176,14 +175,9 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     """Binds a query and renders its DuckDB SQL. Raises SQL errors. `widths`: as in `bind_query`."""
     bound = bind_query(query, catalog, declared(oids, catalog), widths=widths, numeric_rules=WITH_GENERAL, locking=True)
     numbered = separated(bound.plan, len(bound.parameters) + 1)
-    calls = numbered.calls if numbered.source is None else ()
-    if calls:
+    by_row = numbered.source is not None
+    if numbered.calls and not by_row:
         bound = replace(bound, plan=numbered.relation)
-    sets: tuple[int, ...] = ()
-    results = bound.columns
-    if numbered.source is not None and (arguments := positions(bound.plan, numbered.calls)) is not None:
-        plan_of_arguments, sets = arguments
-        bound = replace(bound, plan=plan_of_arguments, columns=plan_of_arguments.columns)
     relations = frozenset(scan.relation for scan in scans(bound.plan))
     items = tuple(readable(catalog[r]) for r in sorted(relations))
     # like PostgreSQL, report a plain view's own columns; the plan has only those of its relations
@@ -193,8 +187,8 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
     )
     check_joins(bound.plan)
     constants: list[plan.Value] = []
-    sql = render(bound.plan, now=NOW, constants=constants)
-    changing = volatile(bound.plan) or bool(calls or sets)
+    sql = "" if by_row else render(bound.plan, now=NOW, constants=constants)
+    changing = volatile(bound.plan) or bool(numbered.calls)
     return Prepared(
         columns,
         bound.parameters,
@@ -207,14 +201,13 @@ def bind(query: QueryText, oids: Sequence[int], catalog: Catalog, catalog_n: int
         failed_at=readable_at(items),
         constants=tuple(constants),
         used=numbers(bound.plan),
-        equalities=equalities_of(bound.plan),
+        equalities=None if numbered.calls else equalities_of(bound.plan),
         changes=None if changing else changes_of(bound.plan),
         size=len(query.text) * PLAN_FACTOR + len(sql) + sum(len(c) for c in constants if isinstance(c, str | bytes)),
         packed=bound,
-        calls=calls,
-        sets=sets,
+        calls=numbered.calls,
+        by_row=by_row,
         unlogged=not all(map(is_logged, relations)),
-        results=results if sets else (),
         locked=bound.locked,
     )
 

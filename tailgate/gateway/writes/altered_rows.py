@@ -24,7 +24,7 @@ from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Sequence, Table
 from tailgate.lake.catalog.dropping import sequences_of
 from tailgate.lake.constraints import Key, Reference
-from tailgate.lake.errors import CheckViolation, FeatureNotSupported, NotNullViolation, TailgateError
+from tailgate.lake.errors import CheckViolation, NotNullViolation, TailgateError
 from tailgate.lake.tables.weights import weighted
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.sql.authorization import Demand
@@ -153,13 +153,10 @@ def changes(plan: AlteredRows, evaluation: Evaluation, names: dict[str, str]) ->
     `names`: the schema and the table, for errors.
     """
     table, altered = plan.table, plan.altered
-    rows = evaluation.query(plan.rows)
+    rows = _stored(plan, evaluation)
     width = len(table.columns)
     added = altered.columns[width:]
     old, weights = fitted(rows.select(range(width)), table.columns), rows.column(width).to_numpy()
-    if plan.rows.calls and (weights > 1).any():
-        hint = "Add a column of a serial type: each row gets its own value."
-        raise FeatureNotSupported("adding a column with nextval to a table with equal rows is not supported", hint=hint)
     fields = (*(altered.columns[i] for i in plan.retyped), *added)
     values = dict(zip((*plan.retyped, *range(width, len(altered.columns))), _values(rows, width + 1, fields), strict=True))
     schema = arrow_schema(altered.columns)
@@ -175,6 +172,18 @@ def changes(plan: AlteredRows, evaluation: Evaluation, names: dict[str, str]) ->
     nulls = [pa.nulls(rows.num_rows, column.type.arrow) for column in added]
     before = pa.Table.from_arrays([*old.columns, *nulls], schema=schema)
     return pa.concat_tables([weighted(before, -weights), weighted(after, copies)])
+
+
+def _stored(plan: AlteredRows, evaluation: Evaluation) -> pa.Table:
+    """Returns the rows of the query. If it calls nextval, each copy of a row is a row of its own."""
+    if plan.rows.source is None:
+        return evaluation.query(plan.rows)
+    source = evaluation.query(plan.rows.source)
+    width = len(plan.table.columns)
+    if plan.table.key is None:
+        places = np.repeat(np.arange(source.num_rows), source.column(width).to_numpy())
+        source = source.take(pa.array(places)).set_column(width, f"c{width}", pa.array(np.ones(len(places), np.int64)))
+    return evaluation.numbered(plan.rows, source)
 
 
 def _values(rows: pa.Table, begin: int, fields: tuple[Field, ...]) -> list[pa.ChunkedArray]:

@@ -141,7 +141,7 @@ class Evaluation(RowQueries):
         if write.rows is None or write.rows.written is not None:
             return copied
         if write.rows.source is not None:
-            return self._numbered(write.rows, copied)
+            return self.numbered(write.rows, copied)
         with self.incoming(copied):
             return self.query(write.rows)
 

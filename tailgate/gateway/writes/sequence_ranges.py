@@ -20,11 +20,16 @@ SEQUENCES_MAX = 10_000  # of which a gateway keeps ranges, and a session its las
 
 @dataclass(slots=True)
 class Range:
-    """The reserved values of a sequence that are not used yet. `lock`: held while more are reserved. `size`: of the last reservation."""
+    """The reserved values of a sequence that are not used yet.
+
+    `lock`: held while more are reserved. `size`, `end`, `time`: the length, the last value and the time of the last reservation.
+    """
 
     values: range = range(0)
     series: int = 0
     size: int = FIRST_RANGE // 2
+    end: int | None = None
+    time: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -49,6 +54,7 @@ class Ranges:
                     answer = await self._control.sequence(SequenceRequest(sequence.id, request))
                     step, own.series = sequence.increment, answer.series
                     own.values = range(answer.first, answer.first + answer.count * step, step)
+                    own.end, own.time = own.values[-1], answer.time
                 missing = count - len(numbers)
                 numbers += own.values[:missing]
                 own.values = own.values[missing:]
@@ -59,7 +65,18 @@ class Ranges:
         own = self._range(sequence.id)
         async with own.lock:
             answer = await self._control.sequence(SequenceRequest(sequence.id, 0, value, called))
-            own.values, own.series = range(0), answer.series
+            own.values, own.series, own.end, own.time = range(0), answer.series, None, answer.time
+
+    def changed_at(self, sequence: int) -> int:
+        """Returns the time of this gateway's last reservation of values, or of its last setval; 0 before the first."""
+        return self._ranges[sequence].time if sequence in self._ranges else 0
+
+    def row(self, sequence: Sequence) -> dict[str, int | bool]:
+        """Returns the row of a sequence: its last value, without the values that this gateway has reserved last and not used yet."""
+        own = self._ranges.get(sequence.id)
+        is_newest = own is not None and own.series == sequence.series and own.end == sequence.position
+        left = len(own.values) if own is not None and is_newest else 0
+        return {"last_value": sequence.position - left * sequence.increment, "log_cnt": left, "is_called": sequence.called}
 
     def _range(self, id: int) -> Range:
         """Returns the range of a sequence. Forgets the oldest range if there are too many."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from tailgate.lake.catalog.custom_types import Domain, Enum, with_types
 from tailgate.lake.catalog.item_fields import Namespace, is_transient
-from tailgate.lake.catalog.items import Function, Index, Item, ItemType, Table, ksqldb_of
+from tailgate.lake.catalog.items import Function, Index, Item, ItemType, Sequence, Table, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution, authority, changed, version
 from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
@@ -319,12 +319,12 @@ class Catalog:
         remaining = {i: item for i, item in self.items.items() if i not in coming}
         return replace(self, items={i: replace(item, replaces=0) for i, item in remaining.items()})
 
-    def relation(self, name: Name | str) -> Item:
-        """Returns the relation with this name. Raises 42P01 or 42809 at the position of the name."""
+    def relation(self, name: Name | str, *, sequences: bool = False) -> Item:
+        """Returns the relation, or with `sequences` maybe a sequence. Raises 42P01 or 42809 at the position of the name."""
         item, position = self.find(name), name.position if isinstance(name, Name) else None
         if item is not None and isinstance(item, Index):
             raise WrongObjectType(f'"{item.name}" is an index', position=position)
-        if item is None or not item.is_relation:
+        if item is None or not (item.is_relation or (sequences and isinstance(item, Sequence))):
             raise UndefinedTable(f'relation "{name}" does not exist', position=position)
         return item
 

@@ -1,8 +1,9 @@
-"""Calls of nextval, currval, lastval and setval in a plan, and their separation from it.
+"""Calls of nextval, currval, lastval and setval in a plan, the row of a sequence in FROM, and their separation from the plan.
 
-No engine evaluates these calls. The gateway does, before the query that uses their values:
+No engine evaluates them. The gateway does, before the query that uses their values:
 
-    evaluated once (VALUES, SELECT without FROM)   each call becomes a parameter behind those of the statement
+    the columns of a sequence in FROM              each becomes a parameter behind those of the statement
+    evaluated once (VALUES, SELECT without FROM)   each call becomes such a parameter
     evaluated for each row of a source             the rows of the source get a column for each call
 
 A call elsewhere stays in the plan, and the renderer refuses it by name.
@@ -10,16 +11,20 @@ A call elsewhere stays in the plan, and the renderer refuses it by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from tailgate.lake.types import INT8, Field
+from tailgate.lake.types import BOOL, INT8, Field, Type
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan.grouping import ONE_ROW
 from tailgate.sql.plan.relations import Project, Relation, Scan, Values
 from tailgate.sql.plan.rewriting import rebuild, walk
 from tailgate.sql.plan.scalars import Call, Case, Coalesce, Column, Literal, Parameter, Scalar
+from tailgate.sql.plan.traversal import bottom_up, scalars_of, with_scalars
+from tailgate.sql.plan.traversal import walk as nodes
 from tailgate.sql.plan.writes import INCOMING, PLACE
+from tailgate.values.numbers.integers import RANGES
 
 # by name, with the number of arguments: the functions as plans contain them
 SEQUENCE_FUNCTIONS = {
@@ -31,11 +36,18 @@ SEQUENCE_FUNCTIONS = {
         "setval": ("regclass", "int8", "bool"),
     }.items()
 }
+Functions: TypeAlias = Mapping[str, Function]
+# the columns of a sequence's row
+ROW = tuple(Field(name, type, False) for name, type in (("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)))
+ROW_FUNCTIONS = {f.name: Function(f.name, ("regclass",), f.type.name, volatility="volatile") for f in ROW}
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceCall:
-    """A call. `sequence`: the id, 0 for lastval. `arguments`: those of setval after the sequence."""
+    """A call, or a column of a sequence's row. `sequence`: the id, 0 for lastval.
+
+    `arguments`: those of setval after the sequence: constants, or columns of the source.
+    """
 
     name: str
     sequence: int
@@ -54,39 +66,82 @@ class Numbered:
     source: Relation | None = None
 
 
+def row_of(sequence: int, position: int | None) -> Relation:
+    """Returns the plan of a sequence in FROM, one row."""
+    calls = tuple(Call(ROW_FUNCTIONS[field.name], (Literal(sequence, INT8),), field.type, position) for field in ROW)
+    return Project(ONE_ROW, calls, ROW)
+
+
 def separated(relation: Relation, first: int) -> Numbered:
-    """Returns the plan without calls of sequences. `first`: the number of the first new parameter."""
+    """Returns the plan without calls of sequences. `first`: the number of the first new parameter.
+
+    The rows of sequences stay in a plan that also has calls for each row of a source.
+    """
+    if not any(_calls(*scalars_of(node), among=ROW_FUNCTIONS) for node in nodes(relation)):
+        return _separated(relation, first)
+    columns: list[SequenceCall] = []
+    over = _replaced(columns, lambda number, type: Parameter(first + number, type), ROW_FUNCTIONS)
+    rest = bottom_up(relation, lambda node: with_scalars(node, over) if _calls(*scalars_of(node), among=ROW_FUNCTIONS) else node)
+    numbered = _separated(rest, first + len(columns))
+    return Numbered(relation) if numbered.source is not None else replace(numbered, calls=(*columns, *numbered.calls))
+
+
+def _separated(relation: Relation, first: int) -> Numbered:
+    """Returns the plan without calls of functions."""
     calls: list[SequenceCall] = []
     match relation:
         case Values(rows=rows) if _calls(*(s for row in rows for s in row)):
             to_parameter = _parameters(calls, first)
-            return Numbered(replace(relation, rows=tuple(tuple(map(to_parameter, row)) for row in rows)), tuple(calls))
-        case Project(input=input, expressions=expressions) if input == ONE_ROW and _calls(*expressions):
-            return Numbered(replace(relation, expressions=tuple(map(_parameters(calls, first), expressions))), tuple(calls))
+            values = tuple(tuple(map(to_parameter, row)) for row in rows)
+            if not all(map(_is_simple, calls)):
+                return Numbered(relation)
+            return Numbered(replace(relation, rows=values), tuple(calls))
         case Project(input=input, expressions=expressions) if _calls(*expressions):
-            columns = tuple(c for c in input.columns if c is not PLACE)
-            to_column = _replaced(calls, lambda number: Column(len(columns) + number, INT8))
-            outputs = tuple(map(to_column, expressions))
-            numbers = tuple(Field(f"number{i}", INT8, False) for i in range(len(calls)))
-            width = len(columns) + len(numbers)
-            incoming = Scan(INCOMING, (*columns, *numbers, PLACE), (width,), "incoming")
-            return Numbered(replace(relation, input=incoming, expressions=outputs), tuple(calls), input)
+            if input == ONE_ROW:
+                once = tuple(map(_parameters(calls, first), expressions))
+                if all(map(_is_simple, calls)):
+                    return Numbered(replace(relation, expressions=once), tuple(calls))
+            return _for_each_row(relation)
         case Project(input=Project() as input):
-            inner = separated(input, first)
+            inner = _separated(input, first)
             return replace(inner, relation=replace(relation, input=inner.relation)) if inner.calls else Numbered(relation)
     return Numbered(relation)
 
 
-def positions(plan: Relation, calls: tuple[SequenceCall, ...]) -> tuple[Relation, tuple[int, ...]] | None:
-    """Returns the plan of the arguments of setval for SELECT setval(…), … FROM …, and the ids of the sequences.
+def _for_each_row(relation: Project) -> Numbered:
+    """Returns a projection whose calls are separated. Computed arguments of setval are columns of the source."""
+    calls: list[SequenceCall] = []
+    input = relation.input
+    columns = tuple(c for c in input.columns if c is not PLACE)
+    _outputs(relation, calls, 0)
+    if not all(map(_is_simple, calls)):
+        computed = tuple(argument for call in calls for argument in call.arguments)
+        every = tuple(Column(i, c.type) for i, c in enumerate(columns))
+        fields = tuple(Field(f"argument{i}", argument.type) for i, argument in enumerate(computed))
+        places = iter(range(len(columns), len(columns) + len(computed)))
+        calls = [replace(call, arguments=tuple(Column(next(places), a.type) for a in call.arguments)) for call in calls]
+        columns = (*columns, *fields)
+        input = Project(input, (*every, *computed), columns)
+    outputs = _outputs(relation, [], len(columns))
+    numbers = tuple(Field(f"number{i}", INT8, False) for i in range(len(calls)))
+    incoming = Scan(INCOMING, (*columns, *numbers, PLACE), (len(columns) + len(numbers),), "incoming")
+    return Numbered(replace(relation, input=incoming, expressions=outputs), tuple(calls), input)
 
-    `calls`: of the plan's rows. Returns None if the plan has other outputs than calls of setval.
-    """
-    if not isinstance(plan, Project) or not all(_is_call(e) for e in plan.expressions) or any(call.name != "setval" for call in calls):
-        return None
-    arguments = tuple(argument for call in calls for argument in call.arguments)
-    fields = tuple(Field(f"argument{i}", argument.type) for i, argument in enumerate(arguments))
-    return replace(plan, expressions=arguments, columns=fields), tuple(call.sequence for call in calls)
+
+def _outputs(relation: Project, calls: list[SequenceCall], width: int) -> tuple[Scalar, ...]:
+    """Returns the expressions with columns behind the first `width` in place of their calls, which it appends to `calls`."""
+    return tuple(map(_replaced(calls, lambda number, type: Column(width + number, type)), relation.expressions))
+
+
+def _is_simple(call: SequenceCall) -> bool:
+    """Returns whether the arguments are literals, parameters, or these as another integer type."""
+    return all(map(_is_constant, call.arguments))
+
+
+def _is_constant(scalar: Scalar) -> bool:
+    if isinstance(scalar, Call) and scalar.function.kind == "cast" and {scalar.type.name, scalar.arguments[0].type.name} <= RANGES.keys():
+        return _is_constant(scalar.arguments[0])
+    return isinstance(scalar, Literal | Parameter)
 
 
 def merged(outer: Project) -> Relation:
@@ -102,20 +157,22 @@ def merged(outer: Project) -> Relation:
     return replace(outer, input=inner.input, expressions=tuple(map(over, outer.expressions)))
 
 
-def _calls(*scalars: Scalar) -> bool:
-    return any(_is_call(part) for scalar in scalars for part in walk(scalar))
+def _calls(*scalars: Scalar, among: Functions = SEQUENCE_FUNCTIONS) -> bool:
+    return any(_is_call(part, among) for scalar in scalars for part in walk(scalar))
 
 
-def _is_call(scalar: Scalar) -> bool:
-    return isinstance(scalar, Call) and scalar.function in SEQUENCE_FUNCTIONS.values()
+def _is_call(scalar: Scalar, among: Functions = SEQUENCE_FUNCTIONS) -> bool:
+    return isinstance(scalar, Call) and scalar.function in among.values()
 
 
 def _parameters(calls: list[SequenceCall], first: int) -> Callable[[Scalar], Scalar]:
-    return _replaced(calls, lambda number: Parameter(first + number, INT8))
+    return _replaced(calls, lambda number, type: Parameter(first + number, type))
 
 
-def _replaced(calls: list[SequenceCall], value: Callable[[int], Scalar]) -> Callable[[Scalar], Scalar]:
-    """Returns a function that appends the calls in a scalar to `calls` and replaces each by `value` of its number.
+def _replaced(
+    calls: list[SequenceCall], value: Callable[[int, Type], Scalar], among: Functions = SEQUENCE_FUNCTIONS
+) -> Callable[[Scalar], Scalar]:
+    """Returns a function that appends the calls in a scalar to `calls` and replaces each by `value` of its number and type.
 
     It leaves those that may not be evaluated.
     """
@@ -123,12 +180,12 @@ def _replaced(calls: list[SequenceCall], value: Callable[[int], Scalar]) -> Call
     def over(scalar: Scalar) -> Scalar:
         if isinstance(scalar, Case | Coalesce):
             return scalar
-        if isinstance(scalar, Call) and _is_call(scalar):
+        if isinstance(scalar, Call) and _is_call(scalar, among):
             sequence, arguments = scalar.arguments[:1], scalar.arguments[1:]
             id = sequence[0].value if sequence and isinstance(sequence[0], Literal) else 0
             assert isinstance(id, int)
             calls.append(SequenceCall(scalar.function.name, id, arguments))
-            return value(len(calls) - 1)
+            return value(len(calls) - 1, scalar.type)
         return rebuild(scalar, over)
 
     return over

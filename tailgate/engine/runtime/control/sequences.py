@@ -31,7 +31,8 @@ class Sequences:
         """Reserves values or sets the sequence; returns the answer. Raises 42P01, 2200H, 22003."""
         request = SequenceRequest.decode(body)
         if request.value is not None and client.attempt.again and (entries := find_change(self._engine.lake, client.attempt)):
-            return {"first": request.value, "count": 0, "series": _series(entries[0].catalog)}
+            entry = entries[0]
+            return {"first": request.value, "count": 0, "series": _series(entry.catalog), "time": entry.time}
         with turn(self._installation, client):
             item = self._engine.catalog.items.get(request.id)
             if not isinstance(item, Sequence):
@@ -41,7 +42,8 @@ class Sequences:
             else:
                 item, first, count = moved(item, request.value, called=request.called), request.value, 0
             self._engine.change(Change(put=(item,)))
-        return {"first": first, "count": count, "series": item.series}
+            time = self._engine.newest.time
+        return {"first": first, "count": count, "series": item.series, "time": time}
 
 
 def _series(change: Change | None) -> int:

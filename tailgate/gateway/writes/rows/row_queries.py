@@ -11,14 +11,32 @@ import numpy as np
 import pyarrow as pa
 
 from tailgate.gateway.serving.fetching import fetched
+from tailgate.gateway.writes.rows.constants import constant
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.errors import StatementTooComplex
+from tailgate.sql.plan import Column, Scalar
 from tailgate.sql.plan.sequences import SequenceCall
 from tailgate.sql.plan.writes import INCOMING
 from tailgate.sql.render.duckdb import arguments
 
+# the arguments of each call, for each row; empty if no call has arguments
+Arguments: TypeAlias = Sequence[Sequence[Sequence[object]]]
 # returns the values of each call, for this number of rows
-CallEvaluator: TypeAlias = Callable[[tuple[SequenceCall, ...], Sequence[object], int], list[Sequence[object]]]
+CallEvaluator: TypeAlias = Callable[[tuple[SequenceCall, ...], Arguments, int], list[Sequence[object]]]
+
+
+def arguments_of(calls: tuple[SequenceCall, ...], values: Sequence[object], source: pa.Table | None = None) -> Arguments:
+    """Returns the arguments of calls that are evaluated once, or for each row of a source."""
+    if not any(call.arguments for call in calls):
+        return []
+    columns = {
+        a.index: source.column(a.index).to_pylist() for call in calls for a in call.arguments if isinstance(a, Column) and source is not None
+    }
+
+    def value(argument: Scalar, row: int) -> object:
+        return columns[argument.index][row] if isinstance(argument, Column) else constant(argument, values)
+
+    return [[tuple(value(a, row) for a in call.arguments) for call in calls] for row in range(1 if source is None else source.num_rows)]
 
 
 class RowQueries:
@@ -30,24 +48,25 @@ class RowQueries:
     def query(self, query: Query) -> pa.Table:
         """Returns the rows of a plan, with columns named c0, c1, …"""
         if query.source is not None:
-            return self._numbered(query, self.query(query.source))
+            return self.numbered(query, self.query(query.source))
         values = self.values
         if query.calls:
-            values = (*values, *(numbers[0] for numbers in self._called(query.calls, values, 1)))
+            values = (*values, *(numbers[0] for numbers in self._called(query.calls, arguments_of(query.calls, values), 1)))
             if (literal := query.literal(values)) is not None:
                 return literal
         return self._queried(query, values)
 
-    def _numbered(self, query: Query, source: pa.Table) -> pa.Table:
+    def numbered(self, query: Query, source: pa.Table) -> pa.Table:
         """Returns the rows of a plan that calls sequences for each row of its source."""
-        for number, values in enumerate(self._called(query.calls, self.values, source.num_rows)):
+        arguments = arguments_of(query.calls, self.values, source)
+        for number, values in enumerate(self._called(query.calls, arguments, source.num_rows)):
             source = source.append_column(f"number{number}", pa.array(values, pa.int64()))
         with self.incoming(source):
             return self._queried(query, self.values)
 
-    def _called(self, calls: tuple[SequenceCall, ...], values: Sequence[object], rows: int) -> list[Sequence[object]]:
+    def _called(self, calls: tuple[SequenceCall, ...], arguments: Arguments, rows: int) -> list[Sequence[object]]:
         assert self.sequences is not None
-        return self.sequences(calls, values, rows)
+        return self.sequences(calls, arguments, rows)
 
     def _queried(self, query: Query, values: Sequence[object]) -> pa.Table:
         if not query.sql:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import hidden_positions
+from tailgate.lake.catalog import Sequence, hidden_positions
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import (
     AmbiguousColumn,
@@ -36,6 +36,7 @@ from tailgate.sql.numeric_types import keeps_general
 from tailgate.sql.plan import And, ArrivalJoin, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
 from tailgate.sql.plan.correlation import has_subqueries
 from tailgate.sql.plan.rewriting import columns_of
+from tailgate.sql.plan.sequences import ROW, row_of
 from tailgate.sql.plan.subqueries import Dependent, as_relation
 from tailgate.sql.plan.writes import is_without_rows
 
@@ -152,10 +153,14 @@ def _relation(node: exp.Table, level: Level) -> Source:
     if node.text("catalog"):
         shown = f"{node.text('catalog')}.{schema}.{name}"
         raise FeatureNotSupported(f'cross-database references are not implemented: "{shown}"', position=at)
-    item = names.catalog.relation(Name(name, schema or None, at))
+    item = names.catalog.relation(Name(name, schema or None, at), sequences=True)
     names.demand(SELECT, item)
     lock(names, item, at)
     names.use(item, at)
+    if isinstance(item, Sequence):
+        if queries.view or names.inside:
+            raise FeatureNotSupported(f"a sequence in a {'view' if queries.view else 'function'} is not supported", position=at)
+        return _aliased(row_of(item.id, at), ROW, node.args.get("alias"), name)
     columns = item.columns[: names.widths.get(item.id)]
     plan = plan_of_view(item, names, queries, at) if is_evaluated(item) else Scan(item.id, columns, item.key, item.name, at)
     if any(column.is_dropped for column in columns):
