@@ -147,6 +147,18 @@ SELECT a, count(*) FROM (SELECT 'ab'::char(5) UNION ALL SELECT 'ab'::char(3) UNI
 SELECT name::char(3) ~ 'x $', name::char(2) ~* 'X $', name::char(3) !~ 'x', name::char(3) ~~* 'X  ', name::char(3) NOT ILIKE 'x' FROM events
 SELECT nullif(n, 1.0), nullif(n, 2)::text, nullif(1.50, n)::text, nullif(n, 2.5::float8), nullif(name::char(4), 'x') IS NULL FROM events
 SELECT count(DISTINCT random()), bool_and(random() BETWEEN 0 AND 1), count(DISTINCT gen_random_uuid()) FROM users
+WITH v AS (SELECT random() AS r) SELECT count(DISTINCT r) FROM (SELECT r FROM v UNION ALL SELECT r FROM v) w
+WITH v AS (SELECT id, random() AS r FROM users) SELECT count(*), bool_and(a.r = b.r), count(DISTINCT a.r) FROM v a JOIN v b USING (id)
+WITH v AS (SELECT id FROM users WHERE random() < 0.5) SELECT count(*) - (SELECT count(*) FROM v) FROM v
+WITH v AS (SELECT gen_random_uuid() AS u) SELECT count(DISTINCT w.u) FROM users, LATERAL (SELECT u FROM v) w
+WITH v AS (SELECT random() AS r) SELECT count(DISTINCT w.r) FROM (SELECT (SELECT r FROM v) AS r FROM users) w
+SELECT count(DISTINCT r) FROM (SELECT (SELECT random()) AS r FROM users) w
+SELECT count(DISTINCT r) FROM (SELECT (SELECT random() + users.id * 0) AS r FROM users) w
+SELECT count(DISTINCT r) FROM (SELECT (SELECT random() + count(*) FROM orders) AS r FROM users) w
+SELECT count(DISTINCT r), bool_or(r IS NULL) FROM (SELECT (SELECT random() FROM orders WHERE id = 1) AS r FROM users) w
+SELECT (SELECT random()) = (SELECT random()), (SELECT random()) = random(), (SELECT 1 + (SELECT random())) > 1
+SELECT count(*) IN (0, 4) FROM users WHERE (SELECT random()) < 0.5
+SELECT (SELECT random() FROM users) IS NULL FROM orders
 SELECT x, count(*) FROM events GROUP BY x
 SELECT 1 WHERE 1 = 2
 SELECT count(*) FROM (VALUES (0::float8), ('-0'::float8), ('NaN'::float8), ('NaN'::float8), (NULL)) v(x) GROUP BY x

@@ -10,6 +10,7 @@ from tailgate.sql.decorrelate import subquery_joins
 from tailgate.sql.decorrelate.in_any_all import as_exists, negated
 from tailgate.sql.plan import And, Filter, Join, JoinKind, Not, Or, Project, Reduce, Relation, Scalar
 from tailgate.sql.plan.correlation import has_subqueries, subqueries_of
+from tailgate.sql.plan.properties import is_volatile
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuild, shifted
 from tailgate.sql.plan.subqueries import Dependent, Subquery, as_scalar, dependent, subquery
 from tailgate.sql.plan.traversal import inputs, scalars_of, take, with_inputs, with_scalars
@@ -62,12 +63,15 @@ def _dependent(join: Dependent, rewritten: Rewritten) -> Relation:
 
 @dataclass
 class ExtendedRelation:
-    """A relation that gets a column for each subquery whose value is read."""
+    """A relation that gets a column for each subquery whose value is read.
+
+    Equal subqueries have one column, but with volatile functions one for each position in the text.
+    """
 
     input: Relation
     rewritten: Rewritten
     relation: Relation = field(init=False)
-    values: dict[Subquery, Scalar] = field(default_factory=dict)
+    values: dict[tuple[Subquery, int | None], Scalar] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.relation = self.input
@@ -79,13 +83,16 @@ class ExtendedRelation:
             return rebuild(scalar, self.value)
         if inner.kind == "any":
             return self.value(as_exists(inner, self.relation.columns))
-        if inner not in self.values:
-            arguments = tuple(map(self.value, inner.arguments))
-            closed = replace(inner, arguments=arguments, relation=decorrelate(inner.relation, self.rewritten))
-            # The domain is taken from the original rows, unless an argument is a subquery's value.
-            own = all(i < len(self.input.columns) for a in arguments for i in columns_of(a))
-            self.relation, self.values[inner] = subquery_joins.value(self.relation, self.input if own else self.relation, closed)
-        return self.values[inner]
+        for known in ((inner, None), (inner, inner.position)):
+            if known in self.values:
+                return self.values[known]
+        arguments = tuple(map(self.value, inner.arguments))
+        closed = replace(inner, arguments=arguments, relation=decorrelate(inner.relation, self.rewritten))
+        # The domain is taken from the original rows, unless an argument is a subquery's value.
+        own = all(i < len(self.input.columns) for a in arguments for i in columns_of(a))
+        self.relation, scalar = subquery_joins.value(self.relation, self.input if own else self.relation, closed)
+        self.values[inner, inner.position if is_volatile(closed.relation) else None] = scalar
+        return scalar
 
 
 def _filter(input: Relation, conditions: tuple[Scalar, ...], rewritten: Rewritten) -> Relation:

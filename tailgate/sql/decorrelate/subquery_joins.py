@@ -39,8 +39,9 @@ from tailgate.sql.plan import (
     SortKey,
     Values,
 )
+from tailgate.sql.plan.correlation import arguments_read
 from tailgate.sql.plan.may_fail import fallible
-from tailgate.sql.plan.properties import unique_by
+from tailgate.sql.plan.properties import is_volatile, unique_by
 from tailgate.sql.plan.rewriting import columns_of, conjunction, conjuncts, moved, rebuild, shifted, substituted
 from tailgate.sql.plan.subqueries import Dependent, Subquery
 from tailgate.sql.plan.traversal import column, cross_join, is_one_row, project, take
@@ -165,9 +166,15 @@ def _marked(unnested: Unnested) -> tuple[Unnested, int]:
 
 
 def _scalar(relation: Relation, base: Relation, subquery: Subquery) -> tuple[Relation, Scalar]:
-    """Does the work of `value` for a subquery that returns at most one row."""
+    """Does the work of `value` for a subquery that returns at most one row.
+
+    Volatile functions are evaluated once if the subquery reads no outer values, as in PostgreSQL.
+    """
     unnesting = Unnesting(subquery.depth, subquery.arguments, base)
-    outputs, core = _outputs(subquery.relation, unnesting, whole=_is_total(subquery.relation))
+    core = subquery.relation
+    outputs: tuple[Scalar, ...] = tuple(column(core, i) for i in range(len(core.columns)))
+    if not is_volatile(core) or any(arguments_read(core)):
+        outputs, core = _outputs(core, unnesting, whole=_is_total(core))
     output, width = outputs[subquery.column], len(relation.columns)
     if is_one_row(core):
         return relation, unnesting.given(output)

@@ -44,6 +44,7 @@ from tailgate.sql.plan import (
     WithinJoin,
     WorkingTable,
 )  # fmt: skip
+from tailgate.sql.plan.properties import is_volatile
 from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.render.dialects import DUCKDB
 from tailgate.sql.render.duckdb_aggregates import aggregate, order_by, sort_terms
@@ -80,22 +81,25 @@ def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = No
 def shared(plan: Relation) -> frozenset[int]:
     """Returns the ids (`id()`) of relations to compute once.
 
-    These are used several times, do more than filter and project a table, and do not read the working
-    table of a recursion.
+    These are used several times, do more than filter and project a table or call volatile functions,
+    and do not read the working table of a recursion.
     """
     count: Counter[int] = Counter()
+    nodes: dict[int, Relation] = {}
     kinds: dict[int, tuple[bool, bool]] = {}  # (does more than filter and project a table, reads a working table)
 
     def visit(node: Relation) -> tuple[bool, bool]:
         count[id(node)] += 1
         if count[id(node)] == 1:
+            nodes[id(node)] = node
             below = [visit(i) for i in inputs(node)]
             simple = isinstance(node, Scan | Values | Filter | Project)
             kinds[id(node)] = not simple or any(b for b, _ in below), isinstance(node, WorkingTable) or any(w for _, w in below)
         return kinds[id(node)]
 
     visit(plan)
-    return frozenset(i for i, n in count.items() if n > 1 and kinds[i] == (True, False))
+    often = ((i, *kinds[i]) for i, n in count.items() if n > 1)
+    return frozenset(i for i, does_more, reads_round in often if not reads_round and (does_more or is_volatile(nodes[i])))
 
 
 def arguments(values: Sequence[object], used: Iterable[int], constants: Sequence[Value]) -> dict[str, object]:
