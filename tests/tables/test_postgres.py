@@ -54,6 +54,7 @@ SCRIPTS = (
     "money",
     "intervals",
     "record_functions",
+    "recursion",
     "function_calls",
 )
 

@@ -32,6 +32,7 @@ class ExpandedView:
 class Names:
     """The relation names that a text can use: CTEs first, then the catalog.
 
+    `hidden`: how many of the last columns of a CTE `*` leaves out.
     `used`: ids of the items that the text itself names.
     `places`: the id of the named item, by position in the text.
     `widths`: by id, how many columns a relation had when the text was written, if it has more now.
@@ -44,6 +45,7 @@ class Names:
 
     catalog: Catalog
     ctes: dict[str, tuple[Relation, tuple[Field, ...]]] = field(default_factory=dict)
+    hidden: dict[str, int] = field(default_factory=dict)
     used: list[int] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
     depth: int = 0  # the number of views around this text
@@ -57,8 +59,8 @@ class Names:
     locked: dict[int, None] | None = None
     locking: tuple[str, ...] | None = None
 
-    def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...]) -> Names:
-        return replace(self, ctes={**self.ctes, name: (plan, columns)})
+    def with_cte(self, name: str, plan: Relation, columns: tuple[Field, ...], hidden: int = 0) -> Names:
+        return replace(self, ctes={**self.ctes, name: (plan, columns)}, hidden={**self.hidden, name: hidden})
 
     def within(self, function: Function) -> Names:
         """Returns the names for a function's body, whose owner needs the privileges, too."""

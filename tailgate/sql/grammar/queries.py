@@ -12,6 +12,7 @@ from tailgate.sql.grammar import calls, primaries, tables
 from tailgate.sql.grammar.names import identifier, label, name, names, place, relation
 from tailgate.sql.grammar.parentheses import at_query, order_by, subquery
 from tailgate.sql.grammar.rules import Rules
+from tailgate.sql.grammar.search_and_cycle import search_and_cycle
 
 # words that may follow SELECT without output columns
 NO_TARGETS = (
@@ -54,7 +55,7 @@ def _bare(tree: exp.Expr) -> exp.Expr:
 
 
 def with_clause(cursor: Rules, write: Callable[[], object] | None = None) -> exp.With:
-    """Parses WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query), …
+    """Parses WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query) [SEARCH …] [CYCLE …], …
 
     `write` parses INSERT, UPDATE or DELETE in place of a query; `written` returns its result. None where this is not allowed.
     """
@@ -91,6 +92,7 @@ def with_clause(cursor: Rules, write: Callable[[], object] | None = None) -> exp
         cte = place(exp.CTE(this=tree, alias=alias, materialized=materialized), this.meta["position"])
         if statement is not None:
             cte.meta[WRITTEN] = statement
+        search_and_cycle(cursor, cte)
         ctes.append(cte)
         if not cursor.accept(","):
             break

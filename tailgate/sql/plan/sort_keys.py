@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailgate.lake.types import BYTEA, TEXT, Field, Type, numeric
+from tailgate.lake.types import BOOL, BYTEA, TEXT, Field, Type, numeric
 from tailgate.sql.functions.comparison import INTERVAL_DUCKDB, INTERVAL_SPARK
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.functions.json import COMPARED
@@ -53,6 +53,9 @@ def sort_key(scalar: Scalar) -> Scalar:
     if is_row(scalar.type):
         keys = [key for field in fields(scalar) for key in (IsNull(field), sort_key(field))]
         return unless_null(scalar, row(keys))
+    if scalar.type.name == "record":
+        spark, duckdb, type = _key_of("{0}", "{0}", scalar.type)
+        return Call(Function("order", ("record[]",), "record[]", spark, duckdb, strict=False), (scalar,), type)
     if not has_equal_forms(scalar.type):
         return scalar
     function, type = ORDERS[scalar.type.name]
@@ -60,6 +63,29 @@ def sort_key(scalar: Scalar) -> Scalar:
         return Call(function, (scalar,), type)
     each = replace(multidimensional.each(function, scalar.type, type.name), name="order", kind="function")
     return Call(each, (scalar,), type.array(multidimensional=scalar.type.multidimensional))
+
+
+def _key_of(spark: str, duckdb: str, type: Type, depth: int = 0) -> tuple[str, str, Type]:
+    """Returns the templates of the sort key of a value, from those of the value, and the type of the key. `depth`: of arrays around it."""
+    if type.is_array and (type.name == "record" or has_equal_forms(type)):
+        variable = f"tg_o{depth}"
+        of_spark, of_duckdb, key = _key_of(variable, variable, type.element, depth + 1)
+        return f"transform({spark}, {variable} -> {of_spark})", f"list_transform({duckdb}, lambda {variable}: {of_duckdb})", key.array()
+    if is_row(type):
+        sparks, duckdbs, keys = [], [], list[Field]()
+        for n, field in enumerate(type.fields, 1):
+            values = f"{spark}.f{n}", f"struct_extract({duckdb}, 'f{n}')"
+            of_spark, of_duckdb, key = _key_of(*values, field.type, depth)
+            sparks.append(f"'f{2 * n - 1}', {values[0]} IS NULL, 'f{2 * n}', {of_spark}")
+            duckdbs.append(f"f{2 * n - 1} := {values[1]} IS NULL, f{2 * n} := {of_duckdb}")
+            keys += [Field(f"f{2 * n - 1}", BOOL), Field(f"f{2 * n}", key)]
+        parts = f"named_struct({', '.join(sparks)})", f"struct_pack({', '.join(duckdbs)})"
+        whole = [f"CASE WHEN {value} IS NULL THEN NULL ELSE {part} END" for value, part in zip((spark, duckdb), parts, strict=True)]
+        return whole[0], whole[1], Type("record", fields=tuple(keys))
+    if not has_equal_forms(type):
+        return spark, duckdb, type
+    function, key = ORDERS[type.name]
+    return function.spark.replace("{0}", spark), function.duckdb.replace("{0}", duckdb), key
 
 
 def sorted_by(key: SortKey) -> SortKey:

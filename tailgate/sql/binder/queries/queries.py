@@ -41,6 +41,7 @@ from tailgate.sql.binder.set_returning import expanded
 from tailgate.sql.binder.types.coercion import require_equality, require_order
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.queries import written
+from tailgate.sql.grammar.search_and_cycle import clauses_of
 from tailgate.sql.plan import (
     Column,
     Filter,
@@ -102,6 +103,8 @@ class Queries(QueryBinder):
             assert statement is None or write is not None
             if statement is not None and recursive:
                 raise InvalidRecursion(f'recursive query "{name}" must not contain data-modifying statements', position=position(cte))
+            if clauses_of(cte) is not None and not recursive:
+                raise SyntaxError_("WITH query is not recursive", position=position(cte))
             if statement is None:
                 statement = plan = bind_recursive(cte, below, self) if recursive else self.query(cte.this, below)
             if write is not None:

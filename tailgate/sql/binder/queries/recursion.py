@@ -12,14 +12,18 @@ from sqlglot import exp
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, InvalidRecursion
 from tailgate.lake.types import Field
-from tailgate.sql.binder.context import QueryBinder
+from tailgate.sql.binder.context import Level, QueryBinder
+from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.full_columns import as_columns, with_full_columns
 from tailgate.sql.binder.queries.set_operations import combined, nth
+from tailgate.sql.binder.recursion.search_and_cycle import extension, with_added_outputs
 from tailgate.sql.binder.relation_names import Names
+from tailgate.sql.binder.scope import Scope
 from tailgate.sql.binder.types.coercion import bare_type
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.queries import written
+from tailgate.sql.grammar.search_and_cycle import clauses_of
 from tailgate.sql.numeric_types import without_general
 from tailgate.sql.plan import Distinct, Join, Project, Recursive, Reduce, Relation, UnionAll, WorkingTable
 from tailgate.sql.plan.correlation import nodes
@@ -73,11 +77,17 @@ def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recurs
     column_names = [c.name for c in cte.args["alias"].args.get("columns") or []]
     fields = tuple(Field(n, f.type) for n, f in zip(column_names, base.columns, strict=False))
     fields += tuple(Field(f.name, f.type) for f in base.columns[len(column_names) :])
-    working = WorkingTable(number, tuple(Field(f.name, f.type) for f in base.columns), name)
-    step = with_full_columns(queries.query(_bare(second), names.with_cte(name, working, fields)))
+    added, term = None, _bare(second)
+    if (clauses := clauses_of(cte)) is not None:
+        added = extension(clauses, fields, Expressions(Scope(), Level(queries, names), "CYCLE"))
+        term = with_added_outputs(tree, term, references[0], [column.name for column in added.columns])
+    extra = () if added is None else added.columns
+    working = WorkingTable(number, (*(Field(f.name, f.type) for f in base.columns), *extra), name)
+    step = whole = with_full_columns(queries.query(term, names.with_cte(name, working, (*fields, *extra), len(extra))))
     _check_step(step, name, references[0])
-    if isinstance(step, UnionAll):  # keeps `combined` from flattening it
-        step = Project(step, as_columns(step), step.columns)
+    if extra or isinstance(step, UnionAll):  # a projection of a UNION keeps `combined` from flattening it
+        width = len(step.columns) - len(extra)
+        step = Project(step, as_columns(step)[:width], step.columns[:width])
     joined = combined(tree, base, step, queries.parameters)
     union = joined.input if isinstance(joined, Distinct) else joined
     if not isinstance(union, UnionAll):
@@ -94,7 +104,13 @@ def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recurs
                 position=leftmost(nth(tree.this, i - 1)),
             )
     columns = tuple(Field(f.name, f.type) for f in union.columns)
-    return Recursive(number, UnionAll(union.inputs[:-1], columns), union.inputs[-1], not isinstance(joined, Distinct), columns, name)
+    first: Relation = UnionAll(union.inputs[:-1], columns)
+    following = union.inputs[-1]
+    if added is not None:
+        first = added.base(first, fields)
+        casts = as_columns(step) if following is step else following.expressions if isinstance(following, Project) else ()
+        following, columns = added.step(whole, casts, fields), (*columns, *extra)
+    return Recursive(number, first, following, not isinstance(joined, Distinct), columns, name)
 
 
 def _check_step(step: Relation, name: str, reference: exp.Expr) -> None:

@@ -331,7 +331,7 @@ def require_equality(type: Type, position: int | None) -> None:
 
 def require_order(type: Type, position: int | None) -> None:
     """Raises 42883 for types without an operator `<`."""
-    if incomparable := _incomparable(type, position):
+    if incomparable := _incomparable(type.element if type.name == "record" else type, position):
         message = f"could not identify an ordering operator for type {incomparable}"
         raise UndefinedFunction(message, hint="Use an explicit ordering operator or modify the query.", position=position)
 
