@@ -130,8 +130,13 @@ def version(table: Item, catalog: Catalog) -> str:
     keys = [[k.name, k.columns, k.index, k.primary, k.nulls_distinct, k.condition] for k in keys_of(table, catalog)]
     texts = [expression.text for expression in key_expressions(table, catalog)]
     references = [
-        [r.table.id, r.name, r.columns, r.referenced.id, r.key.columns, r.constraint.on_delete, r.constraint.on_update]
+        [r.table.id, r.name, r.columns, r.referenced.id, r.key.columns, *_rules(r.constraint)]
         for r in (*references_of(table, catalog), *references_to(table, catalog))
     ]
     text = json.dumps([item_version(with_types_of(table, enums)), keys, texts, references])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _rules(constraint: ForeignKeyConstraint) -> tuple[object, ...]:
+    """Returns what a foreign key demands, and its actions."""
+    return constraint.on_delete, constraint.on_update, constraint.match_full, constraint.set_columns

@@ -230,7 +230,7 @@ def _check(plan: AlteredRows, evaluation: Evaluation, rows: pa.Table, weights: n
 
 def _check_reference(reference: Reference, evaluation: Evaluation, rows: pa.Table) -> None:
     """Raises 23503 if a key that a row references does not exist."""
-    every, rows = rows, rows.filter(pa.array(keys.present(reference.columns, rows)))
+    every, rows = rows, rows.filter(pa.array(keys.checked(reference, rows)))
     placed = rows.select(list(reference.columns)).rename_columns([f"k{i}" for i in range(len(reference.columns))])
     placed = placed.append_column("place", pa.array(np.arange(rows.num_rows), pa.int64()))
     with registered(evaluation.cursor, "placed", placed) as name, _referenced(reference, evaluation, every) as referenced:

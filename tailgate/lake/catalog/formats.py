@@ -235,6 +235,8 @@ class ForeignKeyConstraint(Record):
     - `columns`, `references`: positions.
     - `deferred`: it is checked at COMMIT unless SET CONSTRAINTS says otherwise.
     - `valid`: existing rows have been checked.
+    - `match_full`: either all of `columns` are NULL or none.
+    - `set_columns`: the positions of those that ON DELETE SET NULL and SET DEFAULT change; () for all.
     """
 
     name: str
@@ -247,6 +249,8 @@ class ForeignKeyConstraint(Record):
     deferred: bool = False
     valid: bool = True
     comment: str = ""
+    match_full: bool = False
+    set_columns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

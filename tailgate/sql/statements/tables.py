@@ -69,7 +69,8 @@ class Unique:
 class ForeignKey:
     """FOREIGN KEY (columns) REFERENCES table (references). `references`: () for the primary key of the table.
 
-    `deferred`: it is checked at COMMIT unless SET CONSTRAINTS says otherwise. `valid`: existing rows are checked.
+    `deferred`: it is checked at COMMIT unless SET CONSTRAINTS says otherwise. `valid`: existing rows are checked. `set_columns`: those of
+    ON DELETE SET NULL or SET DEFAULT, () for all. `match_full`: MATCH FULL.
     """
 
     name: str | None
@@ -82,6 +83,8 @@ class ForeignKey:
     deferrable: bool = False
     deferred: bool = False
     valid: bool = True
+    set_columns: tuple[str, ...] = ()
+    match_full: bool = False
 
 
 Constraint: TypeAlias = Check | Unique | ForeignKey

@@ -18,6 +18,7 @@ from tailgate.lake.errors import (
     DuplicateColumn,
     DuplicateObject,
     FeatureNotSupported,
+    InvalidColumnReference,
     InvalidForeignKey,
     SyntaxError_,
     TailgateError,
@@ -147,7 +148,7 @@ def unique_index(unique: Unique, table: Table, catalog: Catalog, id: int) -> Ind
 def foreign_key(key: ForeignKey, table: Table, catalog: Catalog, names: set[str]) -> ForeignKeyConstraint:
     """Returns a foreign key of a table whose constraints have these names. `catalog`: contains the table with its keys.
 
-    Raises 42P01, 42809, 42703, 42830, 42704, 42804, 42710.
+    Raises 42P01, 42809, 42703, 42830, 42704, 42804, 42710, 42P10.
     """
     referenced = _referenced(key, table, catalog)
     columns = _positions(key.columns, table)
@@ -173,7 +174,12 @@ def foreign_key(key: ForeignKey, table: Table, catalog: Catalog, names: set[str]
         deferrable=key.deferrable,
         deferred=key.deferred,
         valid=key.valid,
+        match_full=key.match_full,
+        set_columns=_positions(key.set_columns, table),
     )
+    if (foreign := next((i for i in constraint.set_columns if i not in columns), None)) is not None:
+        shown = f'column "{table.columns[foreign].name}" referenced in ON DELETE SET action must be part of foreign key'
+        raise InvalidColumnReference(shown)
     _check_actions(constraint, table)
     if len(set(references)) < len(references) or defined.referenced_key(constraint, referenced, catalog) is None:
         raise InvalidForeignKey(f'there is no unique constraint matching given keys for referenced table "{referenced.name}"')

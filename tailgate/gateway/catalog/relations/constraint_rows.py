@@ -95,8 +95,9 @@ def _foreign_key(key: ForeignKeyConstraint, catalog: Catalog) -> Row:
     index = 0 if target is None else target.index or INDEXES + referenced.id
     return {
         "condeferrable": key.deferrable, "condeferred": key.deferred, "convalidated": key.valid, "confrelid": key.table,
-        "conindid": index, "confupdtype": ACTIONS[key.on_update], "confdeltype": ACTIONS[key.on_delete], "confmatchtype": "s",
-        "connoinherit": True, "conkey": [i + 1 for i in key.columns], "confkey": [i + 1 for i in key.references],
+        "conindid": index, "confupdtype": ACTIONS[key.on_update], "confdeltype": ACTIONS[key.on_delete],
+        "confmatchtype": "f" if key.match_full else "s", "connoinherit": True, "conkey": [i + 1 for i in key.columns],
+        "confkey": [i + 1 for i in key.references], "confdelsetcols": [i + 1 for i in key.set_columns] or None,
     }  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def _row(oid: int, name: str, kind: str, item: Item, relation: int) -> Row:
         "oid": oid, "conname": name, "connamespace": item.schema, "contype": kind, "condeferrable": False, "condeferred": False,
         "convalidated": True, "conrelid": relation, "contypid": 0, "conindid": 0, "conparentid": 0, "confrelid": 0, "confupdtype": " ",
         "confdeltype": " ", "confmatchtype": " ", "conislocal": True, "coninhcount": 0, "connoinherit": False,
-        "conkey": None, "confkey": None, "conbin": None,
+        "conkey": None, "confkey": None, "confdelsetcols": None, "conbin": None,
     }  # fmt: skip
 
 
@@ -151,9 +152,10 @@ def foreign_keys(table: Table, catalog: Catalog) -> list[str]:
     for key in table.foreign_keys:
         referenced = catalog[key.table]
         text = f"FOREIGN KEY ({_columns(table, key.columns)}) REFERENCES {catalog.name_of(referenced).sql}"
-        text += f"({_columns(referenced, key.references)})"
+        text += f"({_columns(referenced, key.references)})" + " MATCH FULL" * key.match_full
         text += f" ON UPDATE {key.on_update.upper()}" if key.on_update != "no action" else ""
         text += f" ON DELETE {key.on_delete.upper()}" if key.on_delete != "no action" else ""
+        text += f" ({_columns(table, key.set_columns)})" if key.set_columns else ""
         text += " DEFERRABLE" * key.deferrable + " INITIALLY DEFERRED" * key.deferred
         texts.append(text + ("" if key.valid else " NOT VALID"))
     return texts

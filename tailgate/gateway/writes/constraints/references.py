@@ -102,11 +102,11 @@ class References:
     # ---- referencing rows
 
     def _adds(self, reference: Reference, rows: pa.Table) -> None:
-        rows = rows.filter(pa.array(keys.present(reference.columns, rows)))
+        rows = rows.filter(pa.array(keys.checked(reference, rows)))
         if not rows.num_rows:
             return
-        values = hashes(rows.select(list(reference.columns)))
-        self.hashes[reference.referenced.id].append(salted(values, reference.key.index))
+        whole = rows.filter(pa.array(keys.present(reference.columns, rows)))
+        self.hashes[reference.referenced.id].append(salted(hashes(whole.select(list(reference.columns))), reference.key.index))
         self._read_by_reference(reference, rows)
         self._added.append((reference, rows))
 
@@ -159,7 +159,10 @@ class References:
         """Returns referencing rows with the values of the action. `places`: of the referenced row of each."""
         defaults = self._query(default) if default is not None and action == "set default" else None
         schema = arrow_schema(reference.table.columns)
+        only = reference.constraint.set_columns if new is None else ()
         for i, column in enumerate(reference.columns):
+            if only and column not in only:
+                continue
             kind = schema.field(column).type
             if action == "cascade":
                 assert new is not None
@@ -246,15 +249,15 @@ class References:
 def check_net(reference: Reference, changes: Mapping[int, pa.Table], cursor: duckdb.DuckDBPyConnection, violations: Violations) -> None:
     """Raises 23503 if the net changes of a block, which the connection shows, violate a foreign key."""
     checked = References(cursor, {}, violations, lambda query: pa.table({}), lambda reference: False)
-    for table, columns, sign, check in (
-        (reference.table, reference.columns, 1, checked.check_added),
-        (reference.referenced, reference.key.columns, -1, checked.check_removed),
+    for table, concerned, sign, check in (
+        (reference.table, lambda rows: keys.checked(reference, rows), 1, checked.check_added),
+        (reference.referenced, lambda rows: keys.present(reference.key.columns, rows), -1, checked.check_removed),
     ):
         if table.id not in changes:
             continue
         net_rows = changes[table.id]
         rows = net_rows.filter(pc.equal(pc.sign(net_rows[WEIGHT]), sign)).drop_columns([WEIGHT])
-        rows = rows.filter(pa.array(keys.present(columns, rows)))
+        rows = rows.filter(pa.array(concerned(rows)))
         if rows.num_rows:
             check(reference, rows)
 

@@ -113,11 +113,14 @@ class Violations:
         )
 
     def missing(self, reference: Reference, row: pa.Table) -> ForeignKeyViolation:
-        """Returns the error for a row that references a key that does not exist."""
+        """Returns the error for a row that references a key that does not exist, or with MATCH FULL has NULL in a part of it."""
         values = self.values(reference.table.columns, reference.constraint.columns, row)
+        detail = f'Key {values} is not present in table "{reference.referenced.name}".'
+        if any(row.column(column).null_count for column in reference.columns):
+            detail = "MATCH FULL does not allow mixing of null and nonnull key values."
         return ForeignKeyViolation(
             f'insert or update on table "{reference.table.name}" violates foreign key constraint "{reference.name}"',
-            detail=f'Key {values} is not present in table "{reference.referenced.name}".',
+            detail=detail,
             names={**self._names(reference.table), "n": reference.name},
         )
 

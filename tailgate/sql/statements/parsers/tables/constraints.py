@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailgate.lake.catalog.formats import ReferentialAction
-from tailgate.lake.errors import SyntaxError_
+from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
 from tailgate.sql.grammar import names
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import column_names, relation_name, since
@@ -89,13 +89,19 @@ def unique(cursor: Parser, name: str | None, at: int, columns: tuple[str, ...], 
 
 
 def references(cursor: Parser, name: str | None, at: int, columns: tuple[str, ...]) -> ForeignKey:
-    """Parses table [(columns)] [MATCH …] [ON DELETE …] [ON UPDATE …], after REFERENCES."""
+    """Parses table [(columns)] [MATCH …] [ON DELETE … [(columns)]] [ON UPDATE …], after REFERENCES."""
     table = relation_name(cursor)
     referenced = column_names(cursor) if cursor.at("(") else ()
-    here = cursor.position
-    if cursor.accept_word("match") and not cursor.accept_word("simple"):
-        raise unsupported(f"MATCH {cursor.token.text.upper()}", here)
+    here, match = cursor.position, None
+    if cursor.accept_word("match"):
+        match = cursor.any_word("full", "partial", "simple")
+        if match is None:
+            raise cursor.error()
+    if match == "partial":
+        raise FeatureNotSupported("MATCH PARTIAL not yet implemented", position=here)
     actions: dict[str, ReferentialAction] = {}
+    set_columns: tuple[str, ...] = ()
+    here = cursor.position
     while cursor.accept_word("on"):
         event = "delete" if cursor.accept_word("delete") else "update"
         if event == "update":
@@ -103,18 +109,34 @@ def references(cursor: Parser, name: str | None, at: int, columns: tuple[str, ..
         if event in actions:
             raise cursor.error()
         actions[event] = _action(cursor)
+        if actions[event].startswith("set") and cursor.at("("):
+            if event == "update":
+                message = f"a column list with {actions[event].upper()} is only supported for ON DELETE actions"
+                raise FeatureNotSupported(message, position=here)
+            set_columns = column_names(cursor)
+        here = cursor.position
     attributes = _attributes(cursor, "FOREIGN KEY")
     on_delete, on_update = actions.get("delete", "no action"), actions.get("update", "no action")
-    deferrable, deferred = attributes.deferrable, attributes.deferred
-    return ForeignKey(name, columns, table, referenced, at, on_delete, on_update, deferrable, deferred, attributes.valid)
+    return ForeignKey(
+        name,
+        columns,
+        table,
+        referenced,
+        at,
+        on_delete,
+        on_update,
+        attributes.deferrable,
+        attributes.deferred,
+        attributes.valid,
+        set_columns,
+        match == "full",
+    )
 
 
 def _action(cursor: Parser) -> ReferentialAction:
     action = next((action for action, words in ACTIONS.items() if cursor.accept_word(*words)), None)
     if action is None:
         raise cursor.error()
-    if action.startswith("set") and cursor.at("("):
-        raise unsupported(f"a list of columns of {action.upper()}", cursor.position)
     return action
 
 
