@@ -138,5 +138,6 @@ def version(table: Item, catalog: Catalog) -> str:
 
 
 def _rules(constraint: ForeignKeyConstraint) -> tuple[object, ...]:
-    """Returns what a foreign key demands, and its actions."""
-    return constraint.on_delete, constraint.on_update, constraint.match_full, constraint.set_columns
+    """Returns the actions of a foreign key, and what differs from other foreign keys: MATCH FULL, the columns of ON DELETE SET."""
+    special = (constraint.match_full, constraint.set_columns) if constraint.match_full or constraint.set_columns else ()
+    return constraint.on_delete, constraint.on_update, *special
