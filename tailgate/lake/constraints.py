@@ -35,6 +35,7 @@ class Key:
     nulls_distinct: bool = True
     condition: int | None = None
     read: frozenset[int] = frozenset()
+    deferred: bool = False
 
     @property
     def compared(self) -> tuple[int, ...]:
@@ -61,6 +62,16 @@ class Reference:
         """Returns the name of the constraint."""
         return self.constraint.name
 
+    @property
+    def deferrable(self) -> bool:
+        """Returns whether a block may check it at COMMIT."""
+        return self.constraint.deferrable
+
+    @property
+    def deferred(self) -> bool:
+        """Returns whether a block checks it at COMMIT unless SET CONSTRAINTS says otherwise."""
+        return self.constraint.deferred
+
 
 def primary_key_name(table: Table) -> str:
     """Returns the name of the primary key that a table was created with."""
@@ -76,7 +87,7 @@ def keys_of(table: Item, catalog: Catalog) -> tuple[Key, ...]:
     for i in enforced_indexes(table, catalog):
         columns = tuple(element if isinstance(element, int) else next(free) for element in i.elements)
         condition = None if i.condition is None else next(free)
-        keys.append(Key(i.name, columns, i.id, i.primary, i.constraint, i.deferrable, i.nulls_distinct, condition, i.read))
+        keys.append(Key(i.name, columns, i.id, i.primary, i.constraint, i.deferrable, i.nulls_distinct, condition, i.read, i.deferred))
     return tuple(keys)
 
 

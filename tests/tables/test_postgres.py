@@ -30,6 +30,7 @@ SCRIPTS = (
     "expression_indexes",
     "updatable_views",
     "foreign_keys",
+    "deferrable",
     "columns",
     "column_types",
     "like",

@@ -27,7 +27,8 @@ from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.writes.effects import Effect
-from tailgate.gateway.writes.evaluation import Evaluation, immediate
+from tailgate.gateway.writes.constraints.rules import immediate
+from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.insert_groups import ALL_ALONE, MEMBER_ROWS_MAX, Sent, evaluate
 from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, TruncatePlan, WithPlan, WritePlan
@@ -150,7 +151,8 @@ async def _in_block(session: Session, authorized: Authorized[WritePlan], values:
     with transaction.reading(session.serving, (), system) as snapshot:
         assert snapshot is not None
         effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), snapshot)
-    transaction.writes.add(effect, snapshot.inbox)
+    late = {(id, key.name) for id in effect.changes for key in effect.rules[id].keys if transaction.deferral.of(id, key)}
+    transaction.writes.add(replace(effect, postponed=effect.postponed | late), snapshot.inbox)
     transaction.temporary.charge(transaction.writes.temporary)
     return effect
 

@@ -22,8 +22,8 @@ from tailgate.gateway.session.temporary_tables import TemporaryTables
 from tailgate.gateway.settings.settings import Mark
 from tailgate.gateway.writes.pending import Pending
 from tailgate.lake.catalog import Catalog, Item, Sequence
-from tailgate.lake.catalog.schemas import is_logged
-from tailgate.lake.constraints import Reference
+from tailgate.lake.catalog.schemas import is_logged, is_temporary
+from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.errors import ActiveSqlTransaction, InvalidSavepointSpecification
 from tailgate.lake.uncommitted import SequencePositions, Uncommitted, positioned
 
@@ -85,25 +85,24 @@ MOVES: dict[tuple[State, Move], State] = {
 
 
 class Deferral:
-    """When a block checks its deferrable foreign keys, each (id of the table, name), by SET CONSTRAINTS; as declared without it."""
+    """When a block checks its deferrable constraints, each (id of the table, name), by SET CONSTRAINTS; as declared without it."""
 
     def __init__(self) -> None:
         self._all: bool | None = None
         self._one: dict[tuple[int, str], bool] = {}
 
     def set(self, keys: frozenset[tuple[int, str]] | None, *, deferred: bool) -> None:
-        """Sets the mode of these foreign keys, or of all."""
+        """Sets the mode of these constraints, or of all."""
         if keys is None:
             self._all = deferred
             self._one.clear()
         else:
             self._one.update(dict.fromkeys(keys, deferred))
 
-    def of(self, reference: Reference) -> bool:
-        """Returns whether the check of a foreign key is postponed."""
-        declared = reference.constraint
-        general = declared.deferred if self._all is None else self._all
-        return declared.deferrable and self._one.get((reference.table.id, reference.name), general)
+    def of(self, table: int, constraint: Key | Reference) -> bool:
+        """Returns whether the check of a constraint of a table is postponed. Those of temporary tables are not."""
+        general = constraint.deferred if self._all is None else self._all
+        return constraint.deferrable and not is_temporary(table) and self._one.get((table, constraint.name), general)
 
 
 @dataclass(frozen=True, slots=True)

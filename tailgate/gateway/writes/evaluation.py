@@ -10,7 +10,7 @@ statement, not after each row, so UPDATE t SET id = id + 1 has no conflict with 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 
 import duckdb
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from tailgate.gateway.mirrors.mirror import conform
 from tailgate.gateway.writes.constraints.keys import all_hashes, existing, moved, others, repeated, row_hashes
 from tailgate.gateway.writes.constraints.references import References
-from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable
+from tailgate.gateway.writes.constraints.rules import IsDeferred, Rules, RulesByTable, immediate
 from tailgate.gateway.writes.constraints.stored_rows import StoredRows
 from tailgate.gateway.writes.constraints.violations import Violations, of_row
 from tailgate.gateway.writes.effects import Changes, Effect, Hashes, Inserted, joined, merged
@@ -30,7 +30,7 @@ from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.gateway.writes.rows.row_queries import CallEvaluator, RowQueries
 from tailgate.lake.catalog import Catalog, Item, Table
-from tailgate.lake.constraints import Key, Reference
+from tailgate.lake.constraints import Key
 from tailgate.lake.errors import CardinalityViolation
 from tailgate.lake.tables.weights import net, weighted
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
@@ -38,16 +38,11 @@ from tailgate.sql.plan.writes import INCOMING
 from tailgate.values.codec.style import Style
 
 
-def immediate(reference: Reference) -> bool:
-    """Returns False: outside a block, the check of a foreign key is not deferred."""
-    return False
-
-
 class Evaluation(RowQueries):
     """The evaluation of one statement.
 
     `values` are those of its parameters; `catalog` has the names that error messages show. `sequences` evaluates calls of sequences.
-    `is_deferred`: whether COMMIT checks a foreign key.
+    `is_deferred`: whether COMMIT checks a constraint.
     """
 
     def __init__(
@@ -57,7 +52,7 @@ class Evaluation(RowQueries):
         style: Style,
         catalog: Catalog,
         sequences: CallEvaluator | None = None,
-        is_deferred: Callable[[Reference], bool] = immediate,
+        is_deferred: IsDeferred = immediate,
     ) -> None:
         super().__init__(cursor, values, sequences)
         self.is_deferred = is_deferred
@@ -162,6 +157,7 @@ class Evaluation(RowQueries):
     def check_unique(self, rules: Rules, checked: Sequence[Key], rows: pa.Table, new_rows: pa.Table) -> None:
         """Raises the error of the first row that violates NOT NULL, CHECK or, if it is not skipped, one of these keys."""
         first: tuple[int, int] | None = None
+        checked = [key for key in checked if not self.is_deferred(rules.table.id, key)]
         keyed = self.stored.keyed(rules, new_rows) if checked else new_rows
         for number, key in enumerate(checked):
             again, old = repeated(key, keyed), self.existing(rules, key, keyed)
@@ -292,7 +288,7 @@ class Evaluation(RowQueries):
         """Raises 23505 if a changed key equals that of another row."""
         old, new, fresh = (self.stored.keyed(rules, rows) for rows in (old, new, fresh))
         for key in rules.keys:
-            if all(old.column(k).equals(new.column(k)) for k in key.compared):
+            if self.is_deferred(rules.table.id, key) or all(old.column(k).equals(new.column(k)) for k in key.compared):
                 continue
             all_new = pa.concat_tables([new, fresh])
             again = repeated(key, all_new)

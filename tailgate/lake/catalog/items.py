@@ -268,7 +268,7 @@ class Index(ItemFields):
     - `include`: positions of the INCLUDE columns. They have no effect.
     - `enforced`: whether writes of the table are checked. A unique index of another relation is not.
     - `constraint`: whether it is the index of a UNIQUE constraint or, with `primary`, of a primary key.
-    - `deferrable`: as declared. It is checked after each statement.
+    - `deferrable`, `deferred`: as declared: whether a block may check it at COMMIT, and whether it does so without SET CONSTRAINTS.
     - `nulls_distinct`: whether rows with NULL are always unique.
     """
 
@@ -284,6 +284,7 @@ class Index(ItemFields):
     constraint: bool = False
     primary: bool = False
     deferrable: bool = False
+    deferred: bool = False
     nulls_distinct: bool = True
     expressions: tuple[IndexExpression, ...] = ()
     condition: IndexExpression | None = None

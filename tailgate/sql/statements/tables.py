@@ -55,7 +55,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """UNIQUE or PRIMARY KEY (columns). `name`: None if the constraint has no name."""
+    """UNIQUE or PRIMARY KEY (columns). `name`: None if the constraint has no name. `deferrable`, `deferred`: as of a foreign key."""
 
     name: str | None
     columns: tuple[str, ...]
@@ -63,6 +63,7 @@ class Unique:
     primary: bool = False
     nulls_distinct: bool = True
     deferrable: bool = False
+    deferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)

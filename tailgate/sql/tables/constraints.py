@@ -20,6 +20,7 @@ from tailgate.lake.errors import (
     FeatureNotSupported,
     InvalidColumnReference,
     InvalidForeignKey,
+    ObjectNotInPrerequisiteState,
     SyntaxError_,
     TailgateError,
     UndefinedColumn,
@@ -138,6 +139,7 @@ def unique_index(unique: Unique, table: Table, catalog: Catalog, id: int) -> Ind
         constraint=True,
         primary=unique.primary,
         deferrable=unique.deferrable,
+        deferred=unique.deferred,
         nulls_distinct=unique.nulls_distinct,
     )
 
@@ -161,6 +163,8 @@ def foreign_key(key: ForeignKey, table: Table, catalog: Catalog, names: set[str]
         primary = defined.primary_key(referenced, catalog)
         if primary is None:
             raise UndefinedObject(f'there is no primary key for referenced table "{referenced.name}"')
+        if primary.deferrable:
+            raise ObjectNotInPrerequisiteState(f'cannot use a deferrable primary key for referenced table "{referenced.name}"')
         references = primary.columns
     if len(columns) != len(references):
         raise InvalidForeignKey("number of referencing and referenced columns for foreign key disagree")
@@ -182,6 +186,9 @@ def foreign_key(key: ForeignKey, table: Table, catalog: Catalog, names: set[str]
         raise InvalidColumnReference(shown)
     _check_actions(constraint, table)
     if len(set(references)) < len(references) or defined.referenced_key(constraint, referenced, catalog) is None:
+        if any(set(k.columns) == set(references) and k.deferrable for k in defined.keys_of(referenced, catalog)):
+            message = f'cannot use a deferrable unique constraint for referenced table "{referenced.name}"'
+            raise ObjectNotInPrerequisiteState(message)
         raise InvalidForeignKey(f'there is no unique constraint matching given keys for referenced table "{referenced.name}"')
     for mine, other in zip(columns, references, strict=True):
         check_reference_types(name, table.columns[mine], referenced.columns[other])

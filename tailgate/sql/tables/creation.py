@@ -52,7 +52,8 @@ def _table(statement: CreateTable, text: str, catalog: Catalog) -> Table:
     key = key_columns(primary, declared) or None
     if not statement.columns:
         raise FeatureNotSupported("a table without columns is not supported")
-    columns = tuple(replace(c, nullable=c.nullable and i not in (key or ())) for i, c in enumerate(declared))
+    required = {*(key or ()), *(i for unique in statement.uniques if unique.primary for i in key_columns(unique, declared))}
+    columns = tuple(replace(c, nullable=c.nullable and i not in required) for i, c in enumerate(declared))
     check_columns(columns)
     defaults: dict[str, str] = {}
     sequence = catalog.next_id  # the sequences of columns have the ids behind that of the table

@@ -79,7 +79,7 @@ def _with_keys(statement: CreateTable, table: Table, catalog: Catalog) -> Create
             continue
         names = tuple(table.columns[i].name for i in key.columns)
         if not key.primary:
-            unique = Unique(None, names, 0, nulls_distinct=key.nulls_distinct, deferrable=key.deferrable)
+            unique = Unique(None, names, 0, nulls_distinct=key.nulls_distinct, deferrable=key.deferrable, deferred=key.deferred)
             statement = replace(statement, uniques=(*statement.uniques, unique))
         elif statement.key:
             raise InvalidTableDefinition(f'multiple primary keys for table "{statement.name.name}" are not allowed')

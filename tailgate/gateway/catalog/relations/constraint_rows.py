@@ -44,8 +44,8 @@ def key_name(item: Item) -> str:
 def pg_constraint(catalog: Catalog) -> Iterator[Row]:
     for item in catalog.visible:
         if isinstance(item, Index) and item.constraint:
-            kind, deferrable = "p" if item.primary else "u", item.deferrable
-            own = {"conindid": item.id, "condeferrable": deferrable, "connoinherit": True, "conkey": [i + 1 for i in item.positions]}
+            kind, own = "p" if item.primary else "u", {"conindid": item.id, "connoinherit": True, "conkey": [i + 1 for i in item.positions]}
+            own |= {"condeferrable": item.deferrable, "condeferred": item.deferred}
             yield _row(CONSTRAINTS + item.id, item.name, kind, item, item.depends[0]) | own
         if isinstance(item, Domain):
             yield from _checks(item, {"conrelid": 0, "contypid": item.id, "conkey": None})
@@ -138,7 +138,8 @@ def definition(oid: int, catalog: Catalog) -> str | None:
 def unique(index: Index, catalog: Catalog) -> str:
     """Returns the definition of the constraint of an index."""
     words = "PRIMARY KEY" if index.primary else "UNIQUE" if index.nulls_distinct else "UNIQUE NULLS NOT DISTINCT"
-    return f"{words} ({_columns(catalog[index.depends[0]], index.positions)}){' DEFERRABLE' * index.deferrable}"
+    when = " DEFERRABLE" * index.deferrable + " INITIALLY DEFERRED" * index.deferred
+    return f"{words} ({_columns(catalog[index.depends[0]], index.positions)}){when}"
 
 
 def checks(item: Table | Domain) -> list[str]:

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 
 from tailgate.gateway.mirrors.mirror import PARAMETER_TYPES, registered
 from tailgate.gateway.writes.constraints.hashes import comparable, hashes, salted
+from tailgate.lake.catalog import Table
 from tailgate.lake.constraints import Key, Reference
-from tailgate.lake.types import Field, Type
+from tailgate.lake.types import WEIGHT, Field, Type
 
 FEW_ROWS = 50  # rows whose keys are looked up as a list: 0.4 ms for one, 0.8 ms for 50; a join with the table takes 1.5 ms
 
@@ -132,6 +133,21 @@ def moved(cursor: duckdb.DuckDBPyConnection, fields: Sequence[Field], key: Key, 
         place = cursor.execute(
             f"SELECT min(place) FROM (SELECT * FROM {after} AS n ANTI JOIN {before} AS o ON {both}) AS n "
             f"SEMI JOIN {stored} AS r ON {same(fields, key, 'r', 'n')}"
+        ).fetchone()
+    return None if place is None or place[0] is None else int(place[0])
+
+
+def shared(
+    cursor: duckdb.DuckDBPyConnection, table: Table, key: Key, rows: pa.Table, stored: str
+) -> int | None:
+    """Returns the position of the first stored row whose key another stored row has, too. `key`: one without expressions and condition."""
+    compared = _compared(key, rows)
+    placed = rows.select(list(key.columns)).rename_columns(_names(key)).append_column("place", pa.array(np.arange(rows.num_rows)))
+    weight = "1" if table.key is not None else f"r.{WEIGHT}"
+    with registered(cursor, "new", placed.filter(pa.array(compared))) as new:
+        place = cursor.execute(
+            f"SELECT min(place) FROM (SELECT n.place FROM {new} AS n JOIN {stored} AS r ON {same(table.columns, key, 'r', 'n')} "
+            f"GROUP BY n.place HAVING sum({weight}) > 1)"
         ).fetchone()
     return None if place is None or place[0] is None else int(place[0])
 

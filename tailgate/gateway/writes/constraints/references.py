@@ -25,14 +25,14 @@ from tailgate.gateway.mirrors import mirror
 from tailgate.gateway.mirrors.overlay import overlaid
 from tailgate.gateway.writes.constraints import keys
 from tailgate.gateway.writes.constraints.hashes import hashes, salted
-from tailgate.gateway.writes.constraints.rules import Rules, RulesByTable
+from tailgate.gateway.writes.constraints.rules import IsDeferred, Rules, RulesByTable, immediate
 from tailgate.gateway.writes.constraints.stored_rows import StoredRows
 from tailgate.gateway.writes.constraints.violations import Violations
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.catalog import Item, Table
 from tailgate.lake.catalog.formats import ReferentialAction
-from tailgate.lake.constraints import Reference
+from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.errors import ProgramLimitExceeded
 from tailgate.lake.tables.weights import net, weighted
 from tailgate.lake.types import WEIGHT, arrow_schema
@@ -53,7 +53,7 @@ class References:
         rules: RulesByTable,
         violations: Violations,
         query: Callable[[Query], pa.Table],
-        is_deferred: Callable[[Reference], bool],
+        is_deferred: IsDeferred,
     ) -> None:
         self._cursor, self._rules, self._violations, self._query, self._is_deferred = cursor, rules, violations, query, is_deferred
         self._stored = StoredRows(violations.query, violations.incoming)
@@ -177,7 +177,7 @@ class References:
     def _check_keys(self, rules: Rules, old: pa.Table, new: pa.Table) -> None:
         old, new = self._stored.keyed(rules, old), self._stored.keyed(rules, new)
         for key in rules.keys:
-            if not keys.changed(key.compared, old, new).any():
+            if self._is_deferred(rules.table.id, key) or not keys.changed(key.compared, old, new).any():
                 continue
             again = keys.repeated(key, new)
             with self.state(rules.table) as rows:
@@ -203,12 +203,12 @@ class References:
         """Raises 23503 if a foreign key is violated after the changes of the statement. Postpones the checks that are deferred."""
         for reference, rows in self._removed:
             restricts = "restrict" in (reference.constraint.on_delete, reference.constraint.on_update)
-            if not restricts and self._is_deferred(reference):
+            if not restricts and self._is_deferred(reference.table.id, reference):
                 self.postponed.add((reference.table.id, reference.name))
             else:
                 self.check_removed(reference, rows)
         for reference, rows in self._added:
-            if self._is_deferred(reference):
+            if self._is_deferred(reference.table.id, reference):
                 self.postponed.add((reference.table.id, reference.name))
             else:
                 self.check_added(reference, rows)
@@ -248,7 +248,7 @@ class References:
 
 def check_net(reference: Reference, changes: Mapping[int, pa.Table], cursor: duckdb.DuckDBPyConnection, violations: Violations) -> None:
     """Raises 23503 if the net changes of a block, which the connection shows, violate a foreign key."""
-    checked = References(cursor, {}, violations, lambda query: pa.table({}), lambda reference: False)
+    checked = References(cursor, {}, violations, lambda query: pa.table({}), immediate)
     for table, concerned, sign, check in (
         (reference.table, lambda rows: keys.checked(reference, rows), 1, checked.check_added),
         (reference.referenced, lambda rows: keys.present(reference.key.columns, rows), -1, checked.check_removed),
@@ -260,6 +260,19 @@ def check_net(reference: Reference, changes: Mapping[int, pa.Table], cursor: duc
         rows = rows.filter(pa.array(concerned(rows)))
         if rows.num_rows:
             check(reference, rows)
+
+
+def check_net_keys(
+    table: Table, key: Key, changes: Mapping[int, pa.Table], cursor: duckdb.DuckDBPyConnection, violations: Violations
+) -> None:
+    """Raises 23505 if the net changes of a block, which the connection shows, violate a unique constraint."""
+    if table.id not in changes:
+        return
+    net_rows = changes[table.id]
+    rows = net_rows.filter(pc.greater(net_rows[WEIGHT], 0)).drop_columns([WEIGHT])
+    place = keys.shared(cursor, table, key, rows, mirror.shape(table).table)
+    if place is not None:
+        raise violations.duplicate_in(table, table.columns, key, rows.slice(place, 1))
 
 
 class _State:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,6 +13,12 @@ from tailgate.lake.types import Field
 from tailgate.sql.plan.writes import INCOMING, DomainCheck, TableRules
 
 Checks: TypeAlias = tuple[tuple[str, Query], ...]
+IsDeferred: TypeAlias = Callable[[int, Key | Reference], bool]  # whether COMMIT checks a constraint of the table with an id
+
+
+def immediate(table: int, constraint: Key | Reference) -> bool:
+    """Returns False: outside a block, no check is deferred."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)

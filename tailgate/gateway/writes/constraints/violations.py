@@ -98,10 +98,14 @@ class Violations:
 
     def duplicate(self, rules: Rules, key: Key, row: pa.Table) -> UniqueViolation:
         """Returns the error for a row whose key exists."""
+        return self.duplicate_in(rules.table, rules.fields, key, row)
+
+    def duplicate_in(self, table: Item, fields: Sequence[Field], key: Key, row: pa.Table) -> UniqueViolation:
+        """Returns the same error. `fields`: the columns that the key numbers."""
         return UniqueViolation(
             f'duplicate key value violates unique constraint "{key.name}"',
-            detail=f"Key {self.values(rules.fields, key.columns, row)} already exists.",
-            names={**self._names(rules.table), "n": key.name},
+            detail=f"Key {self.values(fields, key.columns, row)} already exists.",
+            names={**self._names(table), "n": key.name},
         )
 
     def not_unique(self, rules: Rules, key: Key, row: pa.Table) -> UniqueViolation:

@@ -31,6 +31,8 @@ def arbiter_of(table: Table, clause: OnConflict, catalog: Catalog) -> Key | None
                 hint="For example, ON CONFLICT (column_name).",
                 position=clause.position,
             )
+        for key in keys:
+            _immediate(key, table, catalog)
         return None
     match = _inferred(table, clause, keys, catalog)
     if match is None:

@@ -82,10 +82,7 @@ def unique(cursor: Parser, name: str | None, at: int, columns: tuple[str, ...], 
     if cursor.at_word("include"):
         raise unsupported("INCLUDE of a constraint", cursor.position, "Create an index with these columns.")
     attributes = _attributes(cursor, "PRIMARY KEY" if primary else "UNIQUE")
-    if attributes.deferred or (primary and attributes.deferrable):
-        what = f"INITIALLY DEFERRED of {'PRIMARY KEY' if primary else 'UNIQUE'}" if attributes.deferred else "DEFERRABLE of PRIMARY KEY"
-        raise unsupported(what, at, "It is checked after each statement, not after each row.")
-    return Unique(name, columns, at, primary, distinct, attributes.deferrable)
+    return Unique(name, columns, at, primary, distinct, attributes.deferrable, attributes.deferred)
 
 
 def references(cursor: Parser, name: str | None, at: int, columns: tuple[str, ...]) -> ForeignKey:

@@ -94,17 +94,20 @@ def create_table(cursor: Parser, *, temporary: bool = False) -> CreateTable | Cr
         if cursor.at_word(*words):
             raise unsupported(what, cursor.position)
     key = constraints.primary or Unique(None, (), 0)
+    uniques = tuple(constraints.uniques)
+    if key.deferrable:  # rows with equal keys may exist for a while, so the key does not identify stored rows
+        key, uniques = Unique(None, (), 0), (key, *uniques)
     return CreateTable(
         this,
         tuple(columns),
         key.columns,
         key.name,
         absent,
-        None if constraints.primary is None else key.position,
+        key.position if key.columns else None,
         tuple(constraints.checks),
         settings,
         clause,
-        tuple(constraints.uniques),
+        uniques,
         tuple(constraints.foreign_keys),
         temporary,
         end_of_transaction,
