@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -26,8 +27,8 @@ from tailgate.gateway.mirrors.snapshots import Snapshot
 from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
-from tailgate.gateway.writes.effects import Effect
 from tailgate.gateway.writes.constraints.rules import immediate
+from tailgate.gateway.writes.effects import Effect
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.insert_groups import ALL_ALONE, MEMBER_ROWS_MAX, Sent, evaluate
 from tailgate.gateway.writes.pending import Pending
