@@ -152,7 +152,8 @@ async def _in_block(session: Session, authorized: Authorized[WritePlan], values:
     with transaction.reading(session.serving, (), system) as snapshot:
         assert snapshot is not None
         effect = await _evaluated(session, authorized, values, lambda evaluation: evaluation.run(write, rows), snapshot)
-    late = {(id, key.name) for id in effect.changes for key in effect.rules[id].keys if transaction.deferral.of(id, key)}
+    written = [(id, key) for id in effect.changes.keys() & effect.rules.keys() for key in effect.rules[id].keys]
+    late = {(id, key.name) for id, key in written if transaction.deferral.of(id, key)}
     transaction.writes.add(replace(effect, postponed=effect.postponed | late), snapshot.inbox)
     transaction.temporary.charge(transaction.writes.temporary)
     return effect

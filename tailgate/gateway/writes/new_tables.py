@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from tailgate.gateway.serving.prepared import declared
 from tailgate.gateway.writes.plans import parameter_types
-from tailgate.gateway.writes.rows.query import Query, query_of
+from tailgate.gateway.writes.rows.query import Query, numbered
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import DuplicateColumn, InvalidTableDefinition, SyntaxError_
@@ -54,7 +54,8 @@ def bound(statement: CreateTableAs, oids: Sequence[int], catalog: Catalog) -> Ne
         if name in names[:i]:
             raise DuplicateColumn(f'column "{name}" specified more than once')
     columns = tuple(Field(name, _stored_type(name, c.type)) for name, c in zip(names, query.columns, strict=True))
-    return NewTable(columns, query_of(_stored(query.plan, columns), compact=False), parameter_types(query.parameters), query.demands)
+    rows = numbered(_stored(query.plan, columns), len(query.parameters), compact=False)
+    return NewTable(columns, rows, parameter_types(query.parameters), query.demands)
 
 
 def _stored(rows: Relation, columns: tuple[Field, ...]) -> Relation:

@@ -91,14 +91,14 @@ async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs,
     authorized = session.access.authorize(table)
     if not statement.with_data:
         return table, arrow_schema(table.columns).empty_table()
-    style, names = session.settings.style, session.catalog
+    style, names, calls = session.settings.style, session.catalog, sequences.evaluator(session)
     system = await system_relations.changes(session, table.rows.scans)
     with session.transaction.reading(session.serving, table.rows.scans, system, implicit=False) as at:
         try:
             rows = await session.serving.queries.write(
                 authorized,
                 [readable(names[relation]) for relation in sorted(set(table.rows.scans))],
-                lambda cursor: fitted(Evaluation(cursor, values, style, names).query(table.rows), table.columns),
+                lambda cursor: fitted(Evaluation(cursor, values, style, names, calls).query(table.rows), table.columns),
                 at=at,
             )
         except e.UndefinedTable:

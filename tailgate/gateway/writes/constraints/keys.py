@@ -61,7 +61,7 @@ def present(columns: Sequence[int], rows: pa.Table) -> np.ndarray:
 
 
 def checked(reference: Reference, rows: pa.Table) -> np.ndarray:
-    """Returns for each row whether a foreign key is checked: whether all of its columns have values or, with MATCH FULL, one of them has."""
+    """Returns for each row whether a foreign key is checked: all of its columns have values or, with MATCH FULL, one of them has."""
     if not reference.constraint.match_full:
         return present(reference.columns, rows)
     return np.logical_or.reduce([pc.is_valid(rows.column(column)).to_numpy() for column in reference.columns])
@@ -137,9 +137,7 @@ def moved(cursor: duckdb.DuckDBPyConnection, fields: Sequence[Field], key: Key, 
     return None if place is None or place[0] is None else int(place[0])
 
 
-def shared(
-    cursor: duckdb.DuckDBPyConnection, table: Table, key: Key, rows: pa.Table, stored: str
-) -> int | None:
+def shared(cursor: duckdb.DuckDBPyConnection, table: Table, key: Key, rows: pa.Table, stored: str) -> int | None:
     """Returns the position of the first stored row whose key another stored row has, too. `key`: one without expressions and condition."""
     compared = _compared(key, rows)
     placed = rows.select(list(key.columns)).rename_columns(_names(key)).append_column("place", pa.array(np.arange(rows.num_rows)))

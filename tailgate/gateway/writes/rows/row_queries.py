@@ -29,9 +29,8 @@ def arguments_of(calls: tuple[SequenceCall, ...], values: Sequence[object], sour
     """Returns the arguments of calls that are evaluated once, or for each row of a source."""
     if not any(call.arguments for call in calls):
         return []
-    columns = {
-        a.index: source.column(a.index).to_pylist() for call in calls for a in call.arguments if isinstance(a, Column) and source is not None
-    }
+    places = {argument.index for call in calls for argument in call.arguments if isinstance(argument, Column)}
+    columns = {place: source.column(place).to_pylist() for place in places} if source is not None else {}
 
     def value(argument: Scalar, row: int) -> object:
         return columns[argument.index][row] if isinstance(argument, Column) else constant(argument, values)
