@@ -52,6 +52,7 @@ from tailgate.sql.render.duckdb_windows import window
 from tailgate.sql.render.scalars import CONSTANTS, render_scalar
 from tailgate.sql.render.shared_arguments import checked_length
 from tailgate.sql.render.templates import fill_template
+from tailgate.sql.render.volatile_calls import computed_once
 
 NOW = "CAST(now() AS TIMESTAMPTZ)"  # the start of the transaction
 KEYWORDS = {
@@ -70,6 +71,7 @@ def render(plan: Relation, *, now: str = NOW, constants: list[Value] | None = No
     `now`: SQL for the time of the statement. `constants`: long literals are appended to it and become
     parameters (see `arguments`); without it, they are written into the SQL.
     """
+    plan = computed_once(plan)
     renderer = _Renderer(now, shared(plan), constants)
     text = renderer.relation(plan)
     if not renderer.written:

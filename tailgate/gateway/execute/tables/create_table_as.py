@@ -8,7 +8,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from tailgate.gateway.execute import committing
+from tailgate.gateway.execute import committing, sequences
 from tailgate.gateway.execute.monitoring import system_relations
 from tailgate.gateway.execute.tables import changes
 from tailgate.gateway.execute.tables.changes import TableChange
