@@ -217,3 +217,30 @@ def test_errors(sql: psycopg.Connection[Any], postgres: str, statement: str) -> 
 def test_refused(sql: psycopg.Connection[Any], statement: str, message: str) -> None:
     with pytest.raises(psycopg.errors.FeatureNotSupported, match=message):
         sql.execute(statement.encode())
+
+
+def test_cursors_and_new_tables(sql: psycopg.Connection[Any]) -> None:
+    plan = ["Project: [name]", "└─ Filter: id > 3", "   └─ Scan: goods"]
+    query = "SELECT name FROM goods WHERE id > 3"
+    for statement in (
+        f"DECLARE c CURSOR FOR {query}",
+        f"CREATE TABLE copied AS {query}",
+        f"CREATE TEMPORARY TABLE copied (name) AS {query} WITH NO DATA",
+        f"CREATE TABLE IF NOT EXISTS goods AS {query}",
+        "SELECT name INTO copied FROM goods WHERE id > 3",
+    ):
+        assert lines(sql, f"EXPLAIN {statement}") == plan, statement
+        assert sql.execute(f"EXPLAIN (FORMAT JSON) {statement}".encode()).fetchone() is not None
+    shown = lines(sql, f"EXPLAIN (ANALYZE, TIMING off, SUMMARY off) DECLARE c SCROLL CURSOR FOR {query}")
+    assert shown[0] == "Project: [name] (actual rows=6 loops=1)"
+    assert sql.execute("SELECT to_regclass('copied')").fetchone() == (None,)
+    for error, statement in (
+        (psycopg.errors.DuplicateTable, f"EXPLAIN CREATE TABLE goods AS {query}"),
+        (psycopg.errors.FeatureNotSupported, f"EXPLAIN ANALYZE CREATE TABLE copied AS {query}"),
+        (psycopg.errors.FeatureNotSupported, "EXPLAIN ANALYZE SELECT name INTO copied FROM goods"),
+        (psycopg.errors.FeatureNotSupported, "EXPLAIN ANALYZE DECLARE c CURSOR FOR TAIL goods"),
+        (psycopg.errors.SyntaxError, "EXPLAIN CREATE TABLE copied (a int)"),
+        (psycopg.errors.UndefinedTable, "EXPLAIN CREATE TABLE copied AS SELECT * FROM nosuch"),
+    ):
+        with pytest.raises(error):
+            sql.execute(statement.encode())

@@ -187,6 +187,8 @@ async def _execute(session: Session, bound: Bound, statement: s.Execute, values:
 
 async def _bind_explain(session: Session, bound: Bound, statement: s.Explain, oids: Sequence[int]) -> Bound:
     bound, target, begin = explain.bind(session, bound, statement), statement.target, perf_counter()
+    if isinstance(target, s.CreateTableAs):
+        target = s.Select(target.query)
     if not isinstance(target, explain.EXPLAINED):
         return bound
     inner = await _bound(session, Bound(target, target, bound.text, bound.position, catalog=bound.catalog), oids)
@@ -197,6 +199,8 @@ async def _explain(session: Session, bound: Bound, statement: s.Explain, values:
     if isinstance(statement.target, s.Execute):
         inner, values = await _called(session, statement.target)
         bound = explain.planned(bound, inner)
+    if isinstance(statement.target, s.CreateTableAs):
+        create_table_as.exists(session, statement.target)
     return await explain.run(session, bound, statement, values)
 
 

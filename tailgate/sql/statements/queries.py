@@ -12,7 +12,7 @@ from tailgate.sql.statements.kafka_statements import CreateSink
 from tailgate.sql.statements.ksqldb_statements import FollowKsqldb
 from tailgate.sql.statements.session_statements import Execute
 from tailgate.sql.statements.values import Options, QueryText, Time
-from tailgate.sql.statements.writes import Delete, Insert, Merge, Update, WithWrites
+from tailgate.sql.statements.writes import CreateTableAs, Delete, Insert, Merge, Update, WithWrites
 
 ExplainFormat: TypeAlias = Literal["text", "json", "xml", "yaml"]
 
@@ -102,11 +102,15 @@ class QueryId:
 class Explain:
     """EXPLAIN [(options)] {MATERIALIZED VIEW name | CREATE MATERIALIZED VIEW … | statement}, or ksqlDB's EXPLAIN query_id.
 
+    Of DECLARE, the target is the statement of the cursor.
+
     `analyze`: the statement is executed; of a view, with statistics of its operators. `schema`: the part of EXPLAIN
     [KEY | VALUE] SCHEMA FOR {SINK name | CREATE SINK …}. `timing`, `summary`: with the times of the rows and of the whole.
     """
 
-    target: Name | QueryId | CreateView | CreateSink | Select | Tail | Insert | Update | Delete | Merge | WithWrites | Execute
+    target: (
+        Name | QueryId | CreateView | CreateTableAs | CreateSink | Select | Tail | Insert | Update | Delete | Merge | WithWrites | Execute
+    )
     analyze: bool = False
     schema: Literal["key", "value"] | None = None
     format: ExplainFormat = "text"

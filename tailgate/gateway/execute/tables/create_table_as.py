@@ -56,7 +56,7 @@ async def _temporary(session: Session, bound: Bound, statement: s.CreateTableAs,
         await committing.commit(session)
         transaction.proceed()
         await session.serving.progress.wait_inbox(session.last_write)
-    if temporary_tables.exists(session, statement):
+    if exists(session, statement):
         return TAG
     table, rows = await _evaluated(session, bound, statement, values)
     session.temporary.charge(transaction.writes.temporary, rows.nbytes)
@@ -74,7 +74,7 @@ async def _temporary(session: Session, bound: Bound, statement: s.CreateTableAs,
 
 async def _created(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> TableChange | str:
     """Returns the table with its rows, or the command tag if the table exists."""
-    if _exists(session, statement):
+    if exists(session, statement):
         return TAG
     table, rows = await _evaluated(session, bound, statement, values)
     sql = table.definition(statement.name, statement.options)
@@ -108,8 +108,10 @@ async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs,
     return table, rows
 
 
-def _exists(session: Session, statement: s.CreateTableAs) -> bool:
+def exists(session: Session, statement: s.CreateTableAs) -> bool:
     """Tells, with a notice, whether the relation exists and may. Raises 42P07 if it may not."""
+    if temporary_tables.is_temporary(session, statement):
+        return temporary_tables.exists(session, statement)
     schema = session.catalog.home(Name(statement.name.name, statement.name.schema))  # PostgreSQL reports no position either
     if session.catalog.find(Name(statement.name.name, schema.name)) is None:
         return False

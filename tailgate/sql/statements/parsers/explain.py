@@ -13,15 +13,17 @@ from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.definitions import CreateView
 from tailgate.sql.statements.parsers.clauses import options, relation_name, select
-from tailgate.sql.statements.parsers.cursors import subscribe, tail
+from tailgate.sql.statements.parsers.cursors import declare, subscribe, tail
 from tailgate.sql.statements.parsers.kafka.sources_and_sinks import create_sink
 from tailgate.sql.statements.parsers.objects import VIEWS, create
 from tailgate.sql.statements.parsers.session_parser import execute
+from tailgate.sql.statements.parsers.tables.create_table import create_table
+from tailgate.sql.statements.parsers.tables.create_table_as import with_new_table
 from tailgate.sql.statements.parsers.writes import write
 from tailgate.sql.statements.queries import Explain, ExplainFormat, Select, Tail
 from tailgate.sql.statements.session_statements import Execute
 from tailgate.sql.statements.values import OptionValue
-from tailgate.sql.statements.writes import Delete, Insert, Merge, Update, WithWrites
+from tailgate.sql.statements.writes import CreateTableAs, Delete, Insert, Merge, Update, WithWrites
 
 BOOLEANS: Mapping[str, bool] = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 FORMATS: tuple[ExplainFormat, ...] = ("text", "json", "xml", "yaml")
@@ -56,9 +58,13 @@ def explain(cursor: Parser) -> Explain:
     is_text = format == "text"
     if is_text and (cursor.accept_word("materialized", "view") or (not analyze and cursor.accept_word("view"))):
         return Explain(relation_name(cursor), analyze)
-    target: CreateView | Select | Tail | Insert | Update | Delete | Merge | WithWrites | Execute
+    target: CreateView | CreateTableAs | Select | Tail | Insert | Update | Delete | Merge | WithWrites | Execute
     if cursor.at_word("execute"):
         target = execute(cursor)
+    elif cursor.at_word("declare"):
+        target = _declared(cursor, start, "" if not analyze and is_text else "ANALYZE" if is_text else f"FORMAT {format.upper()}")
+    elif (created := _new_table(cursor)) is not None:
+        target = created
     elif (written := write(cursor)) is not None:
         target = written
     elif analyze or not is_text:
@@ -74,7 +80,37 @@ def explain(cursor: Parser) -> Explain:
         target = subscribe(cursor)
     else:
         target = select(cursor)
+    if isinstance(target, Select):
+        target = with_new_table(target)
+    if analyze and isinstance(target, CreateTableAs):
+        what = "SELECT INTO" if target.select_into else "CREATE TABLE AS"
+        raise FeatureNotSupported(f"EXPLAIN (ANALYZE) of {what} is not supported", hint="EXPLAIN its query.", position=start)
     return Explain(target, analyze, format=format, timing=timing, summary=summary)
+
+
+def _declared(cursor: Parser, start: int, option: str) -> Select | Tail:
+    """Parses DECLARE and returns the statement of the cursor. `option`: one that TAIL does not have, or ''."""
+    statement = declare(cursor).statement
+    if isinstance(statement, Select) or (isinstance(statement, Tail) and not option):
+        return statement
+    what = "a cursor of TAIL" if isinstance(statement, Tail) else "this cursor"
+    raise FeatureNotSupported(f"EXPLAIN ({option or 'DECLARE'}) of {what} is not supported", position=start)
+
+
+def _new_table(cursor: Parser) -> CreateTableAs | None:
+    """Parses CREATE TABLE … AS, if CREATE TABLE follows."""
+    begin = cursor.index
+    if not cursor.accept_word("create"):
+        return None
+    cursor.any_word("local", "global")
+    temporary = cursor.any_word("temporary", "temp", "unlogged") in ("temporary", "temp")
+    if not cursor.accept_word("table"):
+        cursor.index = begin
+        return None
+    created = create_table(cursor, temporary=temporary)
+    if not isinstance(created, CreateTableAs):
+        raise cursor.error()
+    return created
 
 
 def _refused(cursor: Parser, option: str, start: int) -> Select:
