@@ -55,7 +55,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """UNIQUE or PRIMARY KEY (columns). `name`: None if the constraint has no name. `deferrable`, `deferred`: as of a foreign key."""
+    """UNIQUE or PRIMARY KEY {(columns) | USING INDEX index}. `name`: None if the constraint has no name.
+
+    `deferrable`, `deferred`: as of a foreign key.
+    """
 
     name: str | None
     columns: tuple[str, ...]
@@ -64,6 +67,7 @@ class Unique:
     nulls_distinct: bool = True
     deferrable: bool = False
     deferred: bool = False
+    index: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

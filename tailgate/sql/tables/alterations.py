@@ -316,9 +316,12 @@ class _Work:
                 except UndefinedColumn as error:  # PostgreSQL reports the position of other errors
                     error.position = None
                     raise
+                if constraint.index not in (None, index.name):
+                    rename = f'ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index "{constraint.index}" to "{index.name}"'
+                    self.notices.append((rename, "00000"))
                 self.put(index)
-                for name in constraint.columns if constraint.primary else ():
-                    self._make_nullable(name, False)
+                for place in index.positions if constraint.primary else ():
+                    self._make_nullable(table.columns[place].name, False)
             case ForeignKey():
                 altered = placeless(lambda: with_foreign_keys(table, (constraint,), self.catalog))
                 self.validated |= {key.name for key in altered.foreign_keys if key not in table.foreign_keys and key.valid}

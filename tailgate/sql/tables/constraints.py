@@ -112,7 +112,9 @@ def check_indexable(type: Type) -> None:
 
 
 def unique_index(unique: Unique, table: Table, catalog: Catalog, id: int) -> Index:
-    """Returns the index of a UNIQUE constraint, or of a primary key that is added to a table."""
+    """Returns the index of a UNIQUE constraint, or of a primary key that is added to a table. `id`: of a new index."""
+    if unique.index is not None:
+        return _adopted(unique, unique.index, table, catalog)
     columns = key_columns(unique, table.columns)
     names = constraint_names(table, catalog)
     if unique.name is not None and unique.name in names:
@@ -142,6 +144,35 @@ def unique_index(unique: Unique, table: Table, catalog: Catalog, id: int) -> Ind
         deferred=unique.deferred,
         nulls_distinct=unique.nulls_distinct,
     )
+
+
+def _adopted(unique: Unique, name: str, table: Table, catalog: Catalog) -> Index:
+    """Returns an existing index as that of a constraint, with its name. Raises 42704, 42809, 55000, 42710, 42P07."""
+    index, at = catalog.at(name, catalog.schema_of(table)), unique.position
+    if index is None:
+        raise UndefinedObject(f'index "{name}" does not exist', position=at)
+    if not isinstance(index, Index):
+        raise WrongObjectType(f'"{name}" is not an index')
+    if index.constraint:
+        raise ObjectNotInPrerequisiteState(f'index "{name}" is already associated with a constraint', position=at)
+    if index.depends != (table.id,):
+        raise ObjectNotInPrerequisiteState(f'index "{name}" does not belong to table "{table.name}"', position=at)
+    unusual = next((n for n, order in enumerate(zip(index.descending, index.nulls_first, strict=True), 1) if any(order)), 0)
+    for unusable, message in (
+        (not index.unique, f'"{name}" is not a unique index'),
+        (bool(index.expressions), f'index "{name}" contains expressions'),
+        (index.condition is not None, f'"{name}" is a partial index'),
+        (unusual > 0, f'index "{name}" column number {unusual} does not have default sorting behavior'),
+    ):
+        if unusable:
+            detail = "Cannot create a primary key or unique constraint using such an index."
+            raise WrongObjectType(message, detail=detail, position=at)
+    new = unique.name or name
+    if new != name:
+        catalog.check_new(new, catalog.schema_of(table))
+    if new in constraint_names(table, catalog):
+        raise _duplicate(new, table)
+    return replace(index, name=new, constraint=True, primary=unique.primary, deferrable=unique.deferrable, deferred=unique.deferred)
 
 
 # ---- foreign keys

@@ -70,19 +70,20 @@ def check(cursor: Parser, name: str | None) -> Check:
 
 
 def unique(cursor: Parser, name: str | None, at: int, columns: tuple[str, ...], *, primary: bool = False) -> Unique:
-    """Parses [NULLS [NOT] DISTINCT] [(columns)] [INCLUDE …], after UNIQUE or PRIMARY KEY. `columns`: that of a column constraint."""
+    """Parses [NULLS [NOT] DISTINCT] [(columns) | USING INDEX index], after UNIQUE or PRIMARY KEY. `columns`: that of a column constraint."""
     distinct = True
     if not primary and cursor.accept_word("nulls"):
         distinct = not cursor.accept_word("not")
         cursor.expect_word("distinct")
-    if not columns:
-        if cursor.at_word("using", "index"):
-            raise unsupported("USING INDEX of a constraint", cursor.position, "Create the constraint with its columns.")
+    index = None
+    if not columns and cursor.accept_word("using", "index"):
+        index = names.name(cursor).name
+    elif not columns:
         columns = column_names(cursor)
     if cursor.at_word("include"):
         raise unsupported("INCLUDE of a constraint", cursor.position, "Create an index with these columns.")
     attributes = _attributes(cursor, "PRIMARY KEY" if primary else "UNIQUE")
-    return Unique(name, columns, at, primary, distinct, attributes.deferrable, attributes.deferred)
+    return Unique(name, columns, at, primary, distinct, attributes.deferrable, attributes.deferred, index)
 
 
 def references(cursor: Parser, name: str | None, at: int, columns: tuple[str, ...]) -> ForeignKey:

@@ -6,7 +6,7 @@ Source: PostgreSQL 15, "CREATE TABLE"; gram.y, columnDef.
 from __future__ import annotations
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import InvalidTableDefinition
+from tailgate.lake.errors import FeatureNotSupported, InvalidTableDefinition
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import if_not_exists, relation_name, with_options
 from tailgate.sql.statements.parsers.tables.columns import column
@@ -42,6 +42,8 @@ class _Constraints:
     def add(self, constraint: Constraint) -> None:
         """Adds a constraint. Raises 42P16 for a second primary key."""
         match constraint:
+            case Unique(index=str(), position=at):
+                raise FeatureNotSupported("cannot use an existing index in CREATE TABLE", position=at)
             case Check():
                 self.checks.append(constraint)
             case ForeignKey():
