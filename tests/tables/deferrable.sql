@@ -88,6 +88,9 @@ SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid IN ('l'::regc
 SELECT c.relname, i.indisprimary, i.indimmediate FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid IN ('l'::regclass, 'k'::regclass, 'i'::regclass) ORDER BY 1;
 SELECT constraint_name, is_deferrable, initially_deferred FROM information_schema.table_constraints WHERE table_name IN ('l', 'k', 'i') AND constraint_type <> 'CHECK' ORDER BY 1;
 CREATE TABLE copied (LIKE l INCLUDING INDEXES);
+CREATE TABLE copied_key (LIKE k INCLUDING ALL);
+SELECT conname, contype, condeferred FROM pg_constraint WHERE conrelid = 'copied_key'::regclass ORDER BY conname;
+DROP TABLE copied_key;
 SELECT conname, condeferrable, condeferred FROM pg_constraint WHERE conrelid = 'copied'::regclass ORDER BY conname;
 BEGIN;
 CREATE TABLE fresh (a int UNIQUE DEFERRABLE INITIALLY DEFERRED);

@@ -78,13 +78,13 @@ def _with_keys(statement: CreateTable, table: Table, catalog: Catalog) -> Create
         if not key.constraint:
             continue
         names = tuple(table.columns[i].name for i in key.columns)
-        if not key.primary:
-            unique = Unique(None, names, 0, nulls_distinct=key.nulls_distinct, deferrable=key.deferrable, deferred=key.deferred)
-            statement = replace(statement, uniques=(*statement.uniques, unique))
-        elif statement.key:
+        if key.primary and (statement.key or any(unique.primary for unique in statement.uniques)):
             raise InvalidTableDefinition(f'multiple primary keys for table "{statement.name.name}" are not allowed')
-        else:
+        if key.primary and not key.deferrable:
             statement = replace(statement, key=names)
+        else:
+            unique = Unique(None, names, 0, key.primary, key.nulls_distinct, key.deferrable, key.deferred)
+            statement = replace(statement, uniques=(*statement.uniques, unique))
     return statement
 
 
