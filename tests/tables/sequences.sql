@@ -125,7 +125,8 @@ CREATE TABLE made AS SELECT nextval('r') - 100 > 0 AS later, id FROM items WHERE
 SELECT * FROM made ORDER BY id;
 SELECT nextval('r') > 0 AS n INTO TEMPORARY made_too;
 TABLE made_too;
-DROP TABLE made, made_too;
+DROP TABLE made;
+DROP TABLE made_too;
 -- a sequence in FROM
 CREATE SEQUENCE f START 5 INCREMENT 2;
 SELECT * FROM f;
@@ -158,6 +159,7 @@ SELECT nextval('f');
 SELECT last_value, is_called FROM f;
 DROP ROLE IF EXISTS sequence_reader;
 CREATE ROLE sequence_reader;
+GRANT USAGE ON SCHEMA public TO sequence_reader;
 SET ROLE sequence_reader;
 SELECT last_value FROM f;
 RESET ROLE;
@@ -170,6 +172,7 @@ SET ROLE sequence_reader;
 SELECT last_value FROM f;
 RESET ROLE;
 DROP SEQUENCE f, r;
+REVOKE USAGE ON SCHEMA public FROM sequence_reader;
 DROP ROLE sequence_reader;
 DROP TABLE items;
 DROP ROLE IF EXISTS sequence_reader;

@@ -117,6 +117,8 @@ DIFFERENT: dict[str, str] = {
     "SELECT * FROM jsonb_to_record('{\"a\":1}') AS x (a int[])": "hint",
     "INSERT INTO t VALUES (1, 'x') ON CONFLICT (nope) DO NOTHING": "hint",
     "SELECT * FROM nope.f": "position",
+    "SELECT * FROM f": "rows",  # log_cnt
+    "SELECT last_value FROM f FOR UPDATE": "position",
 }
 
 

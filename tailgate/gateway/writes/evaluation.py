@@ -34,6 +34,7 @@ from tailgate.lake.constraints import Key
 from tailgate.lake.errors import CardinalityViolation
 from tailgate.lake.tables.weights import net, weighted
 from tailgate.lake.types import WEIGHT, Field, arrow_schema
+from tailgate.sql.binder.writes.arbiters import checked_immediate
 from tailgate.sql.plan.writes import INCOMING
 from tailgate.values.codec.style import Style
 
@@ -148,8 +149,11 @@ class Evaluation(RowQueries):
             return Inserted.of(rows)
         if write.conflict == "update":
             return self._upserted(write, rows)
-        arbiters = [key for key in rules.keys if write.conflict == "nothing" and write.arbiter in (None, key)]
+        possible = [key for key in rules.keys if write.conflict == "nothing" and write.arbiter in (None, key)]
+        arbiters = [key for key in possible if not key.deferrable]
         skipped = self._skipped(rules, arbiters, rows)
+        for key in possible if not skipped.all() else ():
+            checked_immediate(key, rules.table, self.violations.catalog)
         new_rows = rows.filter(pa.array(~skipped)) if skipped.any() else rows
         self.check_unique(rules, [key for key in rules.keys if key not in arbiters], rows, new_rows)
         return Inserted.of(new_rows)

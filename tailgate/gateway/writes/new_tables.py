@@ -21,6 +21,7 @@ from tailgate.sql.binder.types.overloads import numeric_as
 from tailgate.sql.new_items import stored_type
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.plan import Column, Project, Relation
+from tailgate.sql.plan.writes import INCOMING
 from tailgate.sql.statements import CreateTableAs
 from tailgate.sql.tables.definition import type_name
 
@@ -37,6 +38,11 @@ class NewTable:
     @property
     def size(self) -> int:
         return self.rows.size
+
+    @property
+    def relations(self) -> tuple[int, ...]:
+        """Returns the relations that the query reads."""
+        return tuple(sorted({relation for relation in self.rows.scans if relation != INCOMING}))
 
     def definition(self, name: Name, options: str) -> str:
         """Returns the CREATE TABLE statement. `options`: its WITH clause, or ''."""

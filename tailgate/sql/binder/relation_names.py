@@ -32,7 +32,7 @@ class ExpandedView:
 class Names:
     """The relation names that a text can use: CTEs first, then the catalog.
 
-    `hidden`: how many of the last columns of a CTE `*` leaves out.
+    `hidden`: how many of the last columns of a CTE `*` leaves out, except in the query to which its WITH belongs (`whole`).
     `used`: ids of the items that the text itself names.
     `places`: the id of the named item, by position in the text.
     `widths`: by id, how many columns a relation had when the text was written, if it has more now.
@@ -46,6 +46,7 @@ class Names:
     catalog: Catalog
     ctes: dict[str, tuple[Relation, tuple[Field, ...]]] = field(default_factory=dict)
     hidden: dict[str, int] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
     used: list[int] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
     depth: int = 0  # the number of views around this text

@@ -80,6 +80,11 @@ def clauses_of(cte: exp.Expr) -> Clauses | None:
     return clauses if isinstance(clauses, Clauses) else None
 
 
+def added_columns(clauses: Clauses | None) -> int:
+    """Returns the number of the columns that the clauses of a CTE add."""
+    return 0 if clauses is None else (clauses.search is not None) + 2 * (clauses.cycle is not None)
+
+
 def _columns(cursor: Rules) -> tuple[str, ...]:
     return tuple(column.name for column in cursor.listed(name))
 

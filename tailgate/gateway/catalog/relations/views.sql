@@ -182,7 +182,8 @@ JOIN pg.pg_attribute a ON a.attrelid = c.oid AND list_contains(CASE WHEN x.conty
 WHERE x.contype IN ('p', 'u', 'c', 'f')
 
 -- view information_schema.referential_constraints
-SELECT pg_current_database_0(), n.nspname, x.conname, pg_current_database_0(), kn.nspname, k.conname, 'NONE',
+SELECT pg_current_database_0(), n.nspname, x.conname, pg_current_database_0(), kn.nspname, k.conname,
+       CASE x.confmatchtype WHEN 'f' THEN 'FULL' ELSE 'NONE' END,
        CASE x.confupdtype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' WHEN 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END,
        CASE x.confdeltype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' WHEN 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END
 FROM pg.pg_constraint x JOIN pg.pg_namespace n ON n.oid = x.connamespace

@@ -66,7 +66,7 @@ async def _temporary(session: Session, bound: Bound, statement: s.CreateTableAs,
     created = await temporary_tables.define(session, creation, text, statement.on_commit)
     snapshot = transaction.snapshot(session.serving) if transaction.in_block else None
     base = session.serving.progress.inbox if snapshot is None else snapshot.inbox
-    await changes.add_rows(session, created, weighted(rows, 1), table.rows.scans, base)
+    await changes.add_rows(session, created, weighted(rows, 1), table.relations, base)
     if not transaction.in_block:
         session.keep_temporary(transaction.writes)
     return f"SELECT {rows.num_rows}" if statement.with_data else TAG
@@ -80,7 +80,7 @@ async def _created(session: Session, bound: Bound, statement: s.CreateTableAs, v
     sql = table.definition(statement.name, statement.options)
     if not statement.with_data:
         return TableChange(sql, NEW_TABLE, weighted(rows, 1), (), TAG)
-    return TableChange(sql, NEW_TABLE, weighted(rows, 1), sorted(set(table.rows.scans)), f"SELECT {rows.num_rows}")
+    return TableChange(sql, NEW_TABLE, weighted(rows, 1), table.relations, f"SELECT {rows.num_rows}")
 
 
 async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> tuple[NewTable, pa.Table]:
@@ -92,12 +92,12 @@ async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs,
     if not statement.with_data:
         return table, arrow_schema(table.columns).empty_table()
     style, names, calls = session.settings.style, session.catalog, sequences.evaluator(session)
-    system = await system_relations.changes(session, table.rows.scans)
-    with session.transaction.reading(session.serving, table.rows.scans, system, implicit=False) as at:
+    system = await system_relations.changes(session, table.relations)
+    with session.transaction.reading(session.serving, table.relations, system, implicit=False) as at:
         try:
             rows = await session.serving.queries.write(
                 authorized,
-                [readable(names[relation]) for relation in sorted(set(table.rows.scans))],
+                [readable(names[relation]) for relation in table.relations],
                 lambda cursor: fitted(Evaluation(cursor, values, style, names, calls).query(table.rows), table.columns),
                 at=at,
             )

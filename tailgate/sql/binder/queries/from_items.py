@@ -149,7 +149,7 @@ def _relation(node: exp.Table, level: Level) -> Source:
         if is_without_rows(names.ctes[name][0]):
             raise FeatureNotSupported(f'WITH query "{name}" does not have a RETURNING clause', position=at)
         plan, columns = _with_kept_types(*names.ctes[name])
-        hidden = range(len(columns) - names.hidden.get(name, 0), len(columns))
+        hidden = range(len(columns) - (0 if name in names.whole else names.hidden.get(name, 0)), len(columns))
         return _aliased(plan, columns, node.args.get("alias"), name, hidden=hidden)
     if node.text("catalog"):
         shown = f"{node.text('catalog')}.{schema}.{name}"

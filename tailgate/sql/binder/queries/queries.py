@@ -41,7 +41,7 @@ from tailgate.sql.binder.set_returning import expanded
 from tailgate.sql.binder.types.coercion import require_equality, require_order
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.queries import written
-from tailgate.sql.grammar.search_and_cycle import clauses_of
+from tailgate.sql.grammar.search_and_cycle import added_columns, clauses_of
 from tailgate.sql.plan import (
     Column,
     Filter,
@@ -70,8 +70,10 @@ class Queries(QueryBinder):
     def query(self, tree: exp.Expr, names: Names, *, side: bool = False) -> Relation:
         """Binds a query with its WITH. See `QueryBinder.query`."""
         clause = tree.args.get("with_")
+        if names.whole:
+            names = replace(names, whole=frozenset())
         if clause is not None:
-            names = self.ctes(clause, names)
+            names = replace(self.ctes(clause, names), whole=frozenset(cte.alias for cte in clause.expressions))
         return self._body(tree, names, side)
 
     def _body(self, tree: exp.Expr, names: Names, side: bool) -> Relation:
@@ -119,7 +121,7 @@ class Queries(QueryBinder):
                 tuple(Field(n, f.type, f.nullable) for n, f in zip(column_names, plan.columns, strict=False))
                 + plan.columns[len(column_names) :]
             )
-            names = names.with_cte(name, plan, columns)
+            names = names.with_cte(name, plan, columns, added_columns(clauses_of(cte)))
         return names
 
     # --- SELECT

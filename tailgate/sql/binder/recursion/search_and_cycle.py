@@ -106,7 +106,7 @@ def extension(clauses: Clauses, columns: tuple[Field, ...], binder: ExpressionBi
 
 
 def with_added_outputs(tree: exp.Union, second: exp.Expr, reference: exp.Expr, names: Sequence[str]) -> exp.Expr:
-    """Returns the recursive term with the added columns of the row that it reads as its last outputs. Raises 0A000.
+    """Returns the recursive term with the added columns of the row that it reads as its last outputs. Raises 42601, 0A000.
 
     `second`: the term without parentheses. `reference`: its reference to the query.
     """
@@ -116,7 +116,7 @@ def with_added_outputs(tree: exp.Union, second: exp.Expr, reference: exp.Expr, n
     if isinstance(first, exp.SetOperation):
         raise FeatureNotSupported(f"{WHAT} left side of the UNION must be a SELECT")
     if not isinstance(second, exp.Select):
-        raise FeatureNotSupported(f"{WHAT} right side of the UNION must be a SELECT")
+        raise SyntaxError_(f"{WHAT} right side of the UNION must be a SELECT")
     if reference.find_ancestor(exp.Select) is not second:
         shown = f'recursive reference to WITH query "{reference.name}" must be at the top level of its right-hand SELECT'
         raise FeatureNotSupported(f"{WHAT} {shown}")

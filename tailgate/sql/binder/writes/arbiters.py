@@ -23,7 +23,7 @@ def arbiter_of(table: Table, clause: OnConflict, catalog: Catalog) -> Key | None
         match = next((key for key in keys if key.constraint and key.name == clause.constraint), None)
         if match is None:
             raise UndefinedObject(f'constraint "{clause.constraint}" for table "{table.name}" does not exist')
-        return _immediate(match, table, catalog)
+        return checked_immediate(match, table, catalog)
     if not clause.columns:
         if clause.update is not None:
             raise SyntaxError_(
@@ -31,13 +31,11 @@ def arbiter_of(table: Table, clause: OnConflict, catalog: Catalog) -> Key | None
                 hint="For example, ON CONFLICT (column_name).",
                 position=clause.position,
             )
-        for key in keys:
-            _immediate(key, table, catalog)
         return None
     match = _inferred(table, clause, keys, catalog)
     if match is None:
         raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
-    return _immediate(match, table, catalog)
+    return checked_immediate(match, table, catalog)
 
 
 def _inferred(table: Table, clause: OnConflict, keys: Sequence[Key], catalog: Catalog) -> Key | None:
@@ -58,8 +56,8 @@ def _inferred(table: Table, clause: OnConflict, keys: Sequence[Key], catalog: Ca
     return None
 
 
-def _immediate(key: Key, table: Table, catalog: Catalog) -> Key:
-    """Raises 55000 for a deferrable key."""
+def checked_immediate(key: Key, table: Table, catalog: Catalog) -> Key:
+    """Returns the key. Raises 55000 for a deferrable one."""
     if key.deferrable:
         raise ObjectNotInPrerequisiteState(
             "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters",
