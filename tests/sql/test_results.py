@@ -160,7 +160,7 @@ SELECT (SELECT random()) = (SELECT random()), (SELECT random()) = random(), (SEL
 SELECT count(*) IN (0, 4) FROM users WHERE (SELECT random()) < 0.5
 SELECT (SELECT random() FROM users) IS NULL FROM orders
 SELECT count(*) FROM generate_series(1, 999) AS g WHERE CASE floor(random() * 3) WHEN 0 THEN 1 WHEN 1 THEN 2 WHEN 2 THEN 3 END IS NULL
-SELECT count(c), count(DISTINCT c) FROM (SELECT CASE floor(random() * 2) WHEN 0 THEN 'a' WHEN 1 THEN 'b' END AS c FROM generate_series(1, 999) AS g) v
+SELECT count(c), count(DISTINCT c) FROM (SELECT CASE round(random()) WHEN 0 THEN 'a' WHEN 1 THEN 'b' END FROM generate_series(1, 999)) v (c)
 SELECT count(*) FROM (SELECT nullif(random() < 0.5, true) AS n FROM generate_series(1, 999) AS g) v WHERE n
 SELECT count(*) FROM generate_series(1, 999) AS g WHERE random() = random()
 SELECT CASE gen_random_uuid() WHEN NULL THEN 1 WHEN gen_random_uuid() THEN 2 ELSE 3 END

@@ -46,11 +46,11 @@ def _named(name: Name, catalog: Catalog) -> list[tuple[int, str]]:
     schemas = [catalog.schema(name.schema).id] if name.schema is not None else [s.id for p in catalog.path if (s := catalog.find_schema(p))]
     for schema in schemas:
         tables = [table for table in catalog.each(Table) if table.schema == schema]
-        found = [(t.id, c) for t in tables for c in _constraints(t, catalog) if c.name == name.name]
-        if found:
-            if not all(constraint.deferrable for _, constraint in found):
+        matches = [(t.id, c) for t in tables for c in _constraints(t, catalog) if c.name == name.name]
+        if matches:
+            if not all(constraint.deferrable for _, constraint in matches):
                 raise WrongObjectType(f'constraint "{name.name}" is not deferrable')
-            return [(id, constraint.name) for id, constraint in found]
+            return [(id, constraint.name) for id, constraint in matches]
     raise UndefinedObject(f'constraint "{name.name}" does not exist')
 
 

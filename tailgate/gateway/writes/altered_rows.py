@@ -175,7 +175,7 @@ def changes(plan: AlteredRows, evaluation: Evaluation, names: dict[str, str]) ->
 
 
 def _stored(plan: AlteredRows, evaluation: Evaluation) -> pa.Table:
-    """Returns the rows of the query. If it calls nextval, each copy of a row is a row of its own."""
+    """Returns the rows of the query. If it calls nextval, each copy of a row is a separate row."""
     if plan.rows.source is None:
         return evaluation.query(plan.rows)
     source = evaluation.query(plan.rows.source)

@@ -83,9 +83,9 @@ class ExtendedRelation:
             return rebuild(scalar, self.value)
         if inner.kind == "any":
             return self.value(as_exists(inner, self.relation.columns))
-        for known in ((inner, None), (inner, inner.position)):
-            if known in self.values:
-                return self.values[known]
+        for key in ((inner, None), (inner, inner.position)):
+            if key in self.values:
+                return self.values[key]
         arguments = tuple(map(self.value, inner.arguments))
         closed = replace(inner, arguments=arguments, relation=decorrelate(inner.relation, self.rewritten))
         # The domain is taken from the original rows, unless an argument is a subquery's value.

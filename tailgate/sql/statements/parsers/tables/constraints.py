@@ -70,7 +70,10 @@ def check(cursor: Parser, name: str | None) -> Check:
 
 
 def unique(cursor: Parser, name: str | None, at: int, columns: tuple[str, ...], *, primary: bool = False) -> Unique:
-    """Parses [NULLS [NOT] DISTINCT] [(columns) | USING INDEX index], after UNIQUE or PRIMARY KEY. `columns`: that of a column constraint."""
+    """Parses [NULLS [NOT] DISTINCT] [(columns) | USING INDEX index], after UNIQUE or PRIMARY KEY.
+
+    `columns`: that of a column constraint.
+    """
     distinct = True
     if not primary and cursor.accept_word("nulls"):
         distinct = not cursor.accept_word("not")
