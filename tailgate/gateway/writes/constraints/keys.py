@@ -64,7 +64,10 @@ def checked(reference: Reference, rows: pa.Table) -> np.ndarray:
     """Returns for each row whether a foreign key is checked: all of its columns have values or, with MATCH FULL, one of them has."""
     if not reference.constraint.match_full:
         return present(reference.columns, rows)
-    return np.logical_or.reduce([pc.is_valid(rows.column(column)).to_numpy() for column in reference.columns])
+    mask = np.zeros(rows.num_rows, bool)
+    for column in reference.columns:
+        mask |= pc.is_valid(rows.column(column)).to_numpy()
+    return mask
 
 
 def repeated(key: Key, rows: pa.Table) -> np.ndarray:

@@ -104,13 +104,13 @@ def _bind_recursive(cte: exp.Expr, names: Names, queries: QueryBinder) -> Recurs
                 position=leftmost(nth(tree.this, i - 1)),
             )
     columns = tuple(Field(f.name, f.type) for f in union.columns)
-    first: Relation = UnionAll(union.inputs[:-1], columns)
+    start: Relation = UnionAll(union.inputs[:-1], columns)
     following = union.inputs[-1]
     if added is not None:
-        first = added.base(first, fields)
+        start = added.base(start, fields)
         casts = as_columns(step) if following is step else following.expressions if isinstance(following, Project) else ()
         following, columns = added.step(whole, casts, fields), (*columns, *extra)
-    return Recursive(number, first, following, not isinstance(joined, Distinct), columns, name)
+    return Recursive(number, start, following, not isinstance(joined, Distinct), columns, name)
 
 
 def _check_step(step: Relation, name: str, reference: exp.Expr) -> None:
