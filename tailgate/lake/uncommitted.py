@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sequence, Table, View
 from tailgate.lake.catalog.codec import decode, decode_change, encode, encode_change, encode_item
@@ -22,10 +22,11 @@ from tailgate.lake.catalog.custom_types import types_of
 from tailgate.lake.catalog.dropping import SEQUENCE
 from tailgate.lake.catalog.item_fields import ReaderFields, ReplaceableFields, known_columns
 from tailgate.lake.catalog.resolution import digest, version
-from tailgate.lake.catalog.roles import Role
+from tailgate.lake.catalog.roles import Role, with_object_ids
 from tailgate.lake.errors import DuplicateSchema, SerializationFailure
 from tailgate.lake.types import DomainType, Type
 
+Granted = TypeVar("Granted")
 FIRST_ID = 1 << 26  # of the objects that a block creates; other ids are below it
 
 # of sequences, as (id, series) → (position, called): ALTER SEQUENCE begins a new series
@@ -115,7 +116,7 @@ class Uncommitted:
         """Returns the change for the catalog, and the new ids of the block's objects."""
         ids = {id: id - FIRST_ID + catalog.next_id for id in range(FIRST_ID, self.next_id)}
         change = self.change
-        roles = [replace(r, grants={ids.get(o, o): p for o, p in r.grants.items()}) for r in self._merged_roles(catalog)]
+        roles = [with_object_ids(role, ids) for role in self._merged_roles(catalog)]
         schemas = [replace(schema, id=ids.get(schema.id, schema.id)) for schema in change.put_schemas]
         items = tuple(_renumbered(item, ids) for item in change.put)
         return replace(change, put=items, put_roles=tuple(roles), put_schemas=tuple(schemas)), ids
@@ -127,16 +128,8 @@ class Uncommitted:
             before, now = self.roles[role.id], catalog.all_roles().get(role.id)
             if now is None:
                 raise conflict()
-            grants = dict(now.grants)
-            for object in {*before.grants, *role.grants}:
-                if before.grants.get(object) == role.grants.get(object):
-                    continue
-                if now.grants.get(object) != before.grants.get(object):
-                    raise conflict()
-                grants.pop(object, None)
-                if object in role.grants:
-                    grants[object] = role.grants[object]
-            merged.append(replace(now, grants=grants))
+            grants = _merged(before.grants, now.grants, role.grants)
+            merged.append(replace(now, grants=grants, column_grants=_merged(before.column_grants, now.column_grants, role.column_grants)))
         return tuple(merged)
 
     def to_json(self) -> dict[str, Any]:
@@ -160,6 +153,20 @@ class Uncommitted:
             {int(id): version for id, version in data["read"].items()},
             {role.id: role for role in roles},
         )
+
+
+def _merged(before: Mapping[int, Granted], now: Mapping[int, Granted], after: Mapping[int, Granted]) -> dict[int, Granted]:
+    """Returns `now` with the changes of the block, by object. Raises 40001 if `now` has other changes on one of its objects."""
+    merged = dict(now)
+    for object in {*before, *after}:
+        if before.get(object) == after.get(object):
+            continue
+        if now.get(object) != before.get(object):
+            raise conflict()
+        merged.pop(object, None)
+        if object in after:
+            merged[object] = after[object]
+    return merged
 
 
 def is_local(id: int) -> bool:

@@ -12,6 +12,9 @@ So the owner of a view or function never gains the privileges of its caller, and
 function never gains those of its owner. A source, a table and a materialized view contain rows;
 reading these requires SELECT on that item only.
 
+As in PostgreSQL, SELECT, INSERT and UPDATE are needed on the item or on each of the columns that the
+plan reads or writes. If it reads or writes none, as count(*) does, the privilege on any column suffices.
+
 The binder records a demand for each name that it resolves. `gateway.serving` accepts only
 `Authorized` plans, and `engine.ddl.definitions` authorizes definitions with the privileges of their
 owners.
@@ -32,21 +35,24 @@ from tailgate.lake.errors import InsufficientPrivilege, UndefinedTable
 
 SESSION = 0  # the role of the session, where other readers are ids of items
 OR = " or "  # between the privileges of a demand of which one is enough
-SELECT, EXECUTE, SUPERUSER = "SELECT", "EXECUTE", "SUPERUSER"
+SELECT, EXECUTE, TYPE, OWNERSHIP, SUPERUSER = "SELECT", "EXECUTE", "TYPE", "OWNERSHIP", "SUPERUSER"
 
 
 class Demand(NamedTuple):
     """A privilege that a plan needs on an item, or several with OR between them.
 
     `readers` are the roles that must have it: SESSION, or the id of a view or function, for its owner.
-    Every role has EXECUTE on functions; on endpoints it is granted. SUPERUSER is independent of any
-    item; the error then names `what`.
+    Every role has EXECUTE on functions; on endpoints it is granted. Every role may use all TYPEs; the name
+    needs USAGE on the schema. OWNERSHIP cannot be granted. SUPERUSER is independent of any
+    item; the error then names `what`. `columns`: the positions of the columns on which the privilege
+    suffices; empty for any column, None if it is needed on the whole item.
     """
 
     privilege: str
     item: int
     readers: tuple[int, ...] = (SESSION,)
     what: str = ""
+    columns: tuple[int, ...] | None = None
 
 
 class Plan(Protocol):
@@ -83,8 +89,16 @@ class Followed:
 
     @property
     def demands(self) -> tuple[Demand, ...]:
-        """Returns the demand for SELECT on the relation."""
-        return (Demand(SELECT, self.item.id),)
+        """Returns the demand for SELECT on all columns of the relation."""
+        columns = tuple(i for i, column in enumerate(self.item.columns) if not column.is_dropped)
+        return (Demand(SELECT, self.item.id, columns=columns),)
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """Privileges that something other than a plan needs."""
+
+    demands: tuple[Demand, ...]
 
 
 def authorize(plan: P, role: Role, catalog: Catalog) -> Authorized[P]:
@@ -108,6 +122,16 @@ def shared(plan: P) -> Authorized[P]:
 def renamed(demands: Iterable[Demand], reader: int) -> tuple[Demand, ...]:
     """Returns demands that check the owner of item `reader` in place of the session's role."""
     return tuple(d._replace(readers=tuple(reader if r == SESSION else r for r in d.readers)) for d in demands)
+
+
+def merged(demands: Iterable[Demand]) -> tuple[Demand, ...]:
+    """Returns the demands with the columns of all that have the same privilege, item and readers in one."""
+    columns: dict[Demand, tuple[int, ...] | None] = {}
+    for demand in demands:
+        key = demand._replace(columns=None)
+        before = columns.get(key, ())
+        columns[key] = None if before is None or demand.columns is None else tuple(sorted({*before, *demand.columns}))
+    return tuple(key._replace(columns=of_key) for key, of_key in columns.items())
 
 
 def may_see(item: Item, role: Role, catalog: Catalog) -> bool:
@@ -143,21 +167,24 @@ def _check(demand: Demand, role: Role, catalog: Catalog) -> None:
         raise UndefinedTable("a relation that the statement reads was dropped")
     for reader in demand.readers:
         if reader == SESSION:
-            _check_role(demand.privilege, item, role, catalog, by_name=True)
+            _check_role(demand, item, role, catalog, by_name=True)
         else:
-            _check_role(demand.privilege, item, _owner(reader, catalog), catalog)
+            _check_role(demand, item, _owner(reader, catalog), catalog)
 
 
-def _check_role(privilege: str, item: Item, role: Role, catalog: Catalog, *, by_name: bool = False) -> None:
-    """Raises 42501 if the role lacks a privilege on an item.
+def _check_role(demand: Demand, item: Item, role: Role, catalog: Catalog, *, by_name: bool = False) -> None:
+    """Raises 42501 if the role lacks the privilege of a demand on its item.
 
     `by_name`: a statement of the role names the item. This requires USAGE on its schema too, except for
     the session's temporary views and for those of push queries, which only their owners follow.
     """
     if by_name and item.schema not in (TEMPORARY_ID, TRANSIENT_ID) and not catalog.may(role, "USAGE", item.schema):
         raise InsufficientPrivilege(f"permission denied for schema {catalog.schema_of(item).name}")
-    if not isinstance(item, Function) and not any(catalog.may(role, p, item.id) for p in privilege.split(OR)):
-        raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
+    if isinstance(item, Function) or demand.privilege == TYPE:
+        return
+    if not any(catalog.may(role, privilege, item.id, demand.columns) for privilege in demand.privilege.split(OR)):
+        what = "must be owner of" if demand.privilege == OWNERSHIP else "permission denied for"
+        raise InsufficientPrivilege(f"{what} {kind_of(item)} {item.name}")
 
 
 def _owner(id: int, catalog: Catalog) -> Role:

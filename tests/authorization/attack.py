@@ -74,6 +74,13 @@ SET_UP = {
         "CREATE FUNCTION own.f() RETURNS bigint LANGUAGE SQL AS 'SELECT max(n) FROM salaries'",
         "CREATE FUNCTION own.g(a bigint) RETURNS bigint LANGUAGE SQL AS 'SELECT a + max(n) FROM salaries'",
         "CREATE FUNCTION own.h() RETURNS TABLE (n bigint, name text) LANGUAGE SQL AS 'SELECT n, name FROM salaries'",
+        "CREATE TABLE own.part (n bigint PRIMARY KEY, name text)",
+        f"INSERT INTO own.part VALUES ({NUMBER}, 'x'), (1, 'y')",
+        "GRANT SELECT (name), INSERT (n), UPDATE (name) ON own.part TO low, staff",
+        "CREATE VIEW own.part_v AS SELECT n, name FROM own.part",
+        "GRANT SELECT (name), UPDATE (name) ON own.part_v TO low, helper",
+        "CREATE MATERIALIZED VIEW own.part_m AS SELECT n, name FROM own.part",
+        "GRANT SELECT (name) ON own.part_m TO low, staff",
         "CREATE SOURCE clicks FROM KAFKA BROKER 'k' TOPIC 't' FORMAT TEXT",
         "CREATE SOURCE own.clicks FROM KAFKA BROKER 'k' TOPIC 't' FORMAT TEXT",
         f"CREATE SECRET word AS '{WORD}'",
@@ -344,10 +351,10 @@ class Attack:
         items = {i.id: i for i in catalog.items.values() if i.owner not in mine and not i.name.startswith(CALLS)}
         schemas = {s.id: s for s in catalog.schemas.values() if s.owner not in mine}
         foreign = {*items, *schemas, *(s.id for s in catalog.all_schemas().values() if s.owner not in mine)}
-        roles = {
-            r.id: (r.name, r.login, r.superuser, r.verifier, r.member_of, {o: g for o, g in r.grants.items() if o in foreign})
-            for r in catalog.roles.values()
-        }
+        roles = {}
+        for r in catalog.roles.values():
+            grants, of_columns = ({o: g for o, g in by_object.items() if o in foreign} for by_object in (r.grants, r.column_grants))
+            roles[r.id] = (r.name, r.login, r.superuser, r.verifier, r.member_of, grants, of_columns)
         return items, schemas, roles
 
     def _check_rows(self) -> None:

@@ -17,6 +17,8 @@ VICTIM = (
     "salaries", "public.salaries", "own.m", "own.bad", "own.kept", "kept", "m", "own.hidden", "hidden", "own.m_errors", "own.bad_errors",
 )  # fmt: skip
 GRANTED = ("own.names", "own.calls", "own.open", "own.calls_m")  # with a grant of SELECT; none shows the canary
+PARTLY = ("own.part", "own.part_v", "own.part_m")  # with privileges on columns: SELECT (name); n shows the canary
+WRITTEN = ("own.open", "own.hidden", "own.part", "own.part_v")  # with privileges to write
 OTHERS = ("word", "own.word", "clicks", "own.clicks", "own.sink", "own.sub", "own.far", "own.clicks_dead_letters", "own.m_n_idx")
 SCHEMAS = ("lo", "he")
 KINDS = {"t": 2, "v": 3, "m": 2}  # number of relations of a role, by the first letter of their names
@@ -63,6 +65,7 @@ class Expressions:
             (8, self.own_relation),
             (1.5, lambda: self.of(*VICTIM)),
             (2, lambda: self.of(*GRANTED)),
+            (0.7, lambda: self.of(*PARTLY)),
             (0.5, lambda: self.of("salaries", "m", "word", "clicks", "hidden", "v0", "t0")),
             (0.3, lambda: self.of(*OTHERS)),
         )
@@ -72,7 +75,7 @@ class Expressions:
         return self.some(
             (3, lambda: self.own(self.of("t", "v", "m", "s", "k", "b", "w", "c", "f", "i"))),
             (3, lambda: self.of(*VICTIM, *OTHERS)),
-            (1, lambda: self.of(*GRANTED)),
+            (1, lambda: self.of(*GRANTED, *PARTLY)),
             (2, lambda: self.of("salaries", "word", "clicks", "m", "hidden", "v0", "pg_temp.salaries", "pg_temp.v0")),
         )
 

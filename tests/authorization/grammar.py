@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tests.authorization.expressions import Expressions
+from tests.authorization.definitions import Definitions
+from tests.authorization.expressions import WRITTEN
 
-# Names of temporary views; objects of boss and of the attackers have them, too.
-TEMPORARY = ("salaries", "word", "clicks", "m", "hidden", "v0", "t0", "open", "sub", "far", "sink")
 ROLES = ("low", "helper", "boss", "tailgate", "PUBLIC", "staff")
 
 
@@ -28,7 +27,7 @@ class Step:
     parameters: tuple[str, ...] | None = None
 
 
-class Grammar(Expressions):
+class Grammar(Definitions):
     def statements(self) -> list[Step]:
         """Generates one statement, or a few related ones."""
         statement = self.r.choices(list(WEIGHTS), list(WEIGHTS.values()))[0](self)
@@ -50,7 +49,7 @@ class Grammar(Expressions):
         return Step(text.format(inside), parameters=(str(self.r.randrange(9)),))
 
     def looks_up(self) -> Step | str:
-        relation = self.of("salaries", "own.m", "own.open", self.own("t"))
+        relation = self.of("salaries", "own.m", "own.open", "own.part_m", self.own("t"))
         if self.r.random() < 0.5:
             return Step(f"SELECT name FROM {relation} WHERE n = $1", parameters=(str(self.r.randrange(3)),))
         return f"SELECT n, name FROM {relation} WHERE n = {self.r.randrange(3)}"
@@ -103,21 +102,22 @@ class Grammar(Expressions):
         return f"COPY {self.some((2, lambda: self.own('t')), (1, self.relation))} FROM STDIN"
 
     def target(self) -> str:
-        return self.some((5, lambda: self.own("t")), (1, lambda: "own.open"), (1, lambda: "own.hidden"), (1, self.relation))
+        return self.some((5, lambda: self.own("t")), (3, lambda: self.of(*WRITTEN)), (1, self.relation))
 
     def returning(self) -> str:
-        return f" RETURNING {self.of('*', 'n', self.number(), self.text())}" if self.r.random() < 0.4 else ""
+        return f" RETURNING {self.of('*', 'n', 'name', self.number(), self.text())}" if self.r.random() < 0.4 else ""
 
     def inserts(self) -> str:
         rows = self.some(
             (2, self.query),
             (2, lambda: f"VALUES ({self.number()}, {self.text()})"),
             (0.5, lambda: "DEFAULT VALUES"),
-            (0.5, lambda: f"(name) SELECT {self.text()}"),
+            (0.5, lambda: self.of(f"(name) SELECT {self.text()}", f"(n) VALUES ({self.number()})")),
         )
         conflict = self.some(
             (3, lambda: ""),
             (1, lambda: " ON CONFLICT DO NOTHING"),
+            (0.5, lambda: f" ON CONFLICT (lower(name), n) WHERE {self.truth(('n',))} DO UPDATE SET n = excluded.n"),
             (1, lambda: f" ON CONFLICT (n) DO UPDATE SET name = {self.text()} WHERE {self.truth()}"),
         )
         first = "WITH w AS (DELETE FROM own.hidden RETURNING *) " if len(rows) % 10 == 0 else ""
@@ -218,94 +218,6 @@ class Grammar(Expressions):
         mode = self.of("", " ISOLATION LEVEL SERIALIZABLE", " READ ONLY")
         return [f"{self.of('BEGIN', 'START TRANSACTION')}{mode}", *inside, self.of("COMMIT", "ROLLBACK")]
 
-    def temporary(self) -> str:
-        name = self.of(*TEMPORARY)
-        if self.r.random() < 0.2:
-            return f"DROP VIEW IF EXISTS pg_temp.{name} CASCADE"
-        return f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {self.within(self.query)}"
-
-    def hidden(self) -> list[str]:
-        """Generates a temporary view and a change of the object with its name, which belongs to boss or to nobody."""
-        name, schema = self.of(*TEMPORARY), self.of("", "public.")
-        change = self.of(
-            f"GRANT SELECT ON {schema}{name} TO low", f"GRANT USAGE ON SECRET {name} TO low", f"ALTER SECRET {name} AS 'x'",
-            f"COMMENT ON VIEW {name} IS 'x'", f"DROP VIEW {schema}{name}", f"CREATE OR REPLACE VIEW {schema}{name} AS SELECT 1 AS n",
-        )  # fmt: skip
-        return [f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT 1::bigint AS n, 'x' AS name", change]
-
-    def view(self) -> list[str] | str:
-        replaces = self.of("OR REPLACE ", "OR REPLACE ", "")
-        name = self.some((6, lambda: self.own("v")), (1, self.name), (0.5, lambda: "kept"))
-        return f"CREATE {replaces}VIEW {name} AS {self.within(self.query)}"
-
-    def materialized(self) -> str:
-        name = self.some((6, lambda: self.own("m")), (1, self.name))
-        return f"CREATE {self.of('OR REPLACE ', 'OR REPLACE ', '')}MATERIALIZED VIEW {name} AS {self.within(self.query)}"
-
-    def function(self) -> str:
-        letter = self.of("f", "f", "g", "h")
-        head, body, returns = {
-            "f": ("()", f"SELECT {self.within(self.number)}", "bigint"),
-            "g": ("(a bigint)", f"SELECT a + {self.within(self.number)}", "bigint"),
-            "h": ("()", self.within(self.query), "TABLE (n bigint, name text)"),
-        }[letter]
-        if letter == "g" and self.r.random() < 0.3:
-            head = f"(a bigint DEFAULT {self.call()})"
-        name = self.some((6, lambda: self.own(letter)), (1, lambda: self.of(f"own.{letter}", f"public.{letter}0")))
-        wrapped = self.of(f"'{body.replace(chr(39), chr(39) * 2)}'", f"$${body}$$")
-        if letter == "f" and self.r.random() < 0.2:
-            return f"CREATE OR REPLACE FUNCTION {name}{head} RETURNS {returns} LANGUAGE SQL RETURN ({body})"
-        return f"CREATE OR REPLACE FUNCTION {name}{head} RETURNS {returns} LANGUAGE SQL {self.of('', 'STRICT ', 'STABLE ')}AS {wrapped}"
-
-    def table(self) -> str:
-        default = f" DEFAULT {self.some((1, lambda: self.text()), (1, self.call))}" if self.r.random() < 0.2 else ""
-        check = f", CHECK ({self.truth()})" if self.r.random() < 0.15 else ""
-        name = self.some((5, lambda: self.own("t")), (1, self.name))
-        if self.r.random() < 0.2:
-            return f"CREATE TABLE IF NOT EXISTS {name} AS {self.query()}"
-        if self.r.random() < 0.1:
-            return f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS more text DEFAULT {self.text()}"
-        return f"CREATE TABLE IF NOT EXISTS {name} (n bigint PRIMARY KEY, name text{default}{check})"
-
-    def endpoint(self) -> str:
-        query = f"SELECT x.n, :id AS id FROM ({self.query()}) AS x"
-        return f"CREATE OR REPLACE ENDPOINT {self.own('e')} GET '/{self.of('a', 'b')}/:id' AS {query}"
-
-    def kafka(self) -> str:
-        into = "INTO KAFKA BROKER 'k' TOPIC 't'"
-        sasl = "BROKER 'k', SASL MECHANISMS 'PLAIN', SASL USERNAME 'u', SASL PASSWORD"
-        return self.some(
-            (2, lambda: f"CREATE SINK {self.own('k')} FROM {self.name()} {into} KEY (n) NOT ENFORCED FORMAT JSON ENVELOPE UPSERT"),
-            (2, lambda: f"CREATE SINK {self.own('k')} FROM ({self.query()}) {into} FORMAT JSON ENVELOPE DEBEZIUM"),
-            (1, lambda: f"CREATE SOURCE {self.own('s')} FROM KAFKA BROKER 'k' TOPIC 't' FORMAT TEXT"),
-            (1, lambda: f"CREATE SOURCE {self.own('s')} FROM KAFKA CONNECTION {self.name()} (TOPIC 't') FORMAT TEXT"),
-            (1, lambda: f"CREATE SINK {self.own('k')} FROM {self.own('m')} INTO KAFKA CONNECTION {self.name()} (TOPIC 't') FORMAT JSON"),
-            (1, lambda: f"CREATE SECRET {self.own('w')} AS 'x'"),
-            (1, self.endpoint),
-            (1, lambda: f"{self.of('CREATE TOKEN t0 FOR', 'CREATE TOKEN t1 FOR')} {self.of('low', 'boss', 'helper')}"),
-            (1, lambda: f"DROP TOKEN {self.of('', 'IF EXISTS ')}{self.of('t0', 't1')} FOR {self.of('low', 'boss', 'helper')}"),
-            (1, lambda: f"ALTER SECRET {self.of('', 'IF EXISTS ')}{self.name()} AS 'x'"),
-            (1, lambda: f"CREATE CONNECTION {self.own('c')} TO KAFKA ({sasl} SECRET {self.name()})"),
-            (1, lambda: f"VALIDATE CONNECTION {self.name()}"),
-            (1, lambda: f"{self.of('PAUSE SOURCE', 'RESUME SOURCE', 'CANCEL BACKFILL')} {self.name()}"),
-            (1, lambda: f"{self.of('RETRY', 'DELETE')} DEAD LETTERS OF {self.name()}"),
-            (1, lambda: f"ALTER SOURCE {self.name()} {self.of('REFRESH SCHEMA', 'RESUME AT EARLIEST')}"),
-        )  # fmt: skip
-
-    def ksqldb(self) -> str:
-        stream, type = self.of("s0", "s1", "own.s"), self.of("address", "d")
-        columns = "(k VARCHAR KEY, n BIGINT) WITH (kafka_topic = 't', value_format = 'json')"
-        return self.some(
-            (2, lambda: f"CREATE {self.of('', 'OR REPLACE ')}STREAM {stream} {columns}"),
-            (1, lambda: f"ALTER STREAM {stream} ADD COLUMN c{self.r.randrange(9)} INT"),
-            (1, lambda: f"{self.of('TERMINATE', 'PAUSE', 'RESUME')} {self.of('ALL', 'CTAS_OWN_0', 'CSAS_S0_1')}"),
-            (1, lambda: self.of(f"CREATE TYPE IF NOT EXISTS {type} AS STRUCT<a INT>", f"CREATE TYPE {type} AS ENUM ('a', 'b')")),
-            (1, lambda: self.of(f"DROP TYPE `{type.upper()}`", f"DROP TYPE IF EXISTS {type}", f"ALTER TYPE {type} ADD VALUE 'c'")),
-            (1, lambda: self.of(f"CREATE DOMAIN {type} AS int", f"ALTER DOMAIN {type} ADD CHECK (VALUE > 0)", f"DROP DOMAIN {type}")),
-            (0.5, lambda: self.of("CREATE SOURCE CONNECTOR c WITH ('connector.class' = 'x')", "DROP CONNECTOR c")),
-            (0.8, lambda: self.of("DEFINE x = 'y'", "ASSERT TOPIC t TIMEOUT 1 SECONDS")),
-        )
-
     def maintenance(self) -> str:
         name = self.name()
         return self.of(
@@ -323,9 +235,6 @@ class Grammar(Expressions):
             return f"DROP SUBSCRIPTION IF EXISTS {sub}"
         return [wait, Step(f"ACKNOWLEDGE {sub} UP TO {self.time()}"), Step(f"ACKNOWLEDGE {sub} UP TO {1000 + self.r.randrange(9)}")]
 
-    def indexes(self) -> str:
-        return self.of(f"CREATE INDEX ON {self.name()} (n)", f"CREATE INDEX {self.of('i0', 'i1')} ON {self.own('t')} (name)")
-
     def changes(self) -> str:
         kind = self.of("VIEW", "MATERIALIZED VIEW", "TABLE", "SOURCE", "SINK", "SECRET", "CONNECTION", "SUBSCRIPTION", "INDEX")
         name = self.name()
@@ -333,6 +242,7 @@ class Grammar(Expressions):
         return self.some(
             (2, lambda: f"ALTER {kind} {self.of('', 'IF EXISTS ')}{name} RENAME TO {self.of('v0', 'v1', 't1', 'mine', 'salaries')}"),
             (2, lambda: f"ALTER {kind} {name} SET SCHEMA {self.of('lo', 'he', 'own', 'public')}"),
+            (1, lambda: f"ALTER {kind} {name} OWNER TO {self.of('low', 'helper', 'staff', 'boss')}"),
             (2, lambda: f"DROP {kind} {self.of('', 'IF EXISTS ')}{name}{self.of('', ' CASCADE')}"),
             (1, lambda: f"DROP FUNCTION {self.of('', 'IF EXISTS ')}{function}{self.of('', ' CASCADE')}"),
             (1, lambda: f"COMMENT ON {kind} {name} IS 'x'"),
@@ -346,7 +256,7 @@ class Grammar(Expressions):
 
     def grants(self) -> str:
         to = self.of("low", "helper", "PUBLIC", "staff")
-        what = self.of("SELECT", "ALL", "INSERT", "UPDATE, DELETE")
+        what = self.of("SELECT", "ALL", "INSERT", "UPDATE, DELETE", "SELECT (name), UPDATE (n)", "ALL (name)")
         gives = self.of(("GRANT", "TO"), ("REVOKE", "FROM")) if self.r.random() < 0.5 else ("GRANT", "TO")
         return self.some(
             (3, lambda: f"{gives[0]} {what} ON {self.own_relation()} {gives[1]} {to}"),
@@ -354,6 +264,7 @@ class Grammar(Expressions):
             (1, lambda: f"{gives[0]} SELECT ON ALL TABLES IN SCHEMA {self.of('own', 'lo', 'public')} {gives[1]} {to}"),
             (1, lambda: f"{gives[0]} {self.of('USAGE', 'CREATE')} ON SCHEMA {self.of('lo', 'he', 'own', 'public')} {gives[1]} {to}"),
             (1, lambda: f"{gives[0]} USAGE ON SECRET {self.name()} {gives[1]} {to}"),
+            (1, lambda: f"{gives[0]} EXECUTE ON ENDPOINT {self.of(self.own('e'), 'own.salary')} {gives[1]} {to}"),
             (1, lambda: f"{gives[0]} USAGE ON {self.of('CONNECTION', 'TYPE')} {self.name()} {gives[1]} {to}"),
             (1, lambda: f"{gives[0]} {self.of('boss', 'staff', 'tailgate', 'low')} {gives[1]} {self.of('low', 'helper')}"),
             (0.5, lambda: f"CREATE ROLE {self.of('x', 'y')} SUPERUSER LOGIN"),
@@ -370,7 +281,7 @@ class Grammar(Expressions):
             (1, lambda: f"INSERT INTO {self.target()} VALUES ({call}, {self.text()}){self.returning()}"),
             (1, lambda: f"INSERT INTO {self.target()} SELECT nextval('{name}'), x.name FROM ({self.query()}) AS x"),
             (1, lambda: f"GRANT {self.of('USAGE', 'SELECT', 'ALL')} ON SEQUENCE {name} TO {self.of('low', 'helper', 'PUBLIC')}"),
-            (0.5, lambda: f"ALTER SEQUENCE {name} RENAME TO {self.of('q', 'salaries')}"),
+            (0.5, lambda: f"ALTER SEQUENCE {name} {self.of('RENAME TO q', 'RENAME TO salaries', 'OWNER TO staff')}"),
             (0.5, lambda: f"ALTER SEQUENCE {name} {self.of('RESTART', 'INCREMENT 2', 'OWNED BY ' + self.target() + '.n')}"),
             (0.5, lambda: f"DROP SEQUENCE {name}{self.of('', ' CASCADE')}"),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from tailgate.gateway.serving.prepared import scans
 from tailgate.gateway.session import access, registry
 from tailgate.gateway.session import roles as current
 from tailgate.lake import errors
+from tailgate.lake.catalog import Catalog
+from tailgate.lake.catalog.roles import Role
 from tailgate.sql import authorization
 from tailgate.sql.authorization import Followed, shared
 from tailgate.sql.bind import bind_query
@@ -53,6 +55,16 @@ def without_plans(patch: Patch) -> None:
 def reads(patch: Patch) -> None:
     """Disables the check of plans."""
     patch.setattr(authorization, "_check", lambda *_: None)
+
+
+def columns(patch: Patch) -> None:
+    """Takes a privilege on any column for the privilege on each column."""
+    may = Catalog.may
+
+    def any_column(self: Catalog, role: Role, privilege: str, object: int, columns: Collection[int] | None = None) -> bool:
+        return may(self, role, privilege, object, None if columns is None else ())
+
+    patch.setattr(Catalog, "may", any_column)
 
 
 def views(patch: Patch) -> None:
@@ -175,6 +187,7 @@ def tokens(patch: Patch) -> None:
 
 ATTACKED = [
     reads,
+    columns,
     callers,
     definitions,
     changes,

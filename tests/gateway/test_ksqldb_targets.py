@@ -39,7 +39,7 @@ CATALOG = Catalog().apply(
         ("CREATE TABLE x AS SELECT a, count(*) AS n FROM plain GROUP BY a", "auto", "CreateTableAs"),
         ("ALTER TABLE s ADD COLUMN b INT", "auto", "AlterKsqldbItem"),
         ("ALTER TABLE t ADD COLUMN b INT", "auto", "AlterTable"),
-        ("ALTER TABLE s OWNER TO r", "auto", "AlterTable"),
+        ("ALTER TABLE s OWNER TO r", "auto", "AlterItem"),
         ("SELECT * FROM s", "auto", "Select"),
     ],
 )

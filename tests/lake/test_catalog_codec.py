@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.catalog.codec import decode_catalog, decode_change, decode_item, encode_catalog, encode_change, encode_item
+from tailgate.lake.catalog.resolution import authority
+from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import FeatureNotSupported
 
 INT8 = {"name": "int8"}
@@ -131,11 +134,20 @@ def test_additions_of_a_newer_version_are_kept(kind: str) -> None:
 def test_roles_and_schemas_keep_unknown_fields() -> None:
     role = {"id": 9, "name": "r", "login": True, "superuser": False, "verifier": None, "grants": {"5": ["INSERT", "SELECT"]}, "later": 1}
     schema = {"id": 8, "name": "s", "owner": 9, "comment": "", "later": 2}
-    catalog = {"items": [], "next_id": 16384, "roles": [{**role, "member_of": {"7": True}}], "schemas": [schema]}
+    more = {"member_of": {"7": True}, "column_grants": {"5": {"0": ["SELECT"], "2": ["INSERT", "UPDATE"]}}}
+    catalog = {"items": [], "next_id": 16384, "roles": [{**role, **more}], "schemas": [schema]}
     assert encode_catalog(decode_catalog(catalog)) == catalog
     change = {"put": [], "drop": [5], "put_roles": [role], "drop_roles": [6], "put_schemas": [schema], "drop_schemas": [7]}
     assert encode_change(decode_change(change)) == change
     assert decode_change({"put": [], "drop": []}) == Change() and decode_catalog({"items": [], "next_id": 16384}) == Catalog()
+
+
+def test_privileges_on_columns_change_the_authority() -> None:
+    """Names that were resolved before a GRANT on columns are refused after it."""
+    role = Role(9, "r")
+    granted = replace(role, column_grants={16384: {0: frozenset(("SELECT",))}})
+    assert decode_catalog(encode_catalog(Catalog(roles={9: granted}))).roles[9].column_grants == granted.column_grants
+    assert len({authority({9: each}, {}) for each in (role, granted, replace(granted, column_grants={16384: {1: frozenset()}}))}) == 3
 
 
 def test_an_item_of_an_older_version() -> None:

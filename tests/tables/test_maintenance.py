@@ -9,6 +9,7 @@ import pytest
 from psycopg import errors
 
 from tests.tables.world import World
+from tests.wire.answers import answer
 
 
 @pytest.fixture
@@ -61,6 +62,21 @@ def test_a_lock_that_excludes_writers_is_checked_by_commit(world: World, sql: ps
         else:
             sql.execute("COMMIT")
     assert sql.execute("SELECT count(*) FROM log").fetchone() == (0 if conflicts else 1,)
+
+
+def test_locks_are_shown(world: World, postgres: str, sql: psycopg.Connection) -> None:
+    locks = (
+        "SELECT locktype, mode, granted, relation = 'locked'::regclass, pid = pg_backend_pid() FROM pg_locks "
+        "WHERE locktype = 'virtualxid' OR relation = 'locked'::regclass ORDER BY mode"
+    )
+    steps = (
+        *("DROP TABLE IF EXISTS locked", "CREATE TABLE locked (n int)", locks, "BEGIN", locks, "LOCK TABLE locked IN SHARE MODE", locks),
+        *("INSERT INTO locked VALUES (1)", locks, "LOCK TABLE locked", locks, "COMMIT", locks, "DROP TABLE locked"),
+    )
+    with psycopg.connect(postgres, autocommit=True) as theirs:
+        theirs.execute("SET client_min_messages = error")
+        for step in steps:
+            assert answer(sql, step) == answer(theirs, step), step
 
 
 def test_privileges(world: World, sql: psycopg.Connection) -> None:

@@ -114,6 +114,41 @@ def test_set_role(both: Both) -> None:
     both("ann", "SET ROLE readers")
 
 
+def test_session_authorization(both: Both) -> None:
+    user = "SELECT current_user, session_user"
+    seen = (user, "SHOW session_authorization", "SHOW role", "SHOW is_superuser")
+    both("", "GRANT readers TO ann", "GRANT SELECT ON v TO readers")
+    both("boss", "SET SESSION AUTHORIZATION ann", *seen, "SELECT count(*) FROM v", "SET ROLE readers", *seen, "SET ROLE boss")
+    both("boss", "SET SESSION AUTHORIZATION 'bob'", *seen, "SELECT count(*) FROM v", "SET SESSION AUTHORIZATION nobody", user)
+    both("boss", "RESET SESSION AUTHORIZATION", *seen, "SET ROLE bob", *seen, "SET SESSION AUTHORIZATION DEFAULT", *seen)
+    both("boss", "BEGIN", "SET LOCAL SESSION AUTHORIZATION ann", *seen, "COMMIT", *seen)
+    both("boss", "BEGIN", "SET SESSION SESSION AUTHORIZATION ann", *seen, "ROLLBACK", *seen)
+    both("boss", "SET SESSION AUTHORIZATION ann", "RESET ALL", *seen, "SET ROLE readers", "RESET ALL", *seen, "DISCARD ALL", *seen)
+    both("boss", "SET session_authorization = bob", *seen, "SELECT set_config('session_authorization', 'ann', false)", *seen)
+    both("ann", "SET SESSION AUTHORIZATION bob", "SET SESSION AUTHORIZATION ann", "SET SESSION AUTHORIZATION nobody", *seen)
+    both("ann", "SELECT set_config('session_authorization', 'bob', false)", *seen)
+    both("ann", "SET ROLE readers", "SET SESSION AUTHORIZATION ann", *seen)
+
+
+def test_set_config_checks_the_role(both: Both) -> None:
+    user = "SELECT current_user, session_user"
+    both("", "GRANT readers TO ann")
+    both("ann", "SELECT set_config('role', 'bob', false)", user, "SELECT set_config('role', 'nobody', false)", user)
+    both("ann", "SELECT set_config('role', 'readers', false)", user, "SELECT set_config('role', 'none', false)", user)
+    both("", "CREATE ROLE gone", "GRANT gone TO ann", "DROP ROLE gone")
+    both("ann", "SET ROLE gone", user)
+
+
+def test_prepared_statements_and_cursors(both: Both) -> None:
+    prepared = "SELECT name, statement, parameter_types::text, from_sql, now() >= prepare_time FROM pg_prepared_statements ORDER BY name"
+    both("", prepared, "PREPARE one (int, text[]) AS SELECT $1, $2", "PREPARE  two AS SELECT id FROM v WHERE id = $1", prepared)
+    both("", "DEALLOCATE one", prepared, "DEALLOCATE ALL", prepared)
+    cursors = "SELECT name, statement, is_holdable, is_binary, is_scrollable, creation_time <= clock_timestamp() FROM pg_cursors ORDER BY 1"
+    both("", cursors, "BEGIN", "DECLARE a CURSOR FOR SELECT id FROM v", "DECLARE b BINARY NO SCROLL CURSOR FOR SELECT 1", cursors)
+    both("", "DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT id FROM v", "FETCH 1 FROM a", cursors, "CLOSE a", cursors, "COMMIT", cursors)
+    both("", "CLOSE ALL", cursors)
+
+
 def test_grants_of_roles(both: Both) -> None:
     both(
         "",

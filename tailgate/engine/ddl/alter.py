@@ -1,4 +1,4 @@
-"""ALTER … RENAME TO, SET SCHEMA, SET and RESET, ALTER SEQUENCE, and COMMENT ON: the changed items and their dependents.
+"""ALTER … RENAME TO, SET SCHEMA, OWNER TO, SET and RESET, ALTER SEQUENCE, and COMMENT ON: the changed items and their dependents.
 
 Items whose text contains a changed name or option get a new text.
 """
@@ -27,6 +27,7 @@ from tailgate.sql.definitions import bind_definition, rename_references
 from tailgate.sql.set_option import set_option
 from tailgate.sql.statements import AlterItem, AlterSequence, Comment, CreateSource, CreateTable, CreateView, parse
 from tailgate.sql.tables.constraints import commented
+from tailgate.sql.tables.owners import with_owner
 
 
 def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
@@ -41,6 +42,8 @@ def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]
         raise InvalidTableDefinition(f'"{item.name}" belongs to {owner.kind} "{owner.name}"', hint=f"Alter {owner.name}: it follows.")
     if statement.options:
         return _set(item, statement, catalog), []
+    if statement.owner:
+        return _given(item, catalog.role(statement.owner).id, catalog), []
     if statement.schema:
         schema = _target_schema(statement.schema, catalog)
         if schema.id == item.schema:
@@ -59,6 +62,18 @@ def alter_sequence(statement: AlterSequence, catalog: Catalog) -> tuple[Change, 
         return Change(), [notice(f'relation "{statement.name.name}" does not exist, skipping')]
     assert isinstance(item, Sequence)
     return Change(put=(sequence_definitions.alter_sequence(statement, item, catalog),)), []
+
+
+def _given(item: Item, owner: int, catalog: Catalog) -> Change:
+    """Returns the change of the owner of a relation or sequence. Raises 0A000 for a sequence that a column owns."""
+    if isinstance(item, Sequence) and item.depends:
+        table = catalog[item.depends[0]]
+        raise FeatureNotSupported(
+            f'cannot change owner of sequence "{item.name}"', detail=f'Sequence "{item.name}" is linked to table "{table.name}".'
+        )
+    if item.id in catalog.replacements():
+        raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being replaced', hint="Try again when it is ready.")
+    return Change(put=with_owner(item, owner, catalog))
 
 
 def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:

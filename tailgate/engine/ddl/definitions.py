@@ -10,7 +10,7 @@ subscription keep the access that their owners had; to end it, drop them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from typing_extensions import assert_never
 
@@ -41,17 +41,10 @@ from tailgate.lake.catalog import (
 )
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InsufficientPrivilege
-from tailgate.sql.authorization import EXECUTE, NOBODY, SELECT, Demand, authorize, renamed
+from tailgate.sql.authorization import EXECUTE, NOBODY, SELECT, Demand, Required, authorize, renamed
 from tailgate.sql.binder.expressions.sql_functions import tree_of
 from tailgate.sql.binder.queries.function_bodies import check_body
 from tailgate.sql.definitions import bind_definition
-
-
-@dataclass(frozen=True, slots=True)
-class RequiredPrivileges:
-    """A definition as `authorize` checks it: the privileges that it requires."""
-
-    demands: tuple[Demand, ...]
 
 
 def check_definitions(items: tuple[Item, ...], catalog: Catalog) -> None:
@@ -62,13 +55,13 @@ def check_definitions(items: tuple[Item, ...], catalog: Catalog) -> None:
     put = tuple(replace(i, id=i.replaces, replaces=0) if i.replaces else i for i in items)
     after = catalog.stored.apply(Change(put=put))
     own = put[0]
-    authorize(RequiredPrivileges(_demands(own, after)), _owner(own, after), after)
+    authorize(Required(_demands(own, after)), _owner(own, after), after)
     if own.id not in catalog.items:
         return
     for item in readers([own.id], catalog):
         item = after[item.id]
         try:
-            authorize(RequiredPrivileges(renamed(_demands(item, after), item.id)), _owner(item, after), after)
+            authorize(Required(renamed(_demands(item, after), item.id)), _owner(item, after), after)
         except InsufficientPrivilege as error:
             error.detail = f"{item.kind} {catalog.stored.name_of(item)} is made of it, and its owner may not read that."
             raise

@@ -11,6 +11,7 @@ from tailgate.lake.catalog import (
     Index,
     Item,
     MaterializedView,
+    Sequence,
     Sink,
     Table,
     View,
@@ -176,7 +177,7 @@ def find_of_kind(
     """Returns the item of this name and kind.
 
     Returns None if it does not exist and `if_exists` is true. Companions match every kind, and with
-    `any_relation` every relation matches. Raises 42P01 or 42704 if the item does not exist, 42809
+    `any_relation` every relation and sequence matches. Raises 42P01 or 42704 if the item does not exist, 42809
     if it has another kind. `word`: the kind of a missing item in the error, which then has the full
     name; without it the error has the statement's kind and the unqualified name.
     """
@@ -196,7 +197,7 @@ def find_of_kind(
         item.kind != kind
         and not isinstance(item, Companion)
         and not (kind == "type" and isinstance(item, Enum | Domain))
-        and not (any_relation and item.is_relation)
+        and not (any_relation and (item.is_relation or isinstance(item, Sequence)))
     ):
         hint = None if word or kind == "domain" else f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."
         raise WrongObjectType(f'"{name.name}" is not {with_article(kind)}', hint=hint)

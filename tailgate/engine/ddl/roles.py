@@ -5,6 +5,7 @@ The gateway checks who may execute these statements.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
@@ -20,6 +21,7 @@ from tailgate.lake.errors import (
     InvalidGrantOperation,
     ObjectNotInPrerequisiteState,
     ReservedName,
+    UndefinedColumn,
     UndefinedObject,
     WrongObjectType,
 )
@@ -94,6 +96,12 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
         objects: dict[int, Item | Schema] = {**catalog.all_schemas(), **catalog.items}
         details = [f"owner of {described(catalog, o)}" for o in objects.values() if o.owner == role.id]
         details += [f"privileges for {described(catalog, objects[o])}" for o in role.grants if o in objects]
+        details += [
+            f"privileges for column {column.name} of {described(catalog, item)}"
+            for item in catalog.items.values()
+            for column in (item.columns[position] for position in sorted(role.column_grants.get(item.id, ())))
+            if not column.is_dropped
+        ]
         if details:
             raise DependentObjectsStillExist(
                 f'role "{role.name}" cannot be dropped because some objects depend on it', detail="\n".join(details)
@@ -174,17 +182,49 @@ def _granted(statement: Grant, catalog: Catalog) -> tuple[Change, list[Notice]]:
     """Returns the change that grants or revokes privileges, and warnings."""
     notices: list[Notice] = []
     objects = {id: _privileges(statement, catalog.items.get(id), notices) for id in _objects(statement, catalog)}
+    of_columns = {id: _column_privileges(statement, catalog.items.get(id), privileges) for id, privileges in objects.items()}
     changed: dict[int, Role] = {}
     for name in statement.roles:
         public = catalog.all_roles()[PUBLIC_ID] if name.name == "public" else None
         role = public or catalog.role(name.name, name.position)
-        grants = dict(role.grants)
-        for object, privileges in objects.items():
-            before = grants.pop(object, frozenset())
-            if after := before | privileges if statement.grants else before - privileges:
-                grants[object] = after
-        changed[role.id] = replace(role, grants=grants)
+        columns = {id: _changed_privileges(role.column_grants.get(id, {}), of, statement.grants) for id, of in of_columns.items()}
+        changed[role.id] = replace(
+            role,
+            grants=_changed_privileges(role.grants, objects, statement.grants),
+            column_grants={id: granted for id, granted in {**role.column_grants, **columns}.items() if granted},
+        )
     return Change(put_roles=tuple(changed.values())), notices
+
+
+def _changed_privileges(
+    before: Mapping[int, frozenset[str]], changed: Mapping[int, frozenset[str]], grants: bool
+) -> dict[int, frozenset[str]]:
+    """Returns privileges, by object or column, with others granted, or revoked if not `grants`."""
+    after = dict(before)
+    for object, privileges in changed.items():
+        remaining = after.pop(object, frozenset())
+        if remaining := remaining | privileges if grants else remaining - privileges:
+            after[object] = remaining
+    return after
+
+
+def _column_privileges(statement: Grant, item: Item | None, whole: frozenset[str]) -> dict[int, frozenset[str]]:
+    """Returns the privileges of a statement on columns of a relation, by position. Raises 42703, 0A000.
+
+    As in PostgreSQL, REVOKE of privileges on the `whole` relation revokes them on its columns, too.
+    """
+    if item is None or not (item.is_relation or statement.of_columns):
+        return {}
+    if not item.is_relation:
+        raise FeatureNotSupported(f"privileges on columns of a {item.kind} are not supported")
+    positions = {column.name: position for position, column in enumerate(item.columns) if not column.is_dropped}
+    privileges = {position: frozenset() if statement.grants else whole for position in positions.values()}
+    for privilege, names in statement.of_columns:
+        for name in names:
+            if name not in positions:
+                raise UndefinedColumn(f'column "{name}" of relation "{item.name}" does not exist')
+            privileges[positions[name]] |= {privilege}
+    return privileges
 
 
 def _privileges(statement: Grant, item: Item | None, notices: list[Notice]) -> frozenset[str]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery, Described, described
 from tailgate.gateway.catalog.functions.catalog_functions import Functions
-from tailgate.gateway.catalog.functions.object_names import Facts, Session
+from tailgate.gateway.catalog.functions.object_names import OF_SESSION, Facts, Session
 from tailgate.gateway.catalog.relations import database
 from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog
@@ -80,12 +80,15 @@ class SystemCatalog:
         plan = query.plan
         activity = session.sessions() if ACTIVITY in plan.relations else None
         settings = session.settings_rows() if "pg_settings" in plan.relations else None
+        own = {name: session.own_rows(name) for name in OF_SESSION if name in plan.relations}
         listings = {f"{TAILGATE}.{name}": session.listing(name, status or {}) for name in plan.listed}
         with self._connection_for(session, catalog, job) as connection:
             if activity is not None:
                 database.fill(connection, f"pg.{ACTIVITY}", activity)
             if settings is not None:
                 database.fill(connection, database.SETTINGS, settings)
+            for name, own_rows in own.items():
+                database.fill(connection, f"pg.{name}", own_rows)
             for relation, listing in listings.items():
                 database.fill(connection, relation, listing)
             result = self._execute(connection, plan.sql, plan.used, values)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailgate.gateway.execute.monitoring import system_relations
+from tailgate.gateway.execute.monitoring import own_objects, system_relations
 from tailgate.gateway.resources.concurrency import Requester
 from tailgate.gateway.session.registry import PUSH_QUERY
 from tailgate.gateway.session.session import Session
@@ -50,6 +50,10 @@ class CatalogSession:
         """Returns Tailgate's own settings of sessions, and for superusers those of processes."""
         rows = self.settings.own_rows()
         return [*rows, *self._session.gateway.processes.rows()] if self.role.superuser else rows
+
+    def own_rows(self, relation: str) -> list[dict[str, Any]]:
+        """Returns the prepared statements, cursors or locks of the session."""
+        return own_objects.ROWS[relation](self._session)
 
     def reload_settings(self) -> bool:
         """Makes all processes of this machine read their settings again: pg_reload_conf()."""

@@ -46,8 +46,6 @@ def set_value(session: Session, bound: Bound, statement: s.Set, values: Sequence
     if not statement.values:
         session.settings.reset(name, local=statement.local)
     else:
-        if name == "role":
-            session.access.find(statement.values[0])  # raises if the role may not be set
         session.settings.set(name, _value(find(name), statement.values), local=statement.local)
     return "SET"
 
@@ -98,6 +96,7 @@ def discard(session: Session, bound: Bound, statement: s.Discard, values: Sequen
         catalog_changes.check_outside_block(session, "DISCARD ALL")
         session.portals.drop_all(held=True)
         session.statements.clear()
+        session.settings.reset("session_authorization")
         session.settings.reset(None)
         session.variables.clear()
     if statement.what in ("all", "sequences"):

@@ -28,6 +28,7 @@ from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.writes.constraints.rules import immediate
+from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.effects import Effect
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.insert_groups import ALL_ALONE, MEMBER_ROWS_MAX, Sent, evaluate
@@ -46,7 +47,6 @@ Result = TypeVar("Result")
 EVALUATIONS_MAX = 50  # of one statement; with a reservation the second or third succeeds unless the machine is overloaded
 CONFLICT_WAIT_S = 30.0  # that a failing COMMIT waits until the conflicting write is readable
 ROWS_AT_ONCE = 5_000  # rows that are serialized in the event loop, in about 5 ms; more use a thread
-VIOLATIONS = ("23", "44")  # SQLSTATE classes of constraint violations and of WITH CHECK OPTION
 SERIALIZABLE = ("repeatable read", "serializable")  # COMMIT fails if what SELECT has read in such a block has changed
 
 
@@ -126,23 +126,17 @@ async def _evaluated(
     """Calls `work` with an evaluation of the write on the mirrors; returns its result.
 
     `grouped`: the write is that of a group, whose first member's session may be in another statement by then.
-
-    Like PostgreSQL, errors quote rows only if the role may read them.
     """
-    write, style, catalog = authorized.plan, session.settings.style, session.catalog
+    write, style = authorized.plan, session.settings.style
+    shown = ShownValues(session.catalog, session.access.role, write.demands)
     evaluator = sequences.evaluator(session)
     is_deferred = immediate if grouped or session.transaction.state is State.IDLE else session.transaction.deferral.of
-    try:
-        return await session.serving.queries.write(
-            authorized,
-            _items(session, write),
-            lambda cursor: work(Evaluation(cursor, values, style, catalog, evaluator, is_deferred)),
-            at=at,
-        )
-    except TailgateError as error:
-        if error.sqlstate.startswith(VIOLATIONS) and not all(map(session.access.may_read, tables_of(write))):
-            error.detail = None
-        raise
+    return await session.serving.queries.write(
+        authorized,
+        _items(session, write),
+        lambda cursor: work(Evaluation(cursor, values, style, shown, evaluator, is_deferred)),
+        at=at,
+    )
 
 
 async def _in_block(session: Session, authorized: Authorized[WritePlan], values: Sequence[object], rows: pa.Table | None) -> Effect:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes.constraints.references import check_net, check_net_keys
+from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.catalog.names import Name
@@ -72,7 +73,7 @@ async def check_postponed(session: Session, only: frozenset[tuple[int, str]] | N
         tuple(c for _, c in late if isinstance(c, Reference)), tuple((table, c) for table, c in late if isinstance(c, Key))
     )
     changes = {id: written.changes for id, written in transaction.writes.changes.items()}
-    style = session.settings.style
+    style, shown = session.settings.style, ShownValues(catalog, session.access.role)
 
     def check(evaluation: Evaluation) -> None:
         for reference in plan.references:
@@ -84,7 +85,7 @@ async def check_postponed(session: Session, only: frozenset[tuple[int, str]] | N
     await session.serving.queries.write(
         session.access.authorize(plan),
         list(items.values()),
-        lambda cursor: check(Evaluation(cursor, (), style, catalog)),
+        lambda cursor: check(Evaluation(cursor, (), style, shown)),
         at=snapshot,
     )
     transaction.writes.postponed -= pending

@@ -28,7 +28,7 @@ from tailgate.lake.errors import (
     TailgateError,
 )
 from tailgate.lake.types import GENERAL_ARROW, INT8, Type
-from tailgate.sql.authorization import EXECUTE, Authorized
+from tailgate.sql.authorization import EXECUTE, TYPE, Authorized
 from tailgate.sql.grammar.names import position
 from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
 from tailgate.values import raw
@@ -95,7 +95,7 @@ async def constant(session: Session, query: QueryText, what: str, oids: Sequence
     """
     await _check_no_subquery(session, query, what)
     prepared = await session.serving.binder.prepared(query, oids, session.naming.seen)
-    if prepared.relations or any(demand.privilege != EXECUTE for demand in prepared.demands):
+    if prepared.relations or any(demand.privilege not in (EXECUTE, TYPE) for demand in prepared.demands):
         raise FeatureNotSupported(f"cannot use a function that reads relations in {what}")
     return prepared
 

@@ -171,7 +171,7 @@ async def _prepare(session: Session, bound: Bound, statement: s.Prepare, values:
     places = zip(statement.types, statement.positions, strict=True)
     oids = tuple(known_type(type, session.catalog, at).oid for type, at in places)
     inner = await bind(session, statement.statement, text, oids)
-    session.statements.add(Statement(statement.name, statement.text.encode(), oids, inner))
+    session.statements.add(Statement(statement.name, statement.text.encode(), oids, inner, bound.text))
     return "PREPARE"
 
 

@@ -103,9 +103,9 @@ def _admit(session: Session, role: int) -> None:
     client.role = role
     signed_in = session.access.role
     authentication.check_login(signed_in)
-    settings.start(dict(client.startup_settings))
     settings.fix("session_authorization", client.user)
     settings.fix("is_superuser", "on" if signed_in.superuser else "off")
+    settings.start(dict(client.startup_settings))
     settings.fix("ssl", "on" if session.gateway.tls is not None else "off")
     session.sign_in()  # the startup message may have set `role`
     session.machine.happened(Event.AUTHENTICATED)

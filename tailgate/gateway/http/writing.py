@@ -20,12 +20,14 @@ from tailgate.gateway.http.bound_endpoints import BoundWrite, bind_keys
 from tailgate.gateway.http.idempotency import EXPIRE_S, EXPIRED_MAX, Key, Keys
 from tailgate.gateway.http.reading import json_objects
 from tailgate.gateway.session.gateway import Gateway
+from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.effects import Effect
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.plans import ChangePlan, InsertPlan
 from tailgate.gateway.writes.rows.row_queries import CallEvaluator
 from tailgate.lake.catalog import Sequence as SequenceItem
+from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import NoData, ProgramLimitExceeded, TailgateError, UndefinedTable
 from tailgate.sql.authorization import Authorized, Followed, authorize, shared
 from tailgate.sql.plan.sequences import SequenceCall
@@ -62,8 +64,8 @@ class EndpointWriter:
         progress, reserve = self._serving.progress, ""
         for _ in range(EVALUATIONS_MAX):
             catalog, base = progress.catalog, progress.inbox
-            authorized = authorize(bound, catalog.all_roles()[role], catalog)
-            answer, effects = await self._evaluated(authorized, values, key)
+            caller = catalog.all_roles()[role]
+            answer, effects = await self._evaluated(authorize(bound, caller, catalog), caller, values, key)
             pending = Pending()
             for effect in effects:
                 pending.add(effect, base)
@@ -77,15 +79,16 @@ class EndpointWriter:
             await progress.wait_inbox(sent.conflict)
         raise could_not_serialize()
 
-    async def _evaluated(self, authorized: Authorized[BoundWrite], values: Sequence[object], key: Key | None) -> Evaluated:
+    async def _evaluated(self, authorized: Authorized[BoundWrite], caller: Role, values: Sequence[object], key: Key | None) -> Evaluated:
         """Returns the response and the effects of an evaluation."""
         bound, catalog, sequences = authorized.plan, self._serving.progress.catalog, self._sequences()
+        shown = ShownValues(catalog, caller)
 
         def work(cursor: duckdb.DuckDBPyConnection) -> Evaluated:
             earlier, expired = (None, None) if key is None else self._keys.find(cursor, bound.keys, key)
             if earlier is not None:
                 return Answer(earlier.status, earlier.body, replayed=True), []
-            effect = Evaluation(cursor, values, DEFAULT, catalog, sequences).run(bound.plan)
+            effect = Evaluation(cursor, values, DEFAULT, shown, sequences).run(bound.plan)
             answer = _answer(bound, effect)
             if key is None:
                 return answer, [effect]

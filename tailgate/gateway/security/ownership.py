@@ -89,6 +89,8 @@ class _Check:
                     self._schema_owner(name)
             case n.HoldPrivilege(privilege, names):
                 self._privilege(privilege, names)
+            case n.Reference(table, columns):
+                self._reference(table, columns)
             case n.SeePlan(name):
                 shown = self._catalog.find(name)
                 if shown is not None and shown.is_relation:
@@ -173,6 +175,14 @@ class _Check:
         for item in self._items_named(names):
             self._schema("USAGE", self._catalog.schema_of(item))
             if not self._catalog.may(self._role, privilege, item.id):
+                raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
+
+    def _reference(self, name: Name, columns: tuple[str, ...]) -> None:
+        """Checks REFERENCES on the columns of a foreign key."""
+        for item in self._items_named([name]):
+            self._schema("USAGE", self._catalog.schema_of(item))
+            named = [position for position, column in enumerate(item.columns) if column.name in columns]
+            if not self._catalog.may(self._role, "REFERENCES", item.id, named if columns else item.key or ()):
                 raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
 
     def _schema(self, privilege: str, schema: Schema) -> None:

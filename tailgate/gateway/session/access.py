@@ -29,10 +29,6 @@ class Access:
         """Returns the role whose privileges apply to statements. Raises 22023, 28000 or 42501 if it can no longer be used."""
         return self._current.get()
 
-    def find(self, name: str) -> Role:
-        """Returns the role for SET ROLE. Raises 22023, 28000 or 42501."""
-        return self._current.find(name)
-
     # --- plans
 
     def authorize(self, plan: P) -> Authorized[P]:

@@ -50,7 +50,7 @@ class Naming:
         self._block: Uncommitted | None = None  # the uncommitted changes in `_durable`
         self._refused: Catalog | None = None  # the newest catalog, if it conflicts with the block
         self._durable = Catalog()  # without temporary views, with the block's uncommitted changes
-        self._key: tuple[str, str, bool] | None = None
+        self._key: tuple[str, tuple[str, str], bool] | None = None
         self._seen = SessionCatalog(Catalog(), 0)
         self.temporary: dict[int, Item] = {}
         self._before: dict[int, Item] | None = None  # the views at the beginning of a block that has changed them
@@ -67,7 +67,8 @@ class Naming:
         held, block = self._transaction.catalog, self._transaction.definitions
         if held is base:
             held = None
-        key = (self._settings["search_path"], self._settings["role"], self._settings.dialect == HTTP)
+        roles = self._settings["session_authorization"], self._settings["role"]
+        key = (self._settings["search_path"], roles, self._settings.dialect == HTTP)
         if self._base is not None and (self.behind or self._conflicts(base)):
             base = self._base  # the previous catalog, until `catch_up`
         if base is not self._base or held is not self._held or key != self._key or block is not self._block:

@@ -71,6 +71,7 @@ class Session:
         self.access = Access(gateway.serving, current, self.naming)
         self.settings.check_mode = self.transaction.check_mode
         self.settings.superuser = lambda: current.get().superuser
+        self.settings.check_role = current.check
         self.statements = Statements()
         self.portals = Portals(gateway.background)
         self.subscriptions = SubscriptionReaders(gateway.background)

@@ -126,6 +126,7 @@ class Transaction:
     `savepoints`: oldest first. `writes`: the pending writes, with the rows of `temporary` tables. `definitions`: the uncommitted changes
     of the catalog, or None. `sequences`: the positions of sequences that the transaction has created or altered, and used.
     `exported`: the transaction's time by the name of each exported snapshot, for SET TRANSACTION SNAPSHOT in other sessions.
+    `locks`: ids of relations and the modes in which LOCK TABLE has locked them.
     `queried`: whether a statement has run that takes the snapshot of the transaction in PostgreSQL.
     """
 
@@ -138,6 +139,7 @@ class Transaction:
         self.deferral = Deferral()
         self.definitions: Uncommitted | None = None
         self.sequences: SequencePositions = {}
+        self.locks: set[tuple[int, str]] = set()
         self.exported: dict[str, int] = {}
         self._exports = count(1)
         self._snapshot: Snapshot | None = None
@@ -160,6 +162,7 @@ class Transaction:
         if self.state is State.IDLE:
             self.writes, self.definitions, self.sequences = Pending(self.temporary.rows), None, {}
             self.deferral, self.queried = Deferral(), False
+            self.locks.clear()
 
     def query(self) -> None:
         """Records that the transaction, if there is one, has run a query."""

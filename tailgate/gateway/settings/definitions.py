@@ -172,7 +172,7 @@ _ROWS = (
     Setting("server_encoding", "UTF8", reported=True, fixed=True),
     Setting("server_version", SERVER_VERSION, reported=True, fixed=True, about="Shows the server version."),
     Setting("server_version_num", SERVER_VERSION_NUM, fixed=True),
-    Setting("session_authorization", "", reported=True, fixed=True),
+    Setting("session_authorization", "", reported=True),
     Setting("session_replication_role", "origin"),
     Setting("ssl", "off", fixed=True),
     Setting("standard_conforming_strings", "on", "on", reported=True),

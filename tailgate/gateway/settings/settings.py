@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, cast
@@ -23,6 +24,7 @@ from tailgate.lake.errors import (
     InvalidParameterValue,
     ProgramLimitExceeded,
     ReadOnlySqlTransaction,
+    TailgateError,
     UndefinedObject,
 )
 from tailgate.operations.settings.process import Setting as ProcessSetting
@@ -31,6 +33,7 @@ from tailgate.values.codec.style import Style
 
 NO_DEFAULTS: Mapping[str, str] = MappingProxyType({})
 CUSTOM_MAX = 100  # settings with a dot in their name, per session
+ROLES = ("role", "session_authorization")  # settings that RESET ALL leaves
 MODES = ("isolation", "read_only", "deferrable")  # the initial value of transaction_<mode> is default_transaction_<mode>
 
 
@@ -88,6 +91,7 @@ class Settings:
         self.style = Style()
         self.processes: Processes | None = None  # for the settings of processes, which sessions cannot change
         self.superuser: Callable[[], bool] = lambda: True  # whether the current role is a superuser
+        self.check_role: Callable[[str, str], None] = lambda key, name: None  # raises an error for a role that may not be set
         # raises 25001 if the transaction cannot change a mode to this value any more: name, value, new value
         self.check_mode: Callable[[str, str, str], None] = lambda key, before, value: None
         self.logs = False  # log_statement or log_min_duration_statement is on
@@ -153,6 +157,8 @@ class Settings:
                 raise CantChangeRuntimeParam(f'parameter "{setting.name}" cannot be changed')
             self._check_privilege(setting)
             value = CHECKS[setting.kind](setting, short(setting.name, value))
+            if key in ROLES:
+                self.check_role(key, value)
         else:
             self._check_custom(key, value)
         if _is_mode(key):
@@ -164,6 +170,8 @@ class Settings:
         elif not local:
             self._local.pop(key, None)
         self._put(key, value)
+        if key == "session_authorization":
+            self._put("role", "none")
         return value
 
     def reset(self, name: str | None, *, local: bool = False) -> None:
@@ -171,7 +179,7 @@ class Settings:
         self._marked = None
         if name is None:
             for key in list(self._values):
-                if not _is_mode(key):  # as in PostgreSQL, the modes of the transaction stay
+                if key not in (*ROLES, "is_superuser") and not _is_mode(key):  # as in PostgreSQL, the modes of the transaction stay
                     self._local.pop(key, None)
                     self._put(key, self._reset.get(key, ""))
             return
@@ -192,6 +200,8 @@ class Settings:
         else:
             self._local.pop(key, None)
         self._put(key, self._reset.get(key, ""))
+        if key == "session_authorization":
+            self._put("role", "none")
 
     def _check_custom(self, key: str, value: str) -> None:
         """Raises 22023 for a custom setting that is too long, 54000 if the session has too many others."""
@@ -294,6 +304,9 @@ class Settings:
         row = TABLE.get(key)
         if row is not None and row.reported:
             self.changed = True
+        if key in ROLES:
+            with suppress(TailgateError):  # the role was dropped
+                self._put("is_superuser", "on" if self.superuser() else "off")
         if key in ("tailgate.as_of", "real_time_recency"):
             self.reads_now = not self._values["tailgate.as_of"] and self._values["real_time_recency"] == "off"
         if key in ("log_statement", "log_min_duration_statement"):

@@ -22,6 +22,7 @@ from tailgate.gateway.mirrors.mirror import conform
 from tailgate.gateway.writes.constraints.keys import all_hashes, existing, moved, others, repeated, row_hashes
 from tailgate.gateway.writes.constraints.references import References
 from tailgate.gateway.writes.constraints.rules import IsDeferred, Rules, RulesByTable, immediate
+from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.constraints.stored_rows import StoredRows
 from tailgate.gateway.writes.constraints.violations import Violations, of_row
 from tailgate.gateway.writes.effects import Changes, Effect, Hashes, Inserted, joined, merged
@@ -29,7 +30,7 @@ from tailgate.gateway.writes.plans import ChangePlan, InsertPlan, MergePlan, Tru
 from tailgate.gateway.writes.rows.modifiers import fitted
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.gateway.writes.rows.row_queries import CallEvaluator, RowQueries
-from tailgate.lake.catalog import Catalog, Item, Table
+from tailgate.lake.catalog import Item, Table
 from tailgate.lake.constraints import Key
 from tailgate.lake.errors import CardinalityViolation
 from tailgate.lake.tables.weights import net, weighted
@@ -42,8 +43,7 @@ from tailgate.values.codec.style import Style
 class Evaluation(RowQueries):
     """The evaluation of one statement.
 
-    `values` are those of its parameters; `catalog` has the names that error messages show. `sequences` evaluates calls of sequences.
-    `is_deferred`: whether COMMIT checks a constraint.
+    `values`: of its parameters; `shown`: that errors show. `sequences` evaluates calls. `is_deferred`: whether COMMIT checks a constraint.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class Evaluation(RowQueries):
         cursor: duckdb.DuckDBPyConnection,
         values: Sequence[object],
         style: Style,
-        catalog: Catalog,
+        shown: ShownValues,
         sequences: CallEvaluator | None = None,
         is_deferred: IsDeferred = immediate,
     ) -> None:
         super().__init__(cursor, values, sequences)
         self.is_deferred = is_deferred
         self.stored = StoredRows(self.query, self.incoming)
-        self.violations = Violations(self.query, self.incoming, style, catalog)
+        self.violations = Violations(self.query, self.incoming, style, shown)
         self.earlier: References | None = None  # the changes of the parts of a WITH that were evaluated before
         self.changed: dict[int, list[pa.Table]] = defaultdict(list)  # by table, the rows that these parts have changed or removed
 

@@ -9,7 +9,7 @@ errors of its rows (`errors`). The log treats both alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from tailgate.lake.catalog.custom_types import Domain, Enum, with_types
@@ -137,18 +137,28 @@ class Catalog:
         """Returns the role with this name, or None. PUBLIC is not a role."""
         return next((r for r in self.all_roles().values() if r.name == name and r.id != PUBLIC_ID), None)
 
-    def may(self, role: Role, privilege: str, object: int) -> bool:
-        """Returns whether a role has a privilege on an item or schema. Owners and superusers have all privileges."""
+    def may(self, role: Role, privilege: str, object: int, columns: Collection[int] | None = None) -> bool:
+        """Returns whether a role has a privilege on an item or schema. Owners and superusers have all privileges.
+
+        `columns`: positions of columns. Then the privilege on each of them suffices, or that on any column if they are none.
+        """
         if role.superuser:
             return True
         if is_system(object):
             return privilege == ("USAGE" if object == TAILGATE_ID else "SELECT") and object not in _FOR_SUPERUSERS
-        owned = self.items.get(object) or self.schemas.get(object)
+        item = self.items.get(object)
+        owned = item or self.schemas.get(object)
         acting = self.acting(role.id)
         if owned is not None and owned.owner in acting:
             return True
         roles = self.all_roles()
-        return any(privilege in roles[id].grants.get(object, ()) for id in (*acting, PUBLIC_ID) if id in roles)
+        grantees = [roles[id] for id in (*acting, PUBLIC_ID) if id in roles]
+        if any(privilege in grantee.grants.get(object, ()) for grantee in grantees):
+            return True
+        if columns is None or item is None:
+            return False
+        granted = {c for grantee in grantees for c, words in grantee.column_grants.get(object, {}).items() if privilege in words}
+        return granted.issuperset(columns) if columns else any(not item.columns[column].is_dropped for column in granted)
 
     def acting(self, role: int) -> frozenset[int]:
         """Returns the ids of the role and of all roles that it is a direct or indirect member of; it has their privileges."""

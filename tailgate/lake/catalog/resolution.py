@@ -112,6 +112,7 @@ def authority(roles: Mapping[int, Role], schemas: Mapping[int, Schema]) -> str:
 def _role(role: Role) -> dict[str, Any]:
     members = {"member_of": {str(r): admin for r, admin in role.member_of.items()}} if role.member_of else {}
     grants = {str(o): sorted(privileges) for o, privileges in role.grants.items()}
+    columns = {str(o): {str(c): sorted(privileges) for c, privileges in granted.items()} for o, granted in role.column_grants.items()}
     return {
         "id": role.id,
         "name": role.name,
@@ -120,6 +121,7 @@ def _role(role: Role) -> dict[str, Any]:
         "verifier": None,
         "grants": grants,
         **members,
+        **({"column_grants": columns} if columns else {}),
     }
 
 

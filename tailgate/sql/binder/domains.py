@@ -21,6 +21,7 @@ from tailgate.lake.catalog.roles import SCHEMA_ID
 from tailgate.lake.catalog.schemas import SCHEMA, Schema
 from tailgate.lake.errors import CheckViolation, FeatureNotSupported, NotNullViolation, TailgateError
 from tailgate.lake.types import DomainType, Field, Type
+from tailgate.sql.authorization import TYPE, Demand
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import ExpressionBinder, Level
 from tailgate.sql.binder.relation_names import Names
@@ -45,6 +46,7 @@ def domain_type(binder: ExpressionBinder, name: Name, at: int | None) -> tuple[T
         names.used.append(item.id)
     if at is not None:
         names.places[at] = item.id
+    names.demand(Demand(TYPE, item.id, names.readers))
     return item.base.type, item.type(names.catalog.schema_of(item).name)
 
 

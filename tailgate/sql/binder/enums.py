@@ -12,6 +12,7 @@ from sqlglot import exp
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState
 from tailgate.lake.types import UNKNOWN, DomainType, Type
+from tailgate.sql.authorization import TYPE, Demand
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.domains import domain_type
 from tailgate.sql.binder.types.coercion import coerce, same
@@ -49,6 +50,7 @@ def enum_type(binder: ExpressionBinder, name: Name, at: int | None) -> Type | No
         names.used.append(type.enum.id)
     if at is not None:
         names.places[at] = type.enum.id
+    names.demand(Demand(TYPE, type.enum.id, names.readers))
     return type
 
 

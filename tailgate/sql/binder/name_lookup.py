@@ -21,7 +21,7 @@ from sqlglot import exp
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import InvalidColumnReference, TailgateError, UndefinedColumn, UndefinedParameter, UndefinedTable
 from tailgate.sql.binder.context import Closure, ExpressionBinder, Level, QueryBinder
-from tailgate.sql.binder.scope import Table, whole_row
+from tailgate.sql.binder.scope import Table, placed, whole_row
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Scalar
 
@@ -65,7 +65,10 @@ def _lookup(binder: ExpressionBinder, name: str, table: str | None, position: in
         of = place.scope.table(table, item, position) if table is not None else None
         if table is not None and of is None:
             continue
-        scalar = place.scope.column(name, of, position)
+        column = place.scope.column(name, of, position)
+        if column is not None:
+            binder.level.names.demand(column.demand)
+        scalar = None if column is None else placed(column.scalar, position)
         if scalar is not None and closure is not None:
             if closure.refused:
                 shown = next(t.alias for t in place.scope.tables if any(c.name == name for c in t.columns) and table in (None, t.alias))
@@ -111,9 +114,10 @@ def named_item(binder: ExpressionBinder, node: exp.Column) -> int:
 
 
 def find_table(binder: ExpressionBinder, alias: str, position: int | None, item: int = 0) -> Table:
-    """Returns the table that an alias names, for its row and `alias.*`. Raises 42P01."""
+    """Returns the table that an alias names, for its row and `alias.*`, and records that its columns are read. Raises 42P01."""
     for place, closure in _places(binder):
         if (table := place.scope.table(alias, item, position)) is not None:
+            binder.level.names.demand(*(column.demand for column in table.columns if not column.hidden))
             if closure is None:
                 return table
             return replace(table, columns=tuple(replace(c, scalar=closure.capture(c.scalar, position)) for c in table.columns))

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from tailgate.lake.catalog import Catalog, Function, Item, MaterializedView, View
 from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.types import Field
-from tailgate.sql.authorization import SESSION, Demand
+from tailgate.sql.authorization import SESSION, Demand, merged
 from tailgate.sql.plan import Relation
 
 NO_WIDTHS: Mapping[int, int] = MappingProxyType({})
@@ -101,9 +101,9 @@ class Names:
         self.demands.update(dict.fromkeys(view.demands))
         self.levels.append(view.levels)
 
-    def demand(self, privilege: str, item: Item) -> None:
-        """Records that this text needs a privilege on an item."""
-        self.demands[Demand(privilege, item.id, self.readers)] = None
+    def demand(self, *demands: Demand | None) -> None:
+        """Records that this text needs privileges."""
+        self.demands.update(dict.fromkeys(filter(None, demands)))
 
     def use(self, item: Item, at: int | None) -> None:
         """Records that this text names an item, at a position. As in PostgreSQL, nothing depends on a system relation."""
@@ -113,4 +113,4 @@ class Names:
             self.places[at] = item.id
 
     def demanded(self) -> tuple[Demand, ...]:
-        return tuple(self.demands)
+        return merged(self.demands)

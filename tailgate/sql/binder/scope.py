@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from tailgate.lake.errors import AmbiguousAlias, AmbiguousColumn, DuplicateAlias, FeatureNotSupported
 from tailgate.lake.types import Field
+from tailgate.sql.authorization import Demand
 from tailgate.sql.plan import Column, Relation, Scalar, rows
 from tailgate.sql.plan.rewriting import shifted
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A column that can be named. For JOIN … USING, it is the merged column. `hidden`: whether `*` leaves it out."""
+    """A column that can be named. For JOIN … USING, it is the merged column.
+
+    `hidden`: whether `*` leaves it out. `demand`: the privilege that a text needs that names the column of a relation.
+    """
 
     name: str
     scalar: Scalar
     hidden: bool = False
+    demand: Demand | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class Scope:
             raise AmbiguousAlias(f'table reference "{alias}" is ambiguous', position=position)
         return matches[0] if matches else None
 
-    def column(self, name: str, table: Table | None, position: int | None) -> Scalar | None:
+    def column(self, name: str, table: Table | None, position: int | None) -> Named | None:
         """Finds a column by its name, in one table or in all.
 
         Returns None if there is none. Raises 42702.
@@ -92,7 +97,7 @@ class Scope:
             matches = [t.columns[0] for t in self.tables if t.value and t.alias == name]
         if len(matches) > 1:
             raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=position)
-        return placed(matches[0].scalar, position) if matches else None
+        return matches[0] if matches else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +129,14 @@ def of(
     relation: str = "",
     item: int = 0,
     hidden: Collection[int] = (),
+    demands: Sequence[Demand | None] = (),
 ) -> Scope:
     """Returns the scope of one relation.
 
     `names` are the alias's new names for the first columns. `hidden`: the positions of columns that `*` leaves out.
+    `demands`: of the first columns.
     """
     shown = names + tuple(f.name for f in fields[len(names) :])
-    columns = tuple(Named(n, Column(i, f.type), i in hidden) for i, (n, f) in enumerate(zip(shown, fields, strict=True)))
+    needs = (*demands, *(None for _ in fields[len(demands) :]))
+    columns = tuple(Named(shown[i], Column(i, f.type), i in hidden, needs[i]) for i, f in enumerate(fields))
     return Scope(columns, (Table(alias, columns, relation, item=item),))

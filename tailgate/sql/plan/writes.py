@@ -15,7 +15,7 @@ from tailgate.lake.catalog import Sequence, Table
 from tailgate.lake.catalog.formats import ReferentialAction
 from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.types import INT8, Field, Type
-from tailgate.sql.authorization import Demand
+from tailgate.sql.authorization import OWNERSHIP, Demand
 from tailgate.sql.plan import Project, Relation, Scan
 
 INCOMING = 0  # a relation id that is not the id of any item
@@ -137,8 +137,9 @@ class TruncateTables:
 
     @property
     def demands(self) -> tuple[Demand, ...]:
-        """Returns the demands for TRUNCATE on each table."""
-        return tuple(Demand("TRUNCATE", table.id) for table in self.tables)
+        """Returns the demands for TRUNCATE on each table, and for the ownership of the sequences."""
+        sequences = (Demand(OWNERSHIP, sequence.id) for sequence in self.restarted)
+        return (*(Demand("TRUNCATE", table.id) for table in self.tables), *sequences)
 
 
 @dataclass(frozen=True, slots=True)

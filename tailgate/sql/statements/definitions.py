@@ -271,9 +271,9 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class AlterItem:
-    """ALTER kind [IF EXISTS] name {RENAME TO … | SET SCHEMA … | SET (options) | RESET (RETAIN HISTORY)}.
+    """ALTER kind [IF EXISTS] name {RENAME TO … | SET SCHEMA … | OWNER TO … | SET (options) | RESET (RETAIN HISTORY)}.
 
-    Exactly one of `rename`, `schema` and `options` is set. RESET has the value None in `options`. ALTER
+    Exactly one of `rename`, `schema`, `owner` and `options` is set. RESET has the value None in `options`. ALTER
     TABLE accepts any relation.
     """
 
@@ -282,6 +282,7 @@ class AlterItem:
     if_exists: bool = False
     rename: str = ""
     schema: str = ""
+    owner: str = ""
     options: tuple[tuple[str, OptionValue | None], ...] = ()
 
 

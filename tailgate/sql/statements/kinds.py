@@ -42,6 +42,7 @@ from tailgate.sql.statements.needs import (
     OwnItems,
     OwnQuery,
     OwnSchemas,
+    Reference,
     SeePlan,
 )
 from tailgate.sql.statements.parsers import (
@@ -147,22 +148,21 @@ def _sequence(statement: d.CreateSequence | d.AlterSequence) -> Needs:
 
 def _alter(statement: d.AlterItem) -> Needs:
     namespace = namespace_of(statement.kind)
-    schema = statement.schema
-    place = CreateItem(Name(statement.name.name, schema)) if schema else CreateBeside(statement.name, namespace)
+    moved = CreateItem(Name(statement.name.name, statement.schema)) if statement.schema else CreateBeside(statement.name, namespace)
+    place = GiveItem(statement.name, statement.owner, namespace) if statement.owner else moved
     return (OwnItems((statement.name,), namespace), place)
 
 
 def _create_table(statement: t.CreateTable) -> Needs:
-    referenced = tuple(key.table for key in statement.foreign_keys if key.table.name != statement.name.name)
-    read = tuple(like.relation for like in statement.likes)
-    return (CreateItem(statement.name), HoldPrivilege("REFERENCES", referenced), HoldPrivilege("SELECT", read))
+    referenced = (Reference(key.table, key.references) for key in statement.foreign_keys if key.table.name != statement.name.name)
+    return (CreateItem(statement.name), *referenced, HoldPrivilege("SELECT", tuple(like.relation for like in statement.likes)))
 
 
 def _alter_table(statement: t.AlterTable) -> Needs:
     added = (action.constraint for action in statement.actions if isinstance(action, t.AddConstraint))
-    referenced = tuple(constraint.table for constraint in added if isinstance(constraint, t.ForeignKey))
+    referenced = (Reference(constraint.table, constraint.references) for constraint in added if isinstance(constraint, t.ForeignKey))
     owners = tuple(GiveItem(statement.name, action.role) for action in statement.actions if isinstance(action, t.SetOwner))
-    return (OwnItems((statement.name,)), HoldPrivilege("REFERENCES", referenced), *owners)
+    return (OwnItems((statement.name,)), *referenced, *owners)
 
 
 def _alter_type(statement: e.AlterEnum | e.AlterDomain) -> Needs:

@@ -75,8 +75,16 @@ class OwnSchemas:
 class HoldPrivilege:
     """A privilege on items, and USAGE on their schemas."""
 
-    privilege: Literal["SELECT", "USAGE", "REFERENCES"]
+    privilege: Literal["SELECT", "USAGE"]
     names: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """REFERENCES on columns of a table, and USAGE on its schema. `columns`: () for its primary key."""
+
+    table: Name
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +155,7 @@ Need: TypeAlias = (
     | OwnFunctions
     | OwnSchemas
     | HoldPrivilege
+    | Reference
     | SeePlan
     | CreateInDatabase
     | GrantOnItems

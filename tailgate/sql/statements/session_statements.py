@@ -218,6 +218,7 @@ class Grant:
 
     `objects`: of the `kind`; schemas for 'relations of a schema' and 'sequences of a schema'. `roles` may contain `public`, which means
     every role. `all`: GRANT ALL, whose `privileges` are those of the kind. Relations may be sequences, which have other privileges.
+    `of_columns`: privileges on columns of the relations, with the names of the columns.
     """
 
     grants: bool
@@ -226,3 +227,4 @@ class Grant:
     objects: tuple[Name, ...]
     roles: tuple[Name, ...]
     all: bool = False
+    of_columns: tuple[tuple[str, tuple[str, ...]], ...] = ()

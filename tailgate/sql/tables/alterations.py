@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing_extensions import assert_never
 
 from tailgate.lake import constraints
-from tailgate.lake.catalog import Catalog, Change, Index, Sequence, Table
+from tailgate.lake.catalog import Catalog, Change, Index, Item, Sequence, Table
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import (
     DependentObjectsStillExist,
@@ -57,6 +57,7 @@ from tailgate.sql.tables.defaults import default_by_name, placeless
 from tailgate.sql.tables.definition import definition
 from tailgate.sql.tables.generated import check_default, check_type, with_expression, without_expression
 from tailgate.sql.tables.identity import add_identity, column_sequence, drop_identity, next_value, set_identity
+from tailgate.sql.tables.owners import with_owner
 from tailgate.sql.tables.rewriting import new_value, retyped_column, rewritten, same_form
 
 
@@ -148,7 +149,7 @@ class _Work:
     notices: list[tuple[str, str]] = field(default_factory=list)
     validated: set[str] = field(default_factory=set)
 
-    def put(self, item: Table | Index | Sequence) -> None:
+    def put(self, item: Item) -> None:
         """Puts an item into the catalog, which may be the table itself."""
         self.catalog = self.catalog.apply(Change(put=(item,)))
         if isinstance(item, Table) and item.id == self.table.id:
@@ -188,11 +189,8 @@ class _Work:
             case RenameConstraint(constraint=old, name=new):
                 self._rename_constraint(old, new)
             case SetOwner(role=role):
-                owner = self.catalog.role(role).id
-                self.put(replace(self.table, owner=owner))
-                for item in self.catalog.dependents(self.table.id):
-                    if isinstance(item, Index | Sequence):
-                        self.put(replace(item, owner=owner))
+                for item in with_owner(self.table, self.catalog.role(role).id, self.catalog):
+                    self.put(item)
             case DropColumn():
                 self._drop_column(action)
             case RenameColumn(column=old, name=new):

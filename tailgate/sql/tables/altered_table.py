@@ -19,7 +19,6 @@ from tailgate.sql.statements import (
     SetDefault,
     SetIdentity,
     SetNullable,
-    SetOwner,
     SetType,
     ValidateConstraint,
 )
@@ -43,8 +42,8 @@ def table_to_alter(statement: AlterTable, catalog: Catalog) -> Table | None:
     catalog.check_schema(Name(name.name, name.schema))
     item = catalog.relation(Name(name.name, name.schema))  # PostgreSQL reports no position
     action = statement.actions[0]
-    if isinstance(action, SetOwner | RenameColumn) and not isinstance(item, Table):
-        raise FeatureNotSupported(f"{'OWNER TO' if isinstance(action, SetOwner) else 'RENAME COLUMN'} of a {item.kind} is not supported")
+    if isinstance(action, RenameColumn) and not isinstance(item, Table):
+        raise FeatureNotSupported(f"RENAME COLUMN of a {item.kind} is not supported")
     if isinstance(item, View | MaterializedView):
         words = "ALTER COLUMN ... DROP NOT NULL" if isinstance(action, SetNullable) and action.nullable else WORDS.get(type(action))
         if words is None:

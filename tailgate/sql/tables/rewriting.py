@@ -19,6 +19,7 @@ from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Change, Function, Index, Sequence, Table, View
 from tailgate.lake.catalog.dropping import described
 from tailgate.lake.catalog.indexes import indexes
+from tailgate.lake.catalog.roles import with_object_ids
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, TailgateError
 from tailgate.lake.types import UNKNOWN, Field, Type
 from tailgate.lake.uncommitted import with_ids
@@ -164,8 +165,8 @@ def rewritten(table: Table, catalog: Catalog) -> Change:
     check_rewritable(table, catalog)
     ids: Mapping[int, int] = {table.id: catalog.next_id}
     mentioning = [item for item in catalog.items.values() if item.id != table.id and _mentions(item, table.id)]
-    roles = [r for r in catalog.all_roles().values() if table.id in r.grants]
-    granted = tuple(replace(r, grants={ids.get(id, id): privileges for id, privileges in r.grants.items()}) for r in roles)
+    grantees = [role for role in catalog.all_roles().values() if table.id in role.grants or table.id in role.column_grants]
+    granted = tuple(with_object_ids(role, ids) for role in grantees)
     put = tuple(with_ids(item, ids) for item in (replace(table, stored_names={}), *mentioning))
     return Change(put=put, drop=(table.id,), put_roles=granted)
 

@@ -149,13 +149,13 @@ def test_queries_of_views_need_the_same_privileges_again(names: Names, monkeypat
             patched.setattr(views, "_views", DefinitionCache())
             assert bind_query(text, catalog) == query, text
     assert set(queries[-1].demands) == {
-        Demand(SELECT, id["above"]),
-        Demand(SELECT, id["p"], (id["above"],)),
-        Demand(SELECT, id["s"], (id["above"],)),
+        Demand(SELECT, id["above"], columns=(0, 1)),
+        Demand(SELECT, id["p"], (id["above"],), columns=(0,)),
+        Demand(SELECT, id["s"], (id["above"],), columns=(0,)),
         Demand(EXECUTE, id["total"], (id["s"],)),
-        Demand(SELECT, id["p"], (id["s"], id["total"])),
-        Demand(SELECT, id["t"], (id["p"],)),
-        Demand(SELECT, id["u"], (id["p"],)),
+        Demand(SELECT, id["p"], (id["s"], id["total"]), columns=(0,)),
+        Demand(SELECT, id["t"], (id["p"],), columns=(0,)),
+        Demand(SELECT, id["u"], (id["p"],), columns=(1,)),
     }
 
 

@@ -93,6 +93,7 @@ class Oracle:
         settings = Settings()
         self.session = SimpleNamespace(
             settings_rows=list,
+            own_rows=lambda relation: [],
             database="catalogs",
             user="postgres",
             process=connection.info.backend_pid,

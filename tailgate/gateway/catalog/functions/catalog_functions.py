@@ -20,7 +20,7 @@ from tailgate.gateway.catalog.functions.context import FunctionContext, Function
 from tailgate.gateway.catalog.functions.definitions import DefinitionFunctions
 from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
 from tailgate.gateway.catalog.functions.object_names import Facts, Session
-from tailgate.gateway.catalog.functions.privileges import RELATION_KINDS, Privileges
+from tailgate.gateway.catalog.functions.privileges import Privileges
 from tailgate.gateway.catalog.relations.signatures import ENCODINGS
 from tailgate.gateway.settings.definitions import SERVER_VERSION
 from tailgate.lake.catalog import Catalog
@@ -84,9 +84,12 @@ class Functions(FunctionGroup):
             ("has_database_privilege(text, text, text) bool", yes),
             ("has_schema_privilege(text, text) bool", lambda o, p: may.has_schema_privilege(None, o, p)),
             ("has_schema_privilege(text, text, text) bool", may.has_schema_privilege),
-            *((f"has_{kind}_privilege(text, text) bool", lambda o, p: may.has_table_privilege(None, o, p)) for kind in RELATION_KINDS),
-            *((f"has_{kind}_privilege(text, text, text) bool", may.has_table_privilege) for kind in RELATION_KINDS),
-            ("has_column_privilege(text, text, text) bool", lambda o, c, p: may.has_table_privilege(None, o, p)),
+            ("has_table_privilege(text, text) bool", lambda o, p: may.has_table_privilege(None, o, p)),
+            ("has_table_privilege(text, text, text) bool", may.has_table_privilege),
+            ("has_any_column_privilege(text, text) bool", lambda o, p: may.has_any_column_privilege(None, o, p)),
+            ("has_any_column_privilege(text, text, text) bool", may.has_any_column_privilege),
+            ("has_column_privilege(text, text, text) bool", lambda o, c, p: may.has_column_privilege(None, o, c, p)),
+            ("has_column_privilege(text, text, text, text) bool", may.has_column_privilege),
             ("has_function_privilege(text, text) bool", yes),
             ("has_type_privilege(text, text) bool", yes),
             ("has_sequence_privilege(text, text) bool", lambda o, p: may.has_sequence_privilege(None, o, p)),
@@ -108,7 +111,7 @@ class Functions(FunctionGroup):
             ("set_config(text, text, bool) text", lambda name, value, local: s._session.settings.set(name, value, local=local)),
             ("current_database() text", lambda: s._session.database),
             ("current_user() text", s.current_user),
-            ("session_user() text", lambda: s._session.user),
+            ("session_user() text", s.session_user),
             ("version() text", lambda: VERSION),
             ("pg_backend_pid() int", lambda: s._session.process),
             ("pg_is_in_recovery() bool", lambda: False),
@@ -146,9 +149,13 @@ class Functions(FunctionGroup):
     # --- the session
 
     def current_user(self) -> str:
-        """Returns the role of SET ROLE, or else the session's user."""
+        """Returns the role of SET ROLE, or else the session user."""
         role = self._session.settings["role"]
-        return self._session.user if role in ("none", "") else role
+        return self.session_user() if role in ("none", "") else role
+
+    def session_user(self) -> str:
+        """Returns the role of SET SESSION AUTHORIZATION, or else that of the sign-in."""
+        return self._session.settings["session_authorization"] or self._session.user
 
     def current_setting(self, name: str, missing_ok: bool = False) -> str | None:
         settings, fixed = self._session.settings, self.facts.settings.get(name.lower())
@@ -167,6 +174,7 @@ def _of_arity(function: Callable[..., Any], count: int) -> Callable[..., Any]:
         lambda a: function(a),
         lambda a, b: function(a, b),
         lambda a, b, c: function(a, b, c),
+        lambda a, b, c, d: function(a, b, c, d),
     )
     return wrappers[count]
 

@@ -17,6 +17,8 @@ from tailgate.lake.catalog import FIRST_ID, Catalog, Function, Item
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InvalidName
 
+OF_SESSION = ("pg_prepared_statements", "pg_cursors", "pg_locks")
+
 
 class SessionSettings(Protocol):
     """The settings of a session."""
@@ -53,6 +55,9 @@ class Session(Protocol):
 
     def settings_rows(self) -> list[dict[str, Any]]:
         """Returns the rows of pg_settings that PostgreSQL lacks."""
+
+    def own_rows(self, relation: str) -> list[dict[str, Any]]:
+        """Returns the rows of a relation that shows objects of this session: one of OF_SESSION."""
 
     def reload_settings(self) -> bool:
         """Makes all processes read their settings again. Raises 42501 if the role is not a superuser."""

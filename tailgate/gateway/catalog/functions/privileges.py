@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from tailgate.gateway.catalog.functions.object_names import Facts, Session
 from tailgate.lake.catalog import Sequence
-from tailgate.lake.catalog.roles import OPERATOR_ID, RELATION_PRIVILEGES, SCHEMA_PRIVILEGES, SEQUENCE_PRIVILEGES, Role
+from tailgate.lake.catalog.roles import (
+    COLUMN_PRIVILEGES,
+    OPERATOR_ID,
+    RELATION_PRIVILEGES,
+    SCHEMA_PRIVILEGES,
+    SEQUENCE_PRIVILEGES,
+    Role,
+)
 from tailgate.lake.catalog.schemas import SYSTEM
-from tailgate.lake.errors import InvalidParameterValue, UndefinedObject, WrongObjectType
+from tailgate.lake.errors import InvalidParameterValue, UndefinedColumn, UndefinedObject, WrongObjectType
 
-RELATION_KINDS = ("table", "any_column")
+GRANT_OPTION = " WITH GRANT OPTION"
 MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("", " WITH ADMIN OPTION", " WITH GRANT OPTION")]
 SECRET = {"pg_authid": "table", "pg_shadow": "view"}  # catalog relations that only superusers may read
 
 
 def _privileges(text: str, valid: Iterable[str]) -> list[str]:
-    """Parses a list of privileges. Raises 22023 for an unknown one.
-
-    TRUNCATE, REFERENCES and TRIGGER are valid, but only superusers and owners have them.
-    """
-    words = [word.strip().upper().removesuffix(" WITH GRANT OPTION") for word in text.split(",")]
+    """Parses a list of privileges, each of which may have GRANT OPTION. Raises 22023 for an unknown one."""
+    words = [word.strip() for word in text.split(",")]
     for word in words:
-        if word not in (*valid, "TRUNCATE", "REFERENCES", "TRIGGER"):
-            raise InvalidParameterValue(f'unrecognized privilege type: "{text}"')
-    return words
+        if word.upper().removesuffix(GRANT_OPTION) not in valid:
+            raise InvalidParameterValue(f'unrecognized privilege type: "{word}"')
+    return [word.upper() for word in words]
 
 
 class Privileges:
@@ -65,16 +69,47 @@ class Privileges:
             return catalog.all_roles()[int(role)]
         return catalog.all_roles()[0] if role == "public" else catalog.role(role)
 
+    def _holds(self, role: Role, words: Iterable[str], oid: int, columns: Collection[int] | None = None) -> bool:
+        """Tells whether a role has one of the privileges. Only owners and superusers have GRANT OPTION."""
+        catalog = self.facts.catalog
+        owner = (catalog.get(oid) or catalog.all_schemas()[oid]).owner
+        owns = role.superuser or owner in catalog.acting(role.id)
+        return any(owns if word.endswith(GRANT_OPTION) else catalog.may(role, word, oid, columns) for word in words)
+
     def has_table_privilege(self, role: str | None, relation: str, privileges: str) -> bool | None:
         """Tells whether a role has one of the privileges. Returns None for an oid that no relation has.
 
         All roles may read system relations, except those in SECRET.
         """
+        return self._has(role, self.regclass_in(relation), _privileges(privileges, RELATION_PRIVILEGES), None)
+
+    def has_any_column_privilege(self, role: str | None, relation: str, privileges: str) -> bool | None:
+        """Tells whether a role has one of the privileges on the relation or a column. Returns None for an oid that no relation has."""
+        return self._has(role, self.regclass_in(relation), _privileges(privileges, COLUMN_PRIVILEGES), ())
+
+    def has_column_privilege(self, role: str | None, relation: str, column: str, privileges: str) -> bool | None:
+        """Tells whether a role has one of the privileges on a column, by its name or number. Returns None for a missing number.
+
+        Raises 42703 for a missing name.
+        """
         oid = self.regclass_in(relation)
-        words = _privileges(privileges, RELATION_PRIVILEGES)
+        words = _privileges(privileges, COLUMN_PRIVILEGES)
+        item = self.facts.catalog.get(oid)
+        if item is None:
+            return self._has(role, oid, words, None)
+        names = [None if field.is_dropped else field.name for field in item.columns]
+        if column in names:
+            return self._has(role, oid, words, (names.index(column),))
+        if not column.lstrip("-").isdigit():
+            raise UndefinedColumn(f'column "{column}" of relation "{item.name}" does not exist')
+        number = int(column)
+        exists = 0 < number <= len(names) and names[number - 1] is not None
+        return self._has(role, oid, words, (number - 1,)) if exists else None
+
+    def _has(self, role: str | None, oid: int, words: list[str], columns: Collection[int] | None) -> bool | None:
         grantee = self._role(role)
         if self.facts.catalog.get(oid) is not None:
-            return any(self.facts.catalog.may(grantee, privilege, oid) for privilege in words)
+            return self._holds(grantee, words, oid, columns)
         if oid not in self.facts.classes:
             return None
         secret = self.facts.classes[oid][0] in SECRET
@@ -83,22 +118,20 @@ class Privileges:
     def has_sequence_privilege(self, role: str | None, sequence: str, privileges: str) -> bool | None:
         """Tells whether a role has one of the privileges. Returns None for an oid without a relation. Raises 42809 for another relation."""
         oid = self.regclass_in(sequence)
-        words = [word.strip().upper().removesuffix(" WITH GRANT OPTION") for word in privileges.split(",")]
-        if not SEQUENCE_PRIVILEGES.keys() >= set(words):
-            raise InvalidParameterValue(f'unrecognized privilege type: "{privileges}"')
+        words = _privileges(privileges, SEQUENCE_PRIVILEGES)
         grantee, item = self._role(role), self.facts.catalog.items.get(oid)
         if item is None and oid not in self.facts.classes:
             return None
         if not isinstance(item, Sequence):
             raise WrongObjectType(f'"{self.facts.classes[oid][0] if item is None else item.name}" is not a sequence')
-        return any(self.facts.catalog.may(grantee, privilege, oid) for privilege in words)
+        return self._holds(grantee, words, oid)
 
     def has_schema_privilege(self, role: str | None, schema: str, privileges: str) -> bool:
         oid = int(schema) if schema.isdigit() else self.regnamespace_in(schema)
         words = _privileges(privileges, SCHEMA_PRIVILEGES)
         grantee = self._role(role)
         if oid in self.facts.catalog.all_schemas() and oid not in SYSTEM:
-            return any(self.facts.catalog.may(grantee, privilege, oid) for privilege in words)
+            return self._holds(grantee, words, oid)
         return grantee.superuser or "USAGE" in words
 
     def pg_has_role(self, role: str | None, of: str, privileges: str) -> bool:

@@ -21,6 +21,7 @@ from importlib import resources
 import duckdb
 import pyarrow as pa
 
+from tailgate.gateway.catalog.relations.access_lists import relation_grants
 from tailgate.gateway.catalog.relations.rows import Row, all_rows, roles
 from tailgate.lake.catalog import FIRST_ID, Catalog
 from tailgate.lake.catalog.schemas import TAILGATE
@@ -100,7 +101,8 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(ARRAY_OUT)
     views = view_texts()
     connection.execute(
-        "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolpassword VARCHAR)"
+        "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolpassword VARCHAR); "
+        "CREATE TABLE pg.made_grants (relation UINTEGER, attnum SMALLINT, grantor UINTEGER, grantee UINTEGER, privilege VARCHAR)"
     )
     for relation, columns in relations().items():
         if relation not in views:
@@ -143,8 +145,9 @@ def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
             connection.execute(f"DELETE FROM pg.{name} WHERE {' OR '.join(f'{column} >= {FIRST_ID}' for column in columns)}")
             if rows:
                 insert(connection, f"pg.{name}", _table(rows))
-        connection.execute("DELETE FROM pg.made_roles")
+        connection.execute("DELETE FROM pg.made_roles; DELETE FROM pg.made_grants")
         fill(connection, "pg.made_roles", roles(catalog))
+        fill(connection, "pg.made_grants", list(relation_grants(catalog)))
         connection.commit()
     except BaseException:
         connection.rollback()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailgate.gateway.catalog.relations import domain_rows, enum_rows, sequence_rows
+from tailgate.gateway.catalog.relations.access_lists import access_list, column_access_lists
 from tailgate.gateway.catalog.relations.constraint_rows import (
     INDEXES,
     checks_of,
@@ -24,19 +25,11 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
 )
 from tailgate.gateway.catalog.relations.sequence_rows import shown_default
 from tailgate.gateway.catalog.relations.storage import COLLATION, storage_of
-from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Domain, Enum, Function, Index, Item, Sequence, Table, View
+from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Domain, Enum, Function, Index, Item, Table, View
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import expression_text, indexes
-from tailgate.lake.catalog.roles import (
-    OPERATOR_ID,
-    PUBLIC,
-    PUBLIC_ID,
-    RELATION_PRIVILEGES,
-    SCHEMA_PRIVILEGES,
-    SEQUENCE_PRIVILEGES,
-    TYPE_PRIVILEGES,
-)
-from tailgate.lake.catalog.schemas import BUILT_IN, SYSTEM, TAILGATE_ID, TEMPORARY_ID, Schema, is_system
+from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID
+from tailgate.lake.catalog.schemas import BUILT_IN, SYSTEM, TAILGATE_ID, TEMPORARY_ID, is_system
 from tailgate.lake.types import Field
 from tailgate.sql.binder.writes.index_expressions import field_of
 
@@ -179,7 +172,9 @@ SYSTEM_COLUMNS = (
 def pg_attribute(catalog: Catalog) -> Iterator[Row]:
     for item in relations(catalog):
         primary = set(item.key or ()) if is_primary(item) else set()
-        yield from (_attribute(item.id, i, item, i - 1, i - 1 in primary) for i in range(1, len(item.columns) + 1))
+        granted = column_access_lists(item, catalog)
+        for index in range(len(item.columns)):
+            yield {**_attribute(item.id, index + 1, item, index, index in primary), "attacl": granted.get(index)}
         if relkind(item) != "v":
             for number, name, oid, size, align in SYSTEM_COLUMNS:
                 columns = {"atttypid": oid, "attlen": size, "attbyval": size != 6, "attalign": align, "attnotnull": True}
@@ -360,35 +355,6 @@ def roles(catalog: Catalog) -> list[Row]:
         for r in catalog.all_roles().values()
         if r.id != PUBLIC_ID
     ]
-
-
-def access_list(item: Item | Schema, catalog: Catalog) -> list[str] | None:
-    """Returns pg_class.relacl, pg_namespace.nspacl or pg_type.typacl; NULL if no privileges were granted."""
-    all_of_it, letters_by_privilege = ("arwdDxt", RELATION_PRIVILEGES)
-    if isinstance(item, Schema | Sequence):
-        all_of_it, letters_by_privilege = ("UC", SCHEMA_PRIVILEGES) if isinstance(item, Schema) else ("rwU", SEQUENCE_PRIVILEGES)
-    granted = [(r, r.grants[item.id]) for r in catalog.all_roles().values() if r.grants.get(item.id)]
-    if is_system(item.id):
-        of_all = frozenset(word for word in letters_by_privilege if catalog.may(PUBLIC, word, item.id))
-        granted = [(PUBLIC, of_all)] if of_all else []
-    if not granted:
-        return None
-    if isinstance(item, Enum | Domain):
-        all_of_it, letters_by_privilege = "U", TYPE_PRIVILEGES
-        granted = [(PUBLIC, frozenset(("USAGE",))), *((role, words) for role, words in granted if role.id != PUBLIC_ID)]
-    owner = _grantee(catalog.all_roles()[item.owner].name) if item.owner in catalog.all_roles() else str(item.owner)
-    others = [
-        (_grantee(r.name) if r.id else "", "".join(letter for word, letter in letters_by_privilege.items() if word in words))
-        for r, words in granted
-    ]
-    owners = f"{owner}={all_of_it}/{owner}"
-    listed = [f"{name}={letters}/{owner}" for name, letters in others]
-    return [listed[0], owners, *listed[1:]] if isinstance(item, Enum | Domain) else [owners, *listed]
-
-
-def _grantee(name: str) -> str:
-    """Quotes a role name as access lists do, which is less often than in statements."""
-    return name if name.replace("_", "a").isalnum() else '"' + name.replace('"', '""') + '"'
 
 
 def all_rows(catalog: Catalog) -> Iterable[tuple[str, list[Row]]]:

@@ -80,7 +80,8 @@ SELECT pg_current_database_0(), nspname, pg_pg_get_userbyid_1(nspowner), NULL, N
 SELECT pg_current_database_0(), n.nspname, c.relname, CASE WHEN c.relpersistence = 't' THEN 'LOCAL TEMPORARY' WHEN c.relkind IN ('r', 'p') THEN 'BASE TABLE' ELSE 'VIEW' END,
        NULL, NULL, NULL, NULL, NULL, CASE WHEN c.relkind IN ('r', 'p') OR (c.relkind = 'v' AND pg_pg_relation_is_updatable_2(c.oid, false) & 8 = 8) THEN 'YES' ELSE 'NO' END, 'NO', NULL
 FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'v', 'f', 'p') AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
+WHERE c.relkind IN ('r', 'v', 'f', 'p') AND (pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+           OR pg_has_any_column_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, REFERENCES'))
 
 -- view information_schema.views
 SELECT pg_current_database_0(), n.nspname, c.relname, pg_pg_get_viewdef_1(c.oid),
@@ -89,7 +90,8 @@ SELECT pg_current_database_0(), n.nspname, c.relname, pg_pg_get_viewdef_1(c.oid)
        CASE WHEN pg_pg_relation_is_updatable_2(c.oid, false) & 20 = 20 THEN 'YES' ELSE 'NO' END,
        CASE WHEN pg_pg_relation_is_updatable_2(c.oid, false) & 8 = 8 THEN 'YES' ELSE 'NO' END, 'NO', 'NO', 'NO'
 FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
-WHERE c.relkind = 'v' AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
+WHERE c.relkind = 'v' AND (pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+           OR pg_has_any_column_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, REFERENCES'))
 
 -- view information_schema.columns
 SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum AS INTEGER), CASE WHEN a.attgenerated = '' THEN d.adbin END,
@@ -125,7 +127,8 @@ LEFT JOIN pg.pg_collation co ON a.attcollation = co.oid AND co.collname <> 'defa
 LEFT JOIN pg.pg_depend o ON o.classid = 1259 AND o.refclassid = 1259 AND o.refobjid = a.attrelid AND o.refobjsubid = a.attnum AND o.deptype = 'i'
 LEFT JOIN pg.pg_sequence s ON s.seqrelid = o.objid
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
-      AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
+      AND (pg_pg_has_role_2(CAST(c.relowner AS VARCHAR), 'USAGE')
+           OR pg_has_column_privilege_3(CAST(c.oid AS VARCHAR), CAST(a.attnum AS VARCHAR), 'SELECT, INSERT, UPDATE, REFERENCES'))
 
 -- view information_schema.domains
 SELECT pg_current_database_0(), n.nspname, t.typname,
@@ -191,17 +194,37 @@ LEFT JOIN pg.pg_constraint k ON k.conindid = x.conindid AND k.contype IN ('p', '
 WHERE x.contype = 'f'
 
 -- view information_schema.table_privileges
-SELECT pg_current_user_0(), pg_current_user_0(), pg_current_database_0(), n.nspname, c.relname, 'SELECT', 'YES', 'YES'
-FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'v', 'f', 'p') AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
+SELECT pg_pg_get_userbyid_1(g.grantor), CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE pg_pg_get_userbyid_1(g.grantee) END,
+       pg_current_database_0(), n.nspname, c.relname, g.privilege,
+       CASE WHEN g.grantee <> 0 AND pg_pg_has_role_3(CAST(g.grantee AS VARCHAR), CAST(c.relowner AS VARCHAR), 'USAGE') THEN 'YES' ELSE 'NO' END,
+       CASE WHEN g.privilege = 'SELECT' THEN 'YES' ELSE 'NO' END
+FROM (SELECT * FROM pg.made_grants WHERE attnum = 0
+      UNION ALL
+      SELECT oid, 0, relowner, 0, 'SELECT' FROM pg.pg_class
+      WHERE oid < 16384 AND pg_has_table_privilege_3('public', CAST(oid AS VARCHAR), 'SELECT')) g
+JOIN pg.pg_class c ON c.oid = g.relation JOIN pg.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'f', 'p') AND (g.grantee = 0 OR pg_pg_has_role_2(CAST(g.grantor AS VARCHAR), 'USAGE')
+      OR pg_pg_has_role_2(CAST(g.grantee AS VARCHAR), 'USAGE'))
 
--- view information_schema.role_table_grants
-SELECT pg_current_user_0(), pg_current_user_0(), pg_current_database_0(), n.nspname, c.relname, 'SELECT', 'YES', 'YES'
-FROM pg.pg_namespace n JOIN pg.pg_class c ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'v', 'f', 'p') AND pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SELECT, INSERT, UPDATE, DELETE')
+-- view information_schema.column_privileges
+SELECT DISTINCT pg_pg_get_userbyid_1(g.grantor), CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE pg_pg_get_userbyid_1(g.grantee) END,
+       pg_current_database_0(), n.nspname, c.relname, a.attname, g.privilege,
+       CASE WHEN g.grantee <> 0 AND pg_pg_has_role_3(CAST(g.grantee AS VARCHAR), CAST(c.relowner AS VARCHAR), 'USAGE') THEN 'YES' ELSE 'NO' END
+FROM pg.made_grants g JOIN pg.pg_class c ON c.oid = g.relation JOIN pg.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg.pg_attribute a ON a.attrelid = g.relation AND g.attnum IN (0, a.attnum)
+WHERE c.relkind IN ('r', 'v', 'f', 'p') AND a.attnum > 0 AND NOT a.attisdropped AND g.privilege IN ('INSERT', 'SELECT', 'UPDATE', 'REFERENCES')
+      AND (g.grantee = 0 OR pg_pg_has_role_2(CAST(g.grantor AS VARCHAR), 'USAGE') OR pg_pg_has_role_2(CAST(g.grantee AS VARCHAR), 'USAGE'))
 
 -- view information_schema.enabled_roles
 SELECT rolname FROM pg.pg_roles WHERE pg_pg_has_role_2(CAST(oid AS VARCHAR), 'USAGE')
+
+-- view information_schema.role_table_grants
+SELECT * FROM information.table_privileges
+WHERE grantor IN (SELECT role_name FROM information.enabled_roles) OR grantee IN (SELECT role_name FROM information.enabled_roles)
+
+-- view information_schema.role_column_grants
+SELECT * FROM information.column_privileges
+WHERE grantor IN (SELECT role_name FROM information.enabled_roles) OR grantee IN (SELECT role_name FROM information.enabled_roles)
 
 -- view information_schema.applicable_roles
 SELECT a.rolname, b.rolname, CASE WHEN m.admin_option THEN 'YES' ELSE 'NO' END

@@ -24,6 +24,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import altered_rows
 from tailgate.gateway.writes.constraints.rules import Rules
+from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.effects import Effect
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.pending import tables_below
@@ -224,7 +225,7 @@ async def _with_rows(
         rows = await session.serving.queries.write(
             session.access.authorize(plan),
             list(plan.relations),
-            lambda cursor: altered_rows.changes(plan, Evaluation(cursor, (), style, catalog, calls), names),
+            lambda cursor: altered_rows.changes(plan, Evaluation(cursor, (), style, ShownValues(catalog), calls), names),
             at=at,
         )
     return TableChange(text, target, rows, tuple(t.id for t in plan.relations), tag)

@@ -17,6 +17,7 @@ from tailgate.gateway.serving.prepared import readable
 from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.gateway.writes import new_tables
+from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.evaluation import Evaluation
 from tailgate.gateway.writes.new_tables import NewTable
 from tailgate.gateway.writes.rows.modifiers import fitted
@@ -98,7 +99,7 @@ async def _evaluated(session: Session, bound: Bound, statement: s.CreateTableAs,
             rows = await session.serving.queries.write(
                 authorized,
                 [readable(names[relation]) for relation in table.relations],
-                lambda cursor: fitted(Evaluation(cursor, values, style, names, calls).query(table.rows), table.columns),
+                lambda cursor: fitted(Evaluation(cursor, values, style, ShownValues(names), calls).query(table.rows), table.columns),
                 at=at,
             )
         except e.UndefinedTable:

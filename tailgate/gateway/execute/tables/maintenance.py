@@ -9,7 +9,6 @@ Source: PostgreSQL 15, src/backend/commands/matview.c, vacuum.c, indexcmds.c, cl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tailgate.gateway.execute import committing, queries
 from tailgate.gateway.execute.catalog_changes import caught_up, check_outside_block
@@ -22,10 +21,13 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.constraints import primary_key_name
 from tailgate.lake.readers.failed import failure
 from tailgate.sql import statements as s
-from tailgate.sql.authorization import OR, Demand, kind_of
+from tailgate.sql.authorization import OR, Demand, Required, kind_of
 
-READERS = {"access share": "SELECT", "row exclusive": OR.join(("INSERT", "UPDATE", "DELETE"))}  # privileges for modes of LOCK TABLE
-WRITERS = OR.join(("UPDATE", "DELETE"))  # for its other modes
+READERS = {
+    "access share": "SELECT",
+    "row exclusive": OR.join(("INSERT", "UPDATE", "DELETE", "TRUNCATE")),
+}  # privileges for modes of LOCK TABLE
+WRITERS = OR.join(("UPDATE", "DELETE", "TRUNCATE"))  # for its other modes
 SHARED = ("access share", "row share", "row exclusive", "share update exclusive")  # modes that do not exclude writers
 
 
@@ -166,13 +168,6 @@ def checkpoint(session: Session, bound: Bound, statement: s.Checkpoint, values: 
     return "CHECKPOINT"
 
 
-@dataclass(frozen=True, slots=True)
-class LockedTables:
-    """The privileges that LOCK TABLE needs."""
-
-    demands: tuple[Demand, ...]
-
-
 def lock(session: Session, bound: Bound, statement: s.Lock, values: Sequence[object]) -> str:
     """Makes COMMIT fail with 40001 if the tables change meanwhile, unless the mode allows writers."""
     transaction = session.transaction
@@ -184,7 +179,8 @@ def lock(session: Session, bound: Bound, statement: s.Lock, values: Sequence[obj
             plural = "indexes" if isinstance(item, Index) else f"{item.kind}s"
             raise e.WrongObjectType(f'cannot lock relation "{item.name}"', detail=f"This operation is not supported for {plural}.")
     privilege = READERS.get(statement.mode, WRITERS)
-    session.access.authorize(LockedTables(tuple(Demand(privilege, item.id) for item in items)))
+    session.access.authorize(Required(tuple(Demand(privilege, item.id) for item in items)))
+    transaction.locks.update((item.id, statement.mode) for item in items)
     transaction.snapshot(session.serving)  # from here on, the block's reads and writes are checked
     if statement.mode not in SHARED:
         transaction.writes.read(item.id for item in items)

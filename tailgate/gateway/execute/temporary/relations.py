@@ -226,6 +226,8 @@ async def _alter(session: Session, statement: s.AlterItem) -> str | None:
         return None
     if statement.kind not in (item.kind, "table"):
         raise e.WrongObjectType(f'"{item.name}" is not {with_article(statement.kind)}')
+    if statement.owner:
+        raise e.FeatureNotSupported("OWNER TO of a temporary relation is not supported", hint="Use SET ROLE before it is created.")
     if statement.options:
         raise e.WrongObjectType(f'"{item.name}" is not stored, so it has no history')
     if statement.schema:

@@ -14,7 +14,7 @@ from tailgate.lake.catalog import Table
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import TEMPORARY
 from tailgate.sql import statements as s
-from tailgate.sql.authorization import Followed
+from tailgate.sql.authorization import SELECT, Demand, Required
 from tailgate.sql.statements.writes import OnCommit
 from tailgate.sql.tables.creation import new_table
 
@@ -51,7 +51,7 @@ async def define(session: Session, statement: s.CreateTable, text: str, on_commi
     """Adds a temporary table to the session's catalog. `text`: the statement."""
     id, catalog = session.naming.room()
     for like in statement.likes:
-        session.access.authorize(Followed(catalog.relation(like.relation)))
+        session.access.authorize(Required((Demand(SELECT, catalog.relation(like.relation).id),)))
     if statement.foreign_keys:
         raise e.FeatureNotSupported("foreign keys of temporary tables are not supported", hint="Use CREATE TABLE.")
     if statement.options:

@@ -5,6 +5,7 @@ Statement text ──Parse──► Prepared ──Bind──► Portal ──Ex
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -85,13 +86,18 @@ def _result(bound: Bound) -> list[tuple[str, Type]] | None:
 
 @dataclass(slots=True)
 class Statement:
-    """A prepared statement. `raw`: its text as received, a key of caches. `oids`: the parameter types in Parse."""
+    """A prepared statement.
+
+    `raw`: its text as received, a key of caches. `oids`: the parameter types in Parse. `command`: the text of PREPARE, empty for a
+    statement of the extended protocol. `created_s`: since the epoch.
+    """
 
     name: str
     raw: bytes
     oids: tuple[int, ...]
     bound: Bound
-    from_sql: bool = False
+    command: str = ""
+    created_s: float = field(default_factory=time.time)
 
     @property
     def size(self) -> int:
@@ -120,6 +126,7 @@ class Portal:
     held: bool = False  # its block was committed: it remains until it is closed
     statement: str = ""  # the name of its prepared statement
     value_bytes: int = 0  # of the values in the Bind message
+    created_s: float = field(default_factory=time.time)  # since the epoch
 
     @property
     def size(self) -> int:

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 
 from tailgate.gateway.writes.constraints.keys import shown
 from tailgate.gateway.writes.constraints.rules import Checks, Rules
+from tailgate.gateway.writes.constraints.shown_values import ShownValues
 from tailgate.gateway.writes.rows.query import Query
-from tailgate.lake.catalog import Catalog, Item
+from tailgate.lake.catalog import Item
 from tailgate.lake.constraints import Key, Reference
 from tailgate.lake.errors import (
     CheckViolation,
@@ -37,12 +38,12 @@ DETAIL_CHARACTERS_MAX = 64  # of a value in `Failing row contains`, as in Postgr
 
 @dataclass(frozen=True, slots=True)
 class Violations:
-    """`query` evaluates a check on the rows that `incoming` registers; `catalog` has the names that messages show."""
+    """`query` evaluates a check on the rows that `incoming` registers; `values`: those that messages show."""
 
     query: Callable[[Query], pa.Table]
     incoming: Callable[[pa.Table], AbstractContextManager[None]]
     style: Style
-    catalog: Catalog
+    shown: ShownValues
 
     def allowed(self, rules: Rules, rows: pa.Table, before: int | None = None) -> None:
         """Raises 23502 or 23514 for the first row, up to `before`, that violates NOT NULL, CHECK or a domain."""
@@ -72,11 +73,15 @@ class Violations:
             message = f'new row violates check option for view "{checks[number][0]}"'
             raise of_row(place, WithCheckOptionViolation(message, detail=self._failing(table, rows.slice(place, 1))))
 
-    def _failing(self, table: Item, row: pa.Table) -> str:
-        """Returns the values of a row for the detail of an error."""
-        texts = self._texts(table.columns, row)
-        values = (text for text, column in zip(texts, table.columns, strict=True) if not column.is_dropped)
-        return f"Failing row contains ({', '.join(values)})."
+    def _failing(self, table: Item, row: pa.Table) -> str | None:
+        """Returns the values of a row for the detail of an error, or None if it may show no value."""
+        texts, columns = self._texts(table.columns, row), self.shown.columns(table)
+        if columns is None:
+            values = (text for text, column in zip(texts, table.columns, strict=True) if not column.is_dropped)
+            return f"Failing row contains ({', '.join(values)})."
+        if not columns:
+            return None
+        return f"Failing row contains ({shown(columns, table.columns)}) = ({', '.join(texts[column] for column in columns)})."
 
     def _first(self, rules: Rules, rows: pa.Table) -> tuple[int, int]:
         """Returns the place of the first row that violates a constraint, and the number of the constraint.
@@ -104,7 +109,7 @@ class Violations:
         """Returns the same error. `fields`: the columns that the key numbers."""
         return UniqueViolation(
             f'duplicate key value violates unique constraint "{key.name}"',
-            detail=f"Key {self.values(fields, key.columns, row)} already exists.",
+            detail=self._key(table, fields, key, row, "already exists"),
             names={**self._names(table), "n": key.name},
         )
 
@@ -112,14 +117,20 @@ class Violations:
         """Returns the error for existing rows with equal keys."""
         return UniqueViolation(
             f'could not create unique index "{key.name}"',
-            detail=f"Key {self.values(rules.fields, key.columns, row)} is duplicated.",
+            detail=self._key(rules.table, rules.fields, key, row, "is duplicated"),
             names={**self._names(rules.table), "n": key.name},
         )
 
+    def _key(self, table: Item, fields: Sequence[Field], key: Key, row: pa.Table, what: str) -> str | None:
+        """Returns the detail of an error about a key, or None if it may not show the values."""
+        if not self.shown.shows(table, key.columns):
+            return None
+        return f"Key {self._values(fields, key.columns, row)} {what}."
+
     def missing(self, reference: Reference, row: pa.Table) -> ForeignKeyViolation:
         """Returns the error for a row that references a key that does not exist, or with MATCH FULL has NULL in a part of it."""
-        values = self.values(reference.table.columns, reference.constraint.columns, row)
-        detail = f'Key {values} is not present in table "{reference.referenced.name}".'
+        values = self._referenced_values(reference.table, reference.constraint.columns, row)
+        detail = f'Key{values} is not present in table "{reference.referenced.name}".'
         if any(row.column(column).null_count for column in reference.columns):
             detail = "MATCH FULL does not allow mixing of null and nonnull key values."
         return ForeignKeyViolation(
@@ -130,21 +141,25 @@ class Violations:
 
     def still_referenced(self, reference: Reference, row: pa.Table) -> ForeignKeyViolation:
         """Returns the error for a removed key that is referenced."""
-        values = self.values(reference.referenced.columns, reference.constraint.references, row)
+        values = self._referenced_values(reference.referenced, reference.constraint.references, row)
         referenced, table = reference.referenced.name, reference.table.name
         return ForeignKeyViolation(
             f'update or delete on table "{referenced}" violates foreign key constraint "{reference.name}" on table "{table}"',
-            detail=f'Key {values} is still referenced from table "{table}".',
+            detail=f'Key{values} is still referenced from table "{table}".',
             names={**self._names(reference.table), "n": reference.name},
         )
 
-    def values(self, fields: Sequence[Field], columns: tuple[int, ...], row: pa.Table) -> str:
+    def _referenced_values(self, table: Item, columns: tuple[int, ...], row: pa.Table) -> str:
+        """Returns the values of columns behind a space, or an empty text if the error may not show them."""
+        return f" {self._values(table.columns, columns, row)}" if self.shown.shows(table, columns) else ""
+
+    def _values(self, fields: Sequence[Field], columns: tuple[int, ...], row: pa.Table) -> str:
         """Returns the values of columns as `(a, b)=(1, 2)`."""
         texts = self._texts(fields, row)
         return f"({shown(columns, fields)})=({', '.join(texts[column] for column in columns)})"
 
     def _names(self, table: Item) -> dict[str, str]:
-        return {"s": self.catalog.schema_of(table).name, "t": table.name}
+        return {"s": self.shown.catalog.schema_of(table).name, "t": table.name}
 
     def _texts(self, fields: Sequence[Field], row: pa.Table) -> list[str]:
         texts = []

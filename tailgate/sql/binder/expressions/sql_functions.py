@@ -31,7 +31,7 @@ from tailgate.lake.errors import (
     UndefinedFunction,
 )  # fmt: skip
 from tailgate.lake.types import FACTS, INT8, Field, Type
-from tailgate.sql.authorization import EXECUTE
+from tailgate.sql.authorization import EXECUTE, Demand
 from tailgate.sql.binder.context import Closure, ExpressionBinder, Level
 from tailgate.sql.binder.grouping import aggregate, windowed
 from tailgate.sql.binder.relation_names import Names
@@ -230,7 +230,7 @@ def _inside(binder: ExpressionBinder, function: Routine, arguments: tuple[Scalar
     names = binder.level.names
     if function.id in names.inside:
         raise FeatureNotSupported("recursive functions are not supported", position=at)
-    names.demand(EXECUTE, function)
+    names.demand(Demand(EXECUTE, function.id, names.readers))
     if function.id not in names.used:
         names.used.append(function.id)
     if at is not None:

@@ -19,7 +19,7 @@ from tailgate.lake.errors import (
 )  # fmt: skip
 from tailgate.lake.types import BOOL, Field
 from tailgate.lake.uncommitted import is_evaluated
-from tailgate.sql.authorization import SELECT
+from tailgate.sql.authorization import SELECT, Demand
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Closure, Level
 from tailgate.sql.binder.expressions.expressions import Expressions
@@ -97,7 +97,7 @@ def _unregistered(node: exp.Expr, level: Level) -> Source:
                 return source
             fields = tuple(Field(c.name, c.scalar.type) for c in source.scope.columns)
             plan = Project(source.plan, tuple(c.scalar for c in source.scope.columns), fields)
-            return _aliased(plan, fields, alias, "")
+            return _aliased(plan, fields, alias, "", demands=tuple(c.demand for c in source.scope.columns))
     level = replace(level, names=of_item(level.names, node.alias_or_name))
     match node:
         case exp.Subquery():
@@ -155,7 +155,7 @@ def _relation(node: exp.Table, level: Level) -> Source:
         shown = f"{node.text('catalog')}.{schema}.{name}"
         raise FeatureNotSupported(f'cross-database references are not implemented: "{shown}"', position=at)
     item = names.catalog.relation(Name(name, schema or None, at), sequences=True)
-    names.demand(SELECT, item)
+    names.demand(Demand(SELECT, item.id, names.readers, columns=()))
     lock(names, item, at)
     names.use(item, at)
     if isinstance(item, Sequence):
@@ -164,12 +164,14 @@ def _relation(node: exp.Table, level: Level) -> Source:
         return _aliased(row_of(item.id, at), ROW, node.args.get("alias"), name)
     columns = item.columns[: names.widths.get(item.id)]
     plan = plan_of_view(item, names, queries, at) if is_evaluated(item) else Scan(item.id, columns, item.key, item.name, at)
+    present_positions = (i for i, column in enumerate(columns) if not column.is_dropped)
+    demands = tuple(Demand(SELECT, item.id, names.readers, columns=(i,)) for i in present_positions)
     if any(column.is_dropped for column in columns):
         present = tuple(Column(i, column.type) for i, column in enumerate(columns) if not column.is_dropped)
         columns = tuple(column for column in columns if not column.is_dropped)
         plan = Project(plan, present, columns)
     plan, columns = _with_kept_types(plan, columns)
-    return _aliased(plan, columns, node.args.get("alias"), name, item.id, hidden_positions(item))
+    return _aliased(plan, columns, node.args.get("alias"), name, item.id, hidden_positions(item), demands)
 
 
 def _with_kept_types(plan: Relation, columns: tuple[Field, ...]) -> tuple[Relation, tuple[Field, ...]]:
@@ -181,14 +183,20 @@ def _with_kept_types(plan: Relation, columns: tuple[Field, ...]) -> tuple[Relati
 
 
 def _aliased(
-    plan: Relation, columns: tuple[Field, ...], alias: exp.Expr | None, name: str, item: int = 0, hidden: Collection[int] = ()
+    plan: Relation,
+    columns: tuple[Field, ...],
+    alias: exp.Expr | None,
+    name: str,
+    item: int = 0,
+    hidden: Collection[int] = (),
+    demands: tuple[Demand | None, ...] = (),
 ) -> Source:
     shown = alias.name if alias is not None and alias.name else name
     names = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
     if len(names) > len(columns):
         raise InvalidColumnReference(f'table "{shown}" has {len(columns)} columns available but {len(names)} columns specified')
     own = item if alias is None or not alias.name else 0
-    return Source(plan, scopes.of(shown, columns, names, name, own, hidden))
+    return Source(plan, scopes.of(shown, columns, names, name, own, hidden, demands))
 
 
 def _scope(left: Source, right: Source, kind: JoinKind) -> Scope:
@@ -218,7 +226,7 @@ def _join(left: Source, node: exp.Join, level: Level) -> Source:
         if not using:
             return Source(_joined(left, right, "cross" if kind == "inner" else kind, _true(kind), at, closure), scope)
     if using or node.args.get("using"):
-        return _using(left, right, using, kind, node, closure)
+        return _using(left, right, using, kind, node, closure, level)
     condition = Expressions(scope, level, "JOIN conditions", False).boolean(node.args["on"], "JOIN/ON")
     if node.args.get("within"):
         return bind_within(left, right, kind, condition, node, Expressions(scope, level, "WITHIN", False))
@@ -246,7 +254,7 @@ def _true(kind: JoinKind) -> Scalar | None:
     return None if kind == "inner" else Literal(True, BOOL)
 
 
-def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: exp.Join, closure: Closure) -> Source:
+def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: exp.Join, closure: Closure, level: Level) -> Source:
     """Binds JOIN … USING (…) [AS alias].
 
     The merged columns appear once, before the other columns. The alias names only the merged
@@ -267,6 +275,7 @@ def _using(left: Source, right: Source, using: list[str], kind: JoinKind, node: 
             if len(matches) > 1:
                 raise AmbiguousColumn(f'common column name "{name}" appears more than once in {word} table')
             sides.append(matches[0].scalar)
+            level.names.demand(matches[0].demand)
         conditions.append(binder.operate("=", list(sides), at))
         casts, type = binder.unify([exp.Null(), exp.Null()], sides, "JOIN/USING")
         merged.append(Named(name, {"right": casts[1], "full": Coalesce(casts, type)}.get(kind, casts[0])))

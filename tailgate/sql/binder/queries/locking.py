@@ -12,6 +12,7 @@ from sqlglot import exp
 from tailgate.lake.catalog import Item, Table, View
 from tailgate.lake.catalog.schemas import is_system
 from tailgate.lake.errors import FeatureNotSupported, SyntaxError_, UndefinedTable, WrongObjectType
+from tailgate.sql.authorization import Demand
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope
 from tailgate.sql.grammar.names import position
@@ -63,5 +64,5 @@ def lock(names: Names, item: Item, at: int | None) -> None:
         return
     if not isinstance(item, Table | View) or is_system(item.id):
         raise WrongObjectType(f'cannot lock rows in {item.kind} "{item.name}"', position=at)
-    names.demand("UPDATE", item)
+    names.demand(Demand("UPDATE", item.id, names.readers, columns=()))
     names.locked[item.id] = None

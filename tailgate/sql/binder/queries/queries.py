@@ -198,9 +198,11 @@ class Queries(QueryBinder):
             if isinstance(node, exp.Star):
                 if tree.args.get("from_") is None:
                     raise SyntaxError_("SELECT * with no tables specified is not valid", position=position(node))
-                outputs += [Output(c.name, placed(c.scalar, position(node))) for c in source.scope.columns if not c.hidden]
-            elif (columns := expanded_row(binder, node)) is not None:
-                outputs += [Output(c.name, c.scalar) for c in columns]
+                columns = [column for column in source.scope.columns if not column.hidden]
+                binder.level.names.demand(*(column.demand for column in columns))
+                outputs += [Output(column.name, placed(column.scalar, position(node))) for column in columns]
+            elif (fields := expanded_row(binder, node)) is not None:
+                outputs += [Output(field.name, field.scalar) for field in fields]
             else:
                 inner = node.this if isinstance(node, exp.Alias) else node
                 scalar = binder.bind(inner) if side else binder.typed(inner)

@@ -15,6 +15,7 @@ from sqlglot import exp
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import DatatypeMismatch, DuplicateColumn, FeatureNotSupported, SyntaxError_, UndefinedFunction
 from tailgate.lake.types import JSON, JSONB, TEXT, Field, Type
+from tailgate.sql.authorization import TYPE, Demand
 from tailgate.sql.binder.enums import cast_type
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.types.coercion import cast, coerce
@@ -64,6 +65,7 @@ def bind_populating(call: exp.Anonymous, binder: Expressions, input: Relation) -
         raise DatatypeMismatch(f"first argument of {name} must be a row type")
     item = names.catalog.relation(Name(str(kind.args["kind"]), kind.meta.get("schema"), position(kind)))
     names.use(item, position(kind))
+    names.demand(Demand(TYPE, item.id, names.readers))
     columns = tuple(c for c in item.columns if not c.is_dropped)
     for column in columns:
         if column.domain is not None or _is_unchecked(column.type):

@@ -106,7 +106,7 @@ def bind_windowed(node: exp.Expr, source: Source, level: Level) -> tuple[Relatio
     shown = alias.name if alias is not None and alias.name else next((t.alias for t in source.scope.tables), "")
     fields = (*(Field(c.name, c.scalar.type) for c in source.scope.columns), *outputs)
     names = tuple(c.name for c in alias.args.get("columns") or []) if alias is not None else ()
-    return plan, scopes.of(shown, fields, names, shown)
+    return plan, scopes.of(shown, fields, names, shown, demands=[c.demand for c in source.scope.columns])
 
 
 def _split(binder: Expressions, nodes: list[exp.Expr]) -> tuple[list[exp.Expr], list[exp.Expr]]:

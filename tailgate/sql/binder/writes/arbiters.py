@@ -12,7 +12,7 @@ from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.constraints import Key, key_expressions, keys_of
 from tailgate.lake.errors import InvalidColumnReference, ObjectNotInPrerequisiteState, SyntaxError_, UndefinedColumn, UndefinedObject
 from tailgate.sql.binder.writes.index_expressions import stored_value, value_of
-from tailgate.sql.plan.rewriting import conjuncts
+from tailgate.sql.plan.rewriting import columns_of, conjuncts
 from tailgate.sql.statements.writes import OnConflict
 
 
@@ -36,6 +36,13 @@ def arbiter_of(table: Table, clause: OnConflict, catalog: Catalog) -> Key | None
     if match is None:
         raise InvalidColumnReference("there is no unique or exclusion constraint matching the ON CONFLICT specification")
     return checked_immediate(match, table, catalog)
+
+
+def columns_of_arbiter(table: Table, clause: OnConflict, arbiter: Key) -> frozenset[int]:
+    """Returns the positions of the columns that ON CONFLICT reads to find rows with equal keys."""
+    if clause.condition is None:
+        return arbiter.read
+    return arbiter.read | columns_of(value_of(table, clause.condition.tree, condition=True))
 
 
 def _inferred(table: Table, clause: OnConflict, keys: Sequence[Key], catalog: Catalog) -> Key | None:

@@ -19,7 +19,7 @@ from tailgate.sql.binder.types.overloads import fixed
 from tailgate.sql.binder.writes.targets import assigned, without_modifiers
 from tailgate.sql.functions.entry import Function, duckdb_error
 from tailgate.sql.functions.multidimensional.templates import DUCKDB
-from tailgate.sql.plan import Call, Column, Literal, Scalar
+from tailgate.sql.plan import Call, Literal, Scalar
 from tailgate.sql.statements.writes import Assignment, ColumnName
 from tailgate.values.composites import dimensions
 from tailgate.values.composites.arrays import MULTIDIMENSIONAL, MULTIDIMENSIONAL_HINT
@@ -81,16 +81,6 @@ def _with_dimensions(before: Scalar, subscripts: list[exp.Expr], new: Scalar, bi
         highs.append(high or Literal(dimensions.LAST, INT4))
         lows.append(low or (Literal(dimensions.FIRST if isinstance(subscript, exp.Slice) else 1, INT4) if is_slice else highs[-1]))
     return Call(_replacement(len(subscripts), is_slice=is_slice), (before, new, *lows, *highs), before.type)
-
-
-def operands(scalar: Scalar) -> tuple[Scalar, ...]:
-    """Returns the parts of a new value that need privileges: without the array in which it replaces parts."""
-    match scalar:
-        case Call(function=function, arguments=(before, *others)) if function.name in ASSIGNING:
-            return (*(() if isinstance(before, Column) else operands(before)), *others)
-        case Call(function=function, arguments=(inner,)) if function.kind == "cast":
-            return operands(inner)
-    return (scalar,)
 
 
 def _replaced(first: str, last: str, new: str) -> str:

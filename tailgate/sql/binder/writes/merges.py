@@ -13,7 +13,7 @@ from tailgate.lake.errors import DuplicateAlias, FeatureNotSupported, SyntaxErro
 from tailgate.lake.types import INT4, Field
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.queries.from_items import bind_table
-from tailgate.sql.binder.scope import Scope
+from tailgate.sql.binder.scope import Named, Scope
 from tailgate.sql.binder.writes.rules import rules_of
 from tailgate.sql.binder.writes.targets import (
     check_writable,
@@ -25,8 +25,8 @@ from tailgate.sql.binder.writes.targets import (
     scope_of,
     with_defaults,
 )
-from tailgate.sql.binder.writes.updatable_views import of_table
-from tailgate.sql.binder.writes.writes import Writes
+from tailgate.sql.binder.writes.updatable_views import Target, Written, of_table
+from tailgate.sql.binder.writes.writes import Writes, inserted_columns
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
 from tailgate.sql.plan import Case, Column, Filter, IsNull, Join, Literal, Not, Project, Scalar
@@ -79,8 +79,7 @@ class Merges(Writes):
         acting = Filter(chosen, Not(self._is(number, NO_CLAUSE)))
         rows = Project(acting, (*columns[begin:], number, *new), fields)
         actions = tuple(clause.action for clause in statement.clauses)
-        privileges = [action.upper() for action in dict.fromkeys(actions) if action != "nothing"]
-        demands, rules = self._demands(of_table(table), *privileges, "SELECT"), rules_of(table, self.catalog)
+        demands, rules = self._demands(of_table(table), _written(of_table(table), statement)), rules_of(table, self.catalog)
         return MergeRows(table, decorrelate(rows), actions, self._types(), demands, rules)
 
     def _target(self, statement: Merge) -> items.Table:
@@ -145,3 +144,18 @@ class Merges(Writes):
     def _is(self, column: Column, number: int) -> Scalar:
         operands: Sequence[Scalar] = [replace(column), Literal(number, INT4)]
         return Expressions(Scope(), empty_level(self.parameters)).operate("=", list(operands), None)
+
+
+def _written(target: Target, statement: Merge) -> Written:
+    """Returns the privileges that the actions of the clauses need, and the columns that they write."""
+    written: dict[str, list[Named] | None] = {}
+    for clause in statement.clauses:
+        columns = written.setdefault(clause.action.upper(), [])
+        match clause.action:
+            case "delete":
+                written["DELETE"] = None
+            case "update" if columns is not None:
+                columns += target.named(assignment.column for assignment in clause.assignments)
+            case "insert" if columns is not None:
+                columns += inserted_columns(target, clause.columns, len(clause.row or ()))
+    return {privilege: columns for privilege, columns in written.items() if privilege != "NOTHING"}

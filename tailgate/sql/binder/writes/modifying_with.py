@@ -10,7 +10,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 
-from tailgate.sql.authorization import Demand
+from tailgate.sql.authorization import Demand, merged
 from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.writes.merges import Merges
@@ -57,8 +57,8 @@ class ModifyingWith(Merges):
             body = self._within(names)._written(statement.body)
             demands = body.demands
         writes = [rows for _, rows in parts if isinstance(rows, InsertRows | ChangeRows)]
-        own = dict.fromkeys((*(demand for rows in writes for demand in rows.demands), *demands))
-        return WithRows(tuple(parts), body, self._types(), tuple(own | dict.fromkeys(names.demanded())))
+        own = (demand for rows in writes for demand in rows.demands)
+        return WithRows(tuple(parts), body, self._types(), merged((*own, *demands, *names.demanded())))
 
     def _within(self, names: Names) -> ModifyingWith:
         """Returns the binder of a statement that can read these names."""

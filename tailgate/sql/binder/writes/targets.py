@@ -25,6 +25,7 @@ from tailgate.lake.errors import (
     WrongObjectType,
 )
 from tailgate.lake.types import INT8, Field, Type
+from tailgate.sql.authorization import SELECT, SESSION, Demand
 from tailgate.sql.binder import domains
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Level
@@ -55,9 +56,14 @@ def check_writable(item: Item) -> None:
         )
 
 
-def scope_of(table: Item, alias: str | None, width: int | None = None) -> Scope:
-    """Returns the scope of a written table: its columns, without those that were dropped. `width`: the number of those that are known."""
-    scope = scopes.of(alias or table.name, table.columns[:width], relation=table.name, item=0 if alias else table.id)
+def scope_of(table: Item, alias: str | None, width: int | None = None, readers: tuple[int, ...] = (SESSION,)) -> Scope:
+    """Returns the scope of a written table: its columns, without those that were dropped.
+
+    `width`: the number of those that are known. `readers`: of the demands for the columns.
+    """
+    known = table.columns[:width]
+    demands = [Demand(SELECT, table.id, readers, columns=(i,)) for i in range(len(known))]
+    scope = scopes.of(alias or table.name, known, relation=table.name, item=0 if alias else table.id, demands=demands)
     columns = tuple(visible for visible, column in zip(scope.columns, table.columns, strict=False) if not column.is_dropped)
     return Scope(columns, tuple(replace(t, columns=columns) for t in scope.tables))
 

@@ -9,9 +9,9 @@ rewriteTargetView).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
@@ -27,7 +27,7 @@ from tailgate.lake.errors import (
     UndefinedColumn,
     WrongObjectType,
 )
-from tailgate.sql.authorization import SELECT, Demand
+from tailgate.sql.authorization import SELECT, SESSION, Demand
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import QueryBinder
 from tailgate.sql.binder.queries.queries import Queries
@@ -38,7 +38,7 @@ from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.binder.writes.targets import check_writable, columns_named, scope_of
 from tailgate.sql.grammar.parser import parse_query
 from tailgate.sql.plan import Column, Filter, Generate, Project, Reduce, Relation, Scalar, Scan, Sort, Window
-from tailgate.sql.plan.rewriting import columns_of, conjunction, substituted, walk
+from tailgate.sql.plan.rewriting import conjunction, substituted
 from tailgate.sql.statements.writes import ColumnName, IndexColumn, OnConflict
 
 NOT_A_COLUMN = "View columns that are not columns of their base relation are not updatable."
@@ -50,13 +50,24 @@ CLAUSES = {
 VERBS = {"insert into": ("inserting into", "INSERT"), "update": ("updating", "UPDATE"), "delete from": ("deleting from", "DELETE")}
 
 
+Written: TypeAlias = Mapping[str, Sequence[Named] | None]  # privileges, and the columns of the relation; None for the whole relation
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A relation below a view. `columns`: as of `Target`. `read`: the demand for SELECT on the columns that the view reads."""
+
+    columns: tuple[Named, ...]
+    read: Demand
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A table, seen as itself or through views.
 
     `relation`: as the statement names it. `columns`: of that, over the columns of the table. `conditions`: those of the rows that
     the views have, of inner views first. `checks`: of each view with CHECK OPTION, the name and the condition of new rows. `bases`:
-    the relations below the views, each with the id of the view that reads it. `demands`: privileges that the conditions need.
+    the relations below the views. `demands`: privileges that the conditions need.
     """
 
     table: Table
@@ -64,7 +75,7 @@ class Target:
     columns: tuple[Named, ...]
     conditions: tuple[Scalar, ...] = ()
     checks: tuple[tuple[str, Scalar], ...] = ()
-    bases: tuple[tuple[int, int], ...] = ()
+    bases: tuple[Base, ...] = ()
     demands: tuple[Demand, ...] = ()
 
     def scope(self, alias: str | None) -> Scope:
@@ -112,21 +123,43 @@ class Target:
             columns.append(replace(column, name=self.table.columns[scalar.index].name))
         return replace(clause, columns=tuple(columns))
 
-    def reads(self, scalars: Sequence[Scalar]) -> bool:
-        """Returns whether scalars read columns of the relation: of its table, which are the first of their input, or of the view alone."""
-        alone = tuple(column.scalar for column in self.columns if not columns_of(column.scalar))
-        parts = [part for scalar in scalars for part in walk(scalar)]
-        return any(isinstance(part, Column) and part.index < len(self.table.columns) for part in parts) or any(p in alone for p in parts)
+    def named(self, names: Iterable[str]) -> tuple[Named, ...]:
+        """Returns the columns with these names, which exist."""
+        columns = {column.name: column for column in self.columns}
+        return tuple(columns[name] for name in names)
 
-    def demanded(self, *privileges: str) -> tuple[Demand, ...]:
-        """Returns the demands for privileges on the relation, and for the same privileges of the owners of views on what these read."""
-        own = [Demand(privilege, self.relation.id) for privilege in privileges]
-        return (*own, *(Demand(privilege, base, (view,)) for base, view in self.bases for privilege in privileges), *self.demands)
+    def at(self, positions: Collection[int]) -> tuple[Named, ...]:
+        """Returns the columns that are columns of the table at these positions."""
+        return tuple(c for c in self.columns if isinstance(c.scalar, Column) and c.scalar.index in positions)
+
+    def demanded(self, written: Written, read: Sequence[Demand]) -> tuple[Demand, ...]:
+        """Returns the demands for privileges on the relation, and for the same privileges of the owners of views on what these read.
+
+        `read`: those for columns of the relation that the statement reads. With any, the owners of views need SELECT on all columns that
+        these read.
+        """
+        demands = [*_demanded(Demand(SELECT, self.relation.id), written), *read]
+        for base in self.bases:
+            below = {
+                privilege: None if columns is None else [next(c for c in base.columns if c.scalar == column.scalar) for column in columns]
+                for privilege, columns in written.items()
+            }
+            demands += [*_demanded(base.read, below), *((base.read,) if read else ())]
+        return (*demands, *self.demands)
 
 
-def of_table(table: Table, width: int | None = None) -> Target:
-    """Returns a table as a target. `width`: the number of its columns that are known."""
-    return Target(table, table, scope_of(table, None, width).columns)
+def _demanded(of: Demand, written: Written) -> Iterator[Demand]:
+    """Yields the demands for privileges, of the readers and on the relation of another demand."""
+    for privilege, columns in written.items():
+        yield of._replace(privilege=privilege, columns=None if columns is None else ())
+        for demand in (column.demand for column in columns or ()):
+            assert demand is not None  # for each column of a target
+            yield demand._replace(privilege=privilege)
+
+
+def of_table(table: Table, width: int | None = None, readers: tuple[int, ...] = (SESSION,)) -> Target:
+    """Returns a table as a target. `width`: the number of its columns that are known. `readers`: of the demands for its columns."""
+    return Target(table, table, scope_of(table, None, width, readers).columns)
 
 
 def target_of(name: Name, names: Names, queries: QueryBinder, verb: str) -> Target:
@@ -145,7 +178,7 @@ def _target(item: Item, names: Names, queries: QueryBinder, verb: str, *, cascad
         hint = "Rows come from Kafka." if isinstance(item, Source) else None
         raise WrongObjectType(f'cannot change {item.kind} "{item.name}"', hint=hint)
     check_writable(item)
-    return of_table(item, names.widths.get(item.id))
+    return of_table(item, names.widths.get(item.id), names.readers)
 
 
 def _of_view(view: View, names: Names, queries: QueryBinder, verb: str, *, cascaded: bool) -> Target:
@@ -161,12 +194,14 @@ def _of_view(view: View, names: Names, queries: QueryBinder, verb: str, *, casca
     scalars, conditions = _flat(plan)
     if verb != "delete from" and not any(isinstance(scalar, Column) for scalar in scalars):
         raise _not_updatable(view, verb, "Views that have no updatable columns are not automatically updatable.")
-    columns = tuple(Named(column.name, scalar) for column, scalar in zip(view.columns, scalars, strict=True))
+    needs = [Demand(SELECT, view.id, names.readers, columns=(i,)) for i in range(len(scalars))]
+    columns = tuple(Named(view.columns[i].name, scalar, demand=needs[i]) for i, scalar in enumerate(scalars))
     new = conditions[len(under.conditions) :]
     checks = under.checks if not new or not (cascaded or view.check_option) else (*under.checks, (view.name, conjunction(new)))
-    bases = ((base.id, view.id), *under.bases)
+    read = next(d for d in own.demanded() if (d.privilege, d.item, d.readers) == (SELECT, base.id, (view.id,)))
+    bases = (Base(under.columns, read), *under.bases)
     reads = any(node.find(exp.Select) is not None for node in [tree.args.get("where")] if node is not None)
-    demands = under.demands + tuple(d for d in own.demanded() if reads or d not in {Demand(SELECT, id, (reader,)) for id, reader in bases})
+    demands = under.demands + tuple(d for d in own.demanded() if reads or d not in {base.read for base in bases})
     return Target(under.table, view, columns, conditions, checks, bases, demands)
 
 

@@ -6,7 +6,7 @@ parse_clause.c (infer_arbiter_indexes).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -18,17 +18,17 @@ from tailgate.lake.errors import (
     WrongObjectType,
 )
 from tailgate.lake.types import BOOL, INT8, UNKNOWN, Field, Type
-from tailgate.sql.authorization import Demand
+from tailgate.sql.authorization import SELECT, SESSION, Demand, merged
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.name_lookup import find_table, named_item
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.from_items import bind_cross_join, bind_table
 from tailgate.sql.binder.queries.output_columns import column_name
 from tailgate.sql.binder.queries.queries import values_plan
-from tailgate.sql.binder.scope import Scope, Source, Table, placed
+from tailgate.sql.binder.scope import Named, Scope, Source, Table, placed
 from tailgate.sql.binder.types.coercion import coerce
-from tailgate.sql.binder.writes.arbiters import arbiter_of
-from tailgate.sql.binder.writes.array_parts import operands, with_part
+from tailgate.sql.binder.writes.arbiters import arbiter_of, columns_of_arbiter
+from tailgate.sql.binder.writes.array_parts import with_part
 from tailgate.sql.binder.writes.copying import copied_columns
 from tailgate.sql.binder.writes.index_expressions import stored_value
 from tailgate.sql.binder.writes.row_values import RowValues, place_of
@@ -42,7 +42,7 @@ from tailgate.sql.binder.writes.targets import (
     identity_columns,
     with_defaults,
 )
-from tailgate.sql.binder.writes.updatable_views import Target, copied_table, of_table, target_of
+from tailgate.sql.binder.writes.updatable_views import Target, Written, copied_table, of_table, target_of
 from tailgate.sql.decorrelate import decorrelate
 from tailgate.sql.grammar.names import position
 from tailgate.sql.numeric_types import WITH_GENERAL, typed_by
@@ -82,12 +82,13 @@ class Writes(RowValues):
         identity = identity_columns(table, targets, statement)
         match statement.rows:
             case None:
-                row = self._filled(table, {})
+                row, count = self._filled(table, {}), 0
                 rows: Relation = values_plan((row,), fields_of(table.columns, [row]))
             case QueryText() as query:
-                rows = self._selected(table, targets, columns, query, identity)
+                rows = selected = self._selected(table, targets, columns, query, identity)
+                count = len(selected.input.columns)
             case given:
-                rows = self._values(table, targets, columns, with_defaults(given, identity))
+                rows, count = self._values(table, targets, columns, with_defaults(given, identity)), len(given[0])
         arbiter = None if statement.conflict is None else arbiter_of(table, target.clause(statement.conflict), self.catalog)
         existing = None if arbiter is None else self._existing(target, statement, arbiter)
         conflict = "error" if statement.conflict is None else "nothing" if existing is None else "update"
@@ -99,9 +100,13 @@ class Writes(RowValues):
         rules = rules_of(table, self.catalog, adds_only=conflict != "update")
         checks = _view_checks(target)
         bound = InsertRows(table, decorrelate(rows), next(plans), conflict, arbiter, next(plans), self._types(), (), rules, checks)
-        reads = arbiter is not None or target.reads(() if returning is None else returning.expressions)
-        privileges = ["INSERT", *(["UPDATE"] if conflict == "update" else []), *(["SELECT"] if reads else [])]
-        return replace(bound, demands=self._demands(target, *privileges))
+        written: dict[str, Sequence[Named] | None] = {"INSERT": inserted_columns(target, statement.columns, count)}
+        if statement.conflict is not None and statement.conflict.update is not None:
+            written["UPDATE"] = target.named(assignment.column for assignment in statement.conflict.update)
+        if arbiter is not None and statement.conflict is not None:
+            read = columns_of_arbiter(table, statement.conflict, arbiter)
+            self.names.demand(*(column.demand for column in target.at(read)))
+        return replace(bound, demands=self._demands(target, written))
 
     @typed_by(WITH_GENERAL)
     def copy(self, statement: CopyFrom) -> tuple[InsertRows, tuple[int, ...]]:
@@ -119,7 +124,8 @@ class Writes(RowValues):
             incoming = Scan(INCOMING, (*input_columns, PLACE), (len(input_columns),), table.name)
             filled = self._filled(table, values)
             rows = Project(incoming, filled, fields_of(table.columns, [filled]))
-        demands, rules = self._demands(of_table(table), "INSERT"), rules_of(table, self.catalog, adds_only=True)
+        target = of_table(table)
+        demands, rules = self._demands(target, {"INSERT": target.at(targets)}), rules_of(table, self.catalog, adds_only=True)
         return InsertRows(table, rows, None, "error", demands=demands, rules=rules), targets
 
     def _values(
@@ -141,7 +147,7 @@ class Writes(RowValues):
 
     def _selected(
         self, table: items.Table, targets: tuple[int, ...], columns: tuple[ColumnName, ...], query: QueryText, ignored: Collection[int]
-    ) -> Relation:
+    ) -> Project:
         tree = query.tree
         shown = tree.expressions if isinstance(tree, exp.Select) else []
         for i, (target, node) in enumerate(zip(targets, shown, strict=False)):
@@ -245,16 +251,12 @@ class Writes(RowValues):
         plan = source.plan
         binder = Expressions(source.scope, self.level, "UPDATE", aggregates=False)
         pinned = False
-        read: list[Scalar] = []
         if statement.where is not None:
             condition = replace(binder, clause="WHERE").boolean(statement.where.tree, "WHERE")
-            read.append(condition)
             plan = Filter(plan, condition)
             pinned = not statement.sources and table.key is not None and set(table.key) <= constant_columns(condition)
         old: tuple[Scalar, ...] = tuple(Column(i, f.type) for i, f in enumerate(table.columns))
         new = self._set(target, assignments, binder, 0) if assignments is not None else ()
-        assigned = (new[position] for position in {target.position(a.column, a.position) for a in assignments or ()})
-        read += [operand for value in assigned for operand in operands(value)]
         fields = plan.columns[len(stored.columns) :] if statement.returning else ()
         values = tuple(Column(len(stored.columns) + i, f.type) for i, f in enumerate(fields))
         new_fields = fields_of(table.columns, [new]) if new else ()
@@ -267,8 +269,8 @@ class Writes(RowValues):
         shown = self._returning(incoming, scope, statement.returning)
         returning = None if shown is None else decorrelate(shown)
         updates = assignments is not None
-        reads = target.reads((*read, *(() if shown is None else shown.expressions)))
-        demands = self._demands(target, "UPDATE" if updates else "DELETE", *(["SELECT"] if reads else []))
+        written: Written = {"DELETE": None} if assignments is None else {"UPDATE": target.named(a.column for a in assignments)}
+        demands = self._demands(target, written)
         rules, checks = rules_of(table, self.catalog), _view_checks(target) if updates else ()
         return ChangeRows(table, decorrelate(rows), updates, pinned, returning, self._types(), demands, rules, checks)
 
@@ -287,6 +289,7 @@ class Writes(RowValues):
         for item in items:
             node = item.tree
             if isinstance(node, exp.Star):
+                self.names.demand(*(column.demand for column in scope.columns))
                 outputs += [(c.name, placed(c.scalar, position(node))) for c in scope.columns]
             elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
                 outputs += [
@@ -298,13 +301,14 @@ class Writes(RowValues):
                 outputs.append((node.alias if isinstance(node, exp.Alias) else column_name(node, scalar), scalar))
         return outputs
 
-    def _demands(self, target: Target, *privileges: str) -> tuple[Demand, ...]:
-        """Returns these privileges on the relation and those that the plans need.
+    def _demands(self, target: Target, written: Written) -> tuple[Demand, ...]:
+        """Returns the privileges to write the relation and those that the plans need.
 
         All plans must be bound before.
         """
-        own = dict.fromkeys(target.demanded(*privileges))
-        return (*own, *(d for d in self.names.demanded() if d not in own))
+        plans = self.names.demanded()
+        read = [d for d in plans if (d.privilege, d.item, d.readers) == (SELECT, target.relation.id, (SESSION,))]
+        return merged((*target.demanded(written, read), *plans))
 
     def _types(self) -> tuple[Type, ...]:
         return tuple(self.parameters.types)
@@ -342,6 +346,11 @@ def _count(statement: Insert, target: Target) -> int:
             return len(target.columns)
         case rows:
             return len(rows[0])
+
+
+def inserted_columns(target: Target, columns: tuple[ColumnName, ...], count: int) -> tuple[Named, ...]:
+    """Returns the columns to which a row with this number of values gives values, also DEFAULT. `columns`: that the statement names."""
+    return target.named(column.name for column in columns) if columns else target.columns[:count]
 
 
 def _view_checks(target: Target) -> Checks:

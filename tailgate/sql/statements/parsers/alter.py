@@ -29,7 +29,20 @@ KINDS: dict[str, ObjectKind] = {
 }  # fmt: skip
 
 
+OWNED = ("table", "view", "materialized view", "sequence")  # kinds of items with OWNER TO; ALTER TABLE accepts any relation
 STORED = ("source", "table", "materialized view")  # kinds of items with a history
+
+
+def _only_owner(cursor: Parser) -> str:
+    """Parses OWNER TO role. Returns "" and consumes nothing for other actions, and if other actions of ALTER TABLE follow."""
+    start = cursor.index
+    if not cursor.accept_word("owner", "to"):
+        return ""
+    role = name(cursor).name
+    if cursor.at(","):
+        cursor.index = start
+        return ""
+    return role
 
 
 def kind_of(cursor: Parser) -> ObjectKind | None:
@@ -52,6 +65,8 @@ def alter_item(cursor: Parser) -> AlterItem | AlterTable | AlterSequence | Alter
     if kind == "table":
         cursor.accept_word("only")
     this = relation_name(cursor)
+    if kind in OWNED and (owner := _only_owner(cursor)):
+        return AlterItem(kind, this, exists, owner=owner)
     if kind == "table" and (altered := alter_table(cursor, this, exists)) is not None:
         return altered
     if kind == "sequence" and (sequence := alter_sequence(cursor, this, exists)) is not None:

@@ -6,10 +6,11 @@ Source: PostgreSQL 15, "CREATE ROLE", "GRANT", "REVOKE"; src/backend/parser/gram
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import (
+    COLUMN_PRIVILEGES,
     CONNECTION_PRIVILEGES,
     ENDPOINT_PRIVILEGES,
     RELATION_PRIVILEGES,
@@ -23,13 +24,15 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import relation_name
 from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole, Grant, GrantKind, GrantRole, RoleOptions
 
+OfColumns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # as of `Grant.of_columns`
+
 KINDS = ("role", "user", "group")
 # options that have no effect, because they are the defaults
 GIVEN = ("inherit", "nocreatedb", "nocreaterole", "noreplication", "nobypassrls")
 NOT_SUPPORTED = (
     "createdb", "createrole", "replication", "bypassrls", "noinherit", "connection", "valid", "in", "role", "user", "admin", "sysid"
 )  # fmt: skip
-PRIVILEGES = ("select", "insert", "update", "delete", "usage", "create", "execute")
+PRIVILEGES = ("select", "insert", "update", "delete", "truncate", "references", "trigger", "usage", "create", "execute")
 PRIVILEGES_OF = {
     "schema": SCHEMA_PRIVILEGES,
     "secret": CONNECTION_PRIVILEGES,
@@ -40,7 +43,7 @@ PRIVILEGES_OF = {
     "sequence": SEQUENCE_PRIVILEGES,
     "sequences of a schema": SEQUENCE_PRIVILEGES,
 }
-OTHER_PRIVILEGES = ("truncate", "references", "trigger", "connect", "temporary", "temp", "set", "alter")
+OTHER_PRIVILEGES = ("connect", "temporary", "temp", "set", "alter")
 OTHER_OBJECTS = (
     "database", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace"
 )  # fmt: skip
@@ -165,7 +168,7 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
         return _membership(cursor, verb, admin=False)
     if verb == "revoke" and cursor.accept_word("grant", "option", "for"):
         raise FeatureNotSupported("GRANT OPTION is not supported", position=start)
-    privileges = _privileges(cursor, verb, start)
+    privileges, of_columns, all = _privileges(cursor, verb, start)
     cursor.expect_word("on")
     at = cursor.position
     if (other := cursor.any_word(*OTHER_OBJECTS)) is not None:
@@ -203,27 +206,40 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
         raise FeatureNotSupported(f"{verb.upper()} … {cursor.token.text.upper()} … is not supported", position=cursor.position)
     if verb == "revoke":
         cursor.any_word("cascade", "restrict")
+    if of_columns and kind not in ("relation", "relations of a schema"):
+        raise InvalidGrantOperation("column privileges are only valid for relations")
     supported = PRIVILEGES_OF.get(kind, RELATION_PRIVILEGES)
     for privilege in privileges:
         if privilege not in (supported if kind in PRIVILEGES_OF else supported | SEQUENCE_PRIVILEGES):
             raise _invalid(privilege, kind.removesuffix("s of a schema") if kind in PRIVILEGES_OF else "relation")
-    return Grant(verb == "grant", privileges or tuple(supported), kind, tuple(objects), tuple(roles), not privileges)
+    for privilege, _ in of_columns:
+        if privilege not in COLUMN_PRIVILEGES:
+            raise _invalid(privilege, "column")
+    return Grant(verb == "grant", tuple(supported) if all else privileges, kind, tuple(objects), tuple(roles), all, of_columns)
 
 
 def _invalid(privilege: str, kind: str) -> Exception:
     return InvalidGrantOperation(f"invalid privilege type {privilege} for {kind}")
 
 
-def _privileges(cursor: Parser, verb: str, start: int) -> tuple[str, ...]:
-    """Parses ALL [PRIVILEGES] or a list of privileges. Returns () for ALL."""
+def _privileges(cursor: Parser, verb: str, start: int) -> tuple[tuple[str, ...], OfColumns, bool]:
+    """Parses ALL [PRIVILEGES] or a list of privileges. Returns those on whole objects, those on columns, and whether it is ALL."""
     if cursor.accept_word("all"):
         cursor.accept_word("privileges")
-        privileges: list[str] = []
-    else:
-        privileges = cursor.listed(lambda cursor: _privilege(cursor, verb, start))
-    if cursor.at("("):
-        raise FeatureNotSupported("privileges on columns are not supported", position=cursor.position)
-    return tuple(privileges)
+        columns = _columns(cursor)
+        return (), tuple((privilege, columns) for privilege in COLUMN_PRIVILEGES if columns), not columns
+    listed = cursor.listed(lambda cursor: (_privilege(cursor, verb, start), _columns(cursor)))
+    whole = tuple(privilege for privilege, columns in listed if not columns)
+    return whole, tuple((privilege, columns) for privilege, columns in listed if columns), False
+
+
+def _columns(cursor: Parser) -> tuple[str, ...]:
+    """Parses [(column, …)]."""
+    if not cursor.accept("("):
+        return ()
+    columns = cursor.listed(lambda cursor: name(cursor).name)
+    cursor.expect(")")
+    return tuple(columns)
 
 
 def _privilege(cursor: Parser, verb: str, start: int) -> str:

@@ -112,10 +112,10 @@ def set_(cursor: Parser) -> v.Set:
     if not cursor.at("=", 1) and not cursor.at_word(cursor.token.value, "to"):
         if cursor.accept_word("session", "characteristics", "as", "transaction"):
             return v.Set("session characteristics", _modes(cursor))
+        if not cursor.at_word("session", "authorization"):
+            local = cursor.any_word("local", "session") == "local"
         if cursor.at_word("session", "authorization"):
             cursor.advance()
-        else:
-            local = cursor.any_word("local", "session") == "local"
     if cursor.accept_word("transaction"):
         if cursor.accept_word("snapshot"):
             if local:
