@@ -116,18 +116,18 @@ def test_set_role(both: Both) -> None:
 
 def test_session_authorization(both: Both) -> None:
     user = "SELECT current_user, session_user"
-    seen = (user, "SHOW session_authorization", "SHOW role", "SHOW is_superuser")
+    state = (user, "SHOW session_authorization", "SHOW role", "SHOW is_superuser")
     both("", "GRANT readers TO ann", "GRANT SELECT ON v TO readers")
-    both("boss", "SET SESSION AUTHORIZATION ann", *seen, "SELECT count(*) FROM v", "SET ROLE readers", *seen, "SET ROLE boss")
-    both("boss", "SET SESSION AUTHORIZATION 'bob'", *seen, "SELECT count(*) FROM v", "SET SESSION AUTHORIZATION nobody", user)
-    both("boss", "RESET SESSION AUTHORIZATION", *seen, "SET ROLE bob", *seen, "SET SESSION AUTHORIZATION DEFAULT", *seen)
-    both("boss", "BEGIN", "SET LOCAL SESSION AUTHORIZATION ann", *seen, "COMMIT", *seen)
-    both("boss", "BEGIN", "SET SESSION SESSION AUTHORIZATION ann", *seen, "ROLLBACK", *seen)
-    both("boss", "SET SESSION AUTHORIZATION ann", "RESET ALL", *seen, "SET ROLE readers", "RESET ALL", *seen, "DISCARD ALL", *seen)
-    both("boss", "SET session_authorization = bob", *seen, "SELECT set_config('session_authorization', 'ann', false)", *seen)
-    both("ann", "SET SESSION AUTHORIZATION bob", "SET SESSION AUTHORIZATION ann", "SET SESSION AUTHORIZATION nobody", *seen)
-    both("ann", "SELECT set_config('session_authorization', 'bob', false)", *seen)
-    both("ann", "SET ROLE readers", "SET SESSION AUTHORIZATION ann", *seen)
+    both("boss", "SET SESSION AUTHORIZATION ann", *state, "SELECT count(*) FROM v", "SET ROLE readers", *state, "SET ROLE boss")
+    both("boss", "SET SESSION AUTHORIZATION 'bob'", *state, "SELECT count(*) FROM v", "SET SESSION AUTHORIZATION nobody", user)
+    both("boss", "RESET SESSION AUTHORIZATION", *state, "SET ROLE bob", *state, "SET SESSION AUTHORIZATION DEFAULT", *state)
+    both("boss", "BEGIN", "SET LOCAL SESSION AUTHORIZATION ann", *state, "COMMIT", *state)
+    both("boss", "BEGIN", "SET SESSION SESSION AUTHORIZATION ann", *state, "ROLLBACK", *state)
+    both("boss", "SET SESSION AUTHORIZATION ann", "RESET ALL", *state, "SET ROLE readers", "RESET ALL", *state, "DISCARD ALL", *state)
+    both("boss", "SET session_authorization = bob", *state, "SELECT set_config('session_authorization', 'ann', false)", *state)
+    both("ann", "SET SESSION AUTHORIZATION bob", "SET SESSION AUTHORIZATION ann", "SET SESSION AUTHORIZATION nobody", *state)
+    both("ann", "SELECT set_config('session_authorization', 'bob', false)", *state)
+    both("ann", "SET ROLE readers", "SET SESSION AUTHORIZATION ann", *state)
 
 
 def test_set_config_checks_the_role(both: Both) -> None:

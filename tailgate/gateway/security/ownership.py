@@ -181,8 +181,8 @@ class _Check:
         """Checks REFERENCES on the columns of a foreign key."""
         for item in self._items_named([name]):
             self._schema("USAGE", self._catalog.schema_of(item))
-            named = [position for position, column in enumerate(item.columns) if column.name in columns]
-            if not self._catalog.may(self._role, "REFERENCES", item.id, named if columns else item.key or ()):
+            positions = [position for position, column in enumerate(item.columns) if column.name in columns]
+            if not self._catalog.may(self._role, "REFERENCES", item.id, positions if columns else item.key or ()):
                 raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
 
     def _schema(self, privilege: str, schema: Schema) -> None:

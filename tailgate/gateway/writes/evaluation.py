@@ -153,7 +153,7 @@ class Evaluation(RowQueries):
         arbiters = [key for key in possible if not key.deferrable]
         skipped = self._skipped(rules, arbiters, rows)
         for key in possible if not skipped.all() else ():
-            checked_immediate(key, rules.table, self.violations.catalog)
+            checked_immediate(key, rules.table, self.violations.shown.catalog)
         new_rows = rows.filter(pa.array(~skipped)) if skipped.any() else rows
         self.check_unique(rules, [key for key in rules.keys if key not in arbiters], rows, new_rows)
         return Inserted.of(new_rows)
