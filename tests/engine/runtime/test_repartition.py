@@ -13,10 +13,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailgate.embedded.kafka import Kafka
 from tailgate.engine.runtime.repartition import KIND
 from tailgate.lake.folder import Lake
 from tailgate.lake.log.uploaded_state import UPLOADED
-from testing.engine_process import EngineProcess
+from testing.engine_process import EngineProcess, until
+from tests.engine.runtime import ksqldb_world
 from tests.tables.world import Served
 
 pytestmark = pytest.mark.spark
@@ -115,6 +117,41 @@ def run(data: Path | str, parallelism: int, work: Path | None = None, crash: str
     command = [sys.executable, "-m", "tailgate", "repartition", "--data", str(data), "--parallelism", str(parallelism)]
     command += [] if work is None else ["--work-dir", str(work)]
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TAILGATE_CRASH": crash}, timeout=300)
+
+
+HOUR_MS = 3_600_000
+
+
+def test_windows_leave_after_a_move_and_joins_of_streams_are_refused(tmp_path: Path, kafka: Kafka) -> None:
+    """All partitions have the stream time, by which windows leave. The join has numbers of rows that belong to its partition."""
+    world = ksqldb_world.World(tmp_path, kafka)
+    world.stream("moved_clicks")
+    windows = "WINDOW TUMBLING (SIZE 1 HOUR, RETENTION 1 DAYS)"
+    world.engine.execute(f"CREATE TABLE moved_counts AS SELECT k, count(*) AS n FROM moved_clicks {windows} GROUP BY k EMIT CHANGES")
+    for n, key in enumerate("abcdefgh"):
+        world.send("moved_clicks", key, n, HOUR_MS * (1 + n % 2))
+    until(lambda: len(world.rows("moved_counts")) == 8)
+    world.engine.stop()
+    assert (result := run(tmp_path / "lake", 3)).returncode == 0, result.stderr
+
+    world = ksqldb_world.World(tmp_path, kafka, "--parallelism", "3")
+    world.send("moved_clicks", "a", 9, 30 * HOUR_MS)  # the windows have ended more than a day ago
+    until(lambda: len(world.rows("moved_counts")) == 1)
+    world.stream("moved_orders")
+    join = "SELECT c.k, c.n AS n, o.n AS m FROM moved_clicks c JOIN moved_orders o WITHIN 1 HOUR ON c.k = o.k EMIT CHANGES"
+    world.engine.execute(f"CREATE STREAM moved_pairs AS {join}")
+    for topic in ("moved_clicks", "moved_orders"):
+        world.send(topic, "b", 1, 31 * HOUR_MS)
+    until(lambda: world.rows("moved_pairs"))
+    world.engine.stop()
+    refused = run(tmp_path / "lake", 1)
+    assert refused.returncode == 1
+    assert "(WithinJoin) cannot be moved to other partitions" in refused.stderr
+
+    world = ksqldb_world.World(tmp_path, kafka, "--parallelism", "3")
+    world.send("moved_orders", "b", 2, 31 * HOUR_MS)
+    until(lambda: len(world.rows("moved_pairs")) == 2)
+    world.engine.stop()
 
 
 def newest(world: World) -> Any:

@@ -78,6 +78,11 @@ abstract class StreamOperator extends Operator {
 
   @Override public boolean everywhere(int port, UnsafeRow of) { return true; }
 
+  /** Each partition has the stream time. Rows that wait or are numbered within a partition cannot be moved. */
+  @Override public byte[] owner(int port, byte[] key, byte[] row) { return port == CLOCK ? null : super.owner(port, key, row); }
+
+  @Override public byte[] merged(int port, byte[] one, byte[] other) { return StreamClock.merged(one, other); }
+
   @Override public boolean ordered() { return true; }
 
   /** Runs in every tick after the fill: the first one has the rows that wait. */
