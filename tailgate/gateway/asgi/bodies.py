@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable
 
+import anyio
 from starlette.requests import ClientDisconnect, Request
 
 from tailgate.gateway.asgi import limits, refusals
@@ -49,6 +49,7 @@ async def _part(request: Request) -> bytes:
 async def _within(reading: Awaitable[bytes], wait: float) -> bytes:
     """Waits for bytes of a body. Raises 400 if they do not arrive in time."""
     try:
-        return await asyncio.wait_for(reading, wait)
-    except asyncio.TimeoutError:
+        with anyio.fail_after(wait):
+            return await reading
+    except TimeoutError:
         raise Refused(400, f"The request body did not arrive within {wait:g} s") from None

@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 
+import anyio
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
@@ -31,9 +32,8 @@ class Streamed(StreamingResponse):
         watch = None if self._duplex else asyncio.ensure_future(_gone(receive))
 
         async def bounded(message: Message) -> None:
-            await asyncio.wait_for(send(message), limits.SLOW_S)
-            if watch is not None and watch.done():  # Python 3.11 loses a cancellation in the step in which send() ends
-                raise ConnectionAbortedError
+            with anyio.fail_after(limits.SLOW_S):
+                await send(message)
 
         tasks = [asyncio.ensure_future(self.stream_response(bounded)), *([] if watch is None else [watch])]
         try:
@@ -45,7 +45,7 @@ class Streamed(StreamingResponse):
             with suppress(Exception):
                 await self._parts.aclose()
         match results[0]:
-            case asyncio.TimeoutError():
+            case TimeoutError():
                 log.info("%s: the client does not read", scope["path"])
             case OSError():
                 log.info("%s: the client is gone", scope["path"])
@@ -62,8 +62,8 @@ class Failure(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": self.body, "more_body": True})
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(_drained(receive), limits.BODY_S)
+        with anyio.move_on_after(limits.BODY_S):
+            await _drained(receive)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -142,7 +142,8 @@ class MaterializedView(ViewFields):
 
     - `nodes`, `next_node`, `numberings`: the operators of the view (`engine.plan.views.nodes`).
     - `sizes`: the numbers of rows of its inputs that its plan assumes, by id, or None (`engine.plan.views.sizes`).
-    - `starts`: for each source that is not stored, by id, the first offset of each partition that the view contains.
+    - `starts`: for each source that is not stored, by id, the first offset of each partition that the view contains; for a derived
+      stream of ksqlDB of which it contains the newer rows only, the time after which these arrived.
     - `backfilled`: the part of each source that the view got by its backfill, by id.
     - `stale`: the time of the last tick of a view whose state is lost, or True if that time is unknown; None with intact state.
     - `failed`: why the view is no longer maintained, or None.

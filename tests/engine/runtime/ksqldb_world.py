@@ -41,7 +41,7 @@ class World:
     def send(self, topic: str, key: str, n: int, timestamp: int = 0) -> None:
         self.put(topic, key, json.dumps({"N": n}), timestamp)
 
-    def put(self, topic: str, key: str, value: str, timestamp: int = 0) -> None:
+    def put(self, topic: str, key: str, value: str | None, timestamp: int = 0) -> None:
         self._producer.produce(topic, value, key=key, timestamp=timestamp)
         self._producer.flush()
 

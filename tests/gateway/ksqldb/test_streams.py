@@ -178,6 +178,15 @@ def test_the_number_of_push_queries_is_limited(api: Api, world: KsqldbWorld, mon
     until(lambda: sessions(world) == 0 and api.server._api.queries.running == 0)
 
 
+def test_the_rate_of_requests_is_limited(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RATE_MAX", 1)
+    statuses = [api.request("GET", "/info")[0] for _ in range(3)]
+    assert 429 in statuses[1:]
+    assert api.failed("/ksql", {"ksql": "SHOW STREAMS;"})[1]["error_code"] == 42900
+    monkeypatch.undo()
+    assert api.request("GET", "/info")[0] == 200
+
+
 class Topic:
     """A new topic with two partitions, which the broker knows."""
 

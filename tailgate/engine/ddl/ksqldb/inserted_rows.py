@@ -16,7 +16,7 @@ from tailgate.engine.ddl.ksqldb.inserts import check_insertable
 from tailgate.engine.ddl.ksqldb.messages import Evaluate, values_of
 from tailgate.engine.ddl.table import create_table
 from tailgate.engine.ddl.view import check_maintained
-from tailgate.engine.plan.sources.row_columns import TIME_DIGITS
+from tailgate.engine.plan.sources.row_columns import digits
 from tailgate.engine.plan.views.inserts import with_rows_of
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, ksqldb_of
 from tailgate.lake.catalog.dropping import inserted_rows
@@ -81,7 +81,7 @@ def inserted_row(statement: InsertValues, stream: MaterializedView, now: int, ev
             raise InvalidParameterValue(f"column {ksqldb_name(timestamp.name)} has no ROWTIME", position=statement.position)
     milliseconds_now = now // 1_000_000
     micros = 1000 * (milliseconds_now if moment is None else moment)
-    arrival = 2 * f"{milliseconds_now:0{TIME_DIGITS}x}"
+    arrival = 2 * digits(milliseconds_now)
     values |= {"rowtime": micros, "rowpartition": 0, "rowoffset": now, ROW_NUMBER: "", ARRIVAL: arrival, WEIGHT: 1}
     schema = arrow_schema(stream.columns, weight=True)
     of_jsonb = {c.name for c in stream.columns if c.type.name == "jsonb"}

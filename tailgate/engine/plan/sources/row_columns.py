@@ -20,6 +20,7 @@ from tailgate.lake.types import BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, Fie
 
 INCLUDED: dict[str, Type] = {"partition": INT4, "offset": INT8, "arrival": TEXT, "timestamp": TIMESTAMPTZ}
 TIME_DIGITS = 12  # of a time in ms, in base 16
+HISTORY = 0  # the time of records that a fill reads, as in Decoder of the Java library
 
 
 def of_value(source: Source) -> Source:
@@ -132,8 +133,13 @@ def included_columns(
     return out
 
 
-def _digits(time: str) -> str:
+def digits(time: int) -> str:
     """Returns a time in ms as a text of TIME_DIGITS digits, which sorts as the time."""
+    return f"{time:0{TIME_DIGITS}x}"
+
+
+def _digits(time: str) -> str:
+    """Returns the SQL of `digits`."""
     return f"lpad(lower(hex({time})), {TIME_DIGITS}, '0')"
 
 

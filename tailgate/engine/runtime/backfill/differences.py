@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailgate.engine.runtime.backfill.arrivals import arriving
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.engine.runtime.ticks.engine_log import Changes
 from tailgate.lake.catalog import ERRORS, Item
@@ -40,7 +41,7 @@ class Difference:
                 parts.append(negated(deletions.rename_columns(self._schema.names)))
             if (insertions := entry.changes(self._new)) is not None:
                 parts.append(insertions.rename_columns(self._schema.names))
-        net = self._total(parts)
+        net = arriving(self._total(parts), self._engine.newest.time)
         return (self._old, stream(net)) if net.num_rows else None
 
     def _total(self, parts: list[pa.Table]) -> pa.Table:
@@ -65,7 +66,7 @@ class Addition:
         """Returns the changes of the relation."""
         entries = self._engine.lake.log.after(self._n, self._engine.newest.n)
         changes = [rows for entry in entries if (rows := entry.changes(self._view.id)) is not None]
-        net = total([self._rows, *changes], arrow_schema(self._view.columns, weight=True))
+        net = arriving(total([self._rows, *changes], arrow_schema(self._view.columns, weight=True)), self._engine.newest.time)
         target = arrow_schema(self._target.columns, weight=True)
         return [(self._target.id, stream(net.select(target.names).cast(target)))] if net.num_rows else []
 

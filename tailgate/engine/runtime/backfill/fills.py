@@ -33,6 +33,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 
 from tailgate.engine.plan.views.catalog_graph import SINGLE_ROW
+from tailgate.engine.runtime.backfill.arrivals import arrived_after
 from tailgate.engine.runtime.backfill.letters import Backfill, Letters, Offsets, Passed, between
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.ticks.engine import Engine
@@ -69,7 +70,7 @@ AT_ONCE = 2  # concurrent fills: each holds the rows of one stored input in memo
 class History:
     """One input of a fill.
 
-    It is a stored `relation` at `time`, or the records [begin, end) of the topic of `source`, or
+    It is a stored `relation` at `time`, of a stream perhaps only the rows that have arrived `after` a time, or the records [begin, end) of the topic of `source`, or
     else the unit row. `n` and `time` are those of the entry in which the fill began.
     """
 
@@ -77,6 +78,7 @@ class History:
     relation: int = 0
     n: int = 0
     time: int = 0
+    after: int | None = None
     source: Source | None = None
     begin: tuple[tuple[str, int], ...] = ()
     end: tuple[tuple[str, int], ...] = ()
@@ -218,6 +220,8 @@ class Fill(threading.Thread):
     def _stored(self, history: History) -> Iterator[Piece]:
         """Yields the pieces of a stored relation's snapshot."""
         table = reading.snapshot(self._engine.lake, history.relation, history.time)
+        if history.after is not None:
+            table = arrived_after(table, history.after)
         at = 0
         while at < table.num_rows:
             piece = table.slice(at, self._piece_rows)

@@ -29,7 +29,7 @@ from tailgate.engine.plan.views.streams import Streams, depends_on_order
 from tailgate.engine.runtime.backfill.differences import Addition, differences, sums
 from tailgate.engine.runtime.backfill.fills import Fill, History
 from tailgate.engine.runtime.backfill.letters import Letters
-from tailgate.engine.runtime.backfill.preparation import begins_behind, first_offsets, prepared, replacements_of, sources_to_read
+from tailgate.engine.runtime.backfill.preparation import first_offsets, prepared, replacements_of, sources_to_read
 from tailgate.engine.runtime.backfill.restoring import remove_lost, restored
 from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka.readers import merged, reader_name
@@ -41,6 +41,7 @@ from tailgate.lake.errors import CrashShutdown, ObjectNotInPrerequisiteState, Ta
 from tailgate.lake.log.entry import Header, stream
 from tailgate.lake.readers import holds, subscriptions
 from tailgate.lake.readers.failed import error_change, failure
+from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL
 
 log = logging.getLogger("tailgate.engine")
 
@@ -261,18 +262,20 @@ class Installation:
         histories = []
         inputs = catalog_graph.backfill_inputs(item, streams(item)) if isinstance(item, MaterializedView) else ()
         for input in inputs:
+            assert isinstance(item, MaterializedView)
             if input.kind == "unit":
                 histories.append(History(input.channel))
                 continue
             source = catalog[input.item]
             if input.kind == "topic":
-                assert isinstance(source, Source) and isinstance(item, MaterializedView)
+                assert isinstance(source, Source)
                 end = header.offsets[reader_name(source)][source.topic]
                 begin = item.starts[source.id]
                 at = {"n": header.n, "time": header.time}
                 histories.append(History(input.channel, source=source, begin=tuple(begin.items()), end=tuple(end.items()), **at))
-            elif source.ready and not begins_behind(item, source):
-                histories.append(History(input.channel, relation=source.id, time=header.time))
+            elif source.ready:
+                after = item.starts.get(source.id, {}).get(ARRIVAL)
+                histories.append(History(input.channel, relation=source.id, time=header.time, after=after))
         fill = self.fills[item.id] = Fill(self.engine, item, tuple(histories), self, self.letters)
         fill.start()
 

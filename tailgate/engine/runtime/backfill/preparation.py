@@ -18,10 +18,11 @@ from tailgate.engine.runtime.kafka import requests as kafka
 from tailgate.engine.runtime.kafka import transactions
 from tailgate.engine.runtime.kafka.readers import beginning, reader_name
 from tailgate.engine.runtime.ticks.engine import Engine
-from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, is_transient, ksqldb_of
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Source, ksqldb_of
 from tailgate.lake.errors import ConnectionFailure, ObjectNotInPrerequisiteState, TailgateError
 from tailgate.lake.readers.failed import failure
 from tailgate.lake.readers.sizes import about
+from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL
 
 log = logging.getLogger("tailgate.engine")
 
@@ -51,6 +52,8 @@ def _with_starts(engine: Engine, item: MaterializedView, catalog: Catalog) -> Ma
         source = catalog[id]
         if source.stored and source.ready and id not in coming:
             rows[id] = about(engine.lake, id) + _unread(engine, source)
+        if (after := _start_of_rows(engine, item, source)) is not None:
+            starts[id] = {ARRIVAL: after}
         if isinstance(source, Source) and not source.stored:
             try:
                 bounds = kafka.topic(*engine.place(source)).bounds
@@ -79,15 +82,20 @@ def _start(item: MaterializedView, source: Source, bounds: Mapping[str, tuple[in
     return {p: max(starts.get(p, low if starts else high), low) for p, (low, high) in bounds.items()}
 
 
-def begins_behind(item: Item, source: Item) -> bool:
-    """Returns whether an item begins behind the rows of a derived stream: a push query with auto.offset.reset = 'latest'.
+def _start_of_rows(engine: Engine, item: MaterializedView, source: Item) -> int | None:
+    """Returns the time after which the rows arrive that a view reads of a derived stream, or None if it reads all of them.
 
-    A persistent query begins with the first row, so that it can be filled again.
+    A query of ksqlDB with the property auto.offset.reset = 'latest' begins behind the rows that the stream has when the query is
+    created, and begins there again when it is filled again. Streams that earlier versions created lack this time.
     """
     of_item, of_source = ksqldb_of(item), ksqldb_of(source)
-    if not is_transient(item) or of_item is None or of_item.reset == "earliest":
-        return False
-    return of_source is not None and of_source.type == "stream"
+    if of_item is None or of_item.reset == "earliest" or of_source is None or of_source.type == "table" or not source.stored:
+        return None
+    if all(column.name != ARRIVAL for column in source.columns):
+        return None
+    if item.replaces or item.id in engine.catalog.items:
+        return item.starts.get(source.id, {}).get(ARRIVAL)
+    return engine.newest.time
 
 
 def _unread(engine: Engine, source: Item) -> int:

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp
 
 from tailgate.gateway.asgi.access import Access
 from tailgate.gateway.asgi.bodies import body, parts, was_read
+from tailgate.gateway.asgi.rates import Rate
 from tailgate.gateway.asgi.refusals import CHALLENGE, UNAUTHORIZED, Refused
 from tailgate.gateway.asgi.responses import Failure, Streamed
 from tailgate.gateway.asgi.sessions import Caller, Sessions
@@ -51,6 +52,7 @@ class Api:
         self.queries = Queries(sessions)
         self._statements = Statements(sessions)
         self._running = self._inserting = 0
+        self._rate = Rate()
 
     def app(self) -> ASGIApp:
         """Returns the application."""
@@ -81,11 +83,13 @@ class Api:
         }
 
     def _guarded(self, endpoint: Endpoint) -> Endpoint:
-        """Returns an endpoint with a limit of running requests, whose errors are documents."""
+        """Returns an endpoint with limits of running requests and of their rate, whose errors are documents."""
 
         async def guarded(request: Request) -> Response:
             if self._running >= limits.REQUESTS_MAX:
                 return _failed(request, ApiError(errors.TOO_MANY, f"The server runs at most {limits.REQUESTS_MAX} requests"))
+            if not self._rate.admits(time.monotonic(), limits.RATE_MAX):
+                return _failed(request, ApiError(errors.TOO_MANY, f"The server accepts at most {limits.RATE_MAX} requests per second"))
             self._running += 1
             try:
                 return await endpoint(request)

@@ -28,7 +28,7 @@ from tailgate.sql.compute.ksqldb.time_patterns import (
 )
 from tailgate.sql.compute.registry import udf
 from tailgate.values.times.units import MINUTE
-from tailgate.values.times.zones import to_utc, zone
+from tailgate.values.times.zones import to_local, to_utc, zone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 MONTHS = "January February March April May June July August September October November December".split()
@@ -37,11 +37,13 @@ SHORT = 3  # letters of the short names; more in a pattern mean the full name
 NOON = 12
 DIGITS_MAX = 9  # of a fraction
 OFFSET_MAX = 18 * 60  # minutes
+MINUTE_MAX = 59
 ERAS = {SHORT: "AD", FULL: "Anno Domini"}
 AMERICA = {"E": "New_York", "C": "Chicago", "M": "Denver", "P": "Los_Angeles"}  # the first letters of names such as EST and EDT
 ORDINALS = ("st", "nd", "rd", "th")
 ZONE = "(?:UTC|GMT|UT)?[+-][0-9]{2}:[0-9]{2}|[A-Za-z][A-Za-z0-9_/+-]*"
-OFFSET_LENGTH = len("+00:00")
+# an offset from UTC as Java's ZoneId reads it
+OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]|[0-9]{2}|[0-9]{4}|[0-9]{6}|[0-9]{2}(?::[0-9]{2}){1,2})")
 # zones of the names that z reads, other than those of ids
 ZONES = {
     **{f"{letter}{kind}T": f"America/{city}" for letter, city in AMERICA.items() for kind in "SD"},
@@ -68,7 +70,7 @@ def ksqldb_clock(partition: int, offset: int) -> int:
 def ksqldb_format_timestamp(value: int, pattern: str, zone_name: str) -> str:
     """Returns a UTC timestamp in a time zone as a pattern says. The years are 1 to 9999, as in ksqlDB's patterns."""
     try:
-        local = (EPOCH + timedelta(microseconds=value)).astimezone(zone(zone_name))
+        local = (EPOCH + timedelta(microseconds=value)).astimezone(zone_of(zone_name))
     except OverflowError:
         raise DatetimeFieldOverflow("timestamp out of range") from None
     return _formatted(local, parts_of(pattern))
@@ -208,16 +210,40 @@ def ksqldb_parse_timestamp(text: str, pattern: str, zone_name: str) -> int:
     micros = (local.replace(tzinfo=timezone.utc) - EPOCH) // timedelta(microseconds=1)
     if zone_of_text is None and minutes is not None:
         return micros - minutes * MINUTE
-    return to_utc(micros, zone_of_text or zone(zone_name))
+    return to_utc(micros, zone_of_text or zone_of(zone_name))
 
 
 def _zone_of_text(name: str) -> tzinfo:
-    """Returns the zone of a name. An offset is east of UTC, unlike in `zone`. Raises 22023, and ValueError for an invalid offset."""
-    if ":" in name:
-        return timezone(timedelta(minutes=offset_minutes(name[-OFFSET_LENGTH:])))
-    if "/" not in name and re.search("[+-][0-9]", name):
+    """Returns the zone of a name in a text. Raises 22023, and ValueError for an offset that is not written as +00:00."""
+    if ":" not in name and OFFSET.fullmatch(name) is not None:
         raise ValueError(name)
-    return zone(name)
+    return zone_of(name)
+
+
+# --- time zones ----------------------------------------------------------------------------------
+
+
+@udf("timestamp", "text", "text", to="timestamp")
+def ksqldb_convert_tz(value: int, zone_name: str, target: str) -> int:
+    """Returns the local time in another time zone of a local time in the first one."""
+    return to_local(to_utc(value, zone_of(zone_name)), zone_of(target))
+
+
+def zone_of(name: str) -> tzinfo:
+    """Returns the zone with a name. An offset is east of UTC, unlike in `zone`. Raises 22023.
+
+    >>> zone_of("+02:00"), zone_of("UTC-3")
+    (datetime.timezone(datetime.timedelta(seconds=7200)), datetime.timezone(datetime.timedelta(days=-1, seconds=75600)))
+    """
+    match = OFFSET.fullmatch(name)
+    if match is None:
+        return zone(name)
+    digits = match[2].replace(":", "")
+    hours, minutes, seconds = (int(digits.rjust(2, "0").ljust(6, "0")[n : n + 2]) for n in (0, 2, 4))
+    offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    if max(minutes, seconds) > MINUTE_MAX or offset > timedelta(minutes=OFFSET_MAX):
+        raise InvalidParameterValue(f'time zone "{name}" not recognized')
+    return timezone(-offset if match[1] == "-" else offset)
 
 
 @lru_cache(maxsize=CACHE_MAX)

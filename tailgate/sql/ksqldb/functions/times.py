@@ -62,7 +62,7 @@ ROWS = (
          f"The days since 1970 {_PARSE}"),
     _row("format_time", (t.TIME, t.VARCHAR), t.VARCHAR, f"ksqldb_format_timestamp({MIDNIGHT}, {{1}}, 'UTC')", f"A TIME {_FORMAT}"),
     _row("parse_time", (t.VARCHAR, t.VARCHAR), t.TIME, "CAST(ksqldb_parse_timestamp({0}, {1}, 'UTC') AS time)", f"The TIME {_PARSE}"),
-    _row("convert_tz", (t.TIMESTAMP, t.VARCHAR, t.VARCHAR), t.TIMESTAMP, "(({0} AT TIME ZONE {1}) AT TIME ZONE {2})",
+    _row("convert_tz", (t.TIMESTAMP, t.VARCHAR, t.VARCHAR), t.TIMESTAMP, "ksqldb_convert_tz({0}, {1}, {2})",
          "A TIMESTAMP of one time zone in another."),
     _row("from_unixtime", (t.BIGINT,), t.TIMESTAMP, of_milliseconds("{0}"), "The TIMESTAMP of milliseconds since 1970."),
     _row("unix_timestamp", (t.TIMESTAMP,), t.BIGINT, milliseconds("{0}"), "The milliseconds of a TIMESTAMP since 1970.", may_fail=False),

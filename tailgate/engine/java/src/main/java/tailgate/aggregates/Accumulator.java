@@ -24,6 +24,9 @@ import tailgate.rows.Rows.Bytes;
 public abstract class Accumulator {
   public abstract void add(InternalRow row, long weight);
 
+  /** Adds a change with its order ({@link tailgate.rows.Change}). */
+  public void add(InternalRow row, long weight, long order) { add(row, weight); }
+
   /** Adds a change. `values` holds the values of the group in order, for accumulators that need them. */
   public abstract void merge(Accumulator change, GroupValues values);
 

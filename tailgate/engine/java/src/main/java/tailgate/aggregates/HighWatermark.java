@@ -6,7 +6,10 @@ import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
 
-/** ksqldb_high_watermark: the greatest time that a group has had. The group stays when its last row leaves. */
+/**
+ * ksqldb_high_watermark: the greatest time that a group has had, of its rows and of the records by which rows have left. The
+ * group stays when its last row leaves.
+ */
 final class HighWatermark extends Accumulator {
   private final int column;
   private long greatest = Long.MIN_VALUE;
@@ -18,6 +21,11 @@ final class HighWatermark extends Accumulator {
 
   @Override public void add(InternalRow row, long weight) {
     if (!row.isNullAt(column)) greatest = Math.max(greatest, row.getLong(column));
+  }
+
+  @Override public void add(InternalRow row, long weight, long order) {
+    add(row, weight);
+    if (weight < 0 && order > 0) greatest = Math.max(greatest, order * 1000);
   }
 
   @Override public void merge(Accumulator change, GroupValues values) {

@@ -381,7 +381,10 @@ public final class Tick {
   }
 
   /** Gives the order of a change to those that are emitted from now on; by default it is the highest of the operator's input. */
-  public void at(Change change) { order = change.order(); }
+  public void at(Change change) { at(change.order()); }
+
+  /** Gives an order to the changes that are emitted from now on. */
+  public void at(long order) { this.order = order; }
 
   /** Replaces the changes that wait for an operator, which runs again in this tick if they are not null. */
   public void waiting(Operator operator, Pending changes) { pending[operator.index] = changes; }

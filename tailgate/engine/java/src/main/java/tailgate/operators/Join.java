@@ -117,14 +117,25 @@ class Join extends Operator {
         UnsafeRow k = key[side].of(c.row());
         if (matchable(k))
           changes.computeIfAbsent(k, () -> List.of(new ArrayList<>(1), new ArrayList<>(1))).get(side).add(c);
-        else if (watched[side] && !partnered) work.alone(side, c.row(), c.weight());
+        else if (watched[side] && !partnered) {
+          tick.at(c);
+          work.alone(side, c.row(), c.weight());
+        }
       }
     changes.forEach((k, sides) -> {
+      tick.at(order(sides));
       for (int side = 0; side < 2; side++) {
         List<Change> ours = appendOnly[side] ? sides.get(side) : net(sides.get(side));
         if (!ours.isEmpty()) change(work, k, side, ours);
       }
     });
+  }
+
+  /** Returns the highest order of changes. */
+  private static long order(List<List<Change>> sides) {
+    long order = 0;
+    for (List<Change> side : sides) for (Change c : side) order = Math.max(order, c.order());
+    return order;
   }
 
   /** Sums the changes of each row. */

@@ -110,8 +110,10 @@ final class Reduce extends Operator {
   private final class Groups implements Pending {
     private final RowMap<Group> changes = new RowMap<>();
     private long newest = Long.MIN_VALUE;  // the greatest time
+    private long last;  // the highest order
 
     @Override public int add(int port, UnsafeRow row, long weight, long order) {
+      last = Math.max(last, order);
       if (port == 1) {
         if (!row.isNullAt(0)) newest = Math.max(newest, row.getLong(0));
         return 0;
@@ -119,7 +121,7 @@ final class Reduce extends Operator {
       int before = changes.size();
       UnsafeRow key = group.of(row);
       Group of = changes.computeIfAbsent(key, Group::new);
-      int bytes = of.add(row, weight);
+      int bytes = of.add(row, weight, order);
       return changes.size() == before ? bytes : bytes + key.getSizeInBytes() + OVERHEAD * (1 + calls.length);
     }
 
@@ -129,6 +131,7 @@ final class Reduce extends Operator {
       if (clock != null) clock.advance(newest);
       changes.forEach((key, change) -> change(tick, key, change, clock));
       if (clock == null) return;
+      tick.at(last);
       release(tick, clock);
       clock.store();
     }
@@ -158,6 +161,7 @@ final class Reduce extends Operator {
     }
     Object next = isDue ? null : now.row(member);
     if (same(old, next)) return;
+    tick.at(change.order);
     emit(tick, key, old, -1);
     emit(tick, key, next, 1);
   }
@@ -236,15 +240,17 @@ final class Reduce extends Operator {
   private final class Group {
     private long rows;
     private long end;  // of its window; only in a change
+    private long order;  // the highest of the changes; only in a change
     private final Accumulator[] totals = totals();
 
     /** Adds a change. Returns the bytes of memory that its values take. */
-    int add(UnsafeRow row, long weight) {
+    int add(UnsafeRow row, long weight, long order) {
       rows += weight;
+      this.order = Math.max(this.order, order);
       if (Reduce.this.end >= 0) end = row.getLong(Reduce.this.end);
       int bytes = 0;
       for (Accumulator t : totals) {
-        t.add(row, weight);
+        t.add(row, weight, order);
         if (t.keepsValues()) bytes += OVERHEAD + row.getSizeInBytes();
       }
       return bytes;

@@ -16,14 +16,15 @@ import tailgate.state.State;
  *
  * <p>Each input row has bounds, its time and its time plus the gap. Rows of one key whose bounds overlap or touch are in one
  * session, which has the smallest start and the largest end. A session closes when the stream time is after its end plus `grace`.
- * Rows that arrive later are dropped, unless they belong to a session that is open. Rows whose time or bounds are NULL are dropped.
+ * A row is dropped if the session that it would be in is closed. One that is not late itself can extend a closed session, so
+ * the state has closed sessions for one gap longer. Rows whose time or bounds are NULL are dropped.
  *
  * <p>The rows of a session that changes in a tick are emitted with their new bounds at the end of the tick, and those with the old
- * bounds are retracted. With `last`, they are emitted when the session closes, and never retracted.
+ * bounds are retracted. With `last`, they are emitted when the session closes, and never retracted: it is not extended then.
  *
  * <p>Output: the first `width` columns.
  *
- * <p>State: the stream time; (key, start) → end and number of an open session; (number of the session, number) → row, as emitted;
+ * <p>State: the stream time; (key, start) → end and number of a session; (number of the session, number) → row, as emitted;
  * (end, number of the session) → start, key. Cost: two puts per row, and a scan of the rows of each session that changes.
  */
 final class Sessions extends StreamOperator {
@@ -36,7 +37,7 @@ final class Sessions extends StreamOperator {
   private final long grace;
   private final boolean last;
 
-  /** A session that is open. */
+  /** A session in the state. */
   private record Session(byte[] key, long start, long end, long number) {}
 
   Sessions(StructType row, int width, int[] key, int time, int start, int end, long grace, boolean last, boolean filling) {
@@ -68,21 +69,26 @@ final class Sessions extends StreamOperator {
   private static byte[] place(Session s) { return ByteBuffer.allocate(16).putLong(ordinal(s.end)).putLong(s.number).array(); }
 
   private final class Work extends StreamOperator.Work {
-    private final Map<Long, Session> changed = new LinkedHashMap<>();  // by number: open sessions whose rows are not emitted yet
+    private final Map<Long, Session> changed = new LinkedHashMap<>();  // by number: sessions whose rows are not emitted yet
+    private long gap;  // of the row that is processed; all rows have the same one
 
     Work(Tick tick) { super(tick); }
 
     /** Returns the stream time from which a session is closed. */
     private long closing(long end) { return end + grace + 1; }
 
+    /** Returns the stream time from which a session is not in the state. */
+    private long removal(long end) { return closing(end) + (last ? 0 : gap); }
+
     @Override void process(int side, Change c) {
       if (c.row().isNullAt(time[0]) || c.row().isNullAt(start) || c.row().isNullAt(end)) return;
-      if (clock.advance(c.row().getLong(time[0]))) close();
+      long from = c.row().getLong(start), to = c.row().getLong(end);
+      gap = to - from;
+      if (clock.advance(c.row().getLong(time[0]))) remove();
       byte[] k = key.bytes(c.row());
       if (!tick.here(id, k)) return;
-      long from = c.row().getLong(start), to = c.row().getLong(end);
       List<Session> own = touching(k, from, to);
-      if (own.isEmpty() && closing(to) <= clock.time) {
+      if (closing(own.stream().mapToLong(Session::end).reduce(to, Math::max)) <= clock.time) {
         late += c.weight();
         return;
       }
@@ -90,13 +96,13 @@ final class Sessions extends StreamOperator {
       byte[] bytes = columns.bytes(c.row());
       byte[] value = ByteBuffer.allocate(9 + bytes.length).put((byte) 0).putLong(c.weight()).put(bytes).array();
       tick.state.put(id, ROWS, encoded(session.number), encoded(clock.next()), value, true);
-      clock.expect(closing(session.end));
+      clock.expect(removal(session.end));
       if (last) return;
       changed.put(session.number, session);
       if (changed.size() > CHANGED_MAX) emitChanged();
     }
 
-    /** Returns the open sessions of a key that overlap or touch these bounds. */
+    /** Returns the sessions of a key that overlap or touch these bounds. */
     private List<Session> touching(byte[] k, long from, long to) {
       List<Session> all = new ArrayList<>();
       try (State.Entries entries = tick.state.entries(id, SESSIONS, k)) {
@@ -148,8 +154,8 @@ final class Sessions extends StreamOperator {
       }
     }
 
-    /** Closes the sessions that end before the stream time: emits their rows, and removes them. */
-    private void close() {
+    /** Removes the sessions that have been closed for long enough, and emits their rows if they wait for that. */
+    private void remove() {
       while (true) {
         List<Session> due = new ArrayList<>();
         long next = Long.MAX_VALUE;
@@ -157,7 +163,7 @@ final class Sessions extends StreamOperator {
           while (next == Long.MAX_VALUE && entries.next()) {
             ByteBuffer place = ByteBuffer.wrap(entries.row()), value = ByteBuffer.wrap(entries.value());
             long until = ordinal(place.getLong());
-            if (closing(until) > clock.time || due.size() == AT_ONCE) next = closing(until);
+            if (removal(until) > clock.time || due.size() == AT_ONCE) next = removal(until);
             else {
               long from = value.getLong();
               due.add(new Session(rest(value), from, until, place.getLong()));
@@ -180,8 +186,8 @@ final class Sessions extends StreamOperator {
       changed.clear();
     }
 
-    /** Emits the rows of a session that are not emitted with its bounds yet. `closed`: the rows are removed from the state. */
-    private void emit(Session s, boolean closed) {
+    /** Emits the rows of a session that are not emitted with its bounds yet. `removed`: the rows are removed from the state. */
+    private void emit(Session s, boolean removed) {
       byte[] of = encoded(s.number);
       try (State.Entries entries = tick.state.entries(id, ROWS, of)) {
         while (entries.next()) {
@@ -198,7 +204,7 @@ final class Sessions extends StreamOperator {
             row.setLong(end, s.end);
             tick.emit(Sessions.this, row, weight);
           }
-          if (closed) tick.state.remove(id, ROWS, of, place);
+          if (removed) tick.state.remove(id, ROWS, of, place);
           else if (!same) {
             byte[] stored = ByteBuffer.allocate(9 + bytes.length).put((byte) 1).putLong(weight).put(bytes).array();
             tick.state.put(id, ROWS, of, place, stored, false);

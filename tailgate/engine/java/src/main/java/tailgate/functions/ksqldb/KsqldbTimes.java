@@ -13,6 +13,7 @@ import java.time.temporal.TemporalQueries;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Pattern;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
 import tailgate.functions.Returns;
@@ -43,6 +44,10 @@ public final class KsqldbTimes {
   /** Letters that are not parsed. */
   private static final String FORMATS_ONLY = "YQqwWO";
   private static final int FULL = 4, NARROW = 5;  // letters of a full name, and of the first letter alone
+
+  /** An offset from UTC as a text. */
+  private static final Pattern OFFSET =
+      Pattern.compile("(?:UTC|GMT|UT)?[+-](?:[0-9]|[0-9]{2}|[0-9]{4}|[0-9]{6}|[0-9]{2}(?::[0-9]{2}){1,2})");
 
   private KsqldbTimes() {}
 
@@ -105,7 +110,7 @@ public final class KsqldbTimes {
   public static UTF8String ksqldbFormatTimestamp(long utc, UTF8String pattern, UTF8String zone) {
     long micros = Math.floorMod(utc, SECOND);
     Instant instant = Instant.ofEpochSecond(Math.floorDiv(utc, SECOND), micros * 1000);
-    ZoneId id = TimeZones.zone(zone);
+    ZoneId id = zone(zone);
     return UTF8String.fromString(formatter(pattern).format(instant.atZone(id.equals(ZoneOffset.UTC) ? UTC : id)));
   }
 
@@ -116,9 +121,25 @@ public final class KsqldbTimes {
       TemporalAccessor fields = parser(pattern).parse(text.toString());
       long local = micros(date(fields), time(fields));
       ZoneId own = fields.query(TemporalQueries.zone());
-      return TimeZones.toUtc(local, own == null ? TimeZones.zone(zone) : own);
+      return TimeZones.toUtc(local, own == null ? zone(zone) : own);
     } catch (DateTimeException e) {
       throw new SqlError("22007", "text \"" + text + "\" could not be parsed with the pattern \"" + pattern + "\"");
+    }
+  }
+
+  /** Returns the local time in another time zone of a local time in the first one. */
+  @Returns("timestamp_ntz")
+  public static long ksqldbConvertTz(long local, UTF8String zone, UTF8String target) {
+    return TimeZones.toLocal(TimeZones.toUtc(local, zone(zone)), zone(target));
+  }
+
+  /** Returns the zone with a name. An offset is east of UTC, unlike in {@link TimeZones}. Throws 22023. */
+  private static ZoneId zone(UTF8String name) {
+    if (!OFFSET.matcher(name.toString()).matches()) return TimeZones.zone(name);
+    try {
+      return ZoneId.of(name.toString()).normalized();
+    } catch (DateTimeException e) {
+      throw SqlError.invalidParameter("time zone \"" + name + "\" not recognized");
     }
   }
 
