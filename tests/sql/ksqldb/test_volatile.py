@@ -61,6 +61,25 @@ def test_the_time_is_that_of_the_evaluation(engine: duckdb.DuckDBPyConnection) -
     assert all(before <= row[0] <= after and before // DAY_MS <= row[1] <= after // DAY_MS for row in rows)
 
 
+def test_a_group_has_a_value_for_each_change(engine: duckdb.DuckDBPyConnection) -> None:
+    before = time.time_ns() // 1_000_000
+    sql = sql_of(
+        "SELECT ROWPARTITION, uuid() AS u, random() AS r, count_distinct(uuid()) AS n, UNIX_TIMESTAMP() AS t, MIN(UNIX_DATE()) AS d FROM s"
+        " GROUP BY ROWPARTITION HAVING random() >= 0 EMIT CHANGES"
+    )
+    rows = sorted(engine.execute(sql).fetchall())
+    assert len({uuid.UUID(row[1]) for row in rows}) == len({row[2] for row in rows}) == 2
+    assert [row[3] for row in rows] == [1000, 1000]
+    assert all(before <= row[4] <= time.time_ns() // 1_000_000 and row[5] >= before // DAY_MS for row in rows)
+    assert sorted(row[:4] for row in engine.execute(sql).fetchall()) == [row[:4] for row in rows]
+
+
+@pytest.mark.parametrize("window", ["TUMBLING (SIZE 1 HOUR)", "SESSION (1 HOUR)"])
+def test_the_value_of_a_group_depends_on_its_window(window: str) -> None:
+    text = push(f"SELECT v, uuid() AS u, count(*) AS n FROM s WINDOW {window} GROUP BY v EMIT CHANGES").text
+    assert "CAST(count(*) AS text)" in text and text.count("CAST((CAST(extract(epoch FROM window_start)") >= 1
+
+
 @pytest.mark.parametrize("source", ["derived", "s JOIN derived d WITHIN 1 HOUR ON s.k = d.k"])
 def test_rows_without_a_record_of_a_topic_have_the_time(source: str) -> None:
     push(f"SELECT UNIX_TIMESTAMP() AS t FROM {source} EMIT CHANGES")
@@ -69,11 +88,12 @@ def test_rows_without_a_record_of_a_topic_have_the_time(source: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT v, uuid() AS u, count(*) AS n FROM s GROUP BY v EMIT CHANGES",
         "SELECT v FROM s PARTITION BY random() EMIT CHANGES",
         "SELECT TRANSFORM(ARRAY[v], x => random()) AS r FROM s EMIT CHANGES",
         "SELECT UNIX_TIMESTAMP() AS t FROM kt EMIT CHANGES",
-        "SELECT v, UNIX_DATE() AS t, count(*) AS n FROM s GROUP BY v EMIT CHANGES",
+        "SELECT v, UNIX_DATE() AS t, count(*) AS n FROM s WINDOW SESSION (1 HOUR) GROUP BY v EMIT CHANGES",
+        "SELECT v, MAX(UNIX_TIMESTAMP()) AS t FROM kt GROUP BY v EMIT CHANGES",
+        "SELECT RANDOM() AS v, count(*) AS n FROM s GROUP BY RANDOM() EMIT CHANGES",
     ],
 )
 def test_where_they_are_refused(text: str) -> None:

@@ -1,8 +1,9 @@
-"""Functions whose value differs each time: a query computes it once per row.
+"""Functions whose value differs each time: a query computes it once per row, or once per change of a group.
 
 UUID and RANDOM are the same when a tick runs again, and when a row leaves a table: they are a hash of the row's place and of a text
 that is chosen once for each call, when the statement is executed. The place of a row is that of its record in a topic, otherwise
-the values of its columns. UNIX_TIMESTAMP and UNIX_DATE are the time when the record is processed.
+the values of its columns; that of a group is its key, the number of its rows and its ROWTIME. UNIX_TIMESTAMP and UNIX_DATE are the time
+when the record, or the last one of the group, is processed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.typed.values import Typed
 
 OF_PLACE = ("uuid", "random")  # need a place that no other row has
+VOLATILE = (*OF_PLACE, "unix_timestamp", "unix_date")  # without an argument
 DAY_MS = 86_400_000
 RANDOM_BYTES = 6  # of a hash: 48 bits, which a DOUBLE holds exactly
 VERSION, VARIANT = "4", "a"  # of RFC 4122: a random UUID
@@ -28,7 +30,7 @@ def volatile_call(name: str, record: Sequence[str], position: int) -> Typed:
     if not record:
         raise FeatureNotSupported(
             f"{name.upper()}() is not supported here, because its value differs each time",
-            hint="Use it in SELECT and WHERE without GROUP BY, UNIX_TIMESTAMP and UNIX_DATE over a stream.",
+            hint="Use it in SELECT, WHERE and HAVING, UNIX_TIMESTAMP and UNIX_DATE over a stream without sessions.",
             position=position,
         )
     if name not in OF_PLACE:

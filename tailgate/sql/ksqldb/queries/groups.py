@@ -12,10 +12,15 @@ from tailgate.sql.ksqldb.typed.values import Typed
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The groups of a query. `limits`: as of SelectQuery. `keys`: the values of the expressions of GROUP BY."""
+    """The groups of a query. `limits`: as of SelectQuery. `keys`: the values of the expressions of GROUP BY.
+
+    `place`: texts that identify a group and its last change. `appends`: whether no row leaves a group.
+    """
 
     limits: Mapping[str, int]
     keys: Mapping[e.Expression, Typed]
+    place: tuple[str, ...] = ()
+    appends: bool = False
 
 
 def outside(keys: Mapping[e.Expression, Typed], parameters: Sequence[str]) -> Mapping[e.Expression, Typed]:

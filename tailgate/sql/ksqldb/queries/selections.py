@@ -15,7 +15,7 @@ PARTITION BY keeps them. The projection contains the key.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tailgate.lake.catalog.names import quoted
@@ -49,7 +49,7 @@ from tailgate.sql.ksqldb.queries.items import (
 )
 from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
 from tailgate.sql.ksqldb.queries.references import qualified
-from tailgate.sql.ksqldb.queries.scope import ROWKEY
+from tailgate.sql.ksqldb.queries.scope import ROWKEY, WINDOWSTART, Scope
 from tailgate.sql.ksqldb.queries.translation import Translator
 from tailgate.sql.ksqldb.queries.windows import check_window, windowed, with_session_keys
 from tailgate.sql.ksqldb.typed.values import Typed
@@ -97,7 +97,9 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
     no_tables = "Table functions cannot be used with aggregations."
     pairs = zip(query.group_by, keys, strict=True)
     by_key: dict[e.Expression, Typed] = {key: typed for key, typed in pairs if not isinstance(key, e.Constant)}
-    translator = Translator(scope, no_tables=no_tables, grouping=Grouping(dict(query.limits), by_key))
+    time = f"{LATEST[source.type]}({scope.rowtime})" if scope.rowtime else ""
+    grouping = Grouping(dict(query.limits), by_key, _place(keys, query.window, scope, time), _appends(query.window, source))
+    translator = Translator(scope, no_tables=no_tables, grouping=grouping)
     items = items_of(query, translator)
     if not is_push:
         check_names(items, source.scope)
@@ -128,9 +130,20 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
         message_key = () if missing else (*message_key, *names[:in_key])
         rows = with_session_keys(rows, [key.text for key in keys]) if query.window.kind == "session" else rows
         keys += [typed for _, _, typed in bounds[:in_key]]
-    time = f", {LATEST[source.type]}({scope.rowtime}) AS rowtime" if scope.rowtime and not is_push else ""
-    text = f"SELECT {texts_of(items)}{time} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
+    rowtime = f", {time} AS rowtime" if time and not is_push else ""
+    text = f"SELECT {texts_of(items)}{rowtime} FROM {rows} GROUP BY {', '.join(k.text for k in keys)}{having}"
     return Translation(text, columns, message_key, hidden=hidden)
+
+
+def _place(keys: Sequence[Typed], window: e.WindowClause | None, scope: Scope, rowtime: str) -> tuple[str, ...]:
+    """Returns the texts that identify a group and its last change: its key with the bounds of its window, its size and its ROWTIME."""
+    bounds = () if window is None else (WINDOWSTART, scope.window_end or "")
+    return (*(key.text for key in keys), *bounds, "count(*)", *((rowtime,) if rowtime else ()))
+
+
+def _appends(window: e.WindowClause | None, source: FromClause) -> bool:
+    """Returns whether no row leaves a group. A record that merges sessions moves their rows to another one."""
+    return source.type == "stream" and (window is None or window.kind != "session")
 
 
 def pushed(query: e.SelectQuery, source: FromClause) -> Translation:

@@ -28,7 +28,7 @@ from tailgate.lake.errors import (
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions, types
 from tailgate.sql.ksqldb.functions.calls import call, row_count, with_unit
-from tailgate.sql.ksqldb.functions.volatile import OF_PLACE
+from tailgate.sql.ksqldb.functions.volatile import OF_PLACE, VOLATILE
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import PSEUDO_COLUMNS, WINDOW_BOUNDS, order
 from tailgate.sql.ksqldb.queries.groups import Grouping, outside
@@ -62,7 +62,7 @@ class Translator:
         per_record: bool = False,
         grouping: Grouping | None = None,
     ) -> None:
-        grouping = grouping or Grouping({}, {})
+        self._grouping = grouping = grouping or Grouping({}, {})
         self.scope, self._per_record = scope, per_record
         self._aggregates, self._clause, self._no_tables = aggregates, clause, no_tables
         self._limits, self._order, self._keys = grouping.limits, order(scope.position), grouping.keys
@@ -247,6 +247,8 @@ class Translator:
             raise UndefinedFunction(f"Function '{function.name.upper()}' does not accept parameters (*).", position=function.position)
         if function.name in functions.LAMBDA_NAMES:
             return invocation(function, self)
+        if function.name in VOLATILE and not function.arguments:
+            return self._volatile(function.name, function.position)
         function = with_unit(function)
         before = self._in_aggregate, self._in_table
         self._in_aggregate, self._in_table = before[0] or is_aggregate, before[1] or is_table
@@ -256,12 +258,20 @@ class Translator:
             arguments = [argument.or_null() for argument in arguments]
         if is_table:
             self.row_counts[row_count(function.name, arguments, function.position)] = None
-        record: tuple[str, ...] = ()
-        if self._per_record and not self._parameters and not self._in_table:
-            record = self.scope.place if function.name in OF_PLACE else self.scope.record
-        typed = call(function.name, arguments, function.position, self._order if is_aggregate else record)
+        typed = call(function.name, arguments, function.position, self._order if is_aggregate else ())
         limit = self._limits.get(function.name)
         return typed if limit is None else replace(typed, text=f"ksqldb_slice({typed.text}, 1, {limit})")
+
+    def _volatile(self, name: str, position: int) -> Typed:
+        """Returns the value of a volatile function: for each row, or outside of aggregates for each change of a group."""
+        is_of_row, record = self._per_record or self._in_aggregate, tuple[str, ...]()
+        if not self._parameters and not self._in_table:
+            if name in OF_PLACE:
+                record = self.scope.place if is_of_row else self._grouping.place
+            elif self._per_record or self._grouping.appends:
+                record = self.scope.record
+        typed = call(name, (), position, record)
+        return typed if is_of_row or name in OF_PLACE else replace(typed, text=f"max({typed.text})")  # the time of the last row
 
     def _check_place(self, function: e.FunctionCall, *, is_aggregate: bool) -> None:
         """Raises 42803 for an aggregate or a table function in a place that has none."""
