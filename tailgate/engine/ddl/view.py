@@ -9,6 +9,7 @@ from tailgate.engine.ddl.history import split_retention
 from tailgate.engine.plan.analysis.keys import key
 from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.rules.change import SingleRow, leaves
+from tailgate.engine.plan.views.digest import is_paused
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import ERRORS, ROUNDS, Catalog, Change, Item, MaterializedView, View, ViewErrors, ksqldb_of, skips
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
@@ -82,8 +83,12 @@ def create_view(statement: CreateView, text: str, catalog: Catalog, *, replacing
 
 
 def check_base(item: Item) -> None:
-    """Raises 55000 if no view can be filled from the item: it has failed, is paused, or is being filled."""
-    check_maintained(item)
+    """Raises 55000 if no view can be filled from the item: it has failed, is paused, or is being filled.
+
+    A view whose query is terminated keeps its rows for ever, so others can read it.
+    """
+    if not is_terminated(item):
+        check_maintained(item)
     if not item.ready:
         raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Create the view when it is ready.")
 
@@ -96,10 +101,17 @@ def check_maintained(item: Item) -> None:
     check_running(item)
 
 
+def is_terminated(item: Item) -> bool:
+    """Returns whether the query of ksqlDB that maintained a view is terminated. It cannot be resumed."""
+    ksqldb = ksqldb_of(item)
+    return is_paused(item) and failure(item) is None and ksqldb is not None and not ksqldb.query
+
+
 def check_running(item: Item) -> None:
     """Raises 55000 if the query of ksqlDB that maintains the view is paused or terminated."""
-    if isinstance(item, MaterializedView) and item.paused:
-        query = item.ksqldb.query if item.ksqldb is not None else ""
+    if is_paused(item):
+        ksqldb = ksqldb_of(item)
+        query = ksqldb.query if ksqldb is not None else ""
         what = f"query {query} is paused" if query else f'the query of "{item.name}" is terminated'
         raise ObjectNotInPrerequisiteState(what, hint=f"RESUME {query} first." if query else "DROP it and create it again.")
 

@@ -83,15 +83,20 @@ def expressions(stream: Stream, item: Item, catalog: Catalog) -> list[object]:
     return _edge(stream, item, catalog)
 
 
+def is_paused(item: Item) -> bool:
+    """Returns whether the query of ksqlDB that maintains a view is paused or terminated: no tick changes the view."""
+    return isinstance(item, MaterializedView) and item.paused
+
+
 def _edge(stream: Stream, item: Item, catalog: Catalog) -> list[object]:
     origin, steps = _through(stream, item, catalog)
     return [origin, steps, _types(stream.columns), stream.append_only]
 
 
 def _through(stream: Stream, item: Item, catalog: Catalog) -> tuple[str, list[list[str]]]:
-    """Returns the origin of a stream, looking through views, and the steps since."""
+    """Returns the origin of a stream, looking through views that ticks change, and the steps since."""
     own = [_step(s) for s in stream.shape.steps]
-    if isinstance(stream.origin, View):
+    if isinstance(stream.origin, View) and not is_paused(catalog[stream.origin.item]):
         origin, steps = _through(stream.origin.stream, catalog[stream.origin.item], catalog)
         return origin, steps + own
     return _origin(stream.origin, item, catalog), own
@@ -106,10 +111,8 @@ def _origin(origin: Origin, item: Item, catalog: Catalog) -> str:
     match origin:
         case Source(id):
             return f"source {id} from {json.dumps(_start(item, id), sort_keys=True)}"
-        case StoredRelation(id):
+        case StoredRelation(id) | View(id):
             return f"kept {id}"
-        case View():
-            raise AssertionError("views are looked through")
         case SingleRow():
             return "unit"
         case change.Union(inputs):
