@@ -141,7 +141,7 @@ def test_a_push_query_has_a_view_while_its_connection_is_open(world: World) -> N
 
 
 def test_a_terminated_query_leaves_its_table(world: World) -> None:
-    """New queries can read it. They do not get the changes of another query with the same text."""
+    """New queries can read it, and others run on. They do not get the changes of another query with the same text."""
     world.stream("t")
     world.engine.execute("CREATE TABLE ended AS SELECT k, sum(n) AS n FROM t GROUP BY k EMIT CHANGES")
     world.engine.execute("CREATE TABLE running AS SELECT k, sum(n) AS n FROM t GROUP BY k EMIT CHANGES")
@@ -161,6 +161,15 @@ def test_a_terminated_query_leaves_its_table(world: World) -> None:
         world.engine.execute(f"RESUME {query}")
     world.engine.execute("RESUME ALL")
     assert world.view("ended").paused
+    world.engine.execute("CREATE TABLE counted AS SELECT k, count(*) AS n FROM t GROUP BY k EMIT CHANGES")
+    nodes = [node for _, node in world.view("above_running").nodes]
+    world.engine.execute(f"TERMINATE {world.query('running')}")
+    world.engine.kill()
+    world.send("t", "b", 1)
+    world.engine.start()
+    until(lambda: world.rows("counted") == [("b", 1)])
+    assert world.rows("above_running") == [(1, 0), (2, 1)]
+    assert [node for _, node in world.view("above_running").nodes] == nodes and not world.view("above_running").paused
     world.engine.execute("DROP TABLE above_ended")
     world.engine.execute("DROP TABLE ended")
     assert world.lake.catalog().find("ended") is None

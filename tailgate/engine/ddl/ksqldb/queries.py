@@ -3,7 +3,8 @@
     running ──PAUSE──► paused ──RESUME──► running, after its view is filled again in the background
        └──────TERMINATE──┴──► terminated: the view and its topic stay, without a query
 
-No tick changes the view of a paused query, so its sink has nothing to write. Other views may not read it meanwhile.
+No tick changes the view of a paused query, so its sink has nothing to write. Other views may not read it meanwhile. Those above a
+terminated query keep their rows and run on.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tailgate.engine.ddl.replace import check_ready
 from tailgate.engine.ddl.view import check_base
 from tailgate.engine.plan.views.inserts import separated, target_of
 from tailgate.engine.plan.views.replacements import readers, stored_inputs
+from tailgate.engine.plan.views.stopped_inputs import continued, maintained_readers, sharing
 from tailgate.engine.plan.views.streams import joins_in_order
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, is_transient
 from tailgate.lake.catalog.schemas import Schema
@@ -47,9 +49,10 @@ def controlled(statement: ControlQueries, role: int, catalog: Catalog) -> tuple[
 def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool) -> Change:
     """Returns the change of PAUSE, or with `ends` that of TERMINATE, which drops the views of INSERT INTO … SELECT and of push queries.
 
-    Raises 2BP01 if other views are maintained from them.
+    Raises 2BP01 if other views are maintained from them, and for TERMINATE if these share operators with views that are not.
     """
     check_ready(views, catalog)
+    before = catalog
     ids = {view.id for view in views}
     for view in views:
         if not ends and is_transient(view):
@@ -60,8 +63,10 @@ def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool
                 hint="TERMINATE it: RESUME could not process the records that arrive meanwhile in their order.",
             )
         target = target_of(view, catalog)
-        above = [i for i in readers([view.id], catalog) if isinstance(i, MaterializedView) and not i.paused and i.id not in ids]
-        above = [reader for reader in above if not is_transient(reader)]
+        above = [i for i in maintained_readers([view.id], catalog) if i.id not in ids and not is_transient(i)]
+        if ends:
+            check_ready(above, catalog)
+            above = sharing(above, catalog)
         if above and not (ends and target is not None):
             word = "terminate" if ends else "pause"
             raise DependentObjectsStillExist(
@@ -81,7 +86,10 @@ def stopped(views: tuple[MaterializedView, ...], catalog: Catalog, *, ends: bool
     paused = [replace(view, paused=True) for view in views if view.id not in dropped.drop]
     put = (replace(v, ksqldb=replace(v.ksqldb, query="")) if ends and v.ksqldb is not None else v for v in paused)
     streams = (target for id, target in targets.items() if id not in ids)
-    return replace(dropped, put=(*dropped.put, *streams, *put))
+    change = replace(dropped, put=(*dropped.put, *streams, *put))
+    planned_anew = {*targets, *(i.id for i in readers(targets, catalog)), *ids, *change.drop}
+    above = [i for i in maintained_readers(ids, before) if i.id not in planned_anew]
+    return replace(change, put=(*change.put, *continued(above, before.apply(change))))
 
 
 def paused(views: tuple[MaterializedView, ...], catalog: Catalog) -> tuple[MaterializedView, ...]:
