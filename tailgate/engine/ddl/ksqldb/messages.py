@@ -15,7 +15,7 @@ from tailgate.formats.registry import Schema
 from tailgate.lake.catalog import Catalog, MaterializedView, Source, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, NotNullViolation, WrongObjectType
+from tailgate.lake.errors import DatatypeMismatch, NotNullViolation, WrongObjectType
 from tailgate.sql.ksqldb import types as ksqldb_types
 from tailgate.sql.ksqldb.declared.inserts import Row, row
 from tailgate.sql.ksqldb.expressions import Expression, TypeName
@@ -42,7 +42,7 @@ Evaluate: TypeAlias = Callable[[str], Any]
 
 
 def message_of(statement: InsertValues, catalog: Catalog, register: Register, evaluate: Evaluate) -> tuple[Source, Message]:
-    """Returns the declared source and the message of INSERT INTO … VALUES. Raises 42809 or 0A000 for an item that cannot be written so.
+    """Returns the declared source and the message of INSERT INTO … VALUES. Raises 42809 for an item that cannot be written so.
 
     `register` registers a schema under a subject and returns its id. `evaluate` returns the value of an expression of PostgreSQL's
     dialect without columns.
@@ -76,15 +76,12 @@ def message_of(statement: InsertValues, catalog: Catalog, register: Register, ev
 
 
 def values_of(statement: InsertValues, item: Source | MaterializedView, ksqldb: KsqldbItem, evaluate: Evaluate) -> Row:
-    """Returns the values of the columns, first those of the key. Raises 42809 or 0A000 for an item that cannot be written."""
+    """Returns the values of the columns, first those of the key. Raises 42809 for an item that cannot be written.
+
+    The unnamed key of a derived stream is ROWKEY, if the statement names it.
+    """
     if ksqldb.read_only:
         raise WrongObjectType(f"Cannot insert into read-only {ksqldb.type}: {ksqldb_name(item.name)}", position=statement.position)
-    if ksqldb.unnamed_key and not isinstance(item, Source):
-        raise FeatureNotSupported(
-            "INSERT into a derived stream with an unnamed key is not supported",
-            hint="Insert into the stream that it is made of.",
-            position=statement.position,
-        )
     if WINDOW_BOUNDS[0] in ksqldb.message_key:
         raise WrongObjectType("Cannot insert values into windowed stream/table!", position=statement.position)
     includes = item.include if isinstance(item, Source) else ()
@@ -93,15 +90,23 @@ def values_of(statement: InsertValues, item: Source | MaterializedView, ksqldb: 
         raise WrongObjectType("Cannot insert into HEADER columns", position=statement.position)
     names = [c.name for c in item.columns if c.name not in HIDDEN_COLUMNS and c.name not in headers]
     types = column_types(item)
-    is_bytes = ksqldb.unnamed_key and ksqldb.message_key == (ROWKEY,)
-    keys = () if is_bytes else ksqldb.message_key
-    names = [name for name in names if name != ROWKEY or not is_bytes]
+    has_rowkey = ksqldb.unnamed_key and ksqldb.message_key == (ROWKEY,)
+    keys = () if has_rowkey else ksqldb.message_key
+    names = [name for name in names if name != ROWKEY or not has_rowkey]
 
     def value(expression: Expression, type: TypeName, name: str) -> Any:
         return evaluate(_text(expression, type, name))
 
-    written = row(statement, {name: types[name] for name in (*keys, *(n for n in names if n not in keys))}, value)
-    return replace(written, values={ROWKEY: key_bytes(item, written.values), **written.values}) if is_bytes else written
+    columns = {name: types[name] for name in (*keys, *(n for n in names if n not in keys))}
+    if not has_rowkey:
+        return row(statement, columns, value)
+    if isinstance(item, Source):
+        written = row(statement, columns, value)
+        return replace(written, values={ROWKEY: key_bytes(item, written.values), **written.values})
+    is_bytes, is_named = types[ROWKEY] == ksqldb_types.BYTES, ROWKEY in statement.columns
+    written = row(statement, {**columns, **({ROWKEY: ksqldb_types.VARCHAR if is_bytes else types[ROWKEY]} if is_named else {})}, value)
+    key = written.values.get(ROWKEY)
+    return replace(written, values={**written.values, ROWKEY: key.encode() if isinstance(key, str) and is_bytes else key})
 
 
 def _text(expression: Expression, type: TypeName, name: str) -> str:
