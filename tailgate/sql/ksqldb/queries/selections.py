@@ -95,11 +95,8 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
         raise FeatureNotSupported("PARTITION BY with GROUP BY is not supported", position=query.partition_by[0].position)
     keys = [_key(key, Translator(scope, clause="GROUP BY")) for key in query.group_by]
     no_tables = "Table functions cannot be used with aggregations."
-    pairs = zip(query.group_by, keys, strict=True)
-    by_key: dict[e.Expression, Typed] = {key: typed for key, typed in pairs if not isinstance(key, e.Constant)}
     time = f"{LATEST[source.type]}({scope.rowtime})" if scope.rowtime else ""
-    grouping = Grouping(dict(query.limits), by_key, _place(keys, query.window, scope, time), _appends(query.window, source))
-    translator = Translator(scope, no_tables=no_tables, grouping=grouping)
+    translator = Translator(scope, no_tables=no_tables, grouping=_grouping(query, source, scope, keys, time))
     items = items_of(query, translator)
     if not is_push:
         check_names(items, source.scope)
@@ -135,15 +132,13 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
     return Translation(text, columns, message_key, hidden=hidden)
 
 
-def _place(keys: Sequence[Typed], window: e.WindowClause | None, scope: Scope, rowtime: str) -> tuple[str, ...]:
-    """Returns the texts that identify a group and its last change: its key with the bounds of its window, its size and its ROWTIME."""
-    bounds = () if window is None else (WINDOWSTART, scope.window_end or "")
-    return (*(key.text for key in keys), *bounds, "count(*)", *((rowtime,) if rowtime else ()))
-
-
-def _appends(window: e.WindowClause | None, source: FromClause) -> bool:
-    """Returns whether no row leaves a group. A record that merges sessions moves their rows to another one."""
-    return source.type == "stream" and (window is None or window.kind != "session")
+def _grouping(query: e.SelectQuery, source: FromClause, scope: Scope, keys: Sequence[Typed], rowtime: str) -> Grouping:
+    """Returns the groups of a query. `keys`: their keys. `rowtime`: the text of their ROWTIME, or an empty one."""
+    by_key = {key: typed for key, typed in zip(query.group_by, keys, strict=True) if not isinstance(key, e.Constant)}
+    bounds = () if query.window is None else (WINDOWSTART, scope.window_end or "")
+    place = (*(key.text for key in keys), *bounds, "count(*)", *((rowtime,) if rowtime else ()))
+    merges = query.window is not None and query.window.kind == "session"  # which moves rows to another group
+    return Grouping(dict(query.limits), by_key, place, source.type == "stream" and not merges)
 
 
 def pushed(query: e.SelectQuery, source: FromClause) -> Translation:
