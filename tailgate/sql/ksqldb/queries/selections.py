@@ -134,7 +134,8 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
 
 def _grouping(query: e.SelectQuery, source: FromClause, scope: Scope, keys: Sequence[Typed], rowtime: str) -> Grouping:
     """Returns the groups of a query. `keys`: their keys. `rowtime`: the text of their ROWTIME, or an empty one."""
-    by_key = {key: typed for key, typed in zip(query.group_by, keys, strict=True) if not isinstance(key, e.Constant)}
+    pairs = zip(query.group_by, keys, strict=True)
+    by_key: dict[e.Expression, Typed] = {key: typed for key, typed in pairs if not isinstance(key, e.Constant)}
     bounds = () if query.window is None else (WINDOWSTART, scope.window_end or "")
     place = (*(key.text for key in keys), *bounds, "count(*)", *((rowtime,) if rowtime else ()))
     merges = query.window is not None and query.window.kind == "session"  # which moves rows to another group
