@@ -21,10 +21,7 @@ def sharing(views: Iterable[MaterializedView], catalog: Catalog) -> list[Materia
     """Returns those of the views that share an operator with a maintained view that is not among them."""
     by_id = {view.id: view for view in views}
     others = {
-        node
-        for other in catalog.each(MaterializedView)
-        if other.id not in by_id and nodes.is_maintained(other)
-        for _, node in other.nodes
+        node for other in catalog.each(MaterializedView) if other.id not in by_id and nodes.is_maintained(other) for _, node in other.nodes
     }
     return [view for view in by_id.values() if any(node in others for _, node in view.nodes)]
 

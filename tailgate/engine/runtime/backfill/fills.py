@@ -70,8 +70,9 @@ AT_ONCE = 2  # concurrent fills: each holds the rows of one stored input in memo
 class History:
     """One input of a fill.
 
-    It is a stored `relation` at `time`, of a stream perhaps only the rows that have arrived `after` a time, or the records [begin, end) of the topic of `source`, or
-    else the unit row. `n` and `time` are those of the entry in which the fill began.
+    It is a stored `relation` at `time`, of a stream perhaps only the rows that have arrived `after` a
+    time, or the records [begin, end) of the topic of `source`, or else the unit row. `n` and `time` are
+    those of the entry in which the fill began.
     """
 
     channel: str

@@ -52,7 +52,7 @@ class SessionsTest {
     final long grace;
     final boolean last;
     final Bag rows = new Bag();
-    private final List<Session> kept = new ArrayList<>();
+    private final List<Session> sessions = new ArrayList<>();
     private long streamTime = Long.MIN_VALUE;
     int late, merged;
 
@@ -76,15 +76,15 @@ class SessionsTest {
 
     void process(Sent s) {
       streamTime = Math.max(streamTime, s.time);
-      for (Session session : List.copyOf(kept))
+      for (Session session : List.copyOf(sessions))
         if (session.end + GAP + grace + (last ? 0 : GAP) < streamTime) {
-          kept.remove(session);
+          sessions.remove(session);
           if (last) emit(session, 1);
         }
       Session all = new Session();
       all.key = s.key;
       all.start = all.end = s.time;
-      List<Session> touched = kept.stream().filter(o -> o.key == s.key && o.end >= s.time - GAP && o.start <= s.time + GAP).toList();
+      List<Session> touched = sessions.stream().filter(o -> o.key == s.key && o.end >= s.time - GAP && o.start <= s.time + GAP).toList();
       for (Session o : touched) {
         all.start = Math.min(all.start, o.start);
         all.end = Math.max(all.end, o.end);
@@ -97,8 +97,8 @@ class SessionsTest {
       if (touched.size() > 1) merged++;
       all.records.add(s);
       if (!last) for (Session o : touched) emit(o, -1);
-      kept.removeAll(touched);
-      kept.add(all);
+      sessions.removeAll(touched);
+      sessions.add(all);
       if (!last) emit(all, 1);
     }
 
