@@ -110,7 +110,8 @@ def test_inserted_rows_are_joined_in_their_order(world: World) -> None:
     world.engine.execute("INSERT INTO moments VALUES ('a', 5000)", KSQLDB)
     with pytest.raises(TailgateError, match="column AT has no ROWTIME"):
         world.engine.execute("INSERT INTO moments VALUES ('a', NULL)", KSQLDB)
-    world.engine.execute("CREATE STREAM named AS SELECT m.k, at, name FROM moments m JOIN names ON m.k = names.k EMIT CHANGES")
+    query = "SELECT m.k, at, name FROM moments m JOIN names ON m.k = names.k EMIT CHANGES"
+    world.engine.execute(f"CREATE STREAM named AS {query}", {"auto.offset.reset": "earliest"})
     world.engine.execute("CREATE STREAM seen AS SELECT m.k, at, n FROM moments m JOIN views v WITHIN 1 SECOND ON m.k = v.k EMIT CHANGES")
     world.send("views", "a", 7, 7200)
     world.engine.execute("INSERT INTO moments VALUES ('a', 7000)", KSQLDB)
