@@ -21,7 +21,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.log.entry import Entry, Header
 
 KEPT = 2000  # entries: five minutes at six ticks a second; the log never removes younger ones
-KEPT_BYTES = 256 << 20  # of decoded and derived data; a larger entry is served and evicted first
+KEPT_BYTES = 64 << 20  # of decoded and derived data; a larger entry is served and evicted first
 TIMES_KEPT = 100_000  # entry times, 16 bytes each: a follower's first entry is found without reading the log
 
 

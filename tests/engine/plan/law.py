@@ -144,7 +144,7 @@ class Law:
         below = [
             Table(i.id, i.name, tuple(c for c in i.columns if c.type.name not in UNSORTED and c.type.modifiers != SUM)) for i in items
         ]  # without columns that the reference cannot sort, and sums that are too large for a divisor
-        over = [(f"o{i}", forms.over(below), None) for i in range(OVER)]
+        over = [(f"o{i}", forms.over([table for table in below if table.columns]), None) for i in range(OVER)]
         views.add_all(over)
         accepted = tuple(v for v in [*definitions, *over] if v[0] in views.queries)
         return views, Case(seed, world.tables, accepted, tuple(steps(world)), views.partitions)

@@ -44,6 +44,9 @@ COMPILER = (
     "-XX:Tier4BackEdgeThreshold=400000",
 )
 
+YOUNG_MB = 256  # of new objects, at most a third of the heap: a tick's rows leave it dead, with 120 MB some of them were copied twice
+METASPACE = "-XX:MetaspaceSize=192m"  # until then, more classes start no garbage collection; Spark's take 150 MB
+
 # Java packages that Spark must access. A test compares this list with that of Spark's launcher
 # (org.apache.spark.launcher.JavaModuleOptions).
 MODULES = (
@@ -206,8 +209,12 @@ def logging_options(log: str) -> list[str]:
     return [f"-Dlog4j2.configurationFile={LOGGING[log]}", f"-Dtailgate.pid={os.getpid()}"]
 
 
+def _heap(heap_mb: int) -> list[str]:
+    return [f"-Xmx{heap_mb}m", f"-Xmn{min(YOUNG_MB, heap_mb // 3)}m", METASPACE, "-XX:+UseSerialGC"]
+
+
 def _options(scratch: Path, limits: Limits, log: str) -> list[str]:
     """Returns the command-line options of the JVM."""
-    options = ["-cp", class_path(), f"-Xmx{limits.heap_mb}m", "-XX:+UseSerialGC", *COMPILER, f"-Djava.io.tmpdir={scratch}"]
+    options = ["-cp", class_path(), *_heap(limits.heap_mb), *COMPILER, f"-Djava.io.tmpdir={scratch}"]
     options += [f"-Dtailgate.tick.rows={limits.tick_rows}", *logging_options(log)]
     return [*options, *archive_options(), *os.environ.get("TAILGATE_JAVA_OPTIONS", "").split(), *MODULES]
