@@ -49,6 +49,7 @@ from tailgate.sql.plan.traversal import inputs
 from tailgate.sql.render.dialects import DUCKDB
 from tailgate.sql.render.duckdb_aggregates import aggregate, order_by, sort_terms
 from tailgate.sql.render.duckdb_windows import window
+from tailgate.sql.render.guards import guarded
 from tailgate.sql.render.scalars import CONSTANTS, render_scalar
 from tailgate.sql.render.shared_arguments import checked_length
 from tailgate.sql.render.templates import fill_template
@@ -149,7 +150,7 @@ class _Renderer:
                 selects = ("SELECT " + ", ".join(f"{self.scalar(s)} AS c{i}" for i, s in enumerate(row)) for row in rows)
                 return " UNION ALL ".join(selects)
             case Filter(input=input, condition=condition):
-                return f"SELECT * FROM {self._from(input)} WHERE {self.scalar(condition)}"
+                return f"SELECT * FROM {self._from(input)} WHERE {self.condition(condition)}"
             case Project(input=input, expressions=expressions):
                 shown = ", ".join(f"{self.scalar(e)} AS c{i}" for i, e in enumerate(expressions)) or "1 AS nothing"
                 return f"SELECT {shown} FROM {self._from(input)}"
@@ -221,7 +222,7 @@ class _Renderer:
         shown = columns(width) or "1 AS nothing"
         if plan.kind == "cross" or plan.condition is None:
             return f"SELECT {shown} FROM {sides[0]} CROSS JOIN {sides[1]}"
-        return f"SELECT {shown} FROM {sides[0]} {KEYWORDS[plan.kind]} {sides[1]} ON {self.scalar(plan.condition)}"
+        return f"SELECT {shown} FROM {sides[0]} {KEYWORDS[plan.kind]} {sides[1]} ON {self.condition(plan.condition)}"
 
     def _aggregate(self, input: Relation, keys: tuple[Scalar, ...], aggregates: tuple[AggregateCall, ...]) -> str:
         terms = [f"{self.scalar(k)} AS c{i}" for i, k in enumerate(keys)]
@@ -285,6 +286,10 @@ class _Renderer:
 
     def scalar(self, s: Scalar) -> str:
         """Returns the SQL of a scalar over columns c0, c1, …"""
+        return self.condition(guarded(s))
+
+    def condition(self, s: Scalar) -> str:
+        """Returns the SQL of the condition of WHERE or ON."""
         return render_scalar(s, DUCKDB, now=self.now, constants=self.constants)
 
 
