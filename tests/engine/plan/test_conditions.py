@@ -21,8 +21,8 @@ SELECT q FROM (SELECT n % k AS q FROM t WHERE k <> 0) AS x WHERE q <> 1 AND q IS
 SELECT p FROM (SELECT (n % g)::text AS p FROM t WHERE g <> 0) AS x WHERE p <> '0.00' AND p IS NOT NULL
 SELECT CASE WHEN k = 0 THEN 0 WHEN n / k > 1 THEN n / k ELSE -(n / k) END AS q FROM t
 SELECT sum(n) FROM t WHERE k = 0 OR n / k > 1 OR n / k < 0
-SELECT k = 0 OR n / k > 1 OR n / k < 0 AS q, k <> 0 AND n / k > 1 AND n % k = 0 AS p, sum(n) FROM t GROUP BY 1, 2
-SELECT k = 0 AND n = 0 OR k <> 0 AND (n / k > 1 OR NOT (k = 1 OR n % (k - 1) = 0)) AS q, n FROM t WHERE k IS NULL OR k <> 3
+SELECT k = 0 OR n / k > 1 OR n / k < 0 AS q, sum(n) FROM t GROUP BY 1
+SELECT k <> 0 AND n / k > 1 AND n % k = 0 AS p, n FROM t
 SELECT count(*) FILTER (WHERE k <> 0 AND (n / k > 1 OR n / k < -2)) AS c FROM t
 """.strip().splitlines()
 
