@@ -1,4 +1,4 @@
-"""The order of conditions, in views and in SELECT: those behind a condition that is not true are not evaluated, also if a part of them occurs twice."""
+"""Conditions behind one that is not true are not evaluated, in views and in SELECT, also if a part of them occurs twice."""
 
 from __future__ import annotations
 
