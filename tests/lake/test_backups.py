@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +162,30 @@ def test_large_objects_are_copied_in_parts(bucket: BucketStore, tmp_path: Path, 
     assert s3.requests()["GET"] == 3
     bucket.export("tables/large", tmp_path / "one")
     assert (tmp_path / "one").read_bytes() == content
+
+
+@pytest.mark.parametrize(("size", "copied"), [(500, 0), (2500, 0), (2500, 1)])
+@pytest.mark.parametrize("is_freed", [False, True])
+def test_an_object_that_is_removed_while_it_is_copied(
+    bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, copied: int, is_freed: bool
+) -> None:
+    """There is no empty file, and none with some of the parts."""
+    monkeypatch.setattr("tailgate.lake.store.bucket.PART_BYTES", 1000)
+    bucket.put("tables/large", bytes(size))
+    parts = BucketStore._parts
+
+    def removed(*arguments: Any) -> Iterator[memoryview]:
+        found = parts(*arguments)
+        yield from itertools.islice(found, copied)
+        if is_freed:
+            bucket.mark_freed("tables/large")
+        else:
+            bucket.discard(["tables/large"])
+        yield from found
+
+    monkeypatch.setattr(BucketStore, "_parts", removed)
+    bucket.export_tree("tables", tmp_path / "exported", (), lambda name: True)
+    assert not (tmp_path / "exported/tables/large").exists()
 
 
 def test_objects_of_one_second_are_told_apart(bucket: BucketStore, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import pyarrow as pa
-from obstore.exceptions import BaseError
+from obstore.exceptions import BaseError, PreconditionError
 from obstore.store import S3Store
 
 from tailgate.lake.errors import IoError, Uncertain
@@ -44,8 +44,7 @@ SCHEME = "s3://"
 ID, FREED = "tailgate-id", "tailgate-freed"  # in the metadata of objects: the id of the PUT; that the name is not used any more
 CONDITIONAL_TIMEOUT_S = 60.0  # for a conditional PUT with its repetitions; an engine that cannot commit for longer ends
 REPEAT_PAUSE_S = 0.1  # between two of them
-RETRY_TIMEOUT = timedelta(seconds=60)  # for the client's own repetitions of requests that failed with 5xx, or whose connection was cut
-RETRIES_MAX = 10
+RETRY_TIMEOUT, RETRIES_MAX = timedelta(seconds=60), 10  # for the client's repetitions of requests that failed with 5xx or were cut
 EXPORTS, PART_BYTES = 8, 8 << 20  # objects that are copied to files at once, and the part of each that is in memory
 RETRIES_OF_FIRST = 3  # of the first request, for a soon answer if the endpoint or the credentials are wrong
 ALIGNMENT = 64  # of the address of a content, as for sections of entries
@@ -250,17 +249,28 @@ class BucketStore:
             return [o["path"] for o in self._client.list(folder).collect()]
 
     def export(self, name: str, path: Path) -> None:
-        files.write(path, self._parts(name, self._metadata(name).meta))
+        self._export(name, path, self._metadata(name).meta)
+
+    def _export(self, name: str, path: Path, meta: ObjectMeta) -> None:
+        """Copies an object to a file. If the object is removed meanwhile, there is no file."""
+        try:
+            files.write(path, self._parts(name, meta))
+        except BaseException:
+            files.discard(path)
+            raise
 
     def _parts(self, name: str, meta: ObjectMeta) -> Iterator[memoryview]:
-        """Yields the content of an object, in parts of PART_BYTES at most. Large objects are never replaced."""
-        with _os_errors():
-            if meta["size"] <= PART_BYTES:
-                yield memoryview(self._client.get(name).bytes())
-                return
-            for begin in range(0, meta["size"], PART_BYTES):
-                options: GetOptions = {"range": (begin, min(begin + PART_BYTES, meta["size"])), "if_match": meta["e_tag"]}
-                yield memoryview(self._client.get(name, options=options).bytes())
+        """Yields the content of an object, in parts of PART_BYTES at most. Only an object whose name is freed is replaced."""
+        if meta["size"] <= PART_BYTES:
+            yield memoryview(self.get(name))
+            return
+        for begin in range(0, meta["size"], PART_BYTES):
+            options: GetOptions = {"range": (begin, min(begin + PART_BYTES, meta["size"])), "if_match": meta["e_tag"]}
+            with _os_errors():
+                try:
+                    yield memoryview(self._client.get(name, options=options).bytes())
+                except PreconditionError:
+                    raise FileNotFoundError(FREE) from None
 
     def export_tree(self, folder: str, target: Path, earlier: Sequence[Path], is_needed: Callable[[str], bool]) -> None:
         with _os_errors():
@@ -272,7 +282,7 @@ class BucketStore:
                 return
             if not any(files.link_same(path / name, target / name, size, modified_ns) for path in earlier):
                 with suppress(FileNotFoundError):
-                    files.write(target / name, self._parts(name, one))
+                    self._export(name, target / name, one)
                     os.utime(target / name, ns=(modified_ns, modified_ns))
 
         for path in {target / one["path"] for one in objects}:
