@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from tailgate.lake.types import INT4, Field
 from testing.change_data import Source
+from testing.random_queries import Table
 from testing.views import Changes, Record, Views
+from testing.worlds import World
 from tests.engine.ddl.debezium import BAG, TABLE, json_source, postgres, row
+from tests.engine.plan.comparison import ID
 from tests.engine.plan.law import Given, Law, Watched
 
 pytestmark = pytest.mark.spark
@@ -79,6 +83,20 @@ def test_every_view_is_its_query(session: Any, tmp_path: Path) -> None:
         number += 1
     assert law.exact > 2 * law.cases
     assert Moving.total > CASES / 20
+
+
+def test_more_aggregates_than_the_port_of_the_statistics(session: Any, tmp_path: Path) -> None:
+    """The values of an aggregate have the port of its number, and the statistics of an operator have port 127."""
+    table = Table(ID, "t", (Field("g", INT4), Field("n", INT4)))
+    world = World(0, tables=0)
+    world.tables = (table,)
+    views = Views(session, tmp_path / "state", world, 1)
+    assert views.add("v", f"SELECT {', '.join(f'max(n + {i})' for i in range(130))} FROM t GROUP BY g")
+    views.tick([(table, (1, 5), 1), (table, (1, 7), 1)])
+    views.ids, _ = moved(session, views.circuit, (views.folder, views.ids, 1), (tmp_path / "moved", 2))
+    views.folder, views.partitions = tmp_path / "moved", 2
+    views.tick([(table, (1, 7), -1)])
+    assert views.rows[views.catalog.relation("v").id] == Counter([tuple(range(5, 135))])
 
 
 class MovedSource:

@@ -29,7 +29,7 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class State {
   public static final byte[] NONE = new byte[0];
-  private static final int SIZE = 127;  // the port of an operator's statistics
+  private static final int SIZE = 127;  // the port of an operator's statistics, without key and row; an aggregate may have values there
   // arbitrary, but stored sums depend on them
   private static final long SEED = 0x9e3779b97f4a7c15L, SEED2 = 0xc2b2ae3d27d4eb4fL;
   private static final String FAMILY = StateStore.DEFAULT_COL_FAMILY_NAME();
@@ -97,7 +97,8 @@ public final class State {
         in.get(key);
         byte[] row = new byte[in.remaining()];
         in.get(row);
-        if (port != SIZE) action.accept(new Entry(operator, port, key, row, entries.value()));
+        if (port == SIZE && key.length == 0 && row.length == 0) continue;
+        action.accept(new Entry(operator, port, key, row, entries.value()));
       }
     }
   }
