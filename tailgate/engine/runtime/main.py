@@ -239,8 +239,7 @@ def _begun(options: Options, lake: Lake, jvm: Jvm) -> Begun:
     if options.begin in (Begin.STAND_BY, Begin.HAND_OVER):
         session = _spark(options, jvm)
         catalog = CompiledCatalog(lake, session, options.parallelism, options.vault)
-        place, writer = standing_by.awaited(lake, session, jvm, catalog, hand_over=options.begin is Begin.HAND_OVER)
-        lease = Lease(LEASE_S, writer.renew_lease)
+        place, writer, lease = standing_by.awaited(lake, session, jvm, catalog, hand_over=options.begin is Begin.HAND_OVER)
         _check_partitions(writer, options.parallelism)
         return Begun(session, writer, lease, place, catalog.circuits)
     writer = open_epoch(lake, take_over=options.begin is Begin.TAKE_OVER)

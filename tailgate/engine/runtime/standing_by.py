@@ -10,7 +10,7 @@ from __future__ import annotations
 import http.client
 import logging
 import shutil
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
@@ -22,8 +22,8 @@ from tailgate.engine.runtime.warm_up import small_engine
 from tailgate.lake import control
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
-from tailgate.lake.store.stand_by import StandBy
-from tailgate.lake.writer.engines import announced
+from tailgate.lake.store.stand_by import Lease, StandBy
+from tailgate.lake.writer.engines import LEASE_S, announced
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 from tailgate.lake.writer.stand_by import stand_by
 
@@ -32,8 +32,16 @@ HAND_OVER_S = 30.0  # until the running engine answers; it waits for the boundar
 log = logging.getLogger("tailgate.engine")
 
 
-def awaited(lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalog, *, hand_over: bool) -> tuple[StandBy[Any], Writer]:
-    """Waits until this engine may write. Returns its place, to be closed once it is announced, and the writer of the log.
+class Awaited(NamedTuple):
+    """Of an engine that stood by and may write: its place, to be closed once it is announced, the writer of the log, and the lease."""
+
+    place: StandBy[Any]
+    writer: Writer
+    lease: Lease
+
+
+def awaited(lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalog, *, hand_over: bool) -> Awaited:
+    """Waits until this engine may write.
 
     Meanwhile compiles the newest catalog, and downloads the state of a lake in a bucket.
     """
@@ -56,7 +64,8 @@ def awaited(lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalo
             if expired is not None:
                 log.warning("the running engine has not renewed its lease; this engine replaces it")
             try:
-                return place, open_epoch(lake, take_over=expired is not None, after=None if expired is None else max(faster, expired[0]))
+                writer = open_epoch(lake, take_over=expired is not None, after=None if expired is None else max(faster, expired[0]))
+                return Awaited(place, writer, Lease(LEASE_S, writer.renew_lease))  # renewed while a download in advance ends
             except ObjectNotInPrerequisiteState as error:
                 log.info("still standing by: %s", error.message)
                 faster = lake.log.seen.epoch if lake.log.seen is not None else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ import pytest
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.compiled_catalog import CompiledCatalog
 from tailgate.engine.runtime.control.statements import Statements
+from tailgate.engine.runtime.standing_by import Awaited, awaited
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog.secrets import Vault
 from tailgate.lake.folder import Lake
+from tailgate.lake.writer.engines import lease
 from tailgate.lake.writer.log_writer import open_epoch
 from testing.engine_process import until
 
@@ -94,3 +97,35 @@ def test_a_catalog_that_cannot_be_compiled(
     monkeypatch.undo()
     second = Running(lake.location, session, catalog.circuits)
     second.stop()
+
+
+def test_the_lease_is_renewed_while_work_in_advance_ends(session: Any, tmp_path: Path) -> None:
+    """A download takes minutes. Without a lease, another engine that stands by would begin meanwhile."""
+    lake = Lake.create(tmp_path / "lake")
+    running = open_epoch(Lake(lake.location))
+    working, done = threading.Event(), threading.Event()
+
+    class Slow(CompiledCatalog):
+        def update(self) -> None:
+            if threading.current_thread().name == "catalog":
+                working.set()
+                done.wait()
+
+    jvm: Any = SimpleNamespace(scratch=tmp_path)
+    found: list[Awaited] = []
+    catalog = Slow(lake, session, 1, Vault())
+    waiting = threading.Thread(target=lambda: found.append(awaited(lake, session, jvm, catalog, hand_over=False)))
+    waiting.start()
+    assert working.wait(60)
+    running.close()
+    try:
+        until(lambda: lease(lake) is not None)
+        before = lease(lake)
+        until(lambda: lease(lake) != before)
+        assert not found
+    finally:
+        done.set()
+        waiting.join()
+        found[0].lease.end()
+        found[0].place.close()
+        found[0].writer.close()
