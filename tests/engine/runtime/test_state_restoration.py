@@ -184,15 +184,18 @@ class Uploaded:
         self.lake = Lake.create(bucket.location(""), folder / "first")
         self.writer: Writer = open_epoch(self.lake)
         self.append(state(s0=(1, "a")), {changelog(0, 1, "a"): b"one"})
-        n = self.writer.newest.n
-        names = [changelog(0, 1, "a"), "state/0/0/SSTs/x.sst"]
-        for name in names:
-            self.lake.store.put(name, name.encode())
-        self.list = {"folder": "state", "state": state(s0=(1, "a")), "files": names}
-        documents.write(self.lake.store, f"{LISTS}/{n}", self.list)
-        self.writer.append(extra={UPLOADED: n})
+        self.upload(state(s0=(1, "a")), [changelog(0, 1, "a"), "state/0/0/SSTs/x.sst"])
         self.second, self.scratch = Lake(self.lake.location, folder / "second"), folder / "scratch"
         self.lineages: Mapping[str, Lineage] = {}  # of the newest changelogs
+
+    def upload(self, ids: str, names: list[str]) -> None:
+        """Uploads the state of the newest entry."""
+        n = self.writer.newest.n
+        for name in names:
+            self.lake.store.put(name, name.encode())
+        self.list = {"folder": "state", "state": ids, "files": names}
+        documents.write(self.lake.store, f"{LISTS}/{n}", self.list)
+        self.writer.append(extra={UPLOADED: n})
 
     def copy(self, source: str, target: str, lineages: Mapping[str, Lineage]) -> None:
         """Copies the changelogs as they are, because their contents are not those of Spark."""
@@ -276,6 +279,19 @@ def test_an_engine_that_stands_by_downloads_the_state_in_advance(uploaded: Uploa
     assert uploaded.lineages == {"0/0": [(1, "a"), (2, "b")]}
     advance.update()
     assert not s3.requests()
+
+
+def test_state_in_advance_replaces_the_state_before(uploaded: Uploaded) -> None:
+    """An engine may stand by for weeks, and each upload has new files."""
+    advance = StateInAdvance(uploaded.second, uploaded.scratch, uploaded.copy)
+    uploaded.second.log.look()
+    advance.update()
+    uploaded.append(state(s0=(2, "b")), {changelog(0, 2, "b"): b"two"})
+    uploaded.upload(state(s0=(2, "b")), [changelog(0, 2, "b"), "state/0/0/SSTs/y.sst"])
+    uploaded.second.log.look()
+    advance.update()
+    assert set(uploaded.complete()) == {changelog(0, 2, "b"), "state/0/0/SSTs/y.sst"}
+    assert [path for path in uploaded.scratch.rglob("*") if path.is_file()] == []
 
 
 def test_entries_without_their_changes(uploaded: Uploaded, caplog: pytest.LogCaptureFixture) -> None:

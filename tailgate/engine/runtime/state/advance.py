@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Set
 from pathlib import Path
 
 from tailgate.engine.runtime.state.restoration import Copy, complete
@@ -18,14 +19,17 @@ class StateInAdvance:
     def __init__(self, lake: Lake, scratch: Path, copy: Copy) -> None:
         self._lake, self._scratch, self._copy = lake, scratch, copy
         self._uploaded: int | None = None
+        self._files: Set[str] = frozenset()  # that this process has downloaded
 
     def update(self) -> None:
-        """Downloads the state after each upload. If it fails, the engine does so when it begins."""
+        """Downloads the state after each upload, and removes what it has replaced. If it fails, the engine does so when it begins."""
         newest = self._lake.log.seen
         if newest is None or newest.extra.get(UPLOADED) in (None, self._uploaded):
             return
         self._uploaded = newest.extra[UPLOADED]
         try:
-            complete(self._lake, newest, self._scratch, self._copy)
+            if files := complete(self._lake, newest, self._scratch, self._copy):
+                self._lake.local.discard(self._files - files)
+                self._files = files
         except Exception:
             log.exception("the state could not be downloaded before this engine begins")

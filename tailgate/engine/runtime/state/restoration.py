@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -32,23 +32,27 @@ Copy = Callable[[str, str, Mapping[str, Lineage]], None]  # `Lineages.copy`
 log = logging.getLogger("tailgate.engine")
 
 
-def complete(lake: Lake, newest: Header, scratch: Path, copy: Copy) -> None:
-    """Downloads the state of the newest entry if this machine lacks it. If that is not possible, logs it: ticks restore the state.
+def complete(lake: Lake, newest: Header, scratch: Path, copy: Copy) -> Set[str]:
+    """Downloads the state of the newest entry if this machine lacks it, and returns the names of its files, otherwise none.
+
+    If that is not possible, logs it: ticks restore the state.
 
     A folder that was restored from a backup of a bucket has the same objects as a bucket. `scratch`: a folder for temporary files.
     """
     local = lake.local
     needed = in_bucket(lake) or UPLOADED in newest.extra
     if not needed or all(local.exists(version.changelog(folder_of(newest))) for version in versions(newest.state)):
-        return
-    if (why := _Download(lake, newest, locations.made(scratch / "changelogs", ()), copy).run()) is not None:
+        return frozenset()
+    download = _Download(lake, newest, locations.made(scratch / "changelogs", ()), copy)
+    if (why := download.run()) is not None:
         log.warning("the state cannot be downloaded: %s", why)
-    else:
-        log.info("the state of entry %d was downloaded", newest.n)
+        return frozenset()
+    log.info("the state of entry %d was downloaded", newest.n)
+    return download.names
 
 
 class _Download:
-    """A download of the state of an entry.
+    """A download of the state of an entry. `names`: of the files.
 
     The changelogs of the newest versions are written last: if they exist, all other files do. Up to then they are in `scratch`.
     """
@@ -56,6 +60,7 @@ class _Download:
     def __init__(self, lake: Lake, newest: Header, scratch: Store, copy: Copy) -> None:
         self._lake, self._newest, self._scratch, self._copy = lake, newest, scratch, copy
         self._folder = folder_of(newest)
+        self.names: set[str] = set()
         self._last = {version.changelog(self._folder) for version in versions(newest.state)}
 
     def run(self) -> str | None:
@@ -63,6 +68,7 @@ class _Download:
         listed, folder = uploaded_state.read(self._lake.store, self._newest), self._folder
         if listed is None or listed["folder"] != folder:
             return "it was not uploaded"
+        self.names.update(listed["files"])
         uploaded: int = self._newest.extra[UPLOADED]
         lineages: dict[str, list[Version]] = defaultdict(list)
         for version in logged(folder, listed["files"]):
@@ -71,10 +77,12 @@ class _Download:
         try:
             for header in self._unpacked(range(uploaded + 1, self._newest.n + 1)):
                 later = changed(state, header.state)
-                if not {version.changelog(folder) for version in later} <= {file.name for file in header.state_files}:
+                names = {file.name for file in header.state_files}
+                if not {version.changelog(folder) for version in later} <= names:
                     return f"entry {header.n} does not have its changes"
                 for version in later:
                     lineages[version.place].append(version)
+                self.names |= names
                 state = header.state
             if (longest := max(map(len, lineages.values()), default=0)) > LINEAGE_MAX:
                 return f"there are {longest} versions since the snapshot that was uploaded"
@@ -85,6 +93,7 @@ class _Download:
             return f"a file is missing: {error}"
         numbers = {place: [(version.version, version.id) for version in lineage] for place, lineage in lineages.items()}
         self._copy(self._scratch.location(folder), self._lake.local.location(folder), numbers)
+        self._scratch.discard_folder(folder)
         return None
 
     def _put(self, name: str, content: bytes) -> None:
