@@ -197,7 +197,8 @@ class _Relation:
         for key, (old, new) in changed.items():
             written: dict[Hashable, bytes] = {}
             for stream in tuple(self._streams.get(key, ())):
-                stream.offer(time, old, new, written)
+                if stream in self._streams.get(key, ()):  # it has not ended since then
+                    stream.offer(time, old, new, written)
                 offered += 1
                 if offered % STREAMS_AT_ONCE == 0:
                     await asyncio.sleep(0)
