@@ -88,16 +88,17 @@ def add_repartition_options(command: argparse.ArgumentParser) -> None:
 def repartition(options: argparse.Namespace) -> int:
     """Moves the state of a lake to another number of partitions, and prints the number of its entries. Returns exit code 0."""
     from tailgate.engine.runtime.spark.jvm import Limits, launched
+    from tailgate.lake.folder import Lake
     from tailgate.lake.host.scratch import ROOT
     from tailgate.operations import data_folder
 
+    lake = Lake.open(options.data, options.work_dir)
     with launched(options.scratch or data_folder.local(options) / ROOT, Limits(options.heap, options.state_memory)) as jvm:
         from tailgate.engine.runtime import repartition
         from tailgate.lake.catalog.secrets import Vault
-        from tailgate.lake.folder import Lake
 
         vault = Vault(options.secret_key_file, options.secrets_dir)
-        result = repartition.run(Lake.open(options.data, options.work_dir), options.parallelism, vault, jvm)
+        result = repartition.run(lake, options.parallelism, vault, jvm)
     if result.entries is None:
         print(f"the state has {result.after} partitions")
     else:

@@ -119,6 +119,12 @@ def run(data: Path | str, parallelism: int, work: Path | None = None, crash: str
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TAILGATE_CRASH": crash}, timeout=300)
 
 
+def test_a_folder_without_a_lake_is_not_created(tmp_path: Path) -> None:
+    result = run(tmp_path / "lake", 3)
+    assert (result.returncode, "there is no lake" in result.stderr) == (1, True)
+    assert not (tmp_path / "lake").exists()
+
+
 HOUR_MS = 3_600_000
 
 
