@@ -169,19 +169,19 @@ def test_large_objects_are_copied_in_parts(bucket: BucketStore, tmp_path: Path, 
 def test_an_object_that_is_removed_while_it_is_copied(
     bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, copied: int, is_freed: bool
 ) -> None:
-    """There is no empty file, and none with some of the parts."""
+    """The copy is neither empty nor partial: the file does not exist."""
     monkeypatch.setattr("tailgate.lake.store.bucket.PART_BYTES", 1000)
     bucket.put("tables/large", bytes(size))
     parts = BucketStore._parts
 
     def removed(*arguments: Any) -> Iterator[memoryview]:
-        found = parts(*arguments)
-        yield from itertools.islice(found, copied)
+        content = parts(*arguments)
+        yield from itertools.islice(content, copied)
         if is_freed:
             bucket.mark_freed("tables/large")
         else:
             bucket.discard(["tables/large"])
-        yield from found
+        yield from content
 
     monkeypatch.setattr(BucketStore, "_parts", removed)
     bucket.export_tree("tables", tmp_path / "exported", (), lambda name: True)

@@ -33,7 +33,7 @@ log = logging.getLogger("tailgate.engine")
 
 
 class Awaited(NamedTuple):
-    """Of an engine that stood by and may write: its place, to be closed once it is announced, the writer of the log, and the lease."""
+    """An engine that stood by and may write: its place, to be closed once it is announced, the writer of the log, and its lease."""
 
     place: StandBy[Any]
     writer: Writer

@@ -252,7 +252,7 @@ class BucketStore:
         self._export(name, path, self._metadata(name).meta)
 
     def _export(self, name: str, path: Path, meta: ObjectMeta) -> None:
-        """Copies an object to a file. If the object is removed meanwhile, there is no file."""
+        """Copies an object to a file. If the object is removed meanwhile, the file does not exist."""
         try:
             files.write(path, self._parts(name, meta))
         except BaseException:

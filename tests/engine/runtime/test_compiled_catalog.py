@@ -103,18 +103,18 @@ def test_the_lease_is_renewed_while_work_in_advance_ends(session: Any, tmp_path:
     """A download takes minutes. Without a lease, another engine that stands by would begin meanwhile."""
     lake = Lake.create(tmp_path / "lake")
     running = open_epoch(Lake(lake.location))
-    working, done = threading.Event(), threading.Event()
+    working, gate = threading.Event(), threading.Event()
 
     class Slow(CompiledCatalog):
         def update(self) -> None:
             if threading.current_thread().name == "catalog":
                 working.set()
-                done.wait()
+                gate.wait()
 
     jvm: Any = SimpleNamespace(scratch=tmp_path)
-    found: list[Awaited] = []
+    results: list[Awaited] = []
     catalog = Slow(lake, session, 1, Vault())
-    waiting = threading.Thread(target=lambda: found.append(awaited(lake, session, jvm, catalog, hand_over=False)))
+    waiting = threading.Thread(target=lambda: results.append(awaited(lake, session, jvm, catalog, hand_over=False)))
     waiting.start()
     assert working.wait(60)
     running.close()
@@ -122,10 +122,10 @@ def test_the_lease_is_renewed_while_work_in_advance_ends(session: Any, tmp_path:
         until(lambda: lease(lake) is not None)
         before = lease(lake)
         until(lambda: lease(lake) != before)
-        assert not found
+        assert not results
     finally:
-        done.set()
+        gate.set()
         waiting.join()
-        found[0].lease.end()
-        found[0].place.close()
-        found[0].writer.close()
+        results[0].lease.end()
+        results[0].place.close()
+        results[0].writer.close()
