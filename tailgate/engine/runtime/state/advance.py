@@ -22,7 +22,7 @@ class StateInAdvance:
         self._files: Set[str] = frozenset()  # that this process has downloaded
 
     def update(self) -> None:
-        """Downloads the state after each upload, and removes the files of the state before. If it fails, the engine does so when it begins."""
+        """Downloads the state after each upload, and removes the files of the one before. If it fails, the engine downloads it."""
         newest = self._lake.log.seen
         if newest is None or newest.extra.get(UPLOADED) in (None, self._uploaded):
             return
