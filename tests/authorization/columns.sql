@@ -222,6 +222,9 @@ low: CREATE TABLE lo.r2 (id text REFERENCES s (secret))
 low: INSERT INTO lo.r VALUES (1), (100)
 low: DROP TABLE lo.r
 boss: REVOKE REFERENCES (id) ON s FROM low
+low: CREATE TABLE lo.s (id int REFERENCES s (id))
+low: CREATE TABLE lo.own (id int PRIMARY KEY, up int REFERENCES lo.own)
+low: DROP TABLE lo.own
 low: CREATE TABLE lo.r (id int REFERENCES s (id))
 boss: GRANT REFERENCES ON s TO low
 low: CREATE TABLE lo.r (id int REFERENCES s (id))

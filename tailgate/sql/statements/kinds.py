@@ -154,7 +154,7 @@ def _alter(statement: d.AlterItem) -> Needs:
 
 
 def _create_table(statement: t.CreateTable) -> Needs:
-    referenced = (Reference(key.table, key.references) for key in statement.foreign_keys if key.table.name != statement.name.name)
+    referenced = (Reference(key.table, key.references) for key in statement.foreign_keys if key.table != statement.name)
     return (CreateItem(statement.name), *referenced, HoldPrivilege("SELECT", tuple(like.relation for like in statement.likes)))
 
 
