@@ -274,3 +274,10 @@ boss: CREATE TABLE n (id serial, x int)
 boss: GRANT TRUNCATE ON n TO low
 low: TRUNCATE n
 low: TRUNCATE n RESTART IDENTITY
+boss: CREATE TABLE k (a int PRIMARY KEY, b int, c int CHECK (c > 0))
+boss: INSERT INTO k VALUES (1, 5, 1)
+boss: GRANT INSERT (a, b), UPDATE (c) ON k TO low
+low: UPDATE k SET c = -1
+low: WITH i AS (INSERT INTO k (a, b) VALUES (2, 2)) UPDATE k SET c = -1
+low: WITH u AS (UPDATE k SET c = -2) INSERT INTO k (a, b) VALUES (3, 7)
+low: INSERT INTO k (a) VALUES (1)

@@ -345,14 +345,14 @@ class Evaluation(RowQueries):
         after all parts. As in PostgreSQL, a row that an earlier part has changed is not changed again.
         """
         self.earlier = references = self.references(write.rules)
-        effects: list[Effect] = []
-        body = Effect()
+        effects, body = list[Effect](), Effect()
         with ExitStack() as stack:
             for relation, part in (*write.parts[: write.first], (INCOMING, write.body), *write.parts[write.first :]):
                 if isinstance(part, Query):
                     rows = named(self.query(part), part.columns)
                     effect = Effect(rows.num_rows, returned=rows)
                 else:
+                    self.violations = self.violations.of(part.demands)
                     effect = self.run(part)
                 effects.append(effect)
                 if relation == INCOMING:

@@ -16,7 +16,7 @@ from tailgate.sql.authorization import SELECT, Demand
 
 @dataclass(frozen=True, slots=True)
 class ShownValues:
-    """The values that errors of one statement show to a role. `demands`: of the statement, with the columns that it writes."""
+    """The values that errors of one statement show to a role. `demands`: of the statement or part, with the columns that it writes."""
 
     catalog: Catalog
     role: Role = OPERATOR

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +28,7 @@ from tailgate.lake.errors import (
     WithCheckOptionViolation,
 )
 from tailgate.lake.types import Field
+from tailgate.sql.authorization import Demand
 from tailgate.sql.binder.domains import check_violation, null_violation
 from tailgate.sql.plan.writes import DomainCheck
 from tailgate.values.codec.style import Style
@@ -44,6 +45,10 @@ class Violations:
     incoming: Callable[[pa.Table], AbstractContextManager[None]]
     style: Style
     shown: ShownValues
+
+    def of(self, demands: tuple[Demand, ...]) -> Violations:
+        """Returns the same for a part of a WITH, whose errors show the columns that it writes, and not those that other parts write."""
+        return replace(self, shown=replace(self.shown, demands=demands))
 
     def allowed(self, rules: Rules, rows: pa.Table, before: int | None = None) -> None:
         """Raises 23502 or 23514 for the first row, up to `before`, that violates NOT NULL, CHECK or a domain."""
