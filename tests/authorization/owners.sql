@@ -51,3 +51,23 @@ boss: SELECT a FROM jsonb_populate_record(NULL::lo.r, '{"a": 1}')
 boss: CREATE VIEW uses AS SELECT 'ok'::lo.mood::text AS x
 low: REVOKE USAGE ON SCHEMA lo FROM boss
 boss: SELECT x FROM uses
+boss: CREATE TABLE o (x int)
+boss: GRANT SELECT, INSERT ON o TO boss
+boss: SELECT relacl FROM pg_class WHERE relname = 'o'
+boss: SELECT grantee, privilege_type FROM information_schema.table_privileges WHERE table_name = 'o' ORDER BY 1, 2
+boss: GRANT UPDATE (x) ON o TO boss
+operator: ALTER TABLE o OWNER TO low
+boss: SELECT x FROM o
+boss: UPDATE o SET x = 1
+low: SELECT x FROM o
+boss: CREATE TABLE o2 (x int)
+boss: GRANT SELECT ON o2 TO boss, low
+operator: ALTER TABLE o2 OWNER TO low, ADD COLUMN y int
+boss: SELECT x FROM o2
+operator: ALTER TABLE o2 OWNER TO helper
+low: SELECT x FROM o2
+operator: CREATE SCHEMA given AUTHORIZATION boss
+boss: GRANT CREATE, USAGE ON SCHEMA given TO boss
+boss: SELECT nspacl FROM pg_namespace WHERE nspname = 'given'
+operator: ALTER SCHEMA given OWNER TO low
+boss: CREATE TABLE given.g (x int)

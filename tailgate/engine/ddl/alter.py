@@ -27,7 +27,7 @@ from tailgate.sql.definitions import bind_definition, rename_references
 from tailgate.sql.set_option import set_option
 from tailgate.sql.statements import AlterItem, AlterSequence, Comment, CreateSource, CreateTable, CreateView, parse
 from tailgate.sql.tables.constraints import commented
-from tailgate.sql.tables.owners import with_owner
+from tailgate.sql.tables.owners import given
 
 
 def alter(statement: AlterItem, catalog: Catalog) -> tuple[Change, list[Notice]]:
@@ -73,7 +73,7 @@ def _given(item: Item, owner: int, catalog: Catalog) -> Change:
         )
     if item.id in catalog.replacements():
         raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being replaced', hint="Try again when it is ready.")
-    return Change(put=with_owner(item, owner, catalog))
+    return given(item, owner, catalog)
 
 
 def _set(item: Item, statement: AlterItem, catalog: Catalog) -> Change:

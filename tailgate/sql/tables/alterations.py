@@ -13,7 +13,6 @@ from typing_extensions import assert_never
 
 from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Change, Index, Item, Sequence, Table
-from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import (
     DependentObjectsStillExist,
     DuplicateColumn,
@@ -57,7 +56,7 @@ from tailgate.sql.tables.defaults import default_by_name, placeless
 from tailgate.sql.tables.definition import definition
 from tailgate.sql.tables.generated import check_default, check_type, with_expression, without_expression
 from tailgate.sql.tables.identity import add_identity, column_sequence, drop_identity, next_value, set_identity
-from tailgate.sql.tables.owners import with_owner
+from tailgate.sql.tables.owners import given
 from tailgate.sql.tables.rewriting import new_value, retyped_column, rewritten, same_form
 
 
@@ -104,7 +103,8 @@ def alteration(table: Table, statement: AlterTable, catalog: Catalog) -> Alterat
     after = work.catalog
     put = tuple(item for id, item in after.items.items() if catalog.items.get(id) is not item)
     dropped = tuple(id for id in catalog.items if id not in after.items)
-    change = Change(put=put, drop=dropped, put_roles=work.granted)
+    roles = tuple(role for id, role in after.roles.items() if catalog.roles.get(id) is not role)
+    change = Change(put=put, drop=dropped, put_roles=roles)
     return Alteration(table, work.table, change, tuple(work.notices), frozenset(work.validated), work.values)
 
 
@@ -145,7 +145,6 @@ class _Work:
     before: Table
     values: dict[int, Scalar] = field(default_factory=dict)
     rewrites: bool = False
-    granted: tuple[Role, ...] = ()
     notices: list[tuple[str, str]] = field(default_factory=list)
     validated: set[str] = field(default_factory=set)
 
@@ -158,7 +157,7 @@ class _Work:
     def rewrite(self) -> None:
         """Gives the table another id, for a new relation with all rows."""
         change = rewritten(self.table, self.catalog)
-        self.catalog, self.granted = self.catalog.apply(change), change.put_roles
+        self.catalog = self.catalog.apply(change)
         self.table = self.catalog.expect(Table, change.put[0].id)
 
     def carry_out(self, action: TableAction) -> None:
@@ -189,8 +188,7 @@ class _Work:
             case RenameConstraint(constraint=old, name=new):
                 self._rename_constraint(old, new)
             case SetOwner(role=role):
-                for item in with_owner(self.table, self.catalog.role(role).id, self.catalog):
-                    self.put(item)
+                self._apply(given(self.table, self.catalog.role(role).id, self.catalog))
             case DropColumn():
                 self._drop_column(action)
             case RenameColumn(column=old, name=new):

@@ -38,7 +38,7 @@ def access_list(item: Item | Schema, catalog: Catalog) -> list[str] | None:
         granted = [(PUBLIC, frozenset(("USAGE",))), *((role, words) for role, words in granted if role.id != PUBLIC_ID)]
     owner = _owner(item, catalog)
     owners = f"{owner}={''.join(letters.values())}/{owner}"
-    listed = [_entry(role, words, letters, owner) for role, words in granted]
+    listed = [_entry(role, words, letters, owner) for role, words in granted if role.id != item.owner]
     return [listed[0], owners, *listed[1:]] if isinstance(item, Enum | Domain) else [owners, *listed]
 
 
@@ -59,7 +59,8 @@ def relation_grants(catalog: Catalog) -> Iterator[dict[str, Any]]:
         if owner is not None:
             yield from _grants(item, owner, 0, RELATION_PRIVILEGES)
         for role in catalog.all_roles().values():
-            yield from _grants(item, role, 0, role.grants.get(item.id, ()))
+            if role.id != item.owner:
+                yield from _grants(item, role, 0, role.grants.get(item.id, ()))
             for position, words in role.column_grants.get(item.id, {}).items():
                 yield from _grants(item, role, position + 1, words)
 
