@@ -97,7 +97,7 @@ class IdentifierFunctions(FunctionGroup):
         return quoted(name) if self._visible_class(oid) else f"{quoted(self.facts.namespaces[namespace])}.{quoted(name)}"
 
     def regclass_in(self, text: str) -> int:
-        if text.isdigit():
+        if text.isdecimal():
             return int(text)
         parts = parse_name(text)
         for namespace in self.path() if len(parts) == 1 else [self.namespace(parts[-2])]:
@@ -106,7 +106,7 @@ class IdentifierFunctions(FunctionGroup):
         raise UndefinedTable(f'relation "{".".join(parts)}" does not exist')
 
     def regtype_in(self, text: str) -> int:
-        if text.isdigit():
+        if text.isdecimal():
             return int(text)
         name = " ".join(name_text(text).split())
         base = re.sub(r"\s*\([^)]*\)", "", name.removesuffix("[]"))
@@ -119,7 +119,7 @@ class IdentifierFunctions(FunctionGroup):
         return oid
 
     def regproc_in(self, text: str) -> int:
-        if text.isdigit():
+        if text.isdecimal():
             return int(text)
         called, _, types = text.partition("(")
         name = parse_name(called)[-1]
@@ -139,7 +139,7 @@ class IdentifierFunctions(FunctionGroup):
         return f"{quoted(self.facts.procs[oid][0])}({','.join(types)})"
 
     def regnamespace_in(self, text: str) -> int:
-        return int(text) if text.isdigit() else self.namespace(parse_name(text)[-1])
+        return int(text) if text.isdecimal() else self.namespace(parse_name(text)[-1])
 
     def namespace(self, name: str) -> int:
         """Returns the oid of a schema. Raises 3F000."""

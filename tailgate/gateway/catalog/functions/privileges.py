@@ -65,7 +65,7 @@ class Privileges:
         catalog = self.facts.catalog
         if not catalog.has_roles:
             return self._session.role
-        if role.isdigit() and int(role) in catalog.all_roles():
+        if role.isdecimal() and int(role) in catalog.all_roles():
             return catalog.all_roles()[int(role)]
         return catalog.all_roles()[0] if role == "public" else catalog.role(role)
 
@@ -100,7 +100,7 @@ class Privileges:
         names = [None if field.is_dropped else field.name for field in item.columns]
         if column in names:
             return self._has(role, oid, words, (names.index(column),))
-        if not column.lstrip("-").isdigit():
+        if not column.removeprefix("-").isdecimal():
             raise UndefinedColumn(f'column "{column}" of relation "{item.name}" does not exist')
         number = int(column)
         exists = 0 < number <= len(names) and names[number - 1] is not None
@@ -127,7 +127,7 @@ class Privileges:
         return self._holds(grantee, words, oid)
 
     def has_schema_privilege(self, role: str | None, schema: str, privileges: str) -> bool:
-        oid = int(schema) if schema.isdigit() else self.regnamespace_in(schema)
+        oid = int(schema) if schema.isdecimal() else self.regnamespace_in(schema)
         words = _privileges(privileges, SCHEMA_PRIVILEGES)
         grantee = self._role(role)
         if oid in self.facts.catalog.all_schemas() and oid not in SYSTEM:
@@ -144,7 +144,7 @@ class Privileges:
             raise InvalidParameterValue(f'unrecognized privilege type: "{privileges}"')
         member, catalog = self._role(role), self.facts.catalog
         group = next((oid for oid, name in self.facts.roles.items() if of in (name, str(oid))), None)
-        if group is None and not of.isdigit():
+        if group is None and not of.isdecimal():
             raise UndefinedObject(f'role "{of}" does not exist')
         if member.superuser or group is None:
             return member.superuser
