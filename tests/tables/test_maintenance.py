@@ -71,7 +71,8 @@ def test_locks_are_shown(world: World, postgres: str, sql: psycopg.Connection) -
     )
     steps = (
         *("DROP TABLE IF EXISTS locked", "CREATE TABLE locked (n int)", locks, "BEGIN", locks, "LOCK TABLE locked IN SHARE MODE", locks),
-        *("INSERT INTO locked VALUES (1)", locks, "LOCK TABLE locked", locks, "COMMIT", locks, "DROP TABLE locked"),
+        *("INSERT INTO locked VALUES (1)", locks, "SAVEPOINT s", "LOCK TABLE locked", locks),
+        *("ROLLBACK TO s", locks, "LOCK TABLE locked", locks, "COMMIT", locks, "DROP TABLE locked"),
     )
     with psycopg.connect(postgres, autocommit=True) as theirs:
         theirs.execute("SET client_min_messages = error")

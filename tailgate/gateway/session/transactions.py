@@ -110,6 +110,7 @@ class SavedState:
     """The state of a transaction at a savepoint.
 
     `writes`: the number of writes. `temporary`: the temporary relations, as they were in the catalog `catalog`.
+    `locks`: as of `Transaction`.
     """
 
     name: str
@@ -118,6 +119,7 @@ class SavedState:
     definitions: Uncommitted | None
     temporary: Mapping[int, Item]
     catalog: Catalog
+    locks: frozenset[tuple[int, str]]
 
 
 class Transaction:
@@ -199,6 +201,7 @@ class Transaction:
         if keep:
             self.savepoints.append(saved)
             self.writes.back_to(saved.writes)
+            self.locks = set(saved.locks)
             if self.definitions is not None:  # ids of objects are not used again
                 self.definitions = replace(saved.definitions or Uncommitted(), next_id=self.definitions.next_id)
         return saved
