@@ -15,6 +15,7 @@ from tailgate.sql.statements.definitions import AlterItem, AlterSequence, Commen
 from tailgate.sql.statements.kafka_statements import RefreshSchema, ResumeSource
 from tailgate.sql.statements.parsers.clauses import options, relation_name
 from tailgate.sql.statements.parsers.functions import function_name
+from tailgate.sql.statements.parsers.roles import role_name
 from tailgate.sql.statements.parsers.sequences import alter_sequence
 from tailgate.sql.statements.parsers.tables.alter_table import alter_table
 from tailgate.sql.statements.parsers.types.domains import alter_domain
@@ -38,7 +39,7 @@ def _only_owner(cursor: Parser) -> str:
     start = cursor.index
     if not cursor.accept_word("owner", "to"):
         return ""
-    role = name(cursor).name
+    role = role_name(cursor).name
     if cursor.at(","):
         cursor.index = start
         return ""

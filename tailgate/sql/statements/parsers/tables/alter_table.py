@@ -13,6 +13,7 @@ from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.definitions import SequenceOptions
 from tailgate.sql.statements.parsers.clauses import if_not_exists, since
+from tailgate.sql.statements.parsers.roles import role_name
 from tailgate.sql.statements.parsers.sequences import combined, generation, identity_options, sequence_options
 from tailgate.sql.statements.parsers.tables.constraints import CONSTRAINTS, table_constraint
 from tailgate.sql.statements.parsers.tables.create_table import added_column
@@ -89,7 +90,7 @@ def _actions(cursor: Parser, table: Name) -> list[TableAction]:
         cursor.advance()
         return [SetLogged(cursor.advance().value == "logged")]
     if cursor.accept_word("owner", "to"):
-        return [SetOwner(names.name(cursor).name)]
+        return [SetOwner(role_name(cursor).name)]
     if cursor.token.kind != "word":
         raise cursor.error()
     raise unsupported(f"ALTER TABLE … {cursor.token.text.upper()}, with other actions,", at)

@@ -12,6 +12,7 @@ from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.grammar.type_resolution import named_type
 from tailgate.sql.grammar.types import type_name
 from tailgate.sql.statements.parsers.clauses import relation_name, since
+from tailgate.sql.statements.parsers.roles import role_name
 from tailgate.sql.statements.parsers.tables.constraints import check, column_constraint, table_constraint
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.tables import (
@@ -92,7 +93,7 @@ def _action(cursor: Parser) -> DomainAction | None:
         old = name(cursor).name
         cursor.expect_word("to")
         return RenameConstraint(old, name(cursor).name)
-    return NewOwner(name(cursor).name) if cursor.accept_word("owner", "to") else None
+    return NewOwner(role_name(cursor).name) if cursor.accept_word("owner", "to") else None
 
 
 def _not_possible(constraint: Unique | ForeignKey | Check) -> SyntaxError_ | FeatureNotSupported:

@@ -6,9 +6,9 @@ Source: PostgreSQL 15, "CREATE TYPE", "ALTER TYPE"; gram.y, DefineStmt, AlterEnu
 from __future__ import annotations
 
 from tailgate.lake.catalog.names import Name
-from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import relation_name
+from tailgate.sql.statements.parsers.roles import role_name
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.types import AddValue, AlterEnum, CreateEnum, NewOwner, RenameValue
 
@@ -36,4 +36,4 @@ def alter_type(cursor: Parser, this: Name) -> AlterEnum | None:
         label = cursor.string()
         cursor.expect_word("to")
         return AlterEnum(this, RenameValue(label, cursor.string()))
-    return AlterEnum(this, NewOwner(name(cursor).name)) if cursor.accept_word("owner", "to") else None
+    return AlterEnum(this, NewOwner(role_name(cursor).name)) if cursor.accept_word("owner", "to") else None
