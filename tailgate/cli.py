@@ -22,6 +22,7 @@ import argparse
 import atexit
 import logging
 import os
+import select
 import signal
 import sys
 import tempfile
@@ -73,7 +74,9 @@ def main(arguments: list[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         return 0
-    except BrokenPipeError:  # the reader of the output has ended, such as head
+    except BrokenPipeError:
+        if not _is_output_closed():
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the text in the buffer
         return 0
     except Exception as e:
@@ -107,6 +110,13 @@ def process_settings(options: argparse.Namespace, arguments: list[str], environm
 
 def _say(words: str) -> None:
     print(f"tailgate: {words}", file=sys.stderr, flush=True)
+
+
+def _is_output_closed() -> bool:
+    """Returns whether the reader of the output has ended, such as head."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)  # errors are always returned
+    return bool(poll.poll(0))
 
 
 def _report(error: TailgateError, code: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tailgate import cli
+from tailgate.operations.support import top
 from tests.gateway.serving.model_lake import ModelLake
 
 VALUE = "a value of a row"
@@ -73,6 +75,21 @@ def test_the_reader_of_the_output_may_end(lake: ModelLake, count: str) -> None:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         assert (process.stderr.read(), process.wait(60)) == (b"", 0)
+
+
+def test_a_connection_that_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of a connection is not taken for the end of the output's reader, with which a command ends without an error."""
+
+    def broken(_: object) -> int:
+        one, other = socket.socketpair()
+        other.close()
+        with one:
+            one.sendall(b"x")
+        return 0
+
+    monkeypatch.setattr(top, "run", broken)
+    with pytest.raises(BrokenPipeError):
+        cli.main(["top"])
 
 
 def test_a_data_folder_that_cannot_be_opened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
