@@ -90,8 +90,8 @@ class TlsListener:
         loop = asyncio.get_running_loop()
         try:
             await loop.connect_accepted_socket(self._protocol, client, ssl=self._context(), ssl_handshake_timeout=HANDSHAKE_S)
-        except (OSError, asyncio.TimeoutError) as error:  # ssl.SSLError is an OSError
-            self._refusals.add(host, f"the handshake has failed: {error or 'it took too long'}")
+        except OSError as error:  # ssl.SSLError is one; that of a client that has gone has no text
+            self._refusals.add(host, f"the handshake has failed: {str(error) or 'the client has closed the connection'}")
             with contextlib.suppress(OSError):
                 client.close()
         except asyncio.CancelledError:
