@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from tailgate.gateway.http.messages import HttpError, Request
 from tailgate.gateway.security.authentication import Peer, Trusted, check_login, decide
+from tailgate.gateway.server.rates import Rate
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.catalog.roles import OPERATOR, Role
 from tailgate.lake.errors import (
@@ -29,7 +30,6 @@ from tailgate.lake.passwords import token_hash
 
 CHALLENGE = (b"WWW-Authenticate", b'Bearer realm="tailgate"')
 REQUESTS_PER_S = 5_000  # of one role that is not a superuser
-BURST_S = 1.0  # requests that a role may send at once, in seconds of its rate
 
 
 @dataclass(slots=True)
@@ -114,29 +114,16 @@ def _names_this_machine(request: Request) -> bool:
 
 
 @dataclass(slots=True)
-class _Bucket:
-    left: float
-    at: float
-
-
-@dataclass(slots=True)
 class Rates:
     """The requests per second of each role. `limit`: of one that is not a superuser."""
 
     limit: float = REQUESTS_PER_S
-    _buckets: dict[int, _Bucket] = field(default_factory=dict)
+    _rates: dict[int, Rate] = field(default_factory=dict)
 
     def take(self, role: Role, now: float) -> None:
         """Counts a request at a time in seconds. Raises an HttpError with 429 if the role has sent too many."""
         if role.superuser:
             return
-        most = max(1.0, self.limit * BURST_S)
-        bucket = self._buckets.get(role.id)
-        if bucket is None:
-            bucket = self._buckets[role.id] = _Bucket(most, now)
-        bucket.left = min(most, bucket.left + (now - bucket.at) * self.limit)
-        bucket.at = now
-        if bucket.left < 1:
+        if not self._rates.setdefault(role.id, Rate()).admits(now, self.limit):
             error = ConfigurationLimitExceeded("too many requests", detail=f"A role may send {self.limit:g} requests per second.")
             raise HttpError(429, error, (b"Retry-After", b"1"))
-        bucket.left -= 1

@@ -22,7 +22,6 @@ from starlette.types import ASGIApp
 
 from tailgate.gateway.asgi.access import Access
 from tailgate.gateway.asgi.bodies import body, parts, was_read
-from tailgate.gateway.asgi.rates import Rate
 from tailgate.gateway.asgi.refusals import CHALLENGE, UNAUTHORIZED, Refused
 from tailgate.gateway.asgi.responses import Failure, Streamed
 from tailgate.gateway.asgi.sessions import Caller, Sessions
@@ -34,6 +33,7 @@ from tailgate.gateway.ksqldb.server.http.requests import parsed, statement_reque
 from tailgate.gateway.ksqldb.server.queries import Queries
 from tailgate.gateway.ksqldb.server.statements import Statements
 from tailgate.gateway.ksqldb.server.terminating import terminate
+from tailgate.gateway.server.rates import Rate
 from tailgate.sql.ksqldb.declared.refusals import is_property
 
 VERSION = "0.29.0"  # of ksqlDB's API; clients compare it with their own
