@@ -9,7 +9,8 @@ from tailgate.engine.ddl.history import split_retention
 from tailgate.engine.plan.analysis.keys import key
 from tailgate.engine.plan.rules import compile
 from tailgate.engine.plan.rules.change import SingleRow, leaves
-from tailgate.engine.plan.views.digest import is_paused
+from tailgate.engine.plan.views.digest import is_terminated
+from tailgate.engine.plan.views.nodes import is_paused
 from tailgate.engine.plan.views.streams import Streams
 from tailgate.lake.catalog import ERRORS, ROUNDS, Catalog, Change, Item, MaterializedView, View, ViewErrors, ksqldb_of, skips
 from tailgate.lake.errors import FeatureNotSupported, InvalidObjectDefinition, InvalidParameterValue, ObjectNotInPrerequisiteState
@@ -87,7 +88,7 @@ def check_base(item: Item) -> None:
 
     A view whose query is terminated keeps its rows for ever, so others can read it.
     """
-    if not is_terminated(item):
+    if failure(item) is not None or not is_terminated(item):
         check_maintained(item)
     if not item.ready:
         raise ObjectNotInPrerequisiteState(f'{item.kind} "{item.name}" is still being filled', hint="Create the view when it is ready.")
@@ -99,12 +100,6 @@ def check_maintained(item: Item) -> None:
         again = "Make it run again first: CREATE OR REPLACE MATERIALIZED VIEW."
         raise ObjectNotInPrerequisiteState(why.message, hint=again if ksqldb_of(item) is None else "Drop it, and create it again.")
     check_running(item)
-
-
-def is_terminated(item: Item) -> bool:
-    """Returns whether the query of ksqlDB that maintained a view is terminated. It cannot be resumed."""
-    ksqldb = ksqldb_of(item)
-    return is_paused(item) and failure(item) is None and ksqldb is not None and not ksqldb.query
 
 
 def check_running(item: Item) -> None:

@@ -140,6 +140,30 @@ def test_a_push_query_has_a_view_while_its_connection_is_open(world: World) -> N
     assert world.engine.get("/status")["views"]["later"]["status"] == "running"
 
 
+def test_a_push_query_runs_on_when_a_query_below_it_is_paused(world: World) -> None:
+    world.stream("o")
+    world.engine.execute("CREATE STREAM lane AS SELECT * FROM o EMIT CHANGES")
+    world.engine.execute("CREATE STREAM other_lane AS SELECT * FROM o EMIT CHANGES")
+    counts = "SELECT k, count(*) AS c FROM lane GROUP BY k EMIT CHANGES"
+    with world.engine.followed(counts) as view:
+
+        def counted(n: int) -> None:
+            until(lambda: [row["c"] for row in reading.snapshot(world.lake, view).to_pylist()] == [n])
+
+        world.send("o", "a", 1)
+        counted(1)
+        world.engine.execute(f"PAUSE {world.query('lane')}")
+        world.send("o", "a", 2)
+        until(lambda: len(world.rows("other_lane")) == 2)
+        world.engine.execute(f"RESUME {world.query('lane')}")
+        world.send("o", "a", 3)
+        counted(3)
+        world.engine.execute(f"PAUSE {world.query('other_lane')}")  # plans views again that have other digests
+        assert world.lake.catalog()[view].stale is None  # type: ignore[attr-defined]
+        world.send("o", "a", 4)
+        counted(4)
+
+
 def test_a_terminated_query_leaves_its_table(world: World) -> None:
     """New queries can read it, and others run on. They do not get the changes of another query with the same text."""
     world.stream("t")
