@@ -67,6 +67,13 @@ def sort_key(scalar: Scalar) -> Scalar:
 
 def _key_of(spark: str, duckdb: str, type: Type, depth: int = 0) -> tuple[str, str, Type]:
     """Returns the templates of the sort key of a value, from those of the value, and the type of the key. `depth`: of arrays around it."""
+    if type.multidimensional and (type.name == "record" or has_equal_forms(type)):
+        pairs = zip(multidimensional.ENGINES, (spark, duckdb), strict=True)
+        lists = [engine.elements(value) for engine, value in pairs]
+        of_spark, of_duckdb, key = _key_of(lists[0], lists[1], type.array(), depth)
+        both = zip(multidimensional.ENGINES, (spark, duckdb), (of_spark, of_duckdb), strict=True)
+        arrays = [f"CASE WHEN {value} IS NOT NULL THEN {e.array(part, e.dimensions(value))} END" for e, value, part in both]
+        return arrays[0], arrays[1], key.array(multidimensional=True)
     if type.is_array and (type.name == "record" or has_equal_forms(type)):
         variable = f"tg_o{depth}"
         of_spark, of_duckdb, key = _key_of(variable, variable, type.element, depth + 1)
