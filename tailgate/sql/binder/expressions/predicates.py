@@ -129,8 +129,10 @@ def _in_list(binder: ExpressionBinder, value: Scalar, items: list[Scalar]) -> In
         type = common([value, *items], [None] * (len(items) + 1), "IN")
     except DatatypeMismatch:
         return None
+    if type.general or type.name in ("interval", "bpchar", "json", "jsonb") or type.is_array:
+        return None
     casts = [coerce(s, type, binder.parameters) for s in (value, *items)]
-    if None in casts or type.general or type.name in ("interval", "bpchar", "json", "jsonb") or type.is_array:
+    if None in casts:
         return None
     left, *rest = (m for m in casts if m is not None)
     return InList(left, tuple(rest))

@@ -14,6 +14,7 @@ from tailgate.lake.types import UNKNOWN, Field
 from tailgate.sql.binder.context import mismatch
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.types.coercion import coerce, common, require_equality
+from tailgate.sql.binder.types.overloads import array_literal
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.plan import Column, Project, Relation, Scalar, SetOperation, UnionAll
 from tailgate.sql.plan.grouping import distinct as made_distinct
@@ -40,6 +41,9 @@ def combined(tree: exp.SetOperation, left: Relation, right: Relation, parameters
     for i, (a, b) in enumerate(zip(left.columns, right.columns, strict=True)):
         scalars = [_output(left, i), _output(right, i)]
         chosen = common(scalars, [None, leftmost(nth(second, i))], word)
+        if chosen.is_array:
+            scalars = [array_literal(s, chosen, parameters) for s in scalars]
+            chosen = chosen.array(multidimensional=any(s.type.multidimensional for s in scalars))
         one, other = (coerce(s, chosen, parameters) for s in scalars)
         if one is None or other is None:
             raise mismatch(word, scalars[one is not None], chosen, leftmost(nth(second, i)))
