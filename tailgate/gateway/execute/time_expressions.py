@@ -33,6 +33,7 @@ from tailgate.sql.grammar.names import position
 from tailgate.sql.statements import AtLeast, QueryText, Select, Time, parse
 from tailgate.values import raw
 from tailgate.values.codec.style import Style
+from tailgate.values.composites.dimensions import of_list
 from tailgate.values.registry import read_text, text_column, text_writer
 from tailgate.values.stored import stored
 from tailgate.values.times.calendar import INFINITIES_DATE, INFINITIES_TIME, date_to_timestamp, timestamp_to_date
@@ -200,5 +201,7 @@ def converted(value: Any, source: Type, type: Type, style: Style) -> Any:
         value = format(value, "f") if isinstance(value, Decimal) else text_writer(source)(value).decode()
     if type.general and isinstance(value, int | float | Decimal):
         value = f"{value:.15g}" if isinstance(value, float) else format(Decimal(value), "f")
+    if type.multidimensional and isinstance(value, list):
+        value = {"elements": value, "dimensions": list(of_list(len(value)))}
     is_text = type.name in ("text", "varchar", "name") and not type.is_array
     return stored(read_text(value, type, style), type) if isinstance(value, str) and not is_text else value
