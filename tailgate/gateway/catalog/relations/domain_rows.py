@@ -20,6 +20,6 @@ def types(catalog: Catalog) -> Iterator[dict[str, Any]]:
             "typispreferred": False, "typisdefined": True, "typdelim": ",", "typrelid": 0, "typelem": 0, "typarray": 0, "typsubscript": 0,
             "typinput": 2597, "typreceive": 2598, "typmodin": 0, "typmodout": 0, "typanalyze": 0, "typalign": stored.alignment,
             "typstorage": stored.storage, "typnotnull": item.not_null, "typbasetype": base.oid if below is None else below.id,
-            "typtypmod": base.typmod if below is None else -1, "typndims": int(base.is_array and below is None),
+            "typtypmod": base.typmod if below is None else -1, "typndims": (base.is_array + base.multidimensional) * (below is None),
             "typcollation": stored.collation, "typdefault": item.default, "typdefaultbin": item.default,
         }  # fmt: skip
