@@ -361,7 +361,8 @@ def _fill(count: int, dimensions: str) -> str:
     """Returns DuckDB's template of array_fill() with a number of arguments after the value. `dimensions`: SQL of the result's."""
     any_null = " OR ".join(f"{{{n}}} IS NULL" for n in range(1, count + 1))
     size = "CASE WHEN tg_d[1] = 0 THEN 0 ELSE CAST(list_product(tg_d[2:tg_d[1] + 1]) AS BIGINT) END"
-    array = DUCKDB.array(f"list_transform(range({size}), lambda tg_x: {{0}})", "tg_d")
+    elements = DUCKDB.let.format(value="{0}", name="tg_v", text=f"list_transform(range({size}), lambda tg_x: tg_v)")
+    array = DUCKDB.array(elements, "tg_d")
     return f"(CASE WHEN {any_null} THEN {NULL_FILL} ELSE {DUCKDB.let.format(value=dimensions, name='tg_d', text=array)} END)"
 
 
