@@ -12,7 +12,9 @@ pytestmark = pytest.mark.spark
 SCHEMA = """
     CREATE TABLE grids (id int PRIMARY KEY, a int[][], t text[][], d timestamp[][], n interval[][]);
     INSERT INTO grids VALUES (1, '{{1,2},{3,4}}', '{{a,"b c"}}', '{{2024-01-01}}', '{{"1 day","24:00"}}'), (2, '{1,2}', '{}', NULL, NULL),
-        (3, NULL, NULL, NULL, NULL), (4, '[0:1]={1,2}', '{{NULL,x}}', '{2024-01-02}', '{{"24:00","1 day"}}')
+        (3, NULL, NULL, NULL, NULL), (4, '[0:1]={1,2}', '{{NULL,x}}', '{2024-01-02}', '{{"24:00","1 day"}}');
+    CREATE TABLE texts (id int PRIMARY KEY, x text);
+    INSERT INTO texts VALUES (1, '{\\NULL,null, a b ,"c\\"d"}'), (2, '[1:2]={a,b}'), (3, ' { } ')
 """
 QUERIES = {
     "copies": "SELECT * FROM grids",
@@ -30,6 +32,7 @@ QUERIES = {
     "fixed": "SELECT id, '{{1,2},{3,4}}'::int[] AS l, ARRAY[[id, 1], [2, id]] AS m FROM grids",
     "printed": "SELECT id, a::text AS x, t::text AS y, array_to_string(a, '-') AS z, to_jsonb(t) AS j, d::text AS d FROM grids",
     "parsed": "SELECT id, (a::text)::int[][] AS again FROM grids",
+    "lists": "SELECT id, x::text[] AS l FROM texts",
     "found": "SELECT id, 1 = ANY (a) AS has, a @> '{2}' AS contains FROM grids",
 }
 CHANGES = (

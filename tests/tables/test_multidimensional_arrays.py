@@ -68,3 +68,11 @@ def test_earlier_versions_refuse_the_log_from_the_first_column_on(world: World) 
         assert writer.newest.format == 3
         sql.execute("CREATE TABLE numbers (id int PRIMARY KEY, a numeric)")
         assert writer.newest.format == 3
+
+
+@pytest.mark.parametrize("bounds", ["[99999999999:99999999999]", "[-9999999999:-9999999999]", f"[{'9' * 5000}]"])
+def test_bounds_are_integers_of_32_bits(world: World, bounds: str) -> None:
+    with psycopg.connect(world.dsn, autocommit=True) as sql:
+        for statement in ("SELECT %s::int[]", "SELECT x::int[] FROM (SELECT %s::text AS x) t"):
+            with pytest.raises(psycopg.errors.NumericValueOutOfRange, match="array bound is out of integer range"):
+                sql.execute(statement.encode(), (bounds + "={1}",))

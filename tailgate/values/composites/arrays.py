@@ -19,6 +19,7 @@ from tailgate.lake.errors import (
     FeatureNotSupported,
     InvalidBinaryRepresentation,
     InvalidTextRepresentation,
+    NumericValueOutOfRange,
     TailgateError,
 )
 from tailgate.lake.types import BY_OID, Type
@@ -159,7 +160,7 @@ def _declared(text: str) -> tuple[list[int], list[int], int]:
         match = _BOUND.match(text, at)
         if match is None:
             raise _malformed(text, '"[" must introduce explicitly-specified array dimensions.')
-        low, high = (1, int(match[1])) if match[2] is None else (int(match[1]), int(match[2]))
+        low, high = (1, _bound(match[1])) if match[2] is None else (_bound(match[1]), _bound(match[2]))
         if high < low:
             raise ArraySubscriptError("upper bound cannot be less than lower bound")
         bounds.append(low)
@@ -170,6 +171,14 @@ def _declared(text: str) -> tuple[list[int], list[int], int]:
             raise _malformed(text, 'Missing "=" after array dimensions.')
         at = _after_blanks(text, at + 1)
     return lengths, bounds, at
+
+
+def _bound(text: str) -> int:
+    """Returns a bound of a dimension. Raises 22003."""
+    number = int(text.lstrip("+-0")[:11] or "0") * (-1 if text.startswith("-") else 1)
+    if not dimensions.FIRST <= number <= dimensions.LAST:
+        raise NumericValueOutOfRange("array bound is out of integer range")
+    return number
 
 
 def _contents(text: str) -> tuple[list[str | None], list[int], int]:

@@ -20,6 +20,8 @@ public final class ArrayDimensions {
   private static final int ELEMENTS_MAX = 134_217_727;
   private static final int[] EMPTY = {0};
   private static final String MISMATCH = "multidimensional arrays must have array expressions with matching dimensions";
+  private static final String NOT_A_LIST =
+      "arrays of more than one dimension or with another lower bound than 1 are not supported here";
 
   private ArrayDimensions() {}
 
@@ -201,9 +203,15 @@ public final class ArrayDimensions {
     return d[0] == 0 ? opening + closing : texts.get(0);
   }
 
-  public static ArrayData textElements(UTF8String text) {
-    return new GenericArrayData(new Parser(text).parsed().items.stream().map(s -> s == null ? null : UTF8String.fromString(s)).toArray());
+  /** Returns the texts of the elements of an array of one dimension from 1. Raises 0A000 for other arrays. */
+  static ArrayData textList(UTF8String text) {
+    Parser parser = new Parser(text).parsed();
+    int[] d = parser.shape;
+    if (d[0] > 1 || d[0] == 1 && low(d, 0) != 1) throw new SqlError("0A000", NOT_A_LIST);
+    return parser.elements();
   }
+
+  public static ArrayData textElements(UTF8String text) { return new Parser(text).parsed().elements(); }
 
   public static ArrayData textDimensions(UTF8String text) { return array(new Parser(text).parsed().shape); }
 
@@ -239,6 +247,10 @@ public final class ArrayDimensions {
       return this;
     }
 
+    ArrayData elements() {
+      return new GenericArrayData(items.stream().map(s -> s == null ? null : UTF8String.fromString(s)).toArray());
+    }
+
     private List<int[]> declared() {
       List<int[]> bounds = new ArrayList<>();
       skipBlanks();
@@ -268,7 +280,7 @@ public final class ArrayDimensions {
       try {
         return Integer.parseInt(digits);
       } catch (NumberFormatException e) {
-        throw malformed();
+        throw new SqlError("22003", "array bound is out of integer range");
       }
     }
 

@@ -2,12 +2,9 @@ package tailgate.functions.text;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
-import tailgate.errors.SqlError;
 import tailgate.functions.Returns;
-import tailgate.functions.TextInput;
 
 /**
  * Functions of text arrays, and the text form of arrays.
@@ -68,51 +65,7 @@ public final class TextArrays {
     return needsQuotes ? '"' + s.replace("\\", "\\\\").replace("\"", "\\\"") + '"' : s;
   }
 
-  /** Returns the texts of the elements of a one-dimensional array, from the array's text. */
+  /** Returns the texts of the elements of an array of one dimension from 1, from the array's text. */
   @Returns("array<string>")
-  public static ArrayData textToElements(UTF8String text) {
-    String s = TextInput.trimmed(text);
-    if (!s.startsWith("{") || !s.endsWith("}")) throw malformed(text);
-    String body = s.substring(1, s.length() - 1);
-    List<String> elements = new ArrayList<>();
-    if (body.isBlank()) return Strings.array(elements);
-    for (int at = 0; ; at++) {
-      StringBuilder item = new StringBuilder();
-      boolean quoted = false;
-      int escapedLength = 0;  // trailing blanks up to this length were escaped and are not stripped
-      for (; at < body.length() && body.charAt(at) != ','; at++) {
-        char c = body.charAt(at);
-        if (TextInput.isSpace(c) && (quoted || item.isEmpty())) continue;
-        if (quoted || c == '"' && !item.isEmpty()) throw malformed(text);
-        if (c == '"') {
-          quoted = true;
-          for (at++; at < body.length() && body.charAt(at) != '"'; at++) {
-            if (body.charAt(at) == '\\') at++;
-            if (at < body.length()) item.append(body.charAt(at));
-          }
-          if (at >= body.length()) throw malformed(text);
-        } else if (c == '\\') {
-          if (++at < body.length()) item.append(body.charAt(at));
-          escapedLength = item.length();
-        } else if (c == '{' || c == '}') {
-          throw new SqlError("0A000", "arrays of more than one dimension are not supported");
-        } else {
-          item.append(c);
-        }
-      }
-      elements.add(quoted ? item.toString() : unquoted(item, escapedLength, text));
-      if (at >= body.length()) return Strings.array(elements);
-    }
-  }
-
-  /** Returns the value of an element without quotes; null for NULL. */
-  private static String unquoted(StringBuilder item, int escapedLength, UTF8String text) {
-    String value = item.substring(0, escapedLength) + item.substring(escapedLength).stripTrailing();
-    if (value.isEmpty()) throw malformed(text);
-    return value.toUpperCase(Locale.ROOT).equals("NULL") ? null : value;
-  }
-
-  private static SqlError malformed(UTF8String text) {
-    return new SqlError("22P02", "malformed array literal: \"" + text + "\"");
-  }
+  public static ArrayData textToElements(UTF8String text) { return ArrayDimensions.textList(text); }
 }
