@@ -11,21 +11,18 @@ from typing import Any
 
 from testing.engine_process import until
 from testing.spark_cluster import SparkCluster
-from testing.views import Changes, Record, Views
-from tests.engine.plan.law import Given, Law, Watched
+from testing.views import Record
+from tests.engine.plan.law import Given, Jobs, Law
 
 KILL_S = 0.5  # longest delay of a kill after the start of a tick
 
 
-class Distributed(Watched):
+class Distributed(Jobs):
     """Views whose ticks are jobs. Before or during a fraction `kills` of them an executor is killed."""
 
     cluster: SparkCluster
     kills = 0.0
     killed = 0
-
-    def _open(self) -> None:
-        """Opens nothing: each task opens its store."""
 
     def restart(self) -> None:
         """Kills all executors, if any are to be killed."""
@@ -33,28 +30,15 @@ class Distributed(Watched):
             for executor in self.cluster.executors():
                 self._kill(executor)
 
-    def maintain(self) -> None:
-        """Does nothing: executors do the background work."""
-
-    def left(self) -> list[str]:
-        return []
-
-    def lost(self, changes: Changes) -> None:
-        """Runs a tick that never enters the log."""
-        before = self.ids
-        self._run(self._records(changes))
-        self.ids = before
-
     def _run(self, records: list[Record]) -> list[tuple[int, bytes]]:
-        records = records or [(b"", "no source")]  # a tick without records, which changes the time
         chooser = self.world.random
         if chooser.random() >= self.kills:
-            return Views._run(self, records)
+            return super()._run(records)
         until(self.cluster.executors)
         timer = threading.Timer(chooser.random() * KILL_S, self._kill, [chooser.choice(self.cluster.executors())])
         timer.start()
         try:
-            return Views._run(self, records)
+            return super()._run(records)
         finally:
             timer.join()
 

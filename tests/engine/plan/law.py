@@ -22,7 +22,7 @@ from tailgate.sql.numeric_types import OF_GENERAL
 from tailgate.sql.plan import JoinKind
 from testing.random_queries import START, Row, Table
 from testing.reference.evaluation import by_value
-from testing.views import Straight
+from testing.views import Changes, Record, Straight, Views
 from tests.engine.plan.coverage import features
 from tests.engine.plan.forms import Forms
 from tests.engine.plan.wide_world import Wide
@@ -283,3 +283,25 @@ class Watched(Straight):
 
     def refused(self, name: str, query: str, error: FeatureNotSupported) -> None:
         self.refusals.append(f"{error.args[0]}: {query}")
+
+
+class Jobs(Watched):
+    """Such views whose ticks are Spark jobs."""
+
+    def _open(self) -> None:
+        """Opens nothing: each task opens its store."""
+
+    def maintain(self) -> None:
+        """Does nothing: tasks do the background work."""
+
+    def left(self) -> list[str]:
+        return []
+
+    def lost(self, changes: Changes) -> None:
+        """Runs a tick that never enters the log."""
+        before = self.ids
+        self._run(self._records(changes))
+        self.ids = before
+
+    def _run(self, records: list[Record]) -> list[tuple[int, bytes]]:
+        return Views._run(self, records or [(b"", "no source")])  # a tick without records changes the time

@@ -13,11 +13,11 @@ import pytest
 from tailgate.lake.types import INT4, Field
 from testing.change_data import Source
 from testing.random_queries import Table
-from testing.views import Changes, Record, Views
+from testing.views import Views
 from testing.worlds import World
 from tests.engine.ddl.debezium import BAG, TABLE, json_source, postgres, row
 from tests.engine.plan.comparison import ID
-from tests.engine.plan.law import Given, Law, Watched
+from tests.engine.plan.law import Given, Jobs, Law
 
 pytestmark = pytest.mark.spark
 
@@ -25,13 +25,10 @@ SEED, CASES = int(os.environ.get("TAILGATE_LAW_SEED", "3")), int(os.environ.get(
 PARTITIONS = (1, 2, 3, 5)
 
 
-class Moving(Watched):
-    """Views whose ticks are Spark jobs. A restart moves their state to another number of partitions."""
+class Moving(Jobs):
+    """Views of which a restart moves their state to another number of partitions."""
 
     moves, total = 0, 0  # of these views, and of all
-
-    def _open(self) -> None:
-        """Opens nothing: each task opens its store."""
 
     def restart(self) -> None:
         if not self.ids:
@@ -41,21 +38,6 @@ class Moving(Watched):
         folder, partitions = self.folder.with_name(f"moved-{self.moves}"), self.world.random.choice(PARTITIONS)
         self.ids, _ = moved(self.session, self.circuit, (self.folder, self.ids, self.partitions), (folder, partitions))
         self.folder, self.partitions = folder, partitions
-
-    def maintain(self) -> None:
-        """Does nothing: the state has few versions."""
-
-    def left(self) -> list[str]:
-        return []
-
-    def lost(self, changes: Changes) -> None:
-        """Runs a tick that never enters the log."""
-        before = self.ids
-        self._run(self._records(changes))
-        self.ids = before
-
-    def _run(self, records: list[Record]) -> list[tuple[int, bytes]]:
-        return Views._run(self, records or [(b"", "no source")])  # a tick without records changes the time
 
 
 class MovedLaw(Law):
