@@ -23,6 +23,7 @@ SELECT CASE WHEN k = 0 THEN 0 WHEN n / k > 1 THEN n / k ELSE -(n / k) END AS q F
 SELECT sum(n) FROM t WHERE k = 0 OR n / k > 1 OR n / k < 0
 SELECT k = 0 OR n / k > 1 OR n / k < 0 AS q, sum(n) FROM t GROUP BY 1
 SELECT k <> 0 AND n / k > 1 AND n % k = 0 AS p, n FROM t
+SELECT k = 0 OR n / k > 1 OR n / k < 0 AS q, k <> 0 AND n / k > 1 AND n % k = 0 AS p, sum(n) FROM t GROUP BY 1, 2
 SELECT count(*) FILTER (WHERE k <> 0 AND (n / k > 1 OR n / k < -2)) AS c FROM t
 """.strip().splitlines()
 

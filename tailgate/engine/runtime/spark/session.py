@@ -40,8 +40,6 @@ SETTINGS: dict[str, str] = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
-    # `b <> 0 AND a / b > 1 AND a / b < 5` computes the quotient for rows only that pass the first condition
-    "spark.sql.subexpressionElimination.skipForShortcutExpr": "true",
     # makes state survive a loss of power, and saves a fork of chmod for each file
     "spark.hadoop.fs.file.impl": "tailgate.state.DurableFiles",
     f"{STREAMING}.checkpointFileManagerClass": f"{SPARK}.checkpointing.FileSystemBasedCheckpointFileManager",

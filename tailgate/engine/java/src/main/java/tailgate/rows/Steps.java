@@ -6,6 +6,8 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.expressions.codegen.GeneratePredicate;
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Generate;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
@@ -180,7 +182,7 @@ public final class Steps implements Serializable {
   /** Compiles the expressions, unless they are. */
   public void compile() {
     if (compiled == null)
-      compiled = steps.stream().map(s -> s.filter != null ? Predicate.create(s.filter) : s.array == null ? projection(s.project)
+      compiled = steps.stream().map(s -> s.filter != null ? predicate(s.filter) : s.array == null ? projection(s.project)
           : new Explode(projection(s.project), projection(List.of(s.array)), ((ArrayType) s.array.dataType()).elementType(), s.outer)).toArray();
   }
 
@@ -223,5 +225,30 @@ public final class Steps implements Serializable {
     return parts.subList(parts.size() - 1, parts.size());
   }
 
-  private static UnsafeProjection projection(List<Expression> columns) { return UnsafeProjection.create(CollectionConverters.asScala(columns).toSeq()); }
+  private static UnsafeProjection projection(List<Expression> columns) {
+    scala.collection.immutable.Seq<Expression> all = CollectionConverters.asScala(columns).toSeq();
+    if (columns.stream().noneMatch(Steps::hasShortcut)) return UnsafeProjection.create(all);
+    try {
+      return GenerateUnsafeProjection.generate(all, false);
+    } catch (Exception e) {  // the code is too long
+      return InterpretedUnsafeProjection.createProjection(all);
+    }
+  }
+
+  private static BasePredicate predicate(Expression condition) {
+    if (!hasShortcut(condition)) return Predicate.create(condition);
+    try {
+      return GeneratePredicate.generate(condition, false);
+    } catch (Exception e) {
+      return new InterpretedPredicate(condition);
+    }
+  }
+
+  /**
+   * Returns whether an expression has AND or OR. Generated code would compute parts that occur twice in their arguments first, also
+   * for rows for which an earlier argument decides and the part fails.
+   */
+  private static boolean hasShortcut(Expression expression) {
+    return expression.exists(part -> part instanceof And || part instanceof Or);
+  }
 }
