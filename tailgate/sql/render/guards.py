@@ -19,6 +19,8 @@ from tailgate.sql.plan.rewriting import rebuild
 
 def guarded(scalar: Scalar) -> Scalar:
     """Returns a scalar with the same value, in which arguments that cannot fail guard those behind them."""
+    if isinstance(scalar, Literal):
+        return scalar  # VALUES may have many
     if not isinstance(scalar, And | Or):
         return rebuild(scalar, guarded)
     kind = type(scalar)
