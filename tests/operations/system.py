@@ -36,6 +36,7 @@ class System:
         self.kafka = kafka
         self.port = free_port()
         self.metrics = free_port(len(PROCESSES))
+        self.dsn = f"host=127.0.0.1 port={self.port} user=ann dbname=tailgate"
         self.log = folder / "up.log"
         words = ["up", "--data", str(folder / "data"), "--listen", f"127.0.0.1:{self.port}", "--metrics", str(self.metrics), *options]
         with self.log.open("wb") as log:
@@ -52,7 +53,7 @@ class System:
             time.sleep(0.2)
 
     def run(self, *statements: str) -> list[Any]:
-        with psycopg.connect(f"host=127.0.0.1 port={self.port} user=ann dbname=tailgate", autocommit=True) as connection:
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
             for statement in statements:
                 cursor = connection.execute(statement)  # type: ignore[call-overload]
             return cursor.fetchall() if cursor.description else []

@@ -104,7 +104,7 @@ class Observer:
     def _poll(self) -> None:
         while not self._stopping.is_set():
             try:
-                with psycopg.connect(f"host=127.0.0.1 port={self.system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+                with psycopg.connect(self.system.dsn, autocommit=True) as connection:
                     connection.execute("SET statement_timeout = '5s'")
                     while not self._stopping.wait(POLL_S):
                         self._sample(connection)
@@ -159,7 +159,6 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alerted]:
         yield system
     finally:
         system.stop()
-        system.receiver.stop()
         kafka.stop()
 
 

@@ -134,7 +134,7 @@ def test_freshness_lag_is_what_an_observer_measures(system: System) -> None:
         f"CREATE SOURCE visits (id bigint) FROM KAFKA BROKER '{kafka}' TOPIC 'visits' FORMAT JSON",
         "CREATE MATERIALIZED VIEW newest AS SELECT max(id) AS id FROM visits",
     )
-    with psycopg.connect(f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+    with psycopg.connect(system.dsn, autocommit=True) as connection:
         until(lambda: _lag(connection)["lag_ms"] == 0, 60)
         observed, ticks = [], []
         for number in range(1, 25):
@@ -157,7 +157,7 @@ def test_freshness_lag_is_what_an_observer_measures(system: System) -> None:
 def test_a_record_that_is_not_shown_has_an_age(system: System) -> None:
     """A record whose time is an hour ago makes the lag an hour until it is shown."""
     system.wait_ready()
-    with psycopg.connect(f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+    with psycopg.connect(system.dsn, autocommit=True) as connection:
         producer = Producer({"bootstrap.servers": system.kafka.address})
         producer.produce("visits", json.dumps({"id": 1000}), timestamp=round((time.time() - 3600) * 1000))
         producer.flush()
@@ -167,7 +167,7 @@ def test_a_record_that_is_not_shown_has_an_age(system: System) -> None:
 
 def test_the_lag_of_a_paused_source_is_unknown(system: System) -> None:
     system.wait_ready()
-    with psycopg.connect(f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+    with psycopg.connect(system.dsn, autocommit=True) as connection:
         connection.execute("PAUSE SOURCE visits")
         until(lambda: _lag(connection)["unknown"] == "the source cannot be read", 30)
         assert _lag(connection)["lag_ms"] is None
@@ -177,7 +177,7 @@ def test_the_lag_of_a_paused_source_is_unknown(system: System) -> None:
 
 def test_the_lag_of_a_table_counts_from_the_acknowledgement(system: System) -> None:
     system.wait_ready()
-    with psycopg.connect(f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate", autocommit=True) as connection:
+    with psycopg.connect(system.dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE comments (id bigint PRIMARY KEY)")
         began = time.time()
         for id in range(5):

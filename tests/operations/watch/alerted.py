@@ -36,6 +36,10 @@ class Alerted(System):
         self.receiver, self.data = Receiver(), folder / "data"
         super().__init__(folder, kafka, "--webhook", self.receiver.url, "--webhook-format", "plain")
 
+    def stop(self) -> None:
+        super().stop()
+        self.receiver.stop()
+
     def pid(self, words: str) -> int:
         """Returns the process of the tree with this text in its command line."""
         until(lambda: len(self._pids(words)) == 1, 60)

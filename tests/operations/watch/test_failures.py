@@ -29,7 +29,6 @@ def system(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[A
         yield system
     finally:
         system.stop()
-        system.receiver.stop()
 
 
 def test_nothing_fires_without_a_failure(system: Alerted) -> None:

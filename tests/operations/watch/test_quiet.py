@@ -44,7 +44,6 @@ def system(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[A
         yield system
     finally:
         system.stop()
-        system.receiver.stop()
 
 
 def load(system: Alerted, connection: psycopg.Connection[Any], number: int) -> None:
@@ -56,8 +55,7 @@ def load(system: Alerted, connection: psycopg.Connection[Any], number: int) -> N
 
 def test_a_quiet_time_raises_no_alert(system: Alerted) -> None:
     start, numbers, tail = time.monotonic(), count(1), Tail("totals")
-    dsn = f"host=127.0.0.1 port={system.port} user=ann dbname=tailgate"
-    with psycopg.connect(dsn, autocommit=True) as connection, psycopg.connect(dsn) as follower:
+    with psycopg.connect(system.dsn, autocommit=True) as connection, psycopg.connect(system.dsn) as follower:
         tail.open(follower)
         while (passed := time.monotonic() - start) < SECONDS:
             if passed % (2 * LOADED_S) < LOADED_S:

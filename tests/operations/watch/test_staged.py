@@ -241,7 +241,6 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staged]:
         yield system
     finally:
         system.stop()
-        system.receiver.stop()
         system.registry.stop()
         kafka.stop()
 
