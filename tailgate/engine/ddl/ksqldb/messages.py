@@ -103,8 +103,10 @@ def values_of(statement: InsertValues, item: Source | MaterializedView, ksqldb: 
     if isinstance(item, Source):
         written = row(statement, columns, value)
         return replace(written, values={ROWKEY: key_bytes(item, written.values), **written.values})
-    is_bytes, is_named = types[ROWKEY] == ksqldb_types.BYTES, ROWKEY in statement.columns
-    written = row(statement, {**columns, **({ROWKEY: ksqldb_types.VARCHAR if is_bytes else types[ROWKEY]} if is_named else {})}, value)
+    is_bytes = types[ROWKEY] == ksqldb_types.BYTES
+    if ROWKEY in statement.columns:
+        columns[ROWKEY] = ksqldb_types.VARCHAR if is_bytes else types[ROWKEY]
+    written = row(statement, columns, value)
     key = written.values.get(ROWKEY)
     return replace(written, values={**written.values, ROWKEY: key.encode() if isinstance(key, str) and is_bytes else key})
 
