@@ -123,8 +123,9 @@ def run(options: Options, jvm: Jvm) -> int:
     logging.getLogger("py4j").setLevel(logging.ERROR)
     endpoint = opened(options.metrics, ENGINE)
     lake = Lake.open(options.data, options.work_dir, create=True)
-    epoch = _with_state(_begun(options, lake, jvm), lake, jvm)
+    epoch = _begun(options, lake, jvm)
     session, writer = epoch.session, epoch.writer
+    restoration.complete(lake, writer.newest, jvm.scratch, Lineages(session).copy)
     options.held.apply(lake)
     engine = Engine(lake, session, writer, options.parallelism, options.vault, epoch.circuits)
     installation = Installation(engine)
@@ -134,7 +135,6 @@ def run(options: Options, jvm: Jvm) -> int:
     writes = Writes(engine.inbox, lambda: engine.catalog, engine.enter, engine.ages.acknowledge, find)
     change_table = partial(statements.change_table, writes.accepted)
     status, recency, freshness = Status(installation), Recency(engine), Freshness(engine)
-    sequences = Sequences(engine, installation)
 
     def stop(*_: object) -> None:
         threading.Thread(target=engine.stop, name="stop").start()
@@ -143,8 +143,8 @@ def run(options: Options, jvm: Jvm) -> int:
     run, plan = statements.execute, statements.planning.plan_in_block
     commits = Commits(installation, writes)
     answers = Answers(
-        run, entries.serve, status, writes.write, recency, change_table, sequences, freshness, status.health, stop, plan, commits,
-        statements.push_queries.begin, statements.follow_topic,
+        run, entries.serve, status, writes.write, recency, change_table, Sequences(engine, installation), freshness, status.health,
+        stop, plan, commits, statements.push_queries.begin, statements.follow_topic,
     )  # fmt: skip
     control = Control(answers, jvm.ended)
     signal.signal(signal.SIGTERM, stop)
@@ -246,12 +246,6 @@ def _begun(options: Options, lake: Lake, jvm: Jvm) -> Begun:
     lease = Lease(LEASE_S, writer.renew_lease)
     _check_partitions(writer, options.parallelism)
     return Begun(_spark(options, jvm), writer, lease)
-
-
-def _with_state(epoch: Begun, lake: Lake, jvm: Jvm) -> Begun:
-    """Downloads the state if it is on another machine."""
-    restoration.complete(lake, epoch.writer.newest, jvm.scratch, Lineages(epoch.session).copy)
-    return epoch
 
 
 def _spark(options: Options, jvm: Jvm) -> SparkSession:

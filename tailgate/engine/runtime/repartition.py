@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
@@ -19,13 +18,15 @@ from tailgate.engine.plan.views.streams import Streams
 from tailgate.engine.runtime.backfill.restoring import empty_folder, remove_lost
 from tailgate.engine.runtime.maintenance.state_uploads import StateUploads
 from tailgate.engine.runtime.spark import session as spark
+from tailgate.engine.runtime.spark.circuits import sql_errors
 from tailgate.engine.runtime.spark.jvm import Jvm
 from tailgate.engine.runtime.state import restoration
 from tailgate.engine.runtime.state.files import folder_of, in_bucket
 from tailgate.engine.runtime.state.lineages import Lineages
 from tailgate.engine.runtime.ticks.engine import Engine
+from tailgate.engine.runtime.ticks.failures import state_lost
 from tailgate.lake.catalog.secrets import Vault
-from tailgate.lake.errors import ObjectNotInPrerequisiteState, of
+from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log.uploaded_state import UPLOADED
@@ -77,7 +78,13 @@ def _moved(lake: Lake, writer: Writer, before: int, after: int, vault: Vault, jv
     circuit = engine.circuits.build(catalog_graph.compile_catalog(catalog, Streams(catalog)), (), engine.opened)
     folder, name = empty_folder(engine)
     source, target = lake.local.location(folder_of(newest)), lake.local.location(name)
-    result = json.loads(_called(circuit.repartition, session._jsparkSession, source, newest.state, before, target, after, newest.time))
+    try:
+        with sql_errors():
+            result = json.loads(circuit.repartition(session._jsparkSession, source, newest.state, before, target, after, newest.time))
+    except Py4JJavaError as error:
+        if not state_lost(error):
+            raise
+        raise ObjectNotInPrerequisiteState("the state is lost", hint="Start an engine, which makes it again.") from error
     crash.point("repartition.moved")
     extra = {**newest.extra, "parallelism": after, "state": folder, "forgotten": []}
     with engine.boundary:
@@ -96,16 +103,3 @@ def _remove_old(lake: Lake, writer: Writer) -> None:
     """Removes the files of state that the newest entry does not name, also those of a run that was killed."""
     if folder := writer.newest.extra.get("state"):
         remove_lost(lake, folder)
-
-
-def _called(function: Any, *arguments: Any) -> str:
-    """Calls a function of Java. Raises its SqlError as an error of Tailgate, and 55000 for lost state."""
-    try:
-        return str(function(*arguments))
-    except Py4JJavaError as error:
-        match error.java_exception.getClass().getName():
-            case "tailgate.errors.SqlError":
-                raise of(str(error.java_exception.sqlstate()), str(error.java_exception.getMessage())) from error
-            case "tailgate.state.StateLost":
-                raise ObjectNotInPrerequisiteState("the state is lost", hint="Start an engine, which makes it again.") from error
-        raise

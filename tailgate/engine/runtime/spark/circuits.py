@@ -13,7 +13,8 @@ ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 from py4j.protocol import Py4JJavaError
@@ -62,12 +63,8 @@ class Circuits:
 
         Raises the error of a constant expression that fails, because Spark evaluates it here.
         """
-        try:
+        with sql_errors():
             return self._build(graph, forgotten, opened)
-        except Py4JJavaError as e:
-            if e.java_exception.getClass().getName() != "tailgate.errors.SqlError":
-                raise
-            raise of(str(e.java_exception.sqlstate()), str(e.java_exception.getMessage())) from e
 
     def warm(self, circuit: Any, parallelism: int) -> None:
         """Compiles the expressions that the circuit that was warmed last does not have."""
@@ -276,6 +273,17 @@ class Circuits:
     def _sorted_by(self, keys: tuple[SortColumn, ...]) -> tuple[Any, Any, Any]:
         """Returns the sort order as three Java arrays: column, descending, NULLs first."""
         return self._ints(k.column for k in keys), self._booleans(k.descending for k in keys), self._booleans(k.nulls_first for k in keys)
+
+
+@contextmanager
+def sql_errors() -> Iterator[None]:
+    """Raises an SqlError of Java as an error of Tailgate."""
+    try:
+        yield
+    except Py4JJavaError as e:
+        if e.java_exception.getClass().getName() != "tailgate.errors.SqlError":
+            raise
+        raise of(str(e.java_exception.sqlstate()), str(e.java_exception.getMessage())) from e
 
 
 def _first(node: operators.Upsert | operators.CdcUpsert | operators.CdcBag) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tailgate.engine.runtime.state.files import Version, changed, folder_of, in_bucket, logged, versions
+from tailgate.engine.runtime.state.files import changed, folder_of, in_bucket, logged, versions
 from tailgate.engine.runtime.state.lineages import Lineage
 from tailgate.lake.errors import Gone
 from tailgate.lake.folder import Lake
@@ -70,20 +70,17 @@ class _Download:
             return "it was not uploaded"
         self.names.update(listed["files"])
         uploaded: int = self._newest.extra[UPLOADED]
-        lineages: dict[str, list[Version]] = defaultdict(list)
-        for version in logged(folder, listed["files"]):
-            lineages[version.place].append(version)
         state: str = listed["state"]
         try:
             for header in self._unpacked(range(uploaded + 1, self._newest.n + 1)):
-                later = changed(state, header.state)
                 names = {file.name for file in header.state_files}
-                if not {version.changelog(folder) for version in later} <= names:
+                if not {version.changelog(folder) for version in changed(state, header.state)} <= names:
                     return f"entry {header.n} does not have its changes"
-                for version in later:
-                    lineages[version.place].append(version)
                 self.names |= names
                 state = header.state
+            lineages: dict[str, list[tuple[int, str]]] = defaultdict(list)
+            for version in logged(folder, self.names):
+                lineages[version.place].append((version.version, version.id))
             if (longest := max(map(len, lineages.values()), default=0)) > LINEAGE_MAX:
                 return f"there are {longest} versions since the snapshot that was uploaded"
             self._fetch(listed["files"])
@@ -91,8 +88,7 @@ class _Download:
             return f"entries after {uploaded} were removed"
         except FileNotFoundError as error:
             return f"a file is missing: {error}"
-        numbers = {place: [(version.version, version.id) for version in lineage] for place, lineage in lineages.items()}
-        self._copy(self._scratch.location(folder), self._lake.local.location(folder), numbers)
+        self._copy(self._scratch.location(folder), self._lake.local.location(folder), lineages)
         self._scratch.discard_folder(folder)
         return None
 
