@@ -125,6 +125,16 @@ def test_a_folder_without_a_lake_is_not_created(tmp_path: Path) -> None:
     assert not (tmp_path / "lake").exists()
 
 
+def test_lost_state_is_refused(tmp_path: Path) -> None:
+    world = World(tmp_path / "lake", None)
+    world.check()
+    world.end()
+    for file in (tmp_path / "lake" / "state").rglob("*.changelog"):
+        file.unlink()
+    result = run(tmp_path / "lake", 3)
+    assert (result.returncode, "the state is lost" in result.stderr) == (1, True), result.stderr
+
+
 HOUR_MS = 3_600_000
 
 
