@@ -116,20 +116,16 @@ def form_of(id: int, catalog: Catalog) -> Form:
 
     By id; empty if there is no such endpoint.
     """
-    form: dict[int, tuple[object, ...]] = {}
-    below = [id]
-    while below:
-        item = catalog.items.get(below.pop())
-        match item:
-            case Endpoint():
-                form[item.id] = item.query, item.numbers
+    endpoint = catalog.items.get(id)
+    if not isinstance(endpoint, Endpoint):
+        return {}
+    form: dict[int, tuple[object, ...]] = {id: (endpoint.query, endpoint.numbers)}
+    for below in catalog.below(endpoint, lambda item: isinstance(item, View | Function)):
+        match item := catalog[below]:
             case View():
-                form[item.id] = item.query, [column.name for column in item.columns]
+                form[below] = item.query, [column.name for column in item.columns]
             case Function():
-                form[item.id] = item.query, item.defaults, item.strict
-            case _:
-                continue
-        below += [id for id in item.depends if id not in form]
+                form[below] = item.query, item.defaults, item.strict
     return form
 
 
