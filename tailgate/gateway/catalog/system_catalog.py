@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery, Described, described
 from tailgate.gateway.catalog.functions.catalog_functions import Functions
-from tailgate.gateway.catalog.functions.object_names import OF_SESSION, Facts, Session
+from tailgate.gateway.catalog.functions.object_names import Facts, Session
 from tailgate.gateway.catalog.relations import database
 from tailgate.lake import errors
 from tailgate.lake.catalog import Catalog
@@ -22,8 +22,6 @@ from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.schemas import TAILGATE
 from tailgate.lake.types import Field, Type, arrow_schema
 from tailgate.sql.authorization import Authorized
-
-ACTIVITY = "pg_stat_activity"  # its rows are computed for each query
 
 # Calls a function with a new in-memory DuckDB instance, then locks it: gateway.mirrors.sandbox.
 Opener = Callable[[Callable[[duckdb.DuckDBPyConnection], None]], duckdb.DuckDBPyConnection]
@@ -78,19 +76,11 @@ class SystemCatalog:
         that `asks_engine`. `description` has the columns if they are known.
         """
         plan = query.plan
-        activity = session.sessions() if ACTIVITY in plan.relations else None
-        settings = session.settings_rows() if "pg_settings" in plan.relations else None
-        own = {name: session.own_rows(name) for name in OF_SESSION if name in plan.relations}
+        computed = {table: session.computed(name) for name, table in database.COMPUTED.items() if name in plan.relations}
         listings = {f"{TAILGATE}.{name}": session.listing(name, status or {}) for name in plan.listed}
         with self._connection_for(session, catalog, job) as connection:
-            if activity is not None:
-                database.fill(connection, f"pg.{ACTIVITY}", activity)
-            if settings is not None:
-                database.fill(connection, database.SETTINGS, settings)
-            for name, own_rows in own.items():
-                database.fill(connection, f"pg.{name}", own_rows)
-            for relation, listing in listings.items():
-                database.fill(connection, relation, listing)
+            for table, rows in (*computed.items(), *listings.items()):
+                database.fill(connection, table, rows)
             result = self._execute(connection, plan.sql, plan.used, values)
             description = description or described(plan, _description(result))
             return description.fields, self._shown(self._fetch(result), description)

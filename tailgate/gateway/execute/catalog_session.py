@@ -40,20 +40,25 @@ class CatalogSession:
     def _requester(self) -> Requester:
         return Requester(self.role.id, self.role.superuser)
 
-    def sessions(self) -> list[dict[str, Any]]:
+    def computed(self, relation: str) -> list[dict[str, Any]]:
+        """Returns the rows of a relation of the system catalog that are computed for each query."""
+        match relation:
+            case "pg_stat_activity":
+                return self._activity()
+            case "pg_settings":
+                return self._settings_rows()
+        return own_objects.ROWS[relation](self._session)
+
+    def _activity(self) -> list[dict[str, Any]]:
         """Returns the rows of pg_stat_activity, including those of other gateways."""
         gateway = self._session.gateway
         rows = [*gateway.sessions.rows(self._requester, self.process), *gateway.peers.sessions(self._requester)]
         return [{name: value for name, value in row.items() if name != PUSH_QUERY} for row in rows]
 
-    def settings_rows(self) -> list[dict[str, Any]]:
+    def _settings_rows(self) -> list[dict[str, Any]]:
         """Returns Tailgate's own settings of sessions, and for superusers those of processes."""
         rows = self.settings.own_rows()
         return [*rows, *self._session.gateway.processes.rows()] if self.role.superuser else rows
-
-    def own_rows(self, relation: str) -> list[dict[str, Any]]:
-        """Returns the prepared statements, cursors or locks of the session."""
-        return own_objects.ROWS[relation](self._session)
 
     def reload_settings(self) -> bool:
         """Makes all processes of this machine read their settings again: pg_reload_conf()."""

@@ -27,3 +27,8 @@ class Client:
     process: int = 0
     secret: bytes = b""
     secret_bytes: int = SECRET_BYTES
+
+    @property
+    def database_oid(self) -> int:
+        """Returns the oid of the database in pg_database."""
+        return 5 if self.database == "postgres" else 16384

@@ -93,8 +93,7 @@ class Sessions(dict[int, RegisteredSession]):
     def _row(self, session: RegisteredSession, requester: Requester, own: int) -> Row:
         activity, client = session.execution.activity, session.client
         row: Row = {
-            "datid": 5 if client.database == "postgres" else 16384,  # as in pg_database
-            "datname": client.database, "pid": client.process, "usesysid": client.role,
+            "datid": client.database_oid, "datname": client.database, "pid": client.process, "usesysid": client.role,
             "usename": client.user, "application_name": session.settings["application_name"], "query": "<insufficient privilege>",
             "backend_type": "client backend",
         }  # fmt: skip
@@ -106,10 +105,10 @@ class Sessions(dict[int, RegisteredSession]):
         return row | {
             "client_addr": client.peer.host or None,
             "client_port": client.peer.port,
-            "backend_start": _moment(activity.began),
-            "xact_start": _moment(activity.block_at or (activity.asked_at if state == "active" else None)),
-            "query_start": _moment(activity.asked_at),
-            "state_change": _moment(activity.changed_at),
+            "backend_start": moment(activity.began),
+            "xact_start": moment(activity.block_at or (activity.asked_at if state == "active" else None)),
+            "query_start": moment(activity.asked_at),
+            "state_change": moment(activity.changed_at),
             "state": state,
             "wait_event_type": None if state == "active" else "Client",
             "wait_event": None if state == "active" else "ClientRead",
@@ -139,5 +138,6 @@ class Sessions(dict[int, RegisteredSession]):
         return True
 
 
-def _moment(seconds: float | None) -> datetime | None:
+def moment(seconds: float | None) -> datetime | None:
+    """Returns a time since the epoch as a value of timestamptz."""
     return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)

@@ -92,8 +92,7 @@ class Oracle:
         self.ours = SystemCatalog(lambda prepare: open_sandbox(prepare).connection)
         settings = Settings()
         self.session = SimpleNamespace(
-            settings_rows=list,
-            own_rows=lambda relation: [],
+            computed=lambda relation: [],
             database="catalogs",
             user="postgres",
             process=connection.info.backend_pid,

@@ -17,8 +17,6 @@ from tailgate.lake.catalog import FIRST_ID, Catalog, Function, Item
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InvalidName
 
-OF_SESSION = ("pg_prepared_statements", "pg_cursors", "pg_locks")
-
 
 class SessionSettings(Protocol):
     """The settings of a session."""
@@ -50,14 +48,8 @@ class Session(Protocol):
     def role(self) -> Role:
         """Returns the role whose privileges apply."""
 
-    def sessions(self) -> list[dict[str, Any]]:
-        """Returns the rows of pg_stat_activity."""
-
-    def settings_rows(self) -> list[dict[str, Any]]:
-        """Returns the rows of pg_settings that PostgreSQL lacks."""
-
-    def own_rows(self, relation: str) -> list[dict[str, Any]]:
-        """Returns the rows of a relation that shows objects of this session: one of OF_SESSION."""
+    def computed(self, relation: str) -> list[dict[str, Any]]:
+        """Returns the rows of a relation of `database.COMPUTED`; of pg_settings, those that PostgreSQL lacks."""
 
     def reload_settings(self) -> bool:
         """Makes all processes read their settings again. Raises 42501 if the role is not a superuser."""

@@ -41,7 +41,12 @@ DUCKDB = {
 SCHEMAS = {"pg_catalog": "pg", "information_schema": "information", TAILGATE: TAILGATE}  # PostgreSQL's name → DuckDB's
 
 
-SETTINGS = "pg.tailgate_settings"  # rows of pg_settings that PostgreSQL lacks, filled for each query that reads it
+SETTINGS = "pg.tailgate_settings"  # rows of pg_settings that PostgreSQL lacks
+# relations whose rows are computed for each query that reads them, with the tables for these rows
+COMPUTED = {
+    "pg_settings": SETTINGS,
+    **{name: f"pg.{name}" for name in ("pg_stat_activity", "pg_prepared_statements", "pg_cursors", "pg_locks")},
+}
 
 # Columns whose value tells items' rows (oid >= FIRST_ID) from PostgreSQL's; by default the first.
 OIDS = {"pg_depend": ["objid"], "pg_auth_members": ["roleid", "member"]}

@@ -7,18 +7,14 @@ src/backend/utils/adt/lockfuncs.c (pg_lock_status).
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timezone
 from typing import Any
 
+from tailgate.gateway.session.registry import moment
 from tailgate.gateway.session.session import Session
 from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.sql.lexer.secret_masking import mask_secrets
 
 Row = dict[str, Any]
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, timezone.utc)
 
 
 def prepared_statements(session: Session) -> list[Row]:
@@ -27,7 +23,7 @@ def prepared_statements(session: Session) -> list[Row]:
         {
             "name": statement.name,
             "statement": mask_secrets(statement.command or statement.raw.decode("utf-8", "replace")),
-            "prepare_time": _moment(statement.created_s),
+            "prepare_time": moment(statement.created_s),
             "parameter_types": [str(type) for type in statement.bound.parameters],
             "from_sql": bool(statement.command),
             "generic_plans": 0,
@@ -47,7 +43,7 @@ def cursors(session: Session) -> list[Row]:
             "is_holdable": portal.hold,
             "is_binary": portal.is_cursor and any(portal.formats),
             "is_scrollable": portal.is_cursor and portal.scroll,
-            "creation_time": _moment(portal.created_s),
+            "creation_time": moment(portal.created_s),
         }
         for portal in list(session.portals.values())
     ]
@@ -60,11 +56,10 @@ def locks(session: Session) -> list[Row]:
     held: Row = {"locktype": "virtualxid", "virtualxid": f"{process}/1", "mode": "ExclusiveLock", "fastpath": True}
     written = (id for id in transaction.writes.changes if not is_temporary(id))
     modes = transaction.locks | {(id, "row exclusive") for id in written}
-    database = 5 if session.client.database == "postgres" else 16384  # as in pg_database
     return [
         held | own,
         *(
-            {"locktype": "relation", "database": database, "relation": id, "mode": _shown(mode), "fastpath": False} | own
+            {"locktype": "relation", "database": session.client.database_oid, "relation": id, "mode": _shown(mode), "fastpath": False} | own
             for id, mode in sorted(modes)
         ),
     ]
