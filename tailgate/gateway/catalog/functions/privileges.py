@@ -97,14 +97,14 @@ class Privileges:
         item = self.facts.catalog.get(oid)
         if item is None:
             return self._has(role, oid, words, None)
-        names = [None if field.is_dropped else field.name for field in item.columns]
-        if column in names:
-            return self._has(role, oid, words, (names.index(column),))
-        if not column.removeprefix("-").isdecimal():
+        position = next((i for i, field in enumerate(item.columns) if field.name == column), None)
+        if position is None and column.removeprefix("-").isdecimal():
+            position = int(column) - 1
+            if not 0 <= position < len(item.columns) or item.columns[position].is_dropped:
+                return None
+        if position is None or item.columns[position].is_dropped:
             raise UndefinedColumn(f'column "{column}" of relation "{item.name}" does not exist')
-        number = int(column)
-        exists = 0 < number <= len(names) and names[number - 1] is not None
-        return self._has(role, oid, words, (number - 1,)) if exists else None
+        return self._has(role, oid, words, (position,))
 
     def _has(self, role: str | None, oid: int, words: list[str], columns: Collection[int] | None) -> bool | None:
         grantee = self._role(role)
