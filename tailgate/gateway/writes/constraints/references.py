@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 
 import duckdb
@@ -249,16 +250,15 @@ class References:
 def check_net(reference: Reference, changes: Mapping[int, pa.Table], cursor: duckdb.DuckDBPyConnection, violations: Violations) -> None:
     """Raises 23503 if the net changes of a block, which the connection shows, violate a foreign key."""
     checked = References(cursor, {}, violations, lambda query: pa.table({}), immediate)
-    for table, columns, sign, check in (
-        (reference.table, None, 1, checked.check_added),
-        (reference.referenced, reference.key.columns, -1, checked.check_removed),
+    for table, concerned, sign, check in (
+        (reference.table, partial(keys.checked, reference), 1, checked.check_added),
+        (reference.referenced, partial(keys.present, reference.key.columns), -1, checked.check_removed),
     ):
         if table.id not in changes:
             continue
         net_rows = changes[table.id]
         rows = net_rows.filter(pc.equal(pc.sign(net_rows[WEIGHT]), sign)).drop_columns([WEIGHT])
-        concerned = keys.checked(reference, rows) if columns is None else keys.present(columns, rows)
-        rows = rows.filter(pa.array(concerned))
+        rows = rows.filter(pa.array(concerned(rows)))
         if rows.num_rows:
             check(reference, rows)
 
