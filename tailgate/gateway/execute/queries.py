@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -24,7 +25,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound, CatalogBound, declared
 from tailgate.gateway.session.transactions import State
 from tailgate.gateway.settings.settings import milliseconds
-from tailgate.gateway.writes.rows.query import numbered
+from tailgate.gateway.writes.rows.query import Query, numbered
 from tailgate.gateway.writes.rows.row_queries import RowQueries, arguments_of
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import hidden_positions
@@ -45,7 +46,10 @@ async def bind_select(session: Session, bound: Bound, statement: s.Select, oids:
         return replace(
             bound, columns=description.fields, parameters=query.parameters, is_catalog=True, body=CatalogBound(query, description)
         )
-    return replace(bound, columns=query.columns, parameters=declared(query.parameters), prepared=query)
+    rows = None
+    if query.by_row:
+        rows = await serving.workers.run_bounded(partial(numbered, compact=False), query.query.plan, len(query.parameters))
+    return replace(bound, columns=query.columns, parameters=declared(query.parameters), prepared=query, body=rows)
 
 
 async def bind_tail(session: Session, bound: Bound, statement: s.Tail, oids: Sequence[int]) -> Bound:
@@ -140,22 +144,24 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
             await serving.progress.wait(serving.progress.time, 1.0)
         with serving.queries.snapshot(at) as snapshot:
             snapshot.write({**session.transaction.writes.temporary, **rows})
-            return TableRows(columns, await _run(session, plan, values, snapshot))
+            return TableRows(columns, await _run(session, plan, bound.body, values, snapshot))
     if session.settings["real_time_recency"] == "on" and session.transaction.time is None:
         await wait_recent(session, logged)
     if session.transaction.state is not State.IDLE:
         await committing.before_read(session, bound.prepared.relations, bound.prepared.locked)
     with session.transaction.reading(serving, bound.prepared.relations, rows) as snapshot:
-        return TableRows(columns, await _run(session, plan, values, snapshot))
+        return TableRows(columns, await _run(session, plan, bound.body, values, snapshot))
 
 
-async def _run(session: Session, query: Authorized[Prepared], values: Sequence[object], snapshot: Snapshot | None) -> pa.Table:
-    """Returns the rows of a query, read in a snapshot if there is one."""
-    queries, prepared = session.serving.queries, query.plan
-    if not prepared.by_row:
+async def _run(
+    session: Session, query: Authorized[Prepared], by_row: Query | None, values: Sequence[object], snapshot: Snapshot | None
+) -> pa.Table:
+    """Returns the rows of a query, read in a snapshot if there is one. `by_row`: set if it calls sequences for each row."""
+    queries = session.serving.queries
+    if by_row is None:
         return await queries.run(query, values, at=snapshot)
-    parts, evaluator = numbered(prepared.query.plan, len(prepared.parameters), compact=False), sequences.evaluator(session)
-    return await queries.write(query, prepared.items, lambda cursor: RowQueries(cursor, values, evaluator).query(parts), at=snapshot)
+    evaluator = sequences.evaluator(session)
+    return await queries.write(query, query.plan.items, lambda cursor: RowQueries(cursor, values, evaluator).query(by_row), at=snapshot)
 
 
 async def wait_recent(session: Session, relations: frozenset[int]) -> None:

@@ -47,7 +47,9 @@ class Bound:
     is_catalog: bool = False
     catalog: Catalog | None = field(default=None, compare=False, repr=False)
     literals: Mapping[object, int] | None = None
-    body: Any = None  # the inner Bound of COPY and DECLARE, the CatalogBound of a catalog query, the tail.Target of a TAIL
+    # the inner Bound of COPY and DECLARE, the CatalogBound of a catalog query, the tail.Target of a TAIL, the Query of a SELECT that calls
+    # sequences for each row
+    body: Any = None
 
     @property
     def size(self) -> int:
