@@ -165,13 +165,7 @@ class Settings:
             if self._before is None:
                 return value  # the transaction ends with the statement
             self.check_mode(key, self._values[key], value)
-        if local and key not in self._local:
-            self._local[key] = self._values.get(key, "")
-        elif not local:
-            self._local.pop(key, None)
-        self._put(key, value)
-        if key == "session_authorization":
-            self._put("role", "none")
+        self._change(key, value, local=local)
         return value
 
     def reset(self, name: str | None, *, local: bool = False) -> None:
@@ -195,11 +189,15 @@ class Settings:
             if self._before is None:
                 return
             self.check_mode(key, self._values[key], self._reset[key])
+        self._change(key, self._reset.get(key, ""), local=local)
+
+    def _change(self, key: str, value: str, *, local: bool) -> None:
+        """Changes a value, if `local` until the end of the block. Another session user also ends SET ROLE."""
         if local:
             self._local.setdefault(key, self._values.get(key, ""))
         else:
             self._local.pop(key, None)
-        self._put(key, self._reset.get(key, ""))
+        self._put(key, value)
         if key == "session_authorization":
             self._put("role", "none")
 
