@@ -41,8 +41,11 @@ JAVA_SECRET = ("sasl.jaas.config", "ssl.keystore.key")  # settings of Java clien
 
 
 def librdkafka(options: Mapping[str, str]) -> dict[str, str]:
-    """Returns the settings for confluent_kafka's clients."""
-    settings = {_LIBRDKAFKA[name]: value for name, value in options.items() if name in _LIBRDKAFKA}
+    """Returns the settings for confluent_kafka's clients.
+
+    No client creates a topic by asking for it: otherwise a deleted topic comes back, with the broker's number of partitions.
+    """
+    settings = {"allow.auto.create.topics": "false"} | {_LIBRDKAFKA[name]: value for name, value in options.items() if name in _LIBRDKAFKA}
     if "key" in options:
         settings["ssl.key.pem"] = plain_key(options)
     return settings

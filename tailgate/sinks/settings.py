@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from tailgate.formats.events.avro import KEY_NAME, VALUE_NAME
 from tailgate.formats.ksqldb.serde import Serde
@@ -50,7 +51,7 @@ class Settings:
     partitions: int = -1
     replication: int = -1
     topic_config: Mapping[str, str] = field(default_factory=dict)
-    client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    client: Mapping[str, str] = field(default_factory=partial(librdkafka, {}), repr=False)
     compression: str = "none"
     value_format: str = "avro"
     key_format: str = "avro"

@@ -26,6 +26,7 @@ from tailgate.lake.catalog import Function
 from tailgate.lake.catalog.schemas import BUILT_IN
 from tailgate.lake.catalog.secrets import KEY_BYTES
 from tailgate.lake.folder import Lake
+from tailgate.sinks.status import sinks
 from tailgate.sql.statements import split
 from testing.engine_process import until
 from tests.docs.pages import INTERRUPT, AvroRecords, Changes, Example, Part, Records
@@ -56,8 +57,11 @@ class System:
     def __enter__(self) -> System:
         self.supervisor.__enter__()
         self.kafka, self.registry = str(self.supervisor.kafka), str(self.supervisor.registry)
-        self._producer = Producer({"bootstrap.servers": self.kafka, "enable.idempotence": True, "log_level": 2})  # keeps the order
+        self._producer = self._new_producer()
         return self
+
+    def _new_producer(self) -> Producer:
+        return Producer({"bootstrap.servers": self.kafka, "enable.idempotence": True, "log_level": 2})  # keeps the order
 
     def __exit__(self, *_: object) -> None:
         self.supervisor.__exit__()
@@ -147,7 +151,10 @@ class System:
         terminal.close()
 
     def delete_topics(self) -> None:
-        """Deletes the topics that nothing reads or writes after `clear`, and waits until they are gone."""
+        """Deletes all topics after `clear`, and waits until they are gone. Until the sinks have ended they may create them again."""
+        lake = Lake.open(self.folder)
+        until(lambda: not sinks(lake))
+        self._producer = self._new_producer()  # one that has written to a topic creates it again when it refreshes its metadata
         admin = AdminClient({"bootstrap.servers": self.kafka})
 
         def topics() -> list[str]:

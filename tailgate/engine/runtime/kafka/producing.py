@@ -118,7 +118,6 @@ class Producers:
     def _producer(self, brokers: str, access: Mapping[str, str]) -> Producer:
         settings = {"bootstrap.servers": brokers, "partitioner": "murmur2_random", "log_level": 2, **librdkafka(access)}
         settings |= {"enable.idempotence": True, "message.timeout.ms": int(ACKNOWLEDGED_S * 1000)}
-        settings["allow.auto.create.topics"] = False  # a deleted topic that this producer has written stays deleted
         key = repr(sorted(settings.items()))
         if key not in self._producers:
             self._producers[key] = Producer(settings)

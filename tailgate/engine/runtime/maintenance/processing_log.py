@@ -25,6 +25,7 @@ from tailgate.engine.plan.circuit.graph import Graph
 from tailgate.engine.plan.views.nodes import owner
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.engine.runtime.ticks.tick_result import KEY, RELATION, VALUE, Failure
+from tailgate.lake import clients
 from tailgate.lake.catalog import Catalog, DeadLetters, Item, MaterializedView, Source, ksqldb_of
 from tailgate.lake.errors import TailgateError
 
@@ -75,6 +76,7 @@ class ProcessingLog(threading.Thread):
                 "queue.buffering.max.messages": BUFFERED_MAX,
                 "message.timeout.ms": ACKNOWLEDGED_MS,
                 "log_level": 2,
+                **clients.librdkafka({}),
             }
         )
 
