@@ -12,9 +12,15 @@ from tailgate.sql.grammar.names import position
 # PostgreSQL's types that Tailgate does not support
 KNOWN = frozenset(
     """
-    xml point line lseg box path polygon circle tsvector tsquery int4range int8range
-    numrange tsrange tstzrange daterange regclass regtype regproc regprocedure regoper regoperator regnamespace regrole regconfig
-    regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any anyelement anyarray
+    xml point line lseg box path polygon circle tsvector tsquery regclass regtype regproc regprocedure regoper regoperator regnamespace
+    regrole regconfig regdictionary regcollation xid cid tid pg_lsn oidvector int2vector hstore citext serial bigserial smallserial any
+    anyelement anyarray
+    """.split()
+)
+RANGES = frozenset(
+    """
+    int4range int8range numrange daterange tsrange tstzrange int4multirange int8multirange nummultirange datemultirange tsmultirange
+    tstzmultirange
     """.split()
 )
 WITHOUT_NAME = ("record", "unknown", "enum")  # internal names of types that no statement can name
@@ -48,6 +54,8 @@ def named_type(node: exp.DataType) -> Type:
     at = position(node)
     schema = node.meta.get("schema", "")
     facts = FACTS.get(name)
+    if name in RANGES and schema in ("", SYSTEM):
+        raise FeatureNotSupported(f"type {name} is not supported", hint="Use two values, the lower and the upper bound.", position=at)
     user_defined = facts is None or name == "enum" or schema not in ("", SYSTEM)
     if user_defined and (name in KNOWN or schema == SYSTEM):
         raise FeatureNotSupported(f"type {name} is not supported", position=at) if name in KNOWN else unknown_type(node)
