@@ -61,7 +61,7 @@ def test_a_reader_holds_entries_until_it_is_stopped(lake: Lake, monkeypatch: pyt
     sweep(writer)
     assert lake.log.first() <= 6
     assert [h.stopped for h in holds.holds(lake)] == [None, None]
-    holds.limit_bytes(lake, holds.size_after(lake, 8))
+    holds.limit_bytes(lake, holds.Limits(lake).size_after(8))
     sweep(writer)
     first, second = holds.holds(lake)
     assert first.stopped == holds.stopped(lake, "sink-1")

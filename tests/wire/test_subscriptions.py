@@ -341,7 +341,7 @@ def test_places_of_dropped_subscriptions_go(live: Live, connect: Connect) -> Non
     sql.execute("CREATE SUBSCRIPTION s FROM v; CREATE SUBSCRIPTION t FROM v")
     sql.execute("DROP SUBSCRIPTION s")
     assert len(holds.holds(lake)) == 2
-    subscriptions.release_dropped(lake)
+    subscriptions.release_dropped(lake, holds.readers(lake))
     (hold,) = holds.holds(lake)
     assert hold.reader == subscriptions.reader(next(i.id for i in lake.catalog().items.values() if i.name == "t"))
 

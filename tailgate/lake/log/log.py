@@ -20,19 +20,21 @@ import contextlib
 import errno
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from tailgate.lake.errors import Gone
 from tailgate.lake.log.entry import GONE, HEAD_BYTES, LOG, START_AGAIN, Entry, Header, decode_header, first_line
 from tailgate.lake.log.recent import RecentEntries
-from tailgate.lake.log.segments import Segments
+from tailgate.lake.log.segments import Range, Segments
 from tailgate.lake.store import Store
+from tailgate.lake.store.interface import numbers_in
 
 POLL_IDLE_S = 0.05  # after a second without entries; 20 polls a second take 0.1 % of a core
 IDLE_AFTER_S = 1.0
+SECTION = ".arrow"  # suffix of a section in a separate object
 HEADERS_MAX = 1_000  # that searches keep in memory: a search of an hour reads 17
 
 
@@ -149,19 +151,12 @@ class Log:
         The log consists of the entries that reach the newest one without a gap. After a power loss,
         older files may reappear because their removal was not durable.
         """
-        numbers = self.numbers()
-        if not numbers:
-            return 0
-        low = numbers[-1]
-        for n in reversed(numbers):
-            if n < low - 1:
-                break
-            low = n
-        for segment in reversed(self.segments.ranges()):
-            if segment.last < low - 1:
-                break
-            low = min(low, segment.first)
-        return low
+        return self.listing().first
+
+    def listing(self) -> Listing:
+        """Returns the names in log/ and segments/."""
+        names = self._store.names(LOG)
+        return Listing(numbers_in(names), [name for name in names if name.endswith(SECTION)], self.segments.ranges())
 
     # ---- reading ---------------------------------------------------------------------------------------------------------
 
@@ -211,17 +206,20 @@ class Log:
         """Returns the newest entry with a time of at most `time`; None if all remaining entries are later."""
         return self._last(lambda header: header.time <= time)
 
-    def aged(self, age: int) -> Header | None:
-        """Returns the newest entry that is at least `age` ms older (by entry age) than the newest entry; None if there is none."""
-        newest = self.newest()
-        return None if newest is None else self._last(lambda header: header.age <= newest.age - age)
+    def aged(self, age: int, first: int | None = None) -> Header | None:
+        """Returns the newest entry that is at least `age` ms older (by entry age) than the newest entry; None if there is none.
 
-    def _last(self, holds: Callable[[Header], bool]) -> Header | None:
+        `first`: the oldest entry, if the caller knows it.
+        """
+        newest = self.newest()
+        return None if newest is None else self._last(lambda header: header.age <= newest.age - age, first)
+
+    def _last(self, holds: Callable[[Header], bool], first: int | None = None) -> Header | None:
         """Returns the newest entry for which `holds` is true, or None. If it holds for an entry, it must hold for all older ones."""
         newest = self.newest()
         if newest is None or holds(newest):
             return newest
-        low, high = self.first(), newest.n
+        low, high = self.first() if first is None else first, newest.n
         last = None
         while low < high:
             middle = (low + high) // 2
@@ -260,6 +258,31 @@ class Log:
     def _from_buffer(self, raw: pa.Buffer) -> Entry:
         line = first_line(raw)
         return Entry(decode_header(line), lambda: raw.slice(len(line)), self._store)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The names in the log's folders at a moment: the entries in log/, the sections in separate objects, and the segments."""
+
+    numbers: Sequence[int]
+    sections: Sequence[str]
+    ranges: Sequence[Range]
+
+    @property
+    def first(self) -> int:
+        """Returns the oldest readable entry; 0 if there is none: see `Log.first`."""
+        if not self.numbers:
+            return 0
+        low = self.numbers[-1]
+        for n in reversed(self.numbers):
+            if n < low - 1:
+                break
+            low = n
+        for segment in reversed(self.ranges):
+            if segment.last < low - 1:
+                break
+            low = min(low, segment.first)
+        return low
 
 
 def name(n: int) -> str:

@@ -41,6 +41,12 @@ class Range:
         return self.first <= n <= self.last
 
 
+def range_of(name: str) -> Range | None:
+    """Returns the segment with a name in its folder; None for other names."""
+    match = _NAME.match(name)
+    return None if match is None else Range(int(match[1]), int(match[2]))
+
+
 class Segments:
     """The segments of one log. The last one that was read stays in memory, or mapped into it."""
 
@@ -51,8 +57,7 @@ class Segments:
 
     def ranges(self) -> list[Range]:
         """Returns all segments, oldest first."""
-        matches = (_NAME.match(name) for name in self._store.names(FOLDER))
-        return sorted(Range(int(m[1]), int(m[2])) for m in matches if m)
+        return sorted(filter(None, map(range_of, self._store.names(FOLDER))))
 
     def find(self, n: int) -> pa.Buffer | None:
         """Returns the bytes of entry n, including its header; None if no segment has it."""

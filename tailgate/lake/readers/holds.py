@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tailgate.lake.folder import Lake
@@ -65,10 +66,12 @@ def bytes_max(lake: Lake) -> int:
 def holds(lake: Lake) -> list[Hold]:
     """Returns all holds, including those of stopped readers."""
     result: list[Hold] = []
-    for reader in readers(lake):
+    names = set(lake.store.names(FOLDER))
+    for reader in sorted(name for name in names if not name.endswith(_STOPPED)):
         content = read(lake, reader)
         if content is not None:  # None if it has just been released
-            result.append(Hold(reader, content["n"], content.get("since"), _reason(lake, reader, content["n"])))
+            reason = _reason(lake, reader, content["n"]) if reader + _STOPPED in names else None
+            result.append(Hold(reader, content["n"], content.get("since"), reason))
     return result
 
 
@@ -98,23 +101,49 @@ def sink(id: int) -> str:
     return f"sink-{id}"
 
 
-def held(lake: Lake, at: Hold, age_max_ms: int) -> float:
-    """Returns the share, from 0 to 1, of its limit that a reader holds: by the age of the oldest entry that it needs, or by bytes."""
-    newest, next_ = lake.log.newest(), max(at.n + 1, lake.log.first())
-    if newest is None or next_ > newest.n:
-        return 0.0
-    age = newest.age - lake.log.header(next_).age
-    return max(age / min(age_max_ms, AGE_MAX_MS), size_after(lake, at.n) / bytes_max(lake))
+class Limits:
+    """The limits of what readers may hold, and the objects of the log, both as they are when they are first needed."""
+
+    def __init__(self, lake: Lake, first: int | None = None) -> None:
+        """Reads nothing, if the caller knows the oldest entry, `first`."""
+        self._lake = lake
+        self.first = lake.log.first() if first is None else first
+
+    @cached_property
+    def bytes_max(self) -> int:
+        return bytes_max(self._lake)
+
+    @cached_property
+    def _sizes(self) -> list[tuple[int, int]]:
+        """Returns the last entry and the bytes of each object."""
+        store = self._lake.store
+        of_segments = [(segments.range_of(file), size) for file, size in store.sizes(segments.FOLDER).items()]
+        of_log = [(file.split(".")[0], size) for file, size in store.sizes(LOG).items()]  # an entry, or a section in a separate object
+        return [*((r.last, size) for r, size in of_segments if r), *((int(n), size) for n, size in of_log if n.isdecimal())]
+
+    def size_after(self, n: int) -> int:
+        """Returns the bytes of the entries after n, rounded up to whole segments."""
+        return sum(size for last, size in self._sizes if last > n)
+
+    def held(self, hold: Hold) -> Held:
+        """Returns the part of the log that a reader holds."""
+        newest, next_ = self._lake.log.newest(), max(hold.n + 1, self.first)
+        if newest is None or next_ > newest.n:
+            return Held(0, 0)
+        return Held(newest.age - self._lake.log.header(next_).age, self.size_after(hold.n))
+
+    def share(self, hold: Hold, age_max_ms: int) -> float:
+        """Returns the share, from 0 to 1, of its limit that a reader holds: by age, or by bytes."""
+        held = self.held(hold)
+        return max(held.age / min(age_max_ms, AGE_MAX_MS), held.bytes / self.bytes_max)
 
 
-def size_after(lake: Lake, n: int) -> int:
-    """Returns the bytes of the entries after n, rounded up to whole segments."""
-    last = {f"{r.first}-{r.last}": r.last for r in lake.log.segments.ranges()}
-    size = sum(size for file, size in lake.store.sizes(segments.FOLDER).items() if last.get(file, 0) > n)
-    for file, bytes_ in lake.store.sizes(LOG).items():
-        number = file.split(".")[0]  # of an entry, or of a section in a separate object
-        size += bytes_ if number.isdecimal() and int(number) > n else 0
-    return size
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The part of the log that a reader holds: the age in ms of the oldest entry that it needs, and the bytes of these entries."""
+
+    age: int
+    bytes: int
 
 
 def read(lake: Lake, reader: str) -> dict[str, Any] | None:

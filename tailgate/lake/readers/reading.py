@@ -38,12 +38,15 @@ def retain_history(ms: int) -> None:
     RETAIN_HISTORY_MS = ms
 
 
-def since_wanted(lake: Lake) -> int:
-    """Returns the largest permitted `since`: the requested history and the holds of all readers stay readable."""
+def since_wanted(lake: Lake, first: int | None = None, held: Iterable[holds.Hold] | None = None) -> int:
+    """Returns the largest permitted `since`: the requested history and the holds of all readers stay readable.
+
+    `first`, `held`: the oldest entry and the holds, if the caller knows them.
+    """
     histories = (item.retain_history_ms for item in lake.catalog().items.values() if isinstance(item, HistoryItem))
-    old = lake.log.aged(max([RETAIN_HISTORY_MS, *histories]))
-    held = (hold.since for hold in holds.holds(lake) if hold.stopped is None and hold.since is not None)
-    return min([old.time if old else 0, *held])
+    old = lake.log.aged(max([RETAIN_HISTORY_MS, *histories]), first)
+    all_holds = holds.holds(lake) if held is None else held
+    return min([old.time if old else 0, *(hold.since for hold in all_holds if hold.stopped is None and hold.since is not None)])
 
 
 def since(lake: Lake) -> int:

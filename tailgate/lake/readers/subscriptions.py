@@ -11,6 +11,7 @@ either the old or the new position.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,9 +86,12 @@ def retentions(catalog: Catalog) -> dict[str, int]:
     return {reader(item.id): item.retention_ms for item in catalog.each(Subscription)}
 
 
-def release_dropped(lake: Lake) -> None:
-    """Removes the positions of dropped subscriptions. An id not below `next_id` belongs to a subscription that is being created."""
-    names = [name for name in holds.readers(lake, _PREFIX) if name.removeprefix(_PREFIX).isdecimal()]
+def release_dropped(lake: Lake, readers: Iterable[str]) -> None:
+    """Removes the positions of dropped subscriptions of these readers.
+
+    An id not below `next_id` belongs to a subscription that is being created.
+    """
+    names = [name for name in readers if name.startswith(_PREFIX) and name.removeprefix(_PREFIX).isdecimal()]
     catalog = lake.catalog()
     for name in names:
         id = int(name.removeprefix(_PREFIX))

@@ -132,7 +132,8 @@ class Observer:
         if time.monotonic() - self._held_at >= HELD_S:
             retentions = subscriptions.retentions(catalog)
             self._held_at = time.monotonic()
-            self._held = {h.reader: holds.held(lake, h, retentions.get(h.reader, holds.AGE_MAX_MS)) for h in all_holds}
+            limits = holds.Limits(lake) if all_holds else None
+            self._held = {h.reader: limits.share(h, retentions.get(h.reader, holds.AGE_MAX_MS)) for h in all_holds if limits}
         for hold in all_holds:
             item = names[hold.reader]
             content = holds.read(lake, hold.reader) if isinstance(item, Sink) else None
