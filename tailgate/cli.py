@@ -36,6 +36,7 @@ from tailgate.gateway.console import command as console
 from tailgate.gateway.http import command as http
 from tailgate.gateway.ksqldb.server import command as ksqldb
 from tailgate.operations import data_folder
+from tailgate.operations.settings.addresses import reachable_address
 
 if TYPE_CHECKING:
     from tailgate.embedded.supervisor import Supervisor
@@ -198,6 +199,7 @@ def parser() -> argparse.ArgumentParser:
     engine.add_argument("--connect", metavar="URL", help="the Kafka Connect of ksqlDB's statements")
     _processing_log(engine)
     _metrics(engine)
+    _control(engine)
     begins = engine.add_mutually_exclusive_group()
     for name, text in (
         ("stand-by", "wait until the running engine ends or hangs, and continue in its place within seconds"),
@@ -218,6 +220,7 @@ def parser() -> argparse.ArgumentParser:
     gateway = _command(commands, "gateway", "a gateway alone: any number for each lake", _gateway)
     data_folder.add(gateway)
     _listen(gateway)
+    _control(gateway)
     _memory(gateway)
     _metrics(gateway)
 
@@ -324,6 +327,12 @@ def _listen(command: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="NAME=VALUE", help="the value of a setting with which sessions begin, as for SET"
     )
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
+
+
+def _control(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--control-listen", type=reachable_address, metavar="HOST:PORT", help="where processes on other machines reach this one (loopback)"
+    )
 
 
 def _memory(command: argparse.ArgumentParser) -> None:
@@ -478,7 +487,8 @@ def _engine(options: argparse.Namespace) -> int:
         begin = Begin.of(options.take_over, options.hand_over, options.stand_by)
         held = HeldHistory(options.history, options.held_log)
         lake = data, options.work_dir, options.parallelism
-        return run(Options(*lake, begin, vault, endpoints, at, options.settings, held, cluster, options.processing_log), jvm)
+        control = options.control_listen
+        return run(Options(*lake, begin, vault, endpoints, at, options.settings, held, cluster, control, options.processing_log), jvm)
 
 
 def _gateway(options: argparse.Namespace) -> int:
@@ -497,7 +507,8 @@ def _gateway(options: argparse.Namespace) -> int:
     at = _metrics_address(options)
     at_console = console.address(options)
     lake, address = (options.data, options.work_dir), (host.strip("[]"), int(port))
-    return run(Options(*lake, *address, options.insecure, tls, http_options, memory, at, at_console, tuple(options.set), options.settings))
+    control, defaults = options.control_listen, tuple(options.set)
+    return run(Options(*lake, *address, options.insecure, tls, http_options, memory, at, at_console, control, defaults, options.settings))
 
 
 def _presto(options: argparse.Namespace) -> int:

@@ -310,7 +310,7 @@ class Supervisor:
         """Waits until the ports are free, before any child starts. A separate gateway of the same lake may share its port."""
         host, _, port = self.plan.listen.rpartition(":")
         address = host.strip("[]"), int(port)
-        shared = Lake.exists(self.plan.data) and any(address in p.listens for p in peers.announced(Lake(self.plan.data)))
+        shared = Lake.exists(self.plan.data) and any(address in p.listens for p in peers.of_this_machine(Lake(self.plan.data)))
         addresses = [] if shared else [address]
         if self.plan.presto is not None:
             addresses.append(("127.0.0.1", self.plan.presto))

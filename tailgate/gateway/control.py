@@ -23,6 +23,7 @@ from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.control import BlockCommit, FilledTable, Notice, StatementResult
 from tailgate.lake.errors import AdminShutdown, CrashShutdown, Replaced, SystemError_, TailgateError
 from tailgate.lake.folder import Lake
+from tailgate.lake.host import process_tls
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.lake.writer import engines
 
@@ -338,9 +339,10 @@ class Printed:
 
 async def _opened(engine: engines.Announcement, timeout: float) -> _Connection:
     """Connects to an engine. Raises 58000 if the address refuses connections, or takes none in `timeout` seconds."""
-    host, _, port = engine.address.rpartition(":")
+    host, port = process_tls.split(engine.address)
+    context = process_tls.trusting(engine.certificate)
     try:
-        reader, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), timeout)
+        reader, writer = await asyncio.wait_for(asyncio.open_connection(host, port, ssl=context), timeout)
     except (OSError, asyncio.TimeoutError):
         raise SystemError_("the engine does not answer", detail=f"Nothing takes connections at {engine.address}.") from None
     return _Connection(engine, reader, writer)
@@ -353,11 +355,11 @@ def _ended() -> SystemError_:
 async def _withdrawn(writer: asyncio.StreamWriter, answer: asyncio.Future[tuple[int, control.Answer]]) -> tuple[int, control.Answer] | None:
     """Withdraws a statement and waits until the engine has ended it. Returns its answer if it had taken effect before, otherwise None.
 
-    The end of the client's half of the connection withdraws it. The client of the gateway may send its next statement as soon as it
-    has the error, so the error must not come before the end of the statement. Raises 58000 if the engine ends before it answers.
+    The client of the gateway may send its next statement as soon as it has the error, so the error must not come before the end of the
+    statement. Raises 58000 if the engine ends before it answers.
     """
-    with contextlib.suppress(OSError):
-        writer.write_eof()
+    with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: as in `_exchange`
+        writer.write(control.WITHDRAWAL)
     await asyncio.wait((answer,), timeout=WITHDRAWAL_TIMEOUT_S)
     if not answer.done():
         return None

@@ -58,6 +58,7 @@ class Options:
     memory: Memory | None = None  # the memory limit; None for `memory.default()`
     metrics: Address | None = None  # where metrics and health checks are served
     console: tuple[str, int] | None = None  # where the console is served
+    control_listen: str | None = None  # where gateways on other machines reach this one
     defaults: tuple[str, ...] = ()  # NAME=VALUE: the values of settings with which sessions begin
     settings: ProcessSettings | None = None  # of this process, which SIGHUP reads again
 
@@ -92,7 +93,9 @@ async def _serve(options: Options) -> None:
     await asyncio.to_thread(pool.TEMPLATE.start)  # before the first long statement needs it
     await asyncio.to_thread(warm)
     search.external_search = Searches(memory.process)
-    gateway = Gateway(lake, serving, tls, insecure=options.insecure, defaults=defaults, settings=options.settings)
+    gateway = Gateway(
+        lake, serving, tls, insecure=options.insecure, defaults=defaults, settings=options.settings, control_listen=options.control_listen
+    )
     server = Server(gateway)
     web = _web_servers(options, gateway, server)
     pressure = asyncio.ensure_future(Pressure(serving).watch())

@@ -17,10 +17,10 @@
     GET  /status                                           ──► the state of sources, views and sinks
     GET  /health                                           ──► the state of sources, views and ticks, without a request to a broker
 
-The header fields of an `Attempt` make sure that a POST that is sent again takes effect once.
-
-HTTP on loopback. Each request carries the token of engine.json and the version of the protocol. An answer is a JSON object. With a status
-other than 200 it is an error: {"sqlstate", "message", "detail", "hint", "position"}.
+The header fields of an `Attempt` make sure that a POST that is sent again takes effect once. HTTP, with TLS if other machines reach the
+engine. Each request carries the token of engine.json and the version of the protocol. An answer is a JSON object. With a status other than
+200 it is an error: {"sqlstate", "message", "detail", "hint", "position"}. A client that sends the byte WITHDRAWAL after its request, or
+disconnects, cancels the statement. After the byte, it gets the answer when the statement is undone.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ VERSION_HEADER = "Control-Version"
 WRITE_ID_HEADER, WRITE_AGAIN_HEADER, WRITE_AFTER_HEADER = "Write-Id", "Write-Again", "Write-After"  # of an Attempt
 STATEMENT, WRITE, TABLE, BLOCK, SEQUENCE, HAND_OVER = "/statement", "/write", "/table", "/block", "/sequence", "/hand-over"
 PUSH, PRINT = "/push", "/print"
+WITHDRAWAL = b"\0"  # cancels the statement of the connection
 ENTRIES, RECENT, STATUS, FRESHNESS, HEALTH = "/entries", "/recent", "/status", "/freshness", "/health"
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
 HEARTBEAT_S = 1.0  # between two lines of the stream of entries

@@ -1,22 +1,30 @@
-"""The gateways of this machine that serve the lake, and the secret that they share.
+"""The gateways that serve the lake, and the secret that they share.
 
-    gateways/<port>.json         a gateway's port on loopback, its token, and its addresses for clients
+    gateways/<number>.json       a gateway's address, token and certificate (`host.process_tls`), and its addresses for clients
     gateways/secret              32 bytes, written by the first gateway; source of the salts for roles that do not exist
 
-The owner writes a .json file and removes it when it ends (`store.announcements`).
+A gateway writes its file and removes it when it ends. One that has crashed is forgotten by the next process of its machine that looks
+(`store.announcements`). Gateways that other machines reach also renew their files. They remove each other's, if one is not renewed.
 """
 
 from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterable
+import socket
+import time
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from tailgate.lake.folder import Lake
+from tailgate.lake.host.process_tls import joined, split
 from tailgate.lake.store import announcements, documents
+from tailgate.lake.store.documents import Document
 
 FOLDER = "gateways"
+NUMBERS = 1 << 15  # of gateways
+RENEW_S = 30.0  # between two renewals of an announcement that other machines read
+EXPIRED_S = 120.0  # without a renewal, until the announcement of a gateway on another machine is removed
 SECRET_BYTES = 32
 _SECRET = f"{FOLDER}/secret"
 
@@ -25,26 +33,85 @@ log = logging.getLogger("tailgate.lake")
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A gateway. `pid`: its process. `port`: on loopback. `name`: of its announcement. `listens`: addresses and ports for clients."""
+    """A gateway. `pid`, `host`: its process. `address`: for requests of gateways. `name`: of its announcement.
+
+    `number`: the high half of its sessions' process ids. `listens`: addresses and ports for clients.
+    `certificate`: of its `address`; None if it is reached from its own machine only.
+    """
 
     pid: int
-    port: int
+    host: str
+    number: int
+    address: str
     token: str
     name: str
     listens: frozenset[tuple[str, int]] = frozenset()
+    certificate: str | None = None
+
+    @property
+    def is_here(self) -> bool:
+        """Returns whether it runs on this machine."""
+        return self.host == socket.gethostname()
+
+    @property
+    def process(self) -> str:
+        """Returns its process id, with the machine if that is another one."""
+        return str(self.pid) if self.is_here else f"{self.pid} on {self.host}"
 
 
-def announce(lake: Lake, name: str, port: int, token: str, listens: Iterable[tuple[str, int]] = ()) -> str:
-    """Announces a gateway. Returns the name for `withdraw` at its end. `name` distinguishes gateways of one process."""
-    place = f"{FOLDER}/{name}{announcements.SUFFIX}"
-    content = {**announcements.of_this_process(), "port": port, "token": token, "listens": sorted(listens)}
-    documents.write(lake.store, place, content)
-    return place
+class Announcement:
+    """The announcement of a gateway: where the others reach it. `number`: one that no other announced gateway has."""
+
+    def __init__(
+        self, lake: Lake, address: str, token: str, listens: Iterable[tuple[str, int]] = (), certificate: str | None = None, number: int = 0
+    ) -> None:
+        """Announces a gateway. `number`: the preferred one."""
+        self._lake = lake
+        self._content: Document = {
+            **announcements.of_this_process(),
+            "address": address,
+            "port": split(address)[1],  # for earlier versions, which know gateways on loopback only
+            "token": token,
+            "listens": sorted(listens),
+            "certificate": certificate,
+        }
+        self.number = number or random_number()
+        while not self._write():
+            self.number = random_number()
+        self._renewals: dict[str, tuple[Hashable, float]] = {}  # of others: the last one, and when it was first seen
+
+    def _write(self) -> bool:
+        return documents.replace(self._lake.store, self.name, {**self._content, "number": self.number}, None)
+
+    @property
+    def name(self) -> str:
+        return f"{FOLDER}/{self.number}{announcements.SUFFIX}"
+
+    def renew(self) -> None:
+        """Renews the announcement, and removes those of gateways on other machines that have not been renewed for EXPIRED_S."""
+        if not documents.renew(self._lake.store, self.name, lambda document: document["token"] == self._content["token"]):
+            self._write()  # this process was suspended, and another gateway has removed it
+        renewals, now = {}, time.monotonic()
+        for peer in announced(self._lake, self.name):
+            renewed = None if peer.is_here else documents.renewed(self._lake.store, peer.name)
+            if renewed is None:
+                continue
+            last, since = self._renewals.get(peer.name, (None, now))
+            if last != renewed[1]:
+                since = now
+            elif now - since > EXPIRED_S:
+                self._lake.store.discard([peer.name])
+            renewals[peer.name] = renewed[1], since
+        self._renewals = renewals
+
+    def withdraw(self) -> None:
+        """Ends the announcement."""
+        self._lake.store.discard([self.name])
 
 
-def withdraw(lake: Lake, name: str) -> None:
-    """Ends the announcement of a gateway."""
-    lake.store.discard([name])
+def random_number() -> int:
+    """Returns a number for a gateway."""
+    return 1 + secrets.randbelow(NUMBERS - 1)
 
 
 def secret(lake: Lake) -> bytes:
@@ -59,11 +126,23 @@ def secret(lake: Lake) -> bytes:
 
 
 def announced(lake: Lake, but: str | None = None) -> list[Peer]:
-    """Returns all running gateways of this machine, except the one announced under the name `but`."""
-    gateways: list[Peer] = []
-    for name, announcement in announcements.running(lake.store, FOLDER):
-        if name == but:
-            continue
-        listens = frozenset((host, port) for host, port in announcement.get("listens", ()))
-        gateways.append(Peer(announcement["pid"], announcement["port"], announcement["token"], name, listens))
-    return gateways
+    """Returns the running gateways of this machine, and those of other machines that can be reached, except the one with the name `but`.
+
+    Gateways of other machines may have ended.
+    """
+    peers = (_peer(name, content) for name, content in announcements.running(lake.store, FOLDER, elsewhere=True) if name != but)
+    return [peer for peer in peers if peer.is_here or peer.certificate is not None]
+
+
+def of_this_machine(lake: Lake) -> list[Peer]:
+    """Returns the running gateways of this machine."""
+    return [_peer(name, content) for name, content in announcements.running(lake.store, FOLDER)]
+
+
+def _peer(name: str, content: Document) -> Peer:
+    """Returns the gateway of an announcement. Earlier versions announce the port on loopback only."""
+    address = content.get("address") or joined("127.0.0.1", content["port"])
+    listens = frozenset((host, port) for host, port in content.get("listens", ()))
+    number = content.get("number", content["pid"] % NUMBERS)
+    host = content.get("host", socket.gethostname())
+    return Peer(content["pid"], host, number, address, content["token"], name, listens, content.get("certificate"))

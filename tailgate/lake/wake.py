@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import time
 
 from tailgate.lake import control
 from tailgate.lake.folder import Lake
-from tailgate.lake.host import readiness
+from tailgate.lake.host import process_tls, readiness
 from tailgate.lake.log.recent import SENT_BYTES_MAX
-from tailgate.lake.writer.engines import announced
+from tailgate.lake.writer.engines import Announcement, announced
 
 POLL = 0.02  # seconds between polls of the log without an engine; the average delay is half of it
 POLL_IDLE = 0.05  # the same after IDLE_AFTER without a new entry: 0.3 % of a core
@@ -27,7 +28,8 @@ POLL_WOKEN = 1.0  # seconds between polls while an engine answers
 LOOKS_WOKEN = 60  # the same, at least so many times `Store.look_s`: 30 s in a bucket
 SILENCE = 3 * control.HEARTBEAT_S  # seconds without a line until an engine counts as gone
 RETRY = 0.5  # seconds between attempts to reach an engine
-CONNECT_TIMEOUT = 0.1  # seconds; the engine listens on this machine
+CONNECT_TIMEOUT = 0.1  # seconds, to an engine on this machine
+REMOTE_CONNECT_TIMEOUT = 1.0  # seconds, to one that other machines reach; the log is not polled meanwhile
 HEAD_BYTES_MAX = 1 << 16  # of the answer's head, and of a line
 READ_BYTES = 1 << 18  # at once
 
@@ -105,7 +107,7 @@ class Wake:
         self._retry_at = time.monotonic() + RETRY
         with contextlib.suppress(OSError, ValueError, KeyError):
             engine = announced(self._lake)
-            self._stream = None if engine is None else _Stream(engine.address, engine.token)
+            self._stream = None if engine is None else _Stream(engine)
 
     def _is_alive(self, stream: _Stream, is_readable: bool) -> bool:
         """Reads from the stream, if there is something. Returns whether the engine still sends lines."""
@@ -129,10 +131,10 @@ class Wake:
 class _Stream:
     """An open stream of an engine. `newest`: the last number. `heard`: when data arrived."""
 
-    def __init__(self, address: str, token: str) -> None:
-        host, _, port = address.rpartition(":")
-        self.socket = socket.create_connection((host.strip("[]"), int(port)), CONNECT_TIMEOUT)
-        headers = {"Host": address, **control.headers(token)}
+    def __init__(self, engine: Announcement) -> None:
+        timeout_s = CONNECT_TIMEOUT if engine.certificate is None else REMOTE_CONNECT_TIMEOUT
+        self.socket = process_tls.connect(engine.address, engine.certificate, timeout_s)
+        headers = {"Host": engine.address, **control.headers(engine.token)}
         lines = [f"GET {control.ENTRIES} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
         try:
             self.socket.sendall("\r\n".join(lines).encode())
@@ -150,7 +152,10 @@ class _Stream:
 
         Raises OSError if the stream ends, ValueError if it is not one.
         """
-        data = self.socket.recv(READ_BYTES)
+        try:
+            data = self.socket.recv(READ_BYTES)
+        except ssl.SSLWantReadError:  # a part of a record of TLS
+            return []
         if not data:
             raise ConnectionError("the engine has ended the stream")
         self.heard = time.monotonic()

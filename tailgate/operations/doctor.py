@@ -184,7 +184,7 @@ def _resolved(data: Location) -> Location:
 
 
 def _gateways(data: Location) -> list[peers.Peer]:
-    return _of_lake(data, peers.announced)
+    return _of_lake(data, peers.of_this_machine)
 
 
 def _addresses(environment: Environment) -> set[tuple[str, str]]:

@@ -62,7 +62,8 @@ def report(lake: Lake) -> Report:
     fields: Report = {"data": lake.location, "disk_free": round(disk.free / disk.total, 3), "engine": engine}
     fields["entry"] = None if newest is None else {"n": newest.n, "time": newest.time, "age_ms": max(0, _now() - newest.time)}
     fields["gateways"] = [
-        {"pid": peer.pid, "listens": [f"{host}:{port}" for host, port in sorted(peer.listens)]} for peer in peers.announced(lake)
+        {"pid": peer.pid, "process": peer.process, "listens": [f"{host}:{port}" for host, port in sorted(peer.listens)]}
+        for peer in peers.announced(lake)
     ]
     lags = _lags(lake)
     for what in SICK:
@@ -97,7 +98,7 @@ def text(fields: Report) -> Iterator[str]:
     yield f"log       entry {entry['n']}, {entry['age_ms'] / 1000:.1f} s ago" if entry else "log       empty"
     yield f"engine    {engine['state']}" + (f", process {engine['pid']}, epoch {engine['epoch']}" if "pid" in engine else "")
     for gateway in fields["gateways"]:
-        yield f"gateway   process {gateway['pid']}, {', '.join(gateway['listens'])}"
+        yield f"gateway   process {gateway['process']}, {', '.join(gateway['listens'])}"
     for what, kind in KINDS.items():
         for name, item in fields[what].items():
             lag = f", {item['lag']} records behind" if item.get("lag") else ""
@@ -120,7 +121,7 @@ def _seconds(ms: float | None) -> str:
 
 
 def _lags(lake: Lake) -> dict[str, dict[str, float | None]]:
-    """Returns the freshness lag of each relation, the largest that a gateway of this machine shows; unknown if one does not know it."""
+    """Returns the freshness lag of each relation, the largest that a gateway shows; unknown if one does not know it."""
     answers = [ask_gateway(peer, {"do": "lags"}) for peer in peers.announced(lake)]
     by_gateway = [answer["lags"] for answer in answers if answer is not None and "lags" in answer]
     lags: dict[str, dict[str, float | None]] = {}

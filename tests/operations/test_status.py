@@ -45,7 +45,7 @@ class Status:
     def start(self) -> None:
         self.control.start()
         Announcement.mine(self.model.writer.epoch, self.control.address, self.control.token, None).write(self.lake)
-        peers.announce(self.lake, "test", 1, "token", [("127.0.0.1", 6875)])
+        peers.Announcement(self.lake, "127.0.0.1:1", "token", [("127.0.0.1", 6875)])
 
     def run(self, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any], str]:
         """Returns the exit code, the JSON and the text of the command."""
@@ -84,9 +84,9 @@ def test_the_freshness_lag_is_the_largest_of_the_gateways(
     status: Status, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status.start()
-    peers.announce(status.lake, "other", 2, "token", [("127.0.0.1", 6876)])
-    lags = {1: {"orders": 120.4, "totals": None}, 2: {"orders": 900.0, "totals": 5.0}}
-    monkeypatch.setattr("tailgate.operations.status.ask_gateway", lambda peer, request: {"lags": lags[peer.port]})
+    peers.Announcement(status.lake, "127.0.0.1:2", "token", [("127.0.0.1", 6876)])
+    lags = {"127.0.0.1:1": {"orders": 120.4, "totals": None}, "127.0.0.1:2": {"orders": 900.0, "totals": 5.0}}
+    monkeypatch.setattr("tailgate.operations.status.ask_gateway", lambda peer, request: {"lags": lags[peer.address]})
     _, fields, text = status.run(capsys)
     assert fields["sources"]["orders"] == {"status": "running", "lag": 7, "freshness_lag_ms": 900}
     assert "source    orders: running, 7 records behind, freshness lag 0.9 s" in text.splitlines()

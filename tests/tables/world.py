@@ -42,10 +42,10 @@ REACH_S = 30.0  # on a busy machine; an idle gateway takes milliseconds
 class Engine:
     """The part of the engine that serves tables, in a thread.
 
-    `paused`, as `pause`, stops ticks until `resume`.
+    `paused`, as `pause`, stops ticks until `resume`. `listen`: where other machines reach its control.
     """
 
-    def __init__(self, lake: Lake, *, paused: bool = False) -> None:
+    def __init__(self, lake: Lake, *, paused: bool = False, listen: str | None = None) -> None:
         self.lake = lake
         self.writer = open_epoch(lake)
         self.inbox = Inbox(lake, self.writer.epoch, self.writer.newest.inbox)
@@ -73,9 +73,9 @@ class Engine:
             push=self._statements.push_queries.begin,
             print=self._statements.follow_topic,
         )
-        self.control = Control(answers)
+        self.control = Control(answers, listen=listen)
         self.control.start()
-        Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None).write(lake)
+        Announcement.mine(self.writer.epoch, self.control.address, self.control.token, None, self.control.certificate).write(lake)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -140,8 +140,8 @@ class Engine:
 class Served:
     """A gateway over a lake, in its thread, with the connection string `dsn`."""
 
-    def __init__(self, lake: Lake) -> None:
-        self._lake = lake
+    def __init__(self, lake: Lake, listen: str | None = None) -> None:
+        self._lake, self._listen = lake, listen
         self.loop = uvloop.new_event_loop()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -160,7 +160,7 @@ class Served:
     async def _serve(self) -> None:
         self.serving = Serving(self._lake)
         await self.serving.start()
-        server = Server(Gateway(self._lake, self.serving))
+        server = Server(Gateway(self._lake, self.serving, control_listen=self._listen))
         ((_, self.port),) = await server.listen("127.0.0.1", 0)
         self._stop = asyncio.Event()
         self._started.set()

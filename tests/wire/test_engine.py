@@ -19,19 +19,21 @@ from tailgate.lake.writer.engines import Announcement
 from testing.engine_process import until
 from tests.wire.live import Live
 
+STATUS: dict[str, Any] = {"sources": {}, "sinks": {}, "ticks": 7}
 UNDO_S = 0.3  # for which the engine works after a cancel
 
 
 class Engine:
     """The control interface of a real engine, with a test's function that executes statements."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Live, listen: str | None) -> None:
         self.live = live
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.ended: list[str] = []
-        self.control = Control(Answers(self.statement, self.newest, lambda: {"sources": {}, "sinks": {}, "ticks": 7}, lambda *_: {}))
+        self.control = Control(Answers(self.statement, self.newest, lambda: STATUS, lambda *_: {}), listen=listen)
         self.control.start()
-        Announcement.mine(live.model.writer.epoch, self.control.address, self.control.token, None).write(live.model.lake)
+        control = self.control
+        Announcement.mine(live.model.writer.epoch, control.address, control.token, None, control.certificate).write(live.model.lake)
 
     def statement(self, sql: str, settings: dict[str, str], resolution: Resolution, client: Client) -> dict[str, Any]:
         self.seen.append((sql, settings))
@@ -57,8 +59,8 @@ class Engine:
 
 
 @pytest.fixture
-def engine(live: Live) -> Iterator[Engine]:
-    engine = Engine(live)
+def engine(live: Live, request: pytest.FixtureRequest) -> Iterator[Engine]:
+    engine = Engine(live, getattr(request, "param", None))
     yield engine
     engine.control.stop()
 
@@ -82,6 +84,10 @@ def test_errors_have_their_position_in_the_whole_text(live: Live, engine: Engine
     assert raised.value.diag.statement_position == "23"
 
 
+LISTEN = pytest.mark.parametrize("engine", [None, "127.0.0.1:0"], ids=["loopback", "TLS"], indirect=True)
+
+
+@LISTEN
 @pytest.mark.parametrize("message", ["canceling statement due to user request", "canceling statement due to statement timeout"])
 def test_a_canceled_statement_has_ended_when_its_client_has_the_error(live: Live, engine: Engine, message: str) -> None:
     """Its client may send the statement again at once.
@@ -96,6 +102,7 @@ def test_a_canceled_statement_has_ended_when_its_client_has_the_error(live: Live
         assert connection.execute("select 1").fetchone() == (1,)
 
 
+@LISTEN
 @pytest.mark.parametrize("message", ["user request", "statement timeout"])
 def test_a_statement_that_took_effect_before_it_was_canceled_succeeds(live: Live, engine: Engine, message: str) -> None:
     with psycopg.connect(live.dsn, autocommit=True) as connection:

@@ -108,6 +108,7 @@ class Options:
     settings: ProcessSettings | None = None  # of this process, published for gateways
     held: HeldHistory = field(default_factory=lambda: HeldHistory(3600, 20 << 10))
     cluster: Cluster | None = None  # whose executors run the ticks
+    control_listen: str | None = None  # where other machines reach the control interface
     processing_log: bool = False  # whether failures are written to the stream KSQL_PROCESSING_LOG
 
 
@@ -146,7 +147,7 @@ def run(options: Options, jvm: Jvm) -> int:
         run, entries.serve, status, writes.write, recency, change_table, Sequences(engine, installation), freshness, status.health,
         stop, plan, commits, statements.push_queries.begin, statements.follow_topic,
     )  # fmt: skip
-    control = Control(answers, jvm.ended)
+    control = Control(answers, jvm.ended, options.control_listen)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     installation.recover()
@@ -154,14 +155,14 @@ def run(options: Options, jvm: Jvm) -> int:
     follow.start()
     _start_threads(options, engine, installation, statements)
     control.start()
-    writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session))
+    writer.announce(address=control.address, token=control.token, jvm=spark.jvm_pid(session), certificate=control.certificate)
     if epoch.place is not None:
         epoch.place.close()
     if endpoint is not None:
         metrics.connect(endpoint.metrics, installation, follow, spark.jvm_pid(session))
         endpoint.health.started(partial(metrics.unready, engine))
     withdraw = _settings(options, lake)
-    print(f"ready control=http://{control.address}", flush=True)
+    print(f"ready control={'http' if control.certificate is None else 'https'}://{control.address}", flush=True)
     try:
         engine.run()
         follow.last_round()

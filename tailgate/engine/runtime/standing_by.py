@@ -7,7 +7,6 @@ With `--hand-over` it first asks the running engine to stop, once it is ready it
 
 from __future__ import annotations
 
-import http.client
 import logging
 import shutil
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from tailgate.engine.runtime.warm_up import small_engine
 from tailgate.lake import control
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
+from tailgate.lake.host import process_tls
 from tailgate.lake.store.stand_by import Lease, StandBy
 from tailgate.lake.writer.engines import LEASE_S, announced
 from tailgate.lake.writer.log_writer import Writer, open_epoch
@@ -76,8 +76,7 @@ def _ask(lake: Lake) -> None:
     running = announced(lake)
     if running is None:
         return
-    host, _, port = running.address.rpartition(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=HAND_OVER_S)
+    connection = process_tls.http_connection(running.address, running.certificate, HAND_OVER_S)
     try:
         connection.request("POST", control.HAND_OVER, b"", control.headers(running.token))
         status = connection.getresponse().status

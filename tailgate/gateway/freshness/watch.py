@@ -17,6 +17,7 @@ from tailgate.gateway.freshness.lags import Lags
 from tailgate.gateway.mirrors.mirrors import Mirrors
 from tailgate.lake import control
 from tailgate.lake.folder import Lake
+from tailgate.lake.host import process_tls
 from tailgate.lake.writer.engines import announced
 from tailgate.operations.watch.history import recorded
 
@@ -76,9 +77,8 @@ class Watch:
             engine = announced(self._lake)
             if engine is None:
                 raise ValueError("no engine runs")
-            host, _, port = engine.address.rpartition(":")
             self._token = engine.token
-            self._connection = http.client.HTTPConnection(host, int(port), timeout=ANSWER_S)
+            self._connection = process_tls.http_connection(engine.address, engine.certificate, ANSWER_S)
         after = max(self.lags.n, self._mirrors.figures.began)
         self._connection.request("GET", control.freshness_path(after, self.lags.version), headers=control.headers(self._token))
         response = self._connection.getresponse()

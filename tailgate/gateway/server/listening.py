@@ -78,7 +78,7 @@ async def _listening(lake: Lake, family: int, address: tuple[str, int], backlog:
 
 def _siblings(lake: Lake, address: tuple[str, int]) -> set[str]:
     """Returns the announcements of the lake's running gateways that listen on exactly this address."""
-    return {peer.name for peer in peers.announced(lake) if address[:2] in peer.listens}
+    return {peer.name for peer in peers.of_this_machine(lake) if address[:2] in peer.listens}
 
 
 def _bound(family: int, address: tuple[str, int], backlog: int, *, shared: bool) -> socket.socket | None:

@@ -41,7 +41,7 @@ class Gateway:
     """The state that all sessions of a process share.
 
     `insecure`: clients on other machines are trusted like local ones. `defaults`: the values of settings with which sessions begin.
-    `settings`: of this process, None in tests.
+    `settings`: of this process, None in tests. `control_listen`: the address by which gateways on other machines reach this one.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class Gateway:
         insecure: bool = False,
         defaults: Mapping[str, str] = NO_DEFAULTS,
         settings: ProcessSettings | None = None,
+        control_listen: str | None = None,
     ) -> None:
         self.defaults, self.settings = defaults, settings
         self.processes = Processes(lake.store, settings)
@@ -71,6 +72,7 @@ class Gateway:
         self.statistics = StatementStatistics(self.budget)
         self.latencies = Latencies()
         self.peers = Peers(lake, self.sessions, self.internal_errors, self.statement_rows, self._steps, self._lags, self.background)
+        self.peers.listen = control_listen
         self.answers = Answers(serving, self.background)
         self.texts = StatementCache(serving.workers, self.budget)
         self.bound: Cache[tuple[bytes, tuple[int, ...], Hashable], Bound] = Cache(self.budget, BOUND_BYTES)
@@ -78,7 +80,7 @@ class Gateway:
         self._seen: dict[tuple[str, ...], SessionCatalog] = {}  # by path
 
     def cancel(self, process: int, secret: bytes) -> None:
-        """Handles a cancel request. Forwards it to the other gateways on the port if no session here has the id."""
+        """Handles a cancel request. Forwards it to the gateway of the session if no session here has the id."""
         if not self.sessions.cancel(process, secret):
             self.peers.cancel(process, secret)
 

@@ -1,4 +1,4 @@
-"""Requests to the other gateways of a lake on this machine, about their sessions and statements.
+"""Requests to the other gateways of a lake, about their sessions and statements.
 
     pg_stat_activity                      ──► {"do": "sessions"} to each ──► rows
     tailgate.statements                   ──► {"do": "statements"} to each ──► rows
@@ -6,10 +6,10 @@
     tailgate watch                        ──► {"do": "freshness"}        ──► steps of the history of freshness lag
     tailgate status                       ──► {"do": "lags"}             ──► the present freshness lags by relation
     tailgate watch                        ──► {"do": "alert", "id": n}   ──► rows of an alert's query
-    CancelRequest for a session of another gateway on the same port ──► {"do": "cancel"}
+    CancelRequest for a session of another gateway ──► {"do": "cancel"}
 
-Request and response are one line of JSON each, on loopback, with the token from the peer's file (`lake.peers`). A gateway that does
-not answer in time is skipped.
+Request and response are one line of JSON each, with the token from the peer's file (`lake.peers`): on loopback, or with TLS at the address
+of --control-listen, by which gateways on other machines reach this one. A gateway that does not answer in time is skipped.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ from tailgate.gateway.session.registry import Row, Sessions
 from tailgate.lake import peers
 from tailgate.lake.errors import InsufficientPrivilege
 from tailgate.lake.folder import Lake
+from tailgate.lake.host import process_tls
 from tailgate.lake.host.internal_errors import InternalErrors
 
 ANSWER_S = 1.0
 LINE_BYTES_MAX = 32 * 1024 * 1024  # of a response: 10,000 sessions with about 3 kB each
 REQUEST_BYTES_MAX = 4096  # a request has about 200 bytes; it is read before its token is checked
+CONNECTIONS_MAX = 1000  # at once; further ones are closed
 CANCELS_MAX = 100  # concurrent cancel requests to peers: a client that guesses keys cannot cause unlimited work
 MOMENTS = ("backend_start", "xact_start", "query_start", "state_change")
 
@@ -51,7 +53,10 @@ class Peers:
 
     `own`: the sessions of this gateway. `statements`: returns its rows of tailgate.statements that a role may see. `freshness`: returns
     the steps of the history of freshness lag. `lags`: returns the present freshness lag of each relation.
+    `listen`: the address by which gateways on other machines reach this one, or None.
     """
+
+    listen: str | None = None
 
     def __init__(
         self,
@@ -68,25 +73,51 @@ class Peers:
         self._statements = statements
         self._token = secrets.token_urlsafe(24)
         self._server: asyncio.Server | None = None
-        self._name: str | None = None
+        self._announcement: peers.Announcement | None = None
+        self._renewing: asyncio.Task[None] | None = None
+        self._connections = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cancels = 0  # in flight
         self.alert_rows: AlertRows = _no_alerts
 
     async def start(self, addresses: Sequence[tuple[str, int]]) -> None:
-        """Starts the server and announces this gateway. `addresses`: where clients connect to it."""
+        """Starts the server and announces this gateway. `addresses`: where clients connect to it. Raises 55006 if it cannot listen."""
         self._loop = asyncio.get_running_loop()
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=REQUEST_BYTES_MAX)
-        port = self._server.sockets[0].getsockname()[1]
+        certificate = None if self.listen is None else process_tls.create()
+        address = self.listen or process_tls.LOOPBACK
+        host, _ = process_tls.split(address)
+        context = None if certificate is None else certificate.context
         try:
-            self._name = peers.announce(self._lake, str(port), port, self._token, addresses)
+            self._server = await asyncio.start_server(self._serve, *process_tls.split(address), limit=REQUEST_BYTES_MAX, ssl=context)
+        except OSError as error:
+            raise process_tls.cannot_listen(address, error) from error
+        reached = process_tls.joined(host, self._server.sockets[0].getsockname()[1])
+        pem = None if certificate is None else certificate.pem
+        try:
+            self._announcement = await asyncio.to_thread(
+                peers.Announcement, self._lake, reached, self._token, addresses, pem, self._own.number
+            )
         except OSError as error:
             log.warning("other gateways cannot be told of this one: %s", error)
+            return
+        self._own.number = self._announcement.number
+        if certificate is not None:
+            self._renewing = asyncio.ensure_future(self._renew(self._announcement))
+
+    async def _renew(self, announcement: peers.Announcement) -> None:
+        while True:
+            await asyncio.sleep(peers.RENEW_S)
+            try:
+                await asyncio.to_thread(announcement.renew)
+            except OSError as error:
+                log.warning("the announcement of this gateway cannot be renewed: %s", error)
 
     def stop(self) -> None:
         """Stops the server and withdraws the announcement."""
-        if self._name is not None:
-            peers.withdraw(self._lake, self._name)
+        if self._renewing is not None:
+            self._renewing.cancel()
+        if self._announcement is not None:
+            self._announcement.withdraw()
         if self._server is not None:
             self._server.close()
 
@@ -140,15 +171,16 @@ class Peers:
             self._cancels -= 1
 
     async def _ask(self, request: dict[str, Any], of: int | None = None) -> list[dict[str, Any]]:
-        """Sends a request to all other gateways, or to those whose process ids have the high half `of`. Returns their responses."""
-        gateways = await asyncio.to_thread(peers.announced, self._lake, self._name)
-        gateways = [p for p in gateways if of is None or p.pid & 0x7FFF == of]
+        """Sends a request to all other gateways, or to the one with the number `of`. Returns their responses."""
+        own = None if self._announcement is None else self._announcement.name
+        gateways = [p for p in await asyncio.to_thread(peers.announced, self._lake, own) if of is None or p.number == of]
         answers = await asyncio.gather(*(self._one(peer, request) for peer in gateways))
         return [a for a in answers if a is not None]
 
     async def _one(self, peer: peers.Peer, request: dict[str, Any]) -> dict[str, Any] | None:
         async def asked() -> dict[str, Any]:
-            reader, writer = await asyncio.open_connection("127.0.0.1", peer.port, limit=LINE_BYTES_MAX)
+            context = process_tls.trusting(peer.certificate)
+            reader, writer = await asyncio.open_connection(*process_tls.split(peer.address), limit=LINE_BYTES_MAX, ssl=context)
             try:
                 writer.write(json.dumps({"token": peer.token, **request}).encode() + b"\n")
                 answer: dict[str, Any] = json.loads(await reader.readline())
@@ -163,7 +195,10 @@ class Peers:
     # --- the server
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections += 1
         try:
+            if self._connections > CONNECTIONS_MAX:
+                return
             line = await asyncio.wait_for(reader.readline(), ANSWER_S)
             request = json.loads(line)
             if hmac.compare_digest(str(request.get("token", "")).encode(), self._token.encode()):
@@ -173,6 +208,7 @@ class Peers:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, asyncio.TimeoutError):
             pass
         finally:
+            self._connections -= 1
             writer.close()
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:

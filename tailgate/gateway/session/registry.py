@@ -1,12 +1,11 @@
 """The sessions of a gateway process: their process ids, the rows of pg_stat_activity, cancel requests and signals.
 
-This module covers the sessions of this process. `peers` asks the other gateways of the lake on this machine.
+This module covers the sessions of this process. `peers` asks the other gateways of the lake.
 """
 
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -20,6 +19,7 @@ from tailgate.gateway.session.transactions import State, Transaction
 from tailgate.gateway.settings.settings import Settings
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import InsufficientPrivilege, TooManyConnections
+from tailgate.lake.peers import random_number
 from tailgate.sql.lexer.secret_masking import mask_secrets
 
 SESSIONS_MAX = 10_000  # an idle one costs about 30 KB
@@ -53,21 +53,22 @@ class RegisteredSession(Protocol):
 
 
 class Sessions(dict[int, RegisteredSession]):
-    """The sessions of a gateway by process id. `catalog` returns the newest catalog."""
+    """The sessions of a gateway by process id. `catalog` returns the newest catalog. `number`: of the gateway."""
 
     def __init__(self, catalog: Callable[[], Catalog]) -> None:
         super().__init__()
         self._catalog = catalog
         self.closed = False  # the gateway is stopping
+        self.number = random_number()
 
     def admit(self, session: RegisteredSession) -> None:
         """Registers a session with a process id and a secret. Raises 53300 if there are too many."""
         if self.closed or len(self) >= SESSIONS_MAX:
             raise TooManyConnections("sorry, too many clients already")
         client = session.client
-        # The high half of the process id identifies the gateway among those that share a port.
+        # The high half of the process id identifies the gateway among those of the lake.
         while not client.process or client.process in self:
-            client.process = (os.getpid() & 0x7FFF) << 16 | secrets.randbelow(1 << 16)
+            client.process = self.number << 16 | secrets.randbelow(1 << 16)
         client.secret = secrets.token_bytes(client.secret_bytes)
         self[client.process] = session
 

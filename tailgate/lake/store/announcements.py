@@ -29,13 +29,19 @@ def ended(announcement: Document) -> bool:
     return _is_here(announcement) and not _process(announcement).lives()
 
 
-def running(store: Store, folder: str) -> Iterator[tuple[str, Document]]:
-    """Yields the names and announcements of the running processes of this machine. Removes those of processes that have ended."""
+def running(store: Store, folder: str, *, elsewhere: bool = False) -> Iterator[tuple[str, Document]]:
+    """Yields the names and announcements of the running processes of this machine. Removes those of processes that have ended.
+
+    `elsewhere`: also yields those of other machines, whether or not the processes run.
+    """
     for name in (f"{folder}/{file}" for file in store.names(folder) if file.endswith(SUFFIX)):
         announcement = documents.read(store, name)
-        if announcement is None or not _is_here(announcement):
+        if announcement is None:
             continue
-        if _process(announcement).lives():
+        if not _is_here(announcement):
+            if elsewhere:
+                yield name, announcement
+        elif _process(announcement).lives():
             yield name, announcement
         else:
             store.discard([name])

@@ -1,13 +1,12 @@
 """Detection of a running engine: by engine.lock where the store has locks, elsewhere by its lease, engine.lease (W4).
 
 A running engine renews its lease every second, from the beginning of its epoch. engine.json (mode
-0600) describes the engine: its epoch, address, control token, process and JVM. A JVM outlives its
-Python driver by about a second, so the next engine on the machine waits for it.
+0600) describes the engine: its epoch, address, control token, certificate, process and JVM. A JVM
+outlives its Python driver by about a second, so the next engine on the machine waits for it.
 """
 
 from __future__ import annotations
 
-import http.client
 import os
 import socket
 import time
@@ -17,6 +16,7 @@ from dataclasses import asdict, dataclass
 from tailgate.lake import control
 from tailgate.lake.errors import ObjectNotInPrerequisiteState, TailgateError
 from tailgate.lake.folder import Lake
+from tailgate.lake.host import process_tls
 from tailgate.lake.host.processes import Process
 from tailgate.lake.store import Lock, NoLocks, documents
 from tailgate.lake.store.documents import Document
@@ -74,7 +74,7 @@ def _refused(lake: Lake) -> TailgateError:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """The content of engine.json."""
+    """The content of engine.json. `certificate`: of the control interface, if other machines reach it (`lake.host.process_tls`)."""
 
     epoch: int
     address: str
@@ -82,11 +82,13 @@ class Announcement:
     host: str
     process: Process
     jvm: Process | None
+    certificate: str | None = None
 
     @staticmethod
-    def mine(epoch: int, address: str, token: str, jvm: int | None) -> Announcement:
+    def mine(epoch: int, address: str, token: str, jvm: int | None, certificate: str | None = None) -> Announcement:
         """Returns the announcement of this process. `jvm`: the id of its JVM's process."""
-        return Announcement(epoch, address, token, socket.gethostname(), Process.of(os.getpid()), None if jvm is None else Process.of(jvm))
+        process, of_jvm = Process.of(os.getpid()), None if jvm is None else Process.of(jvm)
+        return Announcement(epoch, address, token, socket.gethostname(), process, of_jvm, certificate)
 
     def write(self, lake: Lake) -> None:
         """Writes engine.json, unless a later epoch has written it."""
@@ -102,7 +104,7 @@ def announced(lake: Lake) -> Announcement | None:
 def _announcement(data: Document) -> Announcement:
     jvm = None if data["jvm"] is None else Process(**data["jvm"])
     process = Process(**data["process"])
-    return Announcement(data["epoch"], data["address"], data["token"], data["host"], process, jvm)
+    return Announcement(data["epoch"], data["address"], data["token"], data["host"], process, jvm, data.get("certificate"))
 
 
 def renew(lake: Lake, epoch: int) -> bool:
@@ -115,8 +117,7 @@ def renew(lake: Lake, epoch: int) -> bool:
 
 def ask(engine: Announcement, path: str, timeout_s: float) -> control.Answer:
     """Returns the engine's answer to a GET request. Raises OSError, HTTPException or ValueError if there is none in time."""
-    host, _, port = engine.address.rpartition(":")
-    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=timeout_s)
+    connection = process_tls.http_connection(engine.address, engine.certificate, timeout_s)
     try:
         connection.request("GET", path, headers=control.headers(engine.token))
         response = connection.getresponse()

@@ -229,9 +229,9 @@ class Writer:
         file = f"{n}.{self.epoch}.{relation}.arrow"
         return Section(relation, count, 0, self.lake.store.adopt(path, f"{LOG}/{file}"), file)
 
-    def announce(self, *, address: str, token: str, jvm: int | None = None) -> None:
+    def announce(self, *, address: str, token: str, jvm: int | None = None, certificate: str | None = None) -> None:
         """Announces where gateways find the engine's control, and the processes that later engines wait for."""
-        announcement = Announcement.mine(self.epoch, address, token, jvm)
+        announcement = Announcement.mine(self.epoch, address, token, jvm, certificate)
         announcement.write(self.lake)
         self._announcement = announcement  # `renew_lease` may write the file; it has one writer at a time
 

@@ -89,7 +89,7 @@ class AlertItems(threading.Thread):
             else:
                 conditions = self._conditions(item, name)
                 if conditions is None:
-                    hint = "Run its query: SHOW CREATE ALERT. It needs a gateway on the machine of tailgate watch."
+                    hint = "Run its query: SHOW CREATE ALERT. It needs a gateway that tailgate watch reaches."
                     failing.append(Condition(FAILING, name, PAGE, f"alert {name} cannot be evaluated", hint))
             yield Checked(name, conditions, item.hold_ms / 1000)
         yield Checked(FAILING, tuple(failing), FAILING_S)

@@ -119,7 +119,7 @@ def _gateways(at: Observation, memory: Memory) -> Results:
     if not at.gateways:
         return [("", "no gateway runs on this machine: clients cannot connect", "Start one: tailgate up, or tailgate gateway.")]
     hint = "Look at its log and at the load of the machine; restart it if it stays so."
-    return [(str(g.pid), f"the gateway with process id {g.pid} does not answer", hint) for g in at.gateways if g.answer is None]
+    return [(g.name, f"the gateway with process id {g.name} does not answer", hint) for g in at.gateways if g.answer is None]
 
 
 def _sinks_process(at: Observation, memory: Memory) -> Results:

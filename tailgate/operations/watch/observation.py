@@ -24,6 +24,7 @@ from typing import Any
 from tailgate.lake import control, peers
 from tailgate.lake.catalog import Catalog, Sink, Subscription
 from tailgate.lake.folder import Lake
+from tailgate.lake.host import process_tls
 from tailgate.lake.readers import holds, sinks_process, subscriptions
 from tailgate.lake.writer import engines
 
@@ -43,9 +44,12 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """A gateway of this machine. `answer`: its steps of the history of freshness lag; None if it does not answer."""
+    """A gateway. `name`: its process id, with the machine if that is another one.
 
-    pid: int
+    `answer`: its steps of the history of freshness lag; None if it does not answer.
+    """
+
+    name: str
     answer: Mapping[str, Any] | None
 
 
@@ -69,7 +73,7 @@ class Observation:
     """The state of a lake and its machine at a moment. `at_s`: by the monotonic clock. `now`: by the wall clock, in ms since the epoch.
 
     `n` and `entry_time`: of the newest entry of the log; 0 if there is none. `disk_free` and `memory_used`: shares from 0 to 1.
-    `gateways`: those of this machine, or None if no gateway has ever run. `sinks_ended`: whether `tailgate sinks` was killed.
+    `gateways`: those that this process may reach, or None if none has ever run. `sinks_ended`: whether `tailgate sinks` was killed.
     """
 
     at_s: float
@@ -122,7 +126,8 @@ class Observer:
         self._had_gateways = self._had_gateways or bool(self._lake.store.names(peers.FOLDER))
         if not self._had_gateways:
             return None
-        return tuple(Gateway(peer.pid, ask_gateway(peer, {"do": "freshness", "after": step})) for peer in peers.announced(self._lake))
+        request = {"do": "freshness", "after": step}
+        return tuple(Gateway(peer.process, ask_gateway(peer, request)) for peer in peers.announced(self._lake))
 
     def _readers(self, catalog: Catalog) -> Iterator[Reader]:
         """Yields the sinks and subscriptions with a hold. Those whose item was dropped are left out."""
@@ -156,7 +161,7 @@ def _engine(lake: Lake) -> Engine:
 
 def ask_gateway(peer: peers.Peer, request: Mapping[str, Any], timeout_s: float = ANSWER_S) -> dict[str, Any] | None:
     """Returns the answer of a gateway, or None if it gives none in time."""
-    with contextlib.suppress(OSError, ValueError), socket.create_connection(("127.0.0.1", peer.port), timeout_s) as connection:
+    with contextlib.suppress(OSError, ValueError), process_tls.connect(peer.address, peer.certificate, timeout_s) as connection:
         connection.sendall(json.dumps({"token": peer.token, **request}).encode() + b"\n")
         with connection.makefile("rb") as stream:
             answer = json.loads(stream.readline(ANSWER_BYTES_MAX))

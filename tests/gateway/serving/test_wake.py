@@ -13,7 +13,7 @@ from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.entry_stream import WAITING_BYTES_MAX, EntryStream
 from tailgate.lake import control as protocol
 from tailgate.lake import wake
-from tailgate.lake.host import disk
+from tailgate.lake.host import disk, process_tls
 from tailgate.lake.log.recent import SENT_BYTES_MAX
 from tailgate.lake.wake import Wake
 from tailgate.lake.writer.engines import Announcement
@@ -24,11 +24,11 @@ ALL_S = 20.0  # on a busy machine; milliseconds on an idle one
 ONE_POLL_S = 60.0  # so long that only the stream can be fast enough
 
 
-def engine_of(model: ModelLake, token: str = "") -> Control:
+def engine_of(model: ModelLake, token: str = "", listen: str | None = None) -> Control:
     """Returns a control interface that announces the entries of the model, at the lake's address."""
-    control = Control(Answers(lambda *_: {}, EntryStream(model.lake.log).serve, dict, lambda *_: {}))
+    control = Control(Answers(lambda *_: {}, EntryStream(model.lake.log).serve, dict, lambda *_: {}), listen=listen)
     control.start()
-    model.writer.announce(address=control.address, token=token or control.token)
+    model.writer.announce(address=control.address, token=token or control.token, certificate=control.certificate)
     return control
 
 
@@ -107,9 +107,10 @@ def test_announced_entries_are_not_synced_again(model: ModelLake, monkeypatch: p
     engine.stop()
 
 
-def test_an_entry_arrives_with_its_bytes_unless_it_is_large(model: ModelLake, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("listen", [None, "127.0.0.1:0"], ids=["loopback", "TLS"])
+def test_an_entry_arrives_with_its_bytes_unless_it_is_large(model: ModelLake, monkeypatch: pytest.MonkeyPatch, listen: str | None) -> None:
     item = model.create("v")
-    engine = engine_of(model)
+    engine = engine_of(model, listen=listen)
     reader = type(model.lake)(model.lake.path)
     newest = reader.log.newest()
     assert newest is not None
@@ -139,14 +140,17 @@ def test_an_entry_arrives_with_its_bytes_unless_it_is_large(model: ModelLake, mo
 
 
 @contextlib.contextmanager
-def unread(model: ModelLake) -> Iterator[socket.socket]:
+def unread(model: ModelLake, listen: str | None = None) -> Iterator[socket.socket]:
     """Yields a connection that has requested the entries, with a small buffer."""
-    engine = engine_of(model)
+    engine = engine_of(model, listen=listen)
     host, port = engine.address.split(":")
-    with socket.socket() as connection:
+    with contextlib.ExitStack() as closing:
+        connection = closing.enter_context(socket.socket())
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         connection.settimeout(WORKS_S)
         connection.connect((host, int(port)))
+        if (context := process_tls.trusting(engine.certificate)) is not None:
+            connection = closing.enter_context(context.wrap_socket(connection))
         headers = "".join(f"{name}: {value}\r\n" for name, value in protocol.headers(engine.token).items())
         connection.sendall(f"GET {protocol.ENTRIES} HTTP/1.1\r\n{headers}\r\n".encode())
         received = b""
@@ -165,8 +169,9 @@ def write(model: ModelLake, bytes_: int) -> int:
     return model.writer.newest.n
 
 
-def test_a_reader_that_takes_its_entries_late_gets_all_of_them(model: ModelLake) -> None:
-    with unread(model) as connection:
+@pytest.mark.parametrize("listen", [None, "127.0.0.1:0"], ids=["loopback", "TLS"])
+def test_a_reader_that_takes_its_entries_late_gets_all_of_them(model: ModelLake, listen: str | None) -> None:
+    with unread(model, listen) as connection:
         last = write(model, WAITING_BYTES_MAX)  # more than the buffers of the system take
         received, deadline = b"", time.monotonic() + ALL_S
         while b"\n%d 0\n" % last not in received[-100:]:  # a heartbeat

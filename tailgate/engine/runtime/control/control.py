@@ -3,19 +3,22 @@
 `lake.control` describes the protocol.
 
 The notices of a running statement are interim answers: `102 Processing` with the header `Notice: {…}`.
-A client that closes the connection before the answer, or only its half of it, cancels the statement.
-After it has closed only its half, it gets the answer when the statement is undone.
+A client that sends a byte before the answer, or closes the connection, cancels the statement. After
+the byte, it gets the answer when the statement is undone.
 
-Loopback only; every request carries the token of `engine.json`. Each request has a thread: gateways
-are few, and each holds the stream of entries (`entry_stream`) and one long poll.
+On loopback, or at `--control-listen` with TLS. Every request carries the token of `engine.json`. Each
+connection has a thread: gateways are few, and each holds the stream of entries (`entry_stream`) and
+one long poll.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hmac
+import io
 import secrets
 import socket
+import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,14 +27,17 @@ from urllib.parse import urlsplit
 
 from tailgate.lake import control as protocol
 from tailgate.lake.catalog.resolution import Resolution
+from tailgate.lake.host import process_tls
 from tailgate.lake.host.http import BadRequest, body_length
 from tailgate.lake.host.internal_errors import DEFECT, InternalErrors
+from tailgate.lake.host.process_tls import Certificate
 from tailgate.lake.host.readiness import readable
 from tailgate.lake.host.server_thread import ServerThread
 from tailgate.sql.lexer.literal_masking import mask_literals
 
 STATEMENT_BYTES_MAX = 16 * 1024 * 1024  # of a statement, which is text
 IDLE_S = 60.0  # of a connection that sends nothing; gateways connect again
+CONNECTIONS_MAX = 2048  # at once, because each has a thread; further ones are closed
 CONNECTIONS_WAITING_MAX = 1024  # not yet accepted; the kernel drops further ones, whose clients retry after a second
 STATEMENTS = (protocol.STATEMENT, protocol.PUSH, protocol.PRINT)  # paths whose body is a statement
 WRITE_BYTES_MAX = (1 << 30) + (1 << 20)  # of a write or a new table: `writes.TRANSACTION_BYTES_MAX`, and its head
@@ -102,9 +108,27 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = CONNECTIONS_WAITING_MAX
     daemon_threads = True
 
-    def __init__(self, answers: Answers, token: str, errors: InternalErrors) -> None:
-        self.answers, self.token, self.errors = answers, token, errors
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, answers: Answers, token: str, errors: InternalErrors, listen: str, certificate: Certificate | None) -> None:
+        self.answers, self.token, self.errors, self._certificate = answers, token, errors, certificate
+        self._places = threading.Semaphore(CONNECTIONS_MAX)
+        address = process_tls.split(listen)
+        self.address_family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
+        super().__init__(address, _Handler)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        return self._places.acquire(blocking=False)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Serves a connection, in its thread."""
+        try:
+            if self._certificate is None:
+                super().finish_request(request, client_address)
+                return
+            request.settimeout(process_tls.HANDSHAKE_S)
+            with contextlib.suppress(OSError), self._certificate.context.wrap_socket(request, server_side=True) as secured:
+                super().finish_request(secured, client_address)
+        finally:
+            self._places.release()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -115,6 +139,8 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1
     timeout = IDLE_S
+    rfile: io.BufferedReader
+    _is_withdrawn = False
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -149,6 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._allowed():
             return
         body = self.rfile.read(length)
+        self._is_withdrawn = self._sent_more()
         answers = self.server.answers
         with_client = {protocol.TABLE: answers.table, protocol.SEQUENCE: answers.sequence, protocol.BLOCK: answers.block}
         if path not in (*STATEMENTS, protocol.WRITE, protocol.HAND_OVER, *with_client):
@@ -227,10 +254,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def gone(self) -> bool:
+        return self._is_withdrawn or bool(readable([self.connection], 0))
+
+    def _sent_more(self) -> bool:
+        """Returns whether a byte after the request has been read together with it."""
+        self.connection.settimeout(0)
         try:
-            return bool(readable([self.connection], 0) and not self.connection.recv(1, socket.MSG_PEEK))
-        except OSError:
-            return True
+            return bool(self.rfile.peek(1))
+        except OSError:  # of TLS, if there is none
+            return False
+        finally:
+            self.connection.settimeout(IDLE_S)
 
     def _allowed(self) -> bool:
         header = self.headers.get("Authorization", "")
@@ -257,12 +291,21 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Control:
-    """The server. `crashed` returns whether the JVM has ended."""
+    """The server. `crashed` returns whether the JVM has ended. `listen`: the address by which other machines reach it, with TLS.
 
-    def __init__(self, answers: Answers, crashed: Callable[[], bool] = lambda: False) -> None:
+    Raises 55006 if it cannot listen there.
+    """
+
+    def __init__(self, answers: Answers, crashed: Callable[[], bool] = lambda: False, listen: str | None = None) -> None:
         self.token = secrets.token_urlsafe(32)
-        server = _Server(answers, self.token, InternalErrors(mask_literals, crashed))
-        self.address = "{}:{}".format(*server.server_address[:2])
+        created = None if listen is None else process_tls.create()
+        self.certificate = None if created is None else created.pem
+        address = listen or process_tls.LOOPBACK
+        try:
+            server = _Server(answers, self.token, InternalErrors(mask_literals, crashed), address, created)
+        except OSError as error:
+            raise process_tls.cannot_listen(address, error) from error
+        self.address = process_tls.joined(process_tls.split(address)[0], server.server_address[1])
         self._thread = ServerThread(server, "control")
 
     def start(self) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
+import ssl
 import threading
 import time
 
@@ -19,6 +20,7 @@ from tailgate.lake.control import HEARTBEAT_S
 from tailgate.lake.log.log import Log
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nConnection: close\r\n\r\n"
+SEND_BYTES = 1 << 16  # at once, because TLS takes all bytes of a call or none
 WAITING_BYTES_MAX = 8 << 20  # of a connection: seconds of a busy log, which the reader then gets from the store
 
 
@@ -97,9 +99,9 @@ class _Connection:
         had_waiting = bool(self.waiting)
         self.waiting += data
         try:
-            while self.waiting and (sent := self.socket.send(self.waiting)):
+            while self.waiting and (sent := self.socket.send(bytes(self.waiting[:SEND_BYTES]))):
                 del self.waiting[:sent]
-        except BlockingIOError:
+        except (BlockingIOError, ssl.SSLWantWriteError):
             if not had_waiting:
                 with contextlib.suppress(BlockingIOError):
                     self._waking.send(b"\0")  # its thread waits until the socket takes more

@@ -1,0 +1,144 @@
+"""Tests gateways on two machines over a lake in a bucket. Only control with TLS connects them to each other and to the engine.
+
+One of them is a process with another host name and another working folder.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from struct import pack
+from typing import NamedTuple
+
+import psycopg
+import pytest
+
+from tailgate.embedded.children import Child, free_port
+from tailgate.lake import peers
+from tailgate.lake.folder import Lake
+from tailgate.lake.store.bucket import BucketStore
+from testing.engine_process import until
+from tests.tables.world import Engine, Served
+from tests.wire.wire import Client, Query
+
+READY = timedelta(seconds=60)
+LISTEN = "127.0.0.1:0"
+ELSEWHERE = "import socket, sys; socket.gethostname = lambda: 'elsewhere'; from tailgate.cli import main; sys.exit(main(sys.argv[1:]))"
+SLOW = "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b"
+
+
+class World(NamedTuple):
+    lake: Lake
+    here: Served
+    elsewhere: Child
+    port: int  # of the gateway elsewhere
+
+
+@pytest.fixture
+def world(bucket: BucketStore, tmp_path: Path) -> Iterator[World]:
+    lake = Lake.create(bucket.location(""))
+    engine = Engine(lake, listen=LISTEN)
+    here = Served(lake, LISTEN)
+    port = free_port()
+    words = ["gateway", "--data", lake.location, "--work-dir", str(tmp_path / "elsewhere"), "--listen", f"127.0.0.1:{port}"]
+    command = [sys.executable, "-c", ELSEWHERE, *words, "--control-listen", LISTEN]
+    child = Child("elsewhere", command, log=tmp_path / "elsewhere.log", announces="ready ")
+    child.wait_ready(child.announced, READY)
+    yield World(lake, here, child, port)
+    child.stop()
+    here.close()
+    engine.close()
+
+
+def begun(asking: psycopg.Connection, pid: int) -> None:
+    """Waits until the session runs SLOW."""
+    text = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND state = 'active' AND query = %s"
+    until(lambda: asking.execute(text, [pid, SLOW]).fetchone() == (1,))
+
+
+def test_gateways_of_two_machines(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    dsn = f"host=127.0.0.1 port={world.port} user=ann dbname=shop"
+    with (
+        psycopg.connect(dsn, autocommit=True, application_name="elsewhere") as there,
+        psycopg.connect(world.here.dsn, autocommit=True, application_name="here") as here,
+    ):
+        there.execute("CREATE TABLE t (id int PRIMARY KEY)")
+        there.execute("INSERT INTO t VALUES (1), (2)")
+        until(lambda: here.execute("SELECT count(*) FROM t").fetchone() == (2,))
+        for asking in (here, there):
+            rows = asking.execute("SELECT application_name FROM pg_stat_activity WHERE application_name <> '' ORDER BY 1").fetchall()
+            assert rows == [("elsewhere",), ("here",)]
+        cancel_by_function(canceled=there, by=here)
+        cancel_by_function(canceled=here, by=there)
+        cancel_by_request(world, there)
+    remote = [peer for peer in peers.announced(world.lake) if not peer.is_here]
+    assert [peer.host for peer in remote] == ["elsewhere"]
+    assert [peer.is_here for peer in peers.of_this_machine(world.lake)] == [True]
+    a_gateway_that_was_killed_is_forgotten(world, monkeypatch)
+
+
+def cancel_by_function(canceled: psycopg.Connection, by: psycopg.Connection) -> None:
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            canceled.execute(SLOW)
+        except psycopg.Error as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    begun(by, canceled.info.backend_pid)
+    assert by.execute("SELECT pg_cancel_backend(%s)", [canceled.info.backend_pid]).fetchone() == (True,)
+    thread.join(20)
+    assert isinstance(errors[0], psycopg.errors.QueryCanceled)
+
+
+def cancel_by_request(world: World, asking: psycopg.Connection) -> None:
+    """A load balancer sends a CancelRequest to any gateway."""
+    client = Client.connect("127.0.0.1", world.here.port, "ann", "shop")
+    client.send(Query(SLOW))
+    begun(asking, client.key[0])
+    with socket.create_connection(("127.0.0.1", world.port)) as connection:
+        connection.sendall(pack("!III", 12 + len(client.key[1]), 80877102, client.key[0]) + client.key[1])
+    assert [letter for letter, _ in client.until_ready()] == ["E", "Z"]
+    client.close()
+
+
+def a_gateway_that_was_killed_is_forgotten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "EXPIRED_S", 0.0)
+    (announced,) = (peer for peer in peers.announced(world.lake) if not peer.is_here)
+    announcement = peers.Announcement(world.lake, "127.0.0.1:1", "token")
+    world.elsewhere.kill()
+    announcement.renew()
+    assert announced in peers.announced(world.lake)  # seen for the first time
+    announcement.renew()
+    assert announced not in peers.announced(world.lake)
+
+
+def test_the_announcement_of_a_gateway_that_renews_it_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "EXPIRED_S", 0.0)
+    lake = Lake.create(tmp_path / "lake")
+    here = peers.Announcement(lake, "127.0.0.1:1", "token")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(socket, "gethostname", lambda: "elsewhere")
+        there = peers.Announcement(lake, "127.0.0.1:2", "another token", certificate="PEM")
+    for _ in range(2):
+        there.renew()
+        here.renew()
+        assert {peer.token for peer in peers.announced(lake)} == {"token", "another token"}
+    lake.store.discard([there.name])  # as after a suspension
+    there.renew()
+    assert {peer.token for peer in peers.announced(lake)} == {"token", "another token"}
+
+
+def test_gateways_have_different_numbers(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    first = peers.Announcement(lake, "127.0.0.1:1", "token", number=7)
+    second = peers.Announcement(lake, "127.0.0.1:2", "token", number=7)
+    assert first.number == 7
+    assert second.number != 7
