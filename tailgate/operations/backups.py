@@ -15,7 +15,8 @@ def add_backup_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `tailgate backup`."""
     data_folder.add(parser)
     parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="the folder of the backups")
-    count = Quantity(1, 1_000_000)
+    count = Quantity(1, 10**15)
+    parser.add_argument("--at", type=count, metavar="ENTRY", help="the entry of the log up to which to copy (the newest)")
     parser.add_argument("--keep", type=count, metavar="N", help="remove all but the N newest backups afterwards (all are kept)")
 
 
@@ -34,7 +35,7 @@ def backup(options: argparse.Namespace) -> int:
     from tailgate.lake.folder import Lake
     from tailgate.lake.readers.backups import back_up
 
-    result = back_up(Lake.open(options.data, options.work_dir), options.to, options.keep)
+    result = back_up(Lake.open(options.data, options.work_dir), options.to, options.keep, options.at)
     if result.created:
         print(f"{result.backup.path}: {result.files} files, {result.bytes_copied} bytes copied")
     else:

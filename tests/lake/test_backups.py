@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from tailgate.cli import main
-from tailgate.lake.errors import ObjectInUse, ObjectNotInPrerequisiteState, UndefinedObject
+from tailgate.lake.errors import InvalidParameterValue, IoError, ObjectInUse, ObjectNotInPrerequisiteState, UndefinedObject
 from tailgate.lake.folder import FILE, Lake
 from tailgate.lake.host.scratch import ROOT
 from tailgate.lake.log.uploaded_state import UPLOADED, name_of, read
 from tailgate.lake.readers import backups as module
-from tailgate.lake.readers import subscriptions
+from tailgate.lake.readers import holds, subscriptions
 from tailgate.lake.readers.backups import back_up, backups, restore
 from tailgate.lake.readers.verification import findings
 from tailgate.lake.store import documents
@@ -77,6 +77,46 @@ def test_each_backup_is_the_lake_at_its_time(location: Path | str, tmp_path: Pat
         expected = [life.history.at(item.id, backup.time) for item in (KEYED, BAG)]
         check_restored(restored, expected, unread, tmp_path / f"work-{backup.time}")
     assert len(backups(tmp_path / "backups")) == BACKUPS
+
+
+def test_a_backup_of_an_earlier_entry(location: Path | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """The backup equals the model at the time of the entry, and an engine continues it. It has no later writes and positions."""
+    short_history(monkeypatch, retain_ms=3_600_000)
+    life, chance = Life(location, seed, tmp_path), random.Random(seed)
+    for name in [*(chance.choice(STEPS) for _ in range(40)), "round", "write", "acknowledge"]:
+        life.step(name)
+    lake, target = Lake(life.path), tmp_path / "backups"
+    first, newest = lake.log.first(), life.writer.newest.n
+    created = next(entry.header.n for entry in lake.log.after(0) if entry.header.catalog is not None and FEED in entry.header.catalog.put)
+    assert first == 1
+    for n in sorted(chance.sample(range(created, newest), 3)):
+        header = lake.log.header(n)
+        backup = back_up(Lake(life.path), target, at=n).backup
+        restored = restored_location(location, tmp_path, f"restored-{n}")
+        assert restore(target, restored, backup.time) == backup
+        log = Lake(restored, tmp_path / f"work-{n}").log.newest()
+        assert log is not None
+        assert (backup.time, log.n) == (header.time, n)
+        check_restored(restored, [life.history.at(item.id, header.time) for item in (KEYED, BAG)], set(), tmp_path / f"work-{n}")
+    assert back_up(Lake(life.path), target, at=newest).backup.time == life.writer.newest.time
+    with pytest.raises(InvalidParameterValue, match=f"there is no entry {newest + 1}"):
+        back_up(Lake(life.path), target, at=newest + 1)
+    assert [f.problem for f in findings(Lake(life.path)) if f.problem is not None] == []  # the original is unchanged
+
+
+def test_an_entry_before_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short_history(monkeypatch)
+    life = Life(tmp_path / "lake")
+    holds.hold(life.lake, "sink-1", 5)
+    for name in ("tick", "acknowledge", "round", "sweep") * 10:
+        life.step(name)
+    first = Lake(life.path).log.first()
+    assert 1 < first <= 6
+    with pytest.raises(InvalidParameterValue, match=f"entry {first} is older than the history"):  # the sink holds it
+        back_up(Lake(life.path), tmp_path / "backups", at=first)
+    with pytest.raises(InvalidParameterValue, match=f"there is no entry {first - 1}"):
+        back_up(Lake(life.path), tmp_path / "backups", at=first - 1)
+    assert backups(tmp_path / "backups") == []
 
 
 def restored_location(location: Path | str, folder: Path, name: str) -> Path | str:
@@ -150,6 +190,19 @@ def test_state_that_is_removed_meanwhile(bucket: BucketStore, tmp_path: Path, mo
     monkeypatch.setattr(module, "_take_uploaded", take_after_removal)
     backup = back_up(life.lake, tmp_path / "backups").backup
     assert (backup.path / "state/0/0/2_b.changelog").exists()
+
+
+def test_a_list_of_the_state_that_is_missing(bucket: BucketStore, tmp_path: Path) -> None:
+    """A backup of an earlier entry has no state then, from which views are filled again."""
+    life = Life(bucket.location(""), 1, tmp_path)
+    uploaded(life, "state/0/0/1_a.changelog")
+    n = life.writer.newest.n
+    life.tick()
+    bucket.discard([name_of(n - 1)])
+    with pytest.raises(IoError, match=f"state/uploaded/{n - 1} of the uploaded state is missing"):
+        back_up(life.lake, tmp_path / "backups")
+    backup = back_up(life.lake, tmp_path / "backups", at=n).backup
+    assert not any(path.is_file() for path in (backup.path / "state").rglob("*"))
 
 
 def test_large_objects_are_copied_in_parts(bucket: BucketStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s3: S3) -> None:

@@ -5,7 +5,8 @@
     TARGET/<time> ── copy ──► .DATA ── rename ──► DATA
     TARGET/<time> ── copy, without the state of a folder ──► bucket, lake.json last
 
-A backup is a lake: a folder with everything up to one entry of the log, whose time is its name. Files
+A backup is a lake: a folder with everything up to one entry of the log, whose time is its name. This is the newest entry, or an
+earlier one (`cut`). Files
 of a lake never change; they are created, replaced or removed. Of a lake in a bucket, a backup has the state that was
 uploaded, from which an engine continues (ADR 0025). The image is made in this order, so that
 it is a state that a power loss could have left, and an engine that opens it recovers as after one:
@@ -37,12 +38,13 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
-from tailgate.lake.errors import IoError, ObjectInUse, ObjectNotInPrerequisiteState, UndefinedObject
+from tailgate.lake.errors import Gone, InvalidParameterValue, IoError, ObjectInUse, ObjectNotInPrerequisiteState, UndefinedObject
 from tailgate.lake.folder import FILE, FOLDERS, Lake
 from tailgate.lake.host import disk, files, scratch
 from tailgate.lake.log import uploaded_state
 from tailgate.lake.log.entry import Header
 from tailgate.lake.readers import holds
+from tailgate.lake.readers.cut import cut
 from tailgate.lake.store import Store, locations
 from tailgate.lake.tables import checkpoints, delta
 
@@ -85,11 +87,11 @@ def backups(target: Path) -> list[Backup]:
     return sorted(result, key=lambda backup: backup.time)
 
 
-def back_up(lake: Lake, target: Path, keep: int | None = None) -> Copied:
-    """Copies a lake up to its newest entry into a new folder below `target`, and then removes all but the `keep` newest backups.
+def back_up(lake: Lake, target: Path, keep: int | None = None, at: int | None = None) -> Copied:
+    """Copies a lake up to its newest entry, or up to entry `at`, into a new folder below `target`. Then removes all but `keep` backups.
 
     Raises 55000 if `target` has backups of another lake or the lake has no log, 55006 if another backup
-    is being made there, and 58030 if the lake changes faster than it can be read.
+    is being made there, 58030 if the lake changes faster than it can be read, and 22023 if `at` is not readable.
     """
     target = target.absolute()
     files.make_folder(target)
@@ -101,7 +103,7 @@ def back_up(lake: Lake, target: Path, keep: int | None = None) -> Copied:
                 f'folder "{target}" has backups of another lake', detail=f"They have the id {other}, and this lake has the id {lake.id}."
             )
         image = folder.path / "image"
-        header = _image(lake, image, previous)
+        header = _image(lake, image, previous, at)
         backup = Backup(target / _name_of(header.time), header.time)
         if backup.path.exists():
             return Copied(backup, False, 0, 0, _remove(existing, keep))
@@ -115,7 +117,7 @@ def back_up(lake: Lake, target: Path, keep: int | None = None) -> Copied:
 
 def _remove(existing: list[Backup], keep: int | None) -> tuple[Backup, ...]:
     """Removes all but the newest backups. Returns those that were removed."""
-    removed = () if keep is None else tuple(existing[:-keep])
+    removed = () if keep is None else tuple(sorted(existing, key=lambda backup: backup.time)[:-keep])
     for backup in removed:
         unnamed = backup.path.with_name(f".{backup.path.name}")  # an interrupted removal leaves no backup without files
         files.rename(backup.path, unnamed)
@@ -171,8 +173,9 @@ class _Removed(Exception):
     """Raised if the engine has removed an object before it was copied."""
 
 
-def _image(lake: Lake, image: Path, previous: Path | None) -> Header:
-    """Creates the image of a lake, and returns its newest entry. `previous`: the previous backup."""
+def _image(lake: Lake, image: Path, previous: Path | None, at: int | None) -> Header:
+    """Creates the image of a lake up to entry `at`, and returns its newest entry. `previous`: the previous backup."""
+    missing = ""
     earlier = image.with_name("earlier")  # the image of the attempt before, whose files are not read from a bucket again
     for attempt in range(IMAGE_ATTEMPTS):
         files.discard_folder(earlier)
@@ -180,8 +183,9 @@ def _image(lake: Lake, image: Path, previous: Path | None) -> Header:
             files.rename(image, earlier)
         began = time.monotonic()
         try:
-            header = _copy_all(lake, image, tuple(filter(None, (earlier, previous))))
-        except _Removed:
+            header = _copy_all(lake, image, tuple(filter(None, (earlier, previous))), at)
+        except _Removed as removed:
+            missing = str(removed)
             continue
         if time.monotonic() - began > IMAGE_S_MAX:
             if attempt < IMAGE_ATTEMPTS - 1:
@@ -190,7 +194,9 @@ def _image(lake: Lake, image: Path, previous: Path | None) -> Header:
         first = Lake(image).log.first()
         if all(hold.stopped is not None or hold.n + 1 >= first for hold in holds.holds(Lake(image))):
             return header
-    raise IoError("sinks, subscriptions or uploads of the state move on faster than the lake can be read", hint="Try again.")
+    if missing:
+        raise IoError(f"{missing} of the uploaded state is missing", hint="The engine uploads again, in a minute in which views change.")
+    raise IoError("sinks or subscriptions move on faster than the lake can be read", hint="Try again.")
 
 
 def _is_taken(path: str, matches: Callable[[str], bool]) -> bool:
@@ -198,8 +204,8 @@ def _is_taken(path: str, matches: Callable[[str], bool]) -> bool:
     return matches(parts[-1]) and not any(part.startswith(".") or part == delta.LOG for part in parts)
 
 
-def _copy_all(lake: Lake, image: Path, earlier: Sequence[Path]) -> Header:
-    """Copies the lake's objects to `image`. `earlier`: as of `Store.export_tree`."""
+def _copy_all(lake: Lake, image: Path, earlier: Sequence[Path], at: int | None) -> Header:
+    """Copies the lake's objects to `image`, up to entry `at`. `earlier`: as of `Store.export_tree`."""
     store = lake.store
     image.mkdir(mode=files.PRIVATE_FOLDER)
     for name in FOLDERS:
@@ -218,16 +224,31 @@ def _copy_all(lake: Lake, image: Path, earlier: Sequence[Path]) -> Header:
     header = lake.log.look()
     if header is None:
         raise ObjectNotInPrerequisiteState("the lake has no log", hint="An engine writes the first entry when it starts.")
+    is_cut = at is not None and at != header.n
+    if is_cut:
+        header = _earlier_entry(lake, header, at or 0)
     newest = header.n
     if is_bucket:
-        _take_uploaded(store, header, image, earlier)
+        _take_uploaded(store, header, image, earlier, is_needed=not is_cut)
     _take_tree(store, "log", image, earlier, lambda name: name.partition(".")[0].isdecimal() and int(name.partition(".")[0]) <= newest)
-    _take_tree(store, "segments", image, earlier, lambda name: int(name.partition("-")[2] or 0) <= newest)
+    _take_tree(store, "segments", image, earlier, lambda name: int(name.partition("-")[0 if is_cut else 2] or 0) <= newest)
     _take_tree(store, "catalog", image, earlier, lambda name: name.isdecimal() and int(name) <= newest)
     if not is_bucket:
         _take_tree(store, uploaded_state.STATE, image)
+    if is_cut:
+        cut(Lake(image), header.n, header.epoch)
     _without_gaps(Lake(image).store, header.inbox)
     return header
+
+
+def _earlier_entry(lake: Lake, newest: Header, n: int) -> Header:
+    """Returns the header of an entry. Raises 22023 if there is none."""
+    if n <= newest.n:
+        with contextlib.suppress(Gone):
+            return lake.log.header(n)
+    raise InvalidParameterValue(
+        f"there is no entry {n}", detail=f"The log has the entries {lake.log.first()} to {newest.n}.", hint="tailgate log ls shows entries."
+    )
 
 
 def _take_tree(
@@ -237,15 +258,18 @@ def _take_tree(
     store.export_tree(folder, image, earlier, lambda path: _is_taken(path, matches))
 
 
-def _take_uploaded(store: Store, header: Header, image: Path, earlier: Sequence[Path]) -> None:
-    """Copies the files of the uploaded state that an entry names, and their list. Raises `_Removed` if one is missing."""
-    listed = uploaded_state.read(store, header)
-    if listed is None:
+def _take_uploaded(store: Store, header: Header, image: Path, earlier: Sequence[Path], *, is_needed: bool) -> None:
+    """Copies the files of the uploaded state that an entry names, and their list. If one is missing, copies none, or raises `_Removed`."""
+    if uploaded_state.UPLOADED not in header.extra:
         return
-    names = {*listed["files"], uploaded_state.name_of(header.extra[uploaded_state.UPLOADED])}
+    list_name, listed = uploaded_state.name_of(header.extra[uploaded_state.UPLOADED]), uploaded_state.read(store, header)
+    names = {list_name, *(listed["files"] if listed is not None else ())}
     store.export_tree(uploaded_state.STATE, image, earlier, lambda path: f"{uploaded_state.STATE}/{path}" in names)
-    if not all((image / name).exists() for name in names):
-        raise _Removed
+    missing = sorted(name for name in names if not (image / name).exists())
+    if missing and is_needed:
+        raise _Removed(missing[0])
+    if missing:
+        Lake(image).store.discard(names)
 
 
 def _without_gaps(image: Store, consumed: int) -> None:

@@ -30,9 +30,9 @@ from tailgate.lake.host import crash
 from tailgate.lake.log.entry import Entry, Header
 from tailgate.lake.readers import reading
 from tailgate.lake.readers.reading import read_table, since_wanted
-from tailgate.lake.tables import checkpoints, delta, merging
+from tailgate.lake.tables import checkpoints, delta, merging, rollback
 from tailgate.lake.tables.checkpoints import Checkpoint
-from tailgate.lake.tables.stored_relations import FOLDER, Stored, begun, relations, table_name
+from tailgate.lake.tables.stored_relations import Stored, begun, relations, table_name
 from tailgate.lake.tables.weights import formed, total
 from tailgate.lake.writer import open_tables
 
@@ -254,19 +254,7 @@ def recover(lake: Lake) -> None:
     store, boot = lake.store, lake.store.boot
     if store.exists(BOOT) and bytes(store.get(BOOT)) == boot != b"":
         return
-    newest = checkpoints.opened(store)
-    if newest is not None:
-        delta.roll_back(store, checkpoints.TABLE, newest.version())
-    else:
-        store.discard_folder(checkpoints.TABLE)
-    versions: dict[int, int] = {}
-    for checkpoint in checkpoints.decoded(newest) if newest is not None else ():
-        versions |= checkpoint.versions
-    for id in store.numbers(FOLDER):
-        if id in versions:
-            delta.roll_back(store, table_name(id), versions[id])
-        else:  # created after the newest checkpoint; the log has all its rows
-            store.discard_folder(table_name(id))
+    rollback.roll_back(store)
     lake.cache.pop(checkpoints.NAME, None)
     store.put(BOOT, boot)
 
