@@ -1,6 +1,6 @@
 """Tests gateways on two machines over a lake in a bucket. Only control with TLS connects them to each other and to the engine.
 
-One of them is a process with another host name and another working folder.
+The second gateway is a process with another host name and another working folder.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ def begun(asking: psycopg.Connection, pid: int) -> None:
 def test_gateways_of_two_machines(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     dsn = f"host=127.0.0.1 port={world.port} user=ann dbname=shop"
     with (
-        psycopg.connect(dsn, autocommit=True, application_name="elsewhere") as there,
+        psycopg.connect(dsn, autocommit=True, application_name="elsewhere") as remote,
         psycopg.connect(world.here.dsn, autocommit=True, application_name="here") as here,
     ):
-        there.execute("CREATE TABLE t (id int PRIMARY KEY)")
-        there.execute("INSERT INTO t VALUES (1), (2)")
+        remote.execute("CREATE TABLE t (id int PRIMARY KEY)")
+        remote.execute("INSERT INTO t VALUES (1), (2)")
         until(lambda: here.execute("SELECT count(*) FROM t").fetchone() == (2,))
-        for asking in (here, there):
+        for asking in (here, remote):
             rows = asking.execute("SELECT application_name FROM pg_stat_activity WHERE application_name <> '' ORDER BY 1").fetchall()
             assert rows == [("elsewhere",), ("here",)]
-        cancel_by_function(canceled=there, by=here)
-        cancel_by_function(canceled=here, by=there)
-        cancel_by_request(world, there)
-    remote = [peer for peer in peers.announced(world.lake) if not peer.is_here]
-    assert [peer.host for peer in remote] == ["elsewhere"]
+        cancel_by_function(canceled=remote, by=here)
+        cancel_by_function(canceled=here, by=remote)
+        cancel_by_request(world, remote)
+    elsewhere = [peer for peer in peers.announced(world.lake) if not peer.is_here]
+    assert [peer.host for peer in elsewhere] == ["elsewhere"]
     assert [peer.is_here for peer in peers.of_this_machine(world.lake)] == [True]
     a_gateway_that_was_killed_is_forgotten(world, monkeypatch)
 
@@ -99,7 +99,7 @@ def cancel_by_function(canceled: psycopg.Connection, by: psycopg.Connection) -> 
 
 
 def cancel_by_request(world: World, asking: psycopg.Connection) -> None:
-    """A load balancer sends a CancelRequest to any gateway."""
+    """Sends a CancelRequest to another gateway, as a load balancer does."""
     client = Client.connect("127.0.0.1", world.here.port, "ann", "shop")
     client.send(Query(SLOW))
     begun(asking, client.key[0])
@@ -126,13 +126,13 @@ def test_the_announcement_of_a_gateway_that_renews_it_stays(tmp_path: Path, monk
     here = peers.Announcement(lake, "127.0.0.1:1", "token")
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(socket, "gethostname", lambda: "elsewhere")
-        there = peers.Announcement(lake, "127.0.0.1:2", "another token", certificate="PEM")
+        other = peers.Announcement(lake, "127.0.0.1:2", "another token", certificate="PEM")
     for _ in range(2):
-        there.renew()
+        other.renew()
         here.renew()
         assert {peer.token for peer in peers.announced(lake)} == {"token", "another token"}
-    lake.store.discard([there.name])  # as after a suspension
-    there.renew()
+    lake.store.discard([other.name])  # as after a suspension
+    other.renew()
     assert {peer.token for peer in peers.announced(lake)} == {"token", "another token"}
 
 

@@ -3,7 +3,7 @@
     server: certificate and key of this run ──► its announcement in the lake has address, token and certificate
     client: reads the announcement ──► TLS that accepts exactly this certificate ──► sends the token
 
-Whoever reads the lake can reach its processes. Nobody else can, and no file is needed on any machine. A process that listens on loopback
+The readers of the lake can reach its processes. Nobody else can, and no machine needs files for this. A process that listens on loopback
 announces no certificate, and its clients use no TLS.
 """
 
