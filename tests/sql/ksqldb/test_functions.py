@@ -64,7 +64,7 @@ def test_the_page_is_that_of_the_rows() -> None:
         ("REDUCE(ARRAY[1], 1, (x, x) => x)", "42701", "must have different names: X"),
         ("REDUCE(ARRAY[1], 1, (s, x) => 'a')", "42804", "the state of REDUCE is INTEGER"),
         ("TRANSFORM(1, x => x)", "42883", "'TRANSFORM' does not accept these parameters"),
-        ("TRANSFORM(ARRAY[1], x => x + y)", "42703", "Column 'Y' cannot be resolved"),
+        ("TRANSFORM(ARRAY[1], x => x + y)", "42703", "SELECT column 'Y' cannot be resolved"),
         ("FILTER(ARRAY[1], x => x)", "42804", "should evaluate to BOOLEAN but is INTEGER"),
         ("LCASE(x => x)", "42883", "a lambda is an argument of TRANSFORM, FILTER and REDUCE only"),
         ("1 = NULL", "42804", "Comparison with NULL not supported"),

@@ -84,8 +84,8 @@ def test_declared_streams_joins_and_groups_of_streams_need_a_view(text: str, nee
     ("text", "message"),
     [
         ("SELECT * FROM t EMIT CHANGES", "a table without a key"),
-        ("SELECT none FROM derived EMIT CHANGES", "Column 'NONE' cannot be resolved"),
-        ("SELECT * FROM derived PARTITION BY none EMIT CHANGES", "Column 'NONE' cannot be resolved"),
+        ("SELECT none FROM derived EMIT CHANGES", "SELECT column 'NONE' cannot be resolved"),
+        ("SELECT * FROM derived PARTITION BY none EMIT CHANGES", "PARTITION BY column 'NONE' cannot be resolved"),
         ("SELECT * FROM kt PARTITION BY v EMIT CHANGES", "PARTITION BY is only supported for streams"),
         ("SELECT count(*) AS n FROM derived EMIT CHANGES", "requires a GROUP BY"),
         ("SELECT * FROM derived EMIT FINAL", "EMIT FINAL is only supported for windowed aggregations"),

@@ -58,7 +58,7 @@ def inserting_view(
     if statement.query.limit is not None:
         raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=statement.query.position)
     hidden = None if isinstance(target, Source) else position_columns(target)
-    translation = _with_decimals(derivation(statement.query, source, hidden=hidden), target)
+    translation = _with_decimals(derivation(statement.query, source, target.name, hidden=hidden), target)
     _check_columns(statement, translation, target, properties)
     translation = timed(translation, timestamp_of(properties), statement.position)
     number = catalog.next_query

@@ -26,7 +26,7 @@ from tailgate.engine.ddl.view import create_view
 from tailgate.lake.catalog import Catalog, DeadLetters, MaterializedView, Sink, Source, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem, SinkFormat
 from tailgate.lake.catalog.names import Name, quoted
-from tailgate.lake.errors import FeatureNotSupported, TailgateError, WrongObjectType
+from tailgate.lake.errors import FeatureNotSupported, InvalidColumnReference, TailgateError, WrongObjectType
 from tailgate.sql.ksqldb.declared import sources
 from tailgate.sql.ksqldb.declared.formats import UNWRAPPING, WITH_SCHEMA, ItemFormat, check_columns
 from tailgate.sql.ksqldb.declared.properties import TopicProperties, topic_properties
@@ -119,6 +119,8 @@ def derived_view(
     check_columns(topic.key.name, keys, statement.position, is_key=True)
     hidden = (*translation.message_key, *WINDOW_BOUNDS)
     values = [column for column in translation.columns if column[0] not in hidden]
+    if not values:
+        raise InvalidColumnReference("The projection contains no value columns.", position=statement.query.position)
     check_columns(topic.value.name, values, statement.position)
     sources.check_wrapping(statement, len(values))
     if (
@@ -179,7 +181,7 @@ def _translation(statement: CreateAs, catalog: Catalog, hidden: Collection[str] 
             f" Please use CREATE {result.upper()} AS SELECT statement instead.",
             position=query.position,
         )
-    translation = aggregation(query, source) if query.group_by else derivation(query, source, hidden=hidden)
+    translation = aggregation(query, source, statement.name) if query.group_by else derivation(query, source, statement.name, hidden=hidden)
     if query.limit is not None:
         raise FeatureNotSupported("LIMIT of a persistent query is not supported", position=query.position)
     return translation

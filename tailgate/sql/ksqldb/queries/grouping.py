@@ -8,7 +8,8 @@ from typing import Any
 from tailgate.lake.errors import DuplicateColumn, GroupingError
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import functions
-from tailgate.sql.ksqldb.queries.items import Items, listed_names
+from tailgate.sql.ksqldb.expression_texts import text
+from tailgate.sql.ksqldb.queries.items import Items
 
 
 def check_grouping(query: e.SelectQuery, items: Items, keys: tuple[e.Expression, ...]) -> None:
@@ -19,16 +20,15 @@ def check_grouping(query: e.SelectQuery, items: Items, keys: tuple[e.Expression,
     for n, key in enumerate(query.group_by):
         if key in query.group_by[:n]:
             raise DuplicateColumn("Duplicate expression in GROUP BY clause", position=key.position)
-    for item, name, _ in items:
-        assert item.expression is not None
-        if not is_aggregate(item.expression, keys):
-            raise GroupingError(
-                f"Non-aggregate SELECT expression(s) not part of GROUP BY: {listed_names((name,))}",
-                hint="Either add the column(s) to the GROUP BY or remove them from the SELECT.",
-                position=item.expression.position,
-            )
+    others = [item.expression for item, _, _ in items if item.expression is not None and not is_aggregate(item.expression, keys)]
+    if others:
+        raise GroupingError(
+            f"Non-aggregate SELECT expression(s) not part of GROUP BY: {', '.join(map(text, others))}\n"
+            "Either add the column(s) to the GROUP BY or remove them from the SELECT.",
+            position=others[0].position,
+        )
     if query.having is not None and not is_aggregate(query.having, keys):
-        raise GroupingError("Non-aggregate HAVING expression not part of GROUP BY", position=query.having.position)
+        raise GroupingError(f"Non-aggregate HAVING expression not part of GROUP BY: {text(query.having)}", position=query.having.position)
     if not any(_has_aggregate(part) for part in (*(item.expression for item, _, _ in items), query.having)):
         raise GroupingError(
             "GROUP BY requires aggregate functions in either the SELECT or HAVING clause.", position=query.group_by[0].position

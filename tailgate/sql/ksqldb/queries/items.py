@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import DatatypeMismatch, DuplicateColumn, GroupingError, InvalidColumnReference, ReservedName, UndefinedColumn
+from tailgate.lake.errors import DatatypeMismatch, DuplicateColumn, InvalidColumnReference, ReservedName, UndefinedColumn
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
 from tailgate.sql.ksqldb.expressions import TypeName
@@ -25,7 +25,7 @@ Items = list[tuple[e.SelectItem, str, Typed]]
 
 
 def items_of(query: e.SelectQuery, translator: Translator) -> Items:
-    """Returns the items of a projection, with * expanded. Raises 42803 for * with GROUP BY, and 42804 for NULL without a cast."""
+    """Returns the items of a projection, with * expanded. Raises 42804 for NULL without a cast."""
     items: Items = []
     generated = _generated_names(translator.scope)
     for item in query.items:
@@ -42,8 +42,6 @@ def items_of(query: e.SelectQuery, translator: Translator) -> Items:
         if item.expression is not None:
             items.append((item, name_of(item, translator.scope) or next(generated), translator.value(item.expression)))
             continue
-        if query.group_by:
-            raise GroupingError("SELECT * is not allowed with GROUP BY", hint="Write the columns out.", position=item.position)
         for column, name in _expanded(item, translator.scope):
             items.append((e.SelectItem(column, position=item.position), name, translator.value(column)))
     return items
@@ -63,15 +61,14 @@ def _expanded(item: e.SelectItem, scope: Scope) -> list[tuple[e.ColumnReference,
     """Returns the columns of * or source.*, with their names. Those of a join are SOURCE_COLUMN. Raises 42703."""
     sources = [source for source in scope.sources if item.source is None or item.source in source.names]
     if item.source is not None and not sources:
-        raise UndefinedColumn(f"Column '{ksqldb_name(item.source)}.*' cannot be resolved.", position=item.position)
+        raise UndefinedColumn(f"SELECT column '{ksqldb_name(item.source)}.*' cannot be resolved.", position=item.position)
     hidden = WINDOW_BOUNDS if scope.joined else ()  # those of a join are in its key
     pairs = [(source, column) for source in sources for column in source.columns if column not in hidden]
     has_key = scope.key is not None and item.source is None
     synthetic = [(e.ColumnReference(scope.key_name, None, item.position), scope.key_name)] if has_key else []
-    return synthetic + [
-        (e.ColumnReference(column, source.names[0], item.position), scope.name(column, source) if scope.joined else column)
-        for source, column in pairs
-    ]
+    if not scope.joined:
+        return [(e.ColumnReference(column, None, item.position), column) for _, column in pairs]
+    return synthetic + [(e.ColumnReference(column, source.names[0], item.position), scope.name(column, source)) for source, column in pairs]
 
 
 def check_names(items: Items, scope: Scope, others: tuple[str, ...] = ()) -> None:
@@ -101,6 +98,14 @@ def check_once(key: str, items: Items) -> None:
             hint="Copy it into the value by AS_VALUE.",
             position=items[1][0].position,
         )
+
+
+def missing_key(target: str, what: str, position: int) -> InvalidColumnReference:
+    """Returns 42P10 for a projection that lacks a column of the key. `target`: the item that the query makes. `what`: the column."""
+    return InvalidColumnReference(
+        f"Key missing from projection.\nThe query used to build `{ksqldb_name(target)}` must include the {what} in its projection.",
+        position=position,
+    )
 
 
 def add_item(items: Items, expression: e.Expression, value: Typed, scope: Scope) -> None:

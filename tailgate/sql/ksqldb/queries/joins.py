@@ -31,6 +31,7 @@ from tailgate.lake.errors import (
 )
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.expression_texts import text as ksqldb_text
 from tailgate.sql.ksqldb.names import ksqldb_name
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.items import bound_of_windows
@@ -130,11 +131,15 @@ def _check_windows(sources: tuple[e.SourceName, ...], items: list[Item]) -> None
     """Raises 0A000 for a join of streams or tables whose keys have windows, other than those of one kind with windows of one kind."""
     bounds = [_bounds(item) for item in items]
     are_alike = all(is_stream(item) == is_stream(items[0]) and own == bounds[0] for item, own in zip(items, bounds, strict=True))
-    for source, item, of_item in zip(sources, items, bounds, strict=True) if len(items) > 1 and not are_alike else ():
-        if of_item:
-            message = f"a join of '{ksqldb_name(item.name)}', whose keys have windows, is not supported here"
-            hint = "Streams, or tables, with windows of the same kind can be joined."
-            raise FeatureNotSupported(message, hint=hint, position=source.position)
+    if len(items) == 1 or are_alike or not any(bounds):
+        return
+    source, _ = next(pair for pair in zip(sources, bounds, strict=True) if pair[1])
+    if all(bounds):
+        message = f"a join of '{ksqldb_name(source.name)}' with a source that has windows of another kind is not supported"
+    else:
+        listed = (f"`{ksqldb_name(s.alias or s.name)}` is {'' if own else 'not '}windowed" for s, own in zip(sources, bounds, strict=True))
+        message = "\n".join(("Can not join windowed source to non-windowed source.", *listed))
+    raise FeatureNotSupported(message, hint="Streams, or tables, with windows of the same kind can be joined.", position=source.position)
 
 
 def _bounds(item: Item) -> tuple[str, ...]:
@@ -162,8 +167,8 @@ def _joined(left: FromClause, join: e.JoinClause, item: Item, scopes: list[Scope
     other, *by_text = (Typed(left.scope.text(name, right), column_types(item)[name]) for name in (*keys, *filter(None, [column])))
     before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key)
     both = replace(before, joined=(*before.joined, right))
-    one, by = _left_side(join, (other, *by_text), before, both)
-    _check_types(join, one, by)
+    one, by = _left_side(join, (other, *by_text), before, both, is_of_stream=left.type == "stream")
+    _check_types(join, one, by, both)
     if by in by_text:
         one = Typed(f"convert_to({cast(one, types.VARCHAR, join.condition.position).text}, 'UTF8')", types.BYTES)
     by_key = len(left.key) == 1 + len(bounds) and one.text in left.key[0].columns
@@ -196,8 +201,8 @@ def _joined_streams(left: FromClause, join: e.JoinClause, item: Item, scopes: li
     before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key, of_join=left.scope.of_join)
     both = replace(before, joined=(*before.joined, right))
     operands = _stream_sides(join, before, both, right)
-    one, other = (Translator(both, aggregates=False).value(operand) for operand in operands)
-    _check_types(join, one, other)
+    one, other = (Translator(both, aggregates=False, clause="JOIN").value(operand) for operand in operands)
+    _check_types(join, one, other, both)
     by_key = bool(left.key) and one.text in left.key[0].columns and len(left.key) == 1 + len(_bounds(item))
     one = left.key[0].value if by_key else one
     windows = _windows(join, item, both, by_key=by_key)
@@ -239,7 +244,7 @@ def _same_windows(left: FromClause, both: Scope, right: Scope) -> str:
 
 def _window_bound(name: str, scope: Scope) -> KeyColumn:
     """Returns a bound of the windows of streams or tables as a column of the key of their join."""
-    value = Translator(scope, aggregates=False).value(bound_of_windows(name, scope))
+    value = Translator(scope, aggregates=False, clause="JOIN").value(bound_of_windows(name, scope))
     return KeyColumn(value, frozenset([value.text, *(scope.text(name, side) for side in scope.sources)]), name)
 
 
@@ -256,14 +261,14 @@ def _stream_sides(join: e.JoinClause, left: Scope, both: Scope, right: Scope) ->
 
 def _reads(expression: e.Expression, scope: Scope, both: Scope) -> bool:
     """Returns whether an expression reads columns, and of a scope only. Raises 42703 or 42702 if it is wrong in the scope of the join."""
-    Translator(both, aggregates=False).value(expression)
+    Translator(both, aggregates=False, clause="JOIN").value(expression)
     return _is_valid(expression, scope) and not _is_valid(expression, NO_COLUMNS)
 
 
 def _is_valid(expression: e.Expression, scope: Scope) -> bool:
     """Returns whether a scope has the columns of an expression."""
     try:
-        Translator(scope, aggregates=False).value(expression)
+        Translator(scope, aggregates=False, clause="JOIN").value(expression)
     except UndefinedColumn:
         return False
     return True
@@ -287,7 +292,11 @@ def _by_primary_key(joined: FromClause, join: e.JoinClause, right: Typed, name: 
 def _check_kind(left: FromClause, join: e.JoinClause, item: Item) -> None:
     """Raises 42809 for a table joined to a stream, and 0A000 for joins that are not supported."""
     if join.within is not None and (left.type == "table" or not is_stream(item)):
-        raise WrongObjectType("A window definition was provided for a join without windows.", position=join.position)
+        raise WrongObjectType(
+            f"A window definition was provided for a {_kind_of(left, item)} join. These joins are not windowed."
+            " Please drop the window definition (ie. the WITHIN clause) and try to execute your join again.",
+            position=join.position,
+        )
     if is_stream(item) and left.type == "table":
         raise WrongObjectType(
             "Invalid join order: table-stream joins are not supported; only stream-table joins.",
@@ -310,37 +319,48 @@ def _check_kind(left: FromClause, join: e.JoinClause, item: Item) -> None:
         )
 
 
-def _check_types(join: e.JoinClause, one: Typed, other: Typed) -> None:
+def _kind_of(left: FromClause, item: Item) -> str:
+    return f"{left.type.title()}-{'Stream' if is_stream(item) else 'Table'}"
+
+
+def _check_types(join: e.JoinClause, one: Typed, other: Typed, both: Scope) -> None:
     """Raises 42804 for sides of ON with different types."""
     if one.type != other.type:
-        listed = f"{types.in_schema(one.type)} = {types.in_schema(other.type)}"
+        translator = Translator(both, aggregates=False, clause="JOIN")
+        sides = [f"{ksqldb_text(side)}{{{types.in_schema(translator.value(side).type)}}}" for side in _equality(join).operands]
+        listed = " = ".join(sides)
         raise DatatypeMismatch(f"Invalid join condition: types don't match. Got {listed}.", position=join.condition.position)
 
 
 def _equality(join: e.JoinClause) -> e.Operation:
     """Returns the condition of a join. Raises 42P10 unless it is an equality."""
     condition = join.condition
+    if isinstance(condition, e.Operation) and condition.operator in ("and", "or"):
+        raise FeatureNotSupported(
+            f"JOINs on multiple conditions are not yet supported. Got {ksqldb_text(condition)}.", position=condition.position
+        )
     if not isinstance(condition, e.Operation) or condition.operator != "=":
         raise InvalidColumnReference("Invalid join condition: ON must be one equality", position=condition.position)
     return condition
 
 
-def _left_side(join: e.JoinClause, keys: Sequence[Typed], left: Scope, both: Scope) -> tuple[Typed, Typed]:
+def _left_side(join: e.JoinClause, keys: Sequence[Typed], left: Scope, both: Scope, *, is_of_stream: bool) -> tuple[Typed, Typed]:
     """Returns the side of ON that is not the key of the right table, and the key.
 
     `keys`: the columns that stand for the key. `both`: the scope with the right table, `left`: without it. Raises 42P10 unless ON is an
     equality with one of these columns.
     """
     condition = _equality(join)
-    translator = Translator(both, aggregates=False)
+    translator = Translator(both, aggregates=False, clause="JOIN")
     sides = [translator.value(operand) for operand in condition.operands]
     texts = [key.text for key in keys]
     others = [n for n, side in enumerate(sides) if side.text not in texts]
     if len(others) != 1:
+        required = "the table's primary key" if is_of_stream else "the primary key of the right input table"
+        kind = "stream-table" if is_of_stream else "table-table"
+        got = " = ".join(map(ksqldb_text, condition.operands))
         raise InvalidColumnReference(
-            "Invalid join condition: joins with a table require to join on its primary key.",
-            hint=f"The primary key is {texts[0]}.",
-            position=condition.position,
+            f"Invalid join condition: {kind} joins require to join on {required}. Got {got}.", position=condition.position
         )
-    Translator(left, aggregates=False).value(condition.operands[others[0]])  # reads columns of the left only
+    Translator(left, aggregates=False, clause="JOIN").value(condition.operands[others[0]])  # reads columns of the left only
     return sides[others[0]], keys[texts.index(sides[1 - others[0]].text)]

@@ -50,7 +50,7 @@ def push_query(query: SelectQuery, catalog: Catalog) -> PushQuery:
     """Returns a push query. Raises errors as of `from_clause`, `aggregation` and `pushed`."""
     query = with_types(query, catalog)
     source = from_clause(query, catalog)
-    translation = aggregation(query, source, is_push=True) if query.group_by else pushed(query, source)
+    translation = aggregation(query, source) if query.group_by else pushed(query, source)
     names = [*(name for name, _ in translation.columns), *translation.hidden]
     item = catalog.relation(Name(query.source.name))
     return PushQuery(

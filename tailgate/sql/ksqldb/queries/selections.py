@@ -23,13 +23,14 @@ from tailgate.lake.errors import (
     DuplicateColumn,
     FeatureNotSupported,
     GroupingError,
-    InvalidColumnReference,
     WrongObjectType,
 )
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb import types
+from tailgate.sql.ksqldb.expression_texts import text as expression_text
 from tailgate.sql.ksqldb.expressions import TypeName
 from tailgate.sql.ksqldb.names import ksqldb_name
+from tailgate.sql.ksqldb.names import quoted as quoted_name
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, HIDDEN_COLUMNS, ROW_NUMBER, WINDOW_BOUNDS, order
 from tailgate.sql.ksqldb.queries.grouping import check_grouping
 from tailgate.sql.ksqldb.queries.groups import Grouping
@@ -43,7 +44,7 @@ from tailgate.sql.ksqldb.queries.items import (
     columns_of,
     is_copy,
     items_of,
-    listed_names,
+    missing_key,
     texts_of,
     unused_names,
 )
@@ -51,7 +52,7 @@ from tailgate.sql.ksqldb.queries.joins import FromClause, KeyColumn
 from tailgate.sql.ksqldb.queries.references import qualified
 from tailgate.sql.ksqldb.queries.scope import ROWKEY, WINDOWSTART, Scope
 from tailgate.sql.ksqldb.queries.translation import Translator
-from tailgate.sql.ksqldb.queries.windows import check_window, windowed, with_session_keys
+from tailgate.sql.ksqldb.queries.windows import check_window, windowed, with_session_keys, without_bounds
 from tailgate.sql.ksqldb.typed.values import Typed
 
 LATEST = {"stream": "max", "table": "ksqldb_high_watermark"}  # a group of a table stays when its last row leaves
@@ -72,17 +73,18 @@ class Translation:
     hidden: tuple[str, ...] = ()
 
 
-def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = False) -> Translation:
+def aggregation(query: e.SelectQuery, source: FromClause, target: str = "") -> Translation:
     """Returns the translation of SELECT … FROM … [WHERE …] GROUP BY … [HAVING …].
 
-    That of a push query (`is_push`) may lack its key. The bounds of its windows are hidden columns. Raises 0A000 for clauses that are
-    not supported, 42803 for an expression that is neither a key nor an aggregate, 42P10 if the projection lacks a key, and 22023 or
-    42809 for an invalid window.
+    `target`: the name of the table, or empty for a push query, which may lack its key. The bounds of its windows are hidden columns.
+    Raises 0A000 for clauses that are not supported, 42803 for an expression that is neither a key nor an aggregate, 42P10 if the
+    projection lacks a key, and 22023 or 42809 for an invalid window.
     """
     check_clauses(query)
+    is_push = not target
     query = qualified(query, source.scope)
     window_keys: tuple[e.Expression, ...] = ()
-    inner = Translator(source.scope, clause="GROUP BY")
+    inner = Translator(source.scope if query.window is None else without_bounds(source.scope), clause="GROUP BY")
     conditions = [*source.conditions, *(f"{_key(key, inner).text} IS NOT NULL" for key in query.group_by)]
     if query.where is not None:
         conditions.append(Translator(source.scope, clause="WHERE", per_record=True).where(query.where))
@@ -111,10 +113,8 @@ def aggregation(query: e.SelectQuery, source: FromClause, *, is_push: bool = Fal
     check_grouping(query, items, (*query.group_by, *window_keys))
     missing = [key for key in query.group_by if key not in key_names]
     if missing and not is_push:
-        raise InvalidColumnReference(
-            "Key missing from projection. The query used to build the table must include the grouping expressions in its projection.",
-            position=missing[0].position,
-        )
+        expressions = f"grouping expression{'s'[: len(missing) - 1]} {' and '.join(map(expression_text, missing))}"
+        raise missing_key(target, expressions, missing[0].position)
     having = f" HAVING {translator.where(query.having)}" if query.having is not None else ""
     message_key = () if missing else tuple(key_names[key] for key in query.group_by)
     hidden, columns = tuple[str, ...](), columns_of(items)
@@ -192,12 +192,12 @@ def projection(query: e.SelectQuery, source: FromClause) -> Translation:
     return _projection(query, source, items)
 
 
-def derivation(query: e.SelectQuery, source: FromClause, *, hidden: Collection[str] | None = None) -> Translation:
+def derivation(query: e.SelectQuery, source: FromClause, target: str, *, hidden: Collection[str] | None = None) -> Translation:
     """Returns the translation of SELECT … FROM … [WHERE …] [PARTITION BY …] for a stream or table.
 
     A row of a stream has the position of the row of a stream that it results from, followed by the number of the row among those of
-    table functions. `hidden`: the names of the columns of this position, by default those that rows have. Raises 42P10 if the
-    projection lacks the key, and 42939 for a column with the name of a pseudo column.
+    table functions. `target`: the name of the stream or table. `hidden`: the names of the columns of this position, by default those
+    that rows have. Raises 42P10 if the projection lacks the key, and 42939 for a column with the name of a pseudo column.
     """
     query = qualified(query, source.scope)
     translator = _of_rows(source)
@@ -214,7 +214,7 @@ def derivation(query: e.SelectQuery, source: FromClause, *, hidden: Collection[s
         check_names(items, source.scope, key_names)
         items = [*items, (e.SelectItem(None), ROWKEY, keys[0].value)]
     else:
-        key_names = _with_keys(query, source, items, keys)
+        key_names = _with_keys(query, source, items, keys, target)
         items = _in_order(query, source, items, key_names)
     check_distinct(items)
     of_table = {"rowtime": source.scope.rowtime} if source.scope.rowtime else {}
@@ -237,7 +237,7 @@ def _position(source: FromClause, translator: Translator, hidden: Collection[str
     return {name: texts[name] or "CAST('' AS text)" for name in HIDDEN_COLUMNS if name in hidden}
 
 
-def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tuple[KeyColumn, ...]) -> tuple[str, ...]:
+def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tuple[KeyColumn, ...], target: str) -> tuple[str, ...]:
     """Replaces the items that stand for columns of the key by these columns. Returns their names. Raises 42P10 if one is missing."""
     key_names = []
     has_all = any(item.expression is None and item.source is None for item in query.items)  # SELECT *
@@ -251,11 +251,10 @@ def _with_keys(query: e.SelectQuery, source: FromClause, items: Items, keys: tup
             add_item(items, query.partition_by[number], key.value, source.scope)
             place = len(items) - 1
         if place is None:
-            clause = "PARTITION BY expression" if query.partition_by else f"key column {listed_names((key.name,))}"
-            raise InvalidColumnReference(
-                f"Key missing from projection. The query used to build the {source.type} must include the {clause} in its projection.",
-                position=query.position,
-            )
+            what = f"{'join expression' if source.scope.joined else 'key column'} {quoted_name(key.name)}"
+            if query.partition_by:
+                what = f"partitioning expression {expression_text(query.partition_by[number])}"
+            raise missing_key(target, what, query.position)
         item, name, _ = items[place]
         items[place] = item, name, key.value
         if name in key_names:

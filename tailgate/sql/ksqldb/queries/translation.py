@@ -223,7 +223,8 @@ class Translator:
             is_start = reference.column == "windowstart"
             return Typed(WINDOWSTART if is_start else scope.window_end, types.BIGINT)
         prefix = f"{ksqldb_name(reference.source)}." if reference.source else ""
-        raise UndefinedColumn(f"Column '{prefix}{ksqldb_name(reference.column)}' cannot be resolved.", position=reference.position)
+        column = f"{prefix}{ksqldb_name(reference.column)}"
+        raise UndefinedColumn(f"{self._clause} column '{column}' cannot be resolved.", position=reference.position)
 
     def _constructor(self, constructor: e.Constructor) -> Typed:
         values = [value.or_null() for value in self._all(constructor.values)]  # an element that fails is NULL

@@ -7,7 +7,8 @@ for 24 hours unless it is given, and for their size and the grace period togethe
 
 The windows of a query contain the rows that satisfy its conditions. Those of a join, and of a
 stream that has a column with the name of a bound, have the columns SOURCE.COLUMN.
-No window begins before 1970.
+No window begins before 1970. WINDOWSTART and WINDOWEND are its bounds also if the keys of the stream have windows,
+whose bounds are those of WHERE.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tailgate.lake.catalog.names import quoted
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, WrongObjectType
+from tailgate.lake.errors import InvalidParameterValue, WrongObjectType
 from tailgate.sql.ksqldb import expressions as e
 from tailgate.sql.ksqldb.pseudo_columns import ARRIVAL, WINDOW_BOUNDS
 from tailgate.sql.ksqldb.queries.joins import FromClause
@@ -29,13 +30,9 @@ DEFAULT_GRACE_MS = DEFAULT_RETENTION_MS = 24 * 3_600_000
 
 
 def check_window(window: e.WindowClause, source: FromClause) -> None:
-    """Raises 22023, 42809 for a table, or 0A000 for a stream with windows."""
+    """Raises 22023, or 42809 for a table."""
     if source.type == "table":
         raise WrongObjectType("WINDOW clause is only supported for streams", position=window.position)
-    if any(WINDOW_BOUNDS[0] in scope.columns for scope in source.scope.sources):
-        raise FeatureNotSupported(
-            "WINDOW over a stream whose keys have windows is not supported", hint="Group by WINDOWSTART instead.", position=window.position
-        )
     if window.size <= 0 or (window.advance is not None and not 0 < window.advance <= window.size):
         raise InvalidParameterValue(
             "the size of a window must be positive, and its advance positive and at most the size", position=window.position
@@ -52,7 +49,7 @@ def windowed(window: e.WindowClause, source: FromClause, conditions: list[str], 
     arrival = f", {ARRIVAL}" if ARRIVAL in source.scope.hidden else ""  # * leaves it out
     rows, scope = _flat(source) if is_ambiguous else (f"SELECT *{arrival} FROM {source.text}", source.scope)
     rows = f"({rows} WHERE {' AND '.join(conditions)})"
-    scope = replace(scope, window_end=_window_end(window))
+    scope = replace(without_bounds(scope), window_end=_window_end(window))
     lengths = [window.size] if window.advance is None else [window.advance, window.size]
     grace = DEFAULT_GRACE_MS if window.grace is None else window.grace
     retention = DEFAULT_RETENTION_MS if window.retention is None else window.retention
@@ -61,6 +58,12 @@ def windowed(window: e.WindowClause, source: FromClause, conditions: list[str], 
     function = {"tumbling": "tumble", "hopping": "hop", "session": "session"}[window.kind]
     since = f" WHERE {WINDOWSTART} >= 0" if window.kind == "hopping" else ""
     return f"{function}({rows}, rowtime, {', '.join(map(_interval, lengths))}{last}){since}", scope
+
+
+def without_bounds(scope: Scope) -> Scope:
+    """Returns a scope without the bounds of the windows that the keys of its sources have."""
+    columns = {name: type for name, type in scope.columns.items() if name not in WINDOW_BOUNDS}
+    return replace(scope, columns=columns, joined=tuple(map(without_bounds, scope.joined)))
 
 
 def with_session_keys(rows: str, keys: list[str]) -> str:

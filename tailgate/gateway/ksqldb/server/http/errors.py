@@ -33,6 +33,8 @@ OF_SQLSTATE = {
     "58": SERVER_ERROR,
     "XX": SERVER_ERROR,
 }
+# SQLSTATE → the place before the message: of syntax errors, and of columns that are unknown or ambiguous
+PLACES = {"42601": "line {}:{}", "42703": "Line: {}, Col: {}", "42702": "Line: {}, Col: {}"}
 
 
 class ApiError(Exception):
@@ -69,7 +71,7 @@ def of_refusal(refused: Refused) -> ApiError:
 
 
 def of_sql(error: psycopg.Error | TailgateError, text: str = "") -> ApiError:
-    """Returns an error of a statement of the gateway. `text`: the statement, for the position of a syntax error."""
+    """Returns an error of a statement of the gateway. `text`: the statement, for the position of an error."""
     if isinstance(error, TailgateError):
         sqlstate, message, hint, detail = error.sqlstate, error.message, error.hint, error.detail
         offset = error.position
@@ -78,7 +80,7 @@ def of_sql(error: psycopg.Error | TailgateError, text: str = "") -> ApiError:
         message, hint, detail = error.diag.message_primary or str(error).strip(), error.diag.message_hint, error.diag.message_detail
         offset = int(error.diag.statement_position) - 1 if error.diag.statement_position else None
     code = OF_SQLSTATE.get(sqlstate) or OF_SQLSTATE.get(sqlstate[:2], BAD_STATEMENT)
-    if sqlstate == "42601" and offset is not None and offset <= len(text):
-        line = text.count("\n", 0, offset)
-        message = f"line {line + 1}:{offset - text.rfind(chr(10), 0, offset) - 1 + 1}: {message}"
+    if sqlstate in PLACES and offset is not None and offset <= len(text):
+        line, column = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+        message = f"{PLACES[sqlstate].format(line, column)}: {message}"
     return ApiError(code, "\n".join(part for part in (message, detail, hint) if part))
