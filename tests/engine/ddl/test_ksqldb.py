@@ -176,7 +176,11 @@ def test_a_derived_stream_is_a_view_with_a_sink() -> None:
 @pytest.mark.parametrize(
     ("query", "sqlstate", "message"),
     [
-        ("SELECT area FROM readings", "42P10", "Key missing from projection.\nThe query used to build `T` must include the key column SENSOR"),
+        (
+            "SELECT area FROM readings",
+            "42P10",
+            "Key missing from projection.\nThe query used to build `T` must include the key column SENSOR",
+        ),
         ("SELECT sensor FROM readings PARTITION BY area", "42P10", "the partitioning expression AREA"),
         ("SELECT * FROM readings PARTITION BY area, sensor", "42P16", "The 'KAFKA' format only supports a single field. Got: "),
         ("SELECT sensor, sum(reading) AS n FROM readings", "42803", "aggregate function SUM requires a GROUP BY"),

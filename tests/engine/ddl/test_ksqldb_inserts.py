@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tailgate.engine.ddl import drop
-from tailgate.engine.ddl.ksqldb import check_inserts, inserting_sink, inserting_view, query_view, stopped, upgraded_view
+from tailgate.engine.ddl.ksqldb import check_inserts, check_no_queries, inserting_sink, inserting_view, query_view, stopped, upgraded_view
 from tailgate.engine.ddl.view import errors_item
 from tailgate.engine.plan.views.inserts import separated, target_of, united
 from tailgate.gateway.ksqldb import lists
@@ -66,6 +66,11 @@ def test_terminate_drops_the_query_and_drop_needs_it() -> None:
     with pytest.raises(DependentObjectsStillExist) as error:
         drop(statement, catalog)
     assert error.value.detail == "materialized view insertquery_0 depends on source others"
+    for name, use in (("others", "write into"), ("readings", "read from")):
+        dropped = parse(f"DROP STREAM {name}")
+        assert isinstance(dropped, Drop)
+        with pytest.raises(DependentObjectsStillExist, match=rf"The following queries {use} this source: \[INSERTQUERY_0\]\."):
+            check_no_queries(dropped, catalog)
     change = stopped((query_view("INSERTQUERY_0", catalog),), catalog, ends=True)
     assert (set(change.drop), change.put) == ({view.id, view.errors, sink.id}, ())
     assert [i.id for i in stopped((view,), catalog, ends=False).put] == [view.id]
@@ -84,7 +89,7 @@ def test_a_derived_stream_reads_the_views_of_the_queries() -> None:
         assert [c.name for c in bind_definition(target, catalog).columns] == [c.name for c in stream.columns]
         catalog = catalog.apply(Change(put=(target,)))
         assert united(view, catalog) is None
-    with pytest.raises(DependentObjectsStillExist, match=r"Cannot drop HIGH. The following queries write into this source: \[A\]."):
+    with pytest.raises(DependentObjectsStillExist, match=r"Cannot drop HIGH.\nThe following queries write into this source: \[A\]."):
         check_inserts(Change(drop=(stream.id,)), catalog)
     with pytest.raises(DependentObjectsStillExist, match="cannot pause query A"):
         stopped((query_view("A", catalog),), catalog, ends=False)

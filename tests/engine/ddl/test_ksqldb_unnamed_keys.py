@@ -76,7 +76,7 @@ def test_a_join_by_the_column_that_the_key_has() -> None:
     )
     assert "ON convert_to(CAST(r.user_id AS text), 'UTF8') = c.rowkey" in view.query
     assert [c.name for c in view.columns][:3] == ["stars", "name", "rowkey"]
-    with pytest.raises(TailgateError, match="Got CAST.*{STRING} = C.ID{INTEGER}"):
+    with pytest.raises(TailgateError, match=r"Got CAST.*\{STRING\} = C.ID\{INTEGER\}"):
         derived(
             "CREATE STREAM e AS SELECT stars FROM ratings r JOIN customers c ON CAST(r.user_id AS VARCHAR) = c.id", catalog(text, RATINGS)
         )

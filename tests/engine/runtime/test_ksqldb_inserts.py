@@ -64,7 +64,7 @@ def test_several_queries_insert_into_one_stream(world: World) -> None:
     assert [world.lake.catalog().find(name) for name in (pops, f"{pops}_errors", f"{pops}_topic")] == [None] * 3
     world.send("rock", "a", 5)
     until(lambda: world.rows(rocks) == [("a", 1), ("a", 5)])
-    with pytest.raises(TailgateError, match="cannot drop source songs because other objects depend on it"):
+    with pytest.raises(TailgateError, match=r"Cannot drop SONGS.\nThe following queries write into this source: \[ROCKS\]\."):
         world.engine.execute("DROP STREAM songs")
 
 

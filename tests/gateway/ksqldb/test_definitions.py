@@ -143,7 +143,7 @@ def test_a_query_that_inserts_into_a_derived_stream(connection: psycopg.Connecti
     assert "readings" not in more["executionPlan"] and more["executionPlan"]
     assert ("ID : MORE",) in rows(connection, "SHOW QUERIES EXTENDED")
     _, document = api.failed("/ksql", {"ksql": "DROP STREAM b;"})
-    assert document["message"].startswith("Cannot drop B. The following queries write into this source: [MORE].")
+    assert document["message"].startswith("Cannot drop B.\nThe following queries write into this source: [MORE].")
     for text in ("TERMINATE more", "DROP STREAM b", "DROP STREAM a"):
         connection.execute(text.encode())
 

@@ -6,7 +6,7 @@ A declared stream or table is a source, a derived table a materialized view with
 from tailgate.engine.ddl.ksqldb.custom_types import create_type, drop_type
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
 from tailgate.engine.ddl.ksqldb.inserted_rows import derived_stream, inserted_row, with_table
-from tailgate.engine.ddl.ksqldb.inserts import check_inserts, inserting_sink, inserting_view
+from tailgate.engine.ddl.ksqldb.inserts import check_inserts, check_no_queries, inserting_sink, inserting_view
 from tailgate.engine.ddl.ksqldb.items import SinkTopic, declared_source, derived_sink, derived_view, topic_of, topic_of_sink
 from tailgate.engine.ddl.ksqldb.messages import message_of
 from tailgate.engine.ddl.ksqldb.own_topics import check_unused, subjects_of
@@ -19,6 +19,7 @@ __all__ = [
     "Endpoints",
     "SinkTopic",
     "check_inserts",
+    "check_no_queries",
     "check_partitions",
     "check_unused",
     "controlled",

@@ -18,7 +18,7 @@ from tailgate.engine.ddl.view import check_maintained
 from tailgate.engine.plan.views.inserts import target_of
 from tailgate.engine.plan.views.replacements import readers
 from tailgate.engine.plan.views.streams import joins_in_order
-from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink, Source, ksqldb_of
+from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sink, Source, is_transient, ksqldb_of
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name, quoted
 from tailgate.lake.errors import (
@@ -38,6 +38,7 @@ from tailgate.sql.ksqldb.queries import Translation, derivation, from_clause
 from tailgate.sql.ksqldb.queries.scopes import column_types, position_columns
 from tailgate.sql.ksqldb.queries.timestamps import timed, timestamp_of
 from tailgate.sql.ksqldb.statements import InsertQuery
+from tailgate.sql.statements import Drop
 
 
 def inserting_view(
@@ -81,12 +82,30 @@ def check_inserts(change: Change, catalog: Catalog) -> None:
     for view in catalog.each(MaterializedView):
         target = target_of(view, catalog)
         if target is not None and target.id in change.drop and view.id not in change.drop:
-            name, query = ksqldb_name(target.name), view.ksqldb.query if view.ksqldb is not None else ""
-            raise DependentObjectsStillExist(
-                f"Cannot drop {name}. The following queries write into this source: [{query}]."
-                f" You need to terminate them before dropping {name}.",
-                hint=f"TERMINATE {query}.",
-            )
+            assert view.ksqldb is not None
+            raise _still_used(target, "queries write into", [view.ksqldb.query], "terminate")
+
+
+def check_no_queries(statement: Drop, catalog: Catalog) -> None:
+    """Raises 2BP01, with ksqlDB's message, if DROP names one stream or table of ksqlDB that its queries read or write."""
+    item = catalog.find(statement.names[0]) if len(statement.names) == 1 and not statement.cascade else None
+    if item is None or statement.kind not in ("stream", "table") or ksqldb_of(item) is None:
+        return
+    views = [v for v in catalog.dependents(item.id) if isinstance(v, MaterializedView) and not v.replaces and not is_transient(v)]
+    persistent = [(view, view.ksqldb) for view in views if view.ksqldb is not None]
+    if derived := [ksqldb_name(view.name) for view, ksqldb in persistent if not ksqldb.into]:
+        raise _still_used(item, "streams and/or tables read from", derived, "drop")
+    if reading := [ksqldb.query for _, ksqldb in persistent if ksqldb.into != item.id]:
+        raise _still_used(item, "queries read from", reading, "terminate")
+    if writing := [ksqldb.query for _, ksqldb in persistent]:
+        raise _still_used(item, "queries write into", writing, "terminate")
+
+
+def _still_used(item: Item, use: str, users: list[str], action: str) -> DependentObjectsStillExist:
+    name = ksqldb_name(item.name)
+    return DependentObjectsStillExist(
+        f"Cannot drop {name}.\nThe following {use} this source: [{', '.join(users)}].\nYou need to {action} them before dropping {name}."
+    )
 
 
 def _check_derived(statement: InsertQuery, view: MaterializedView, target: MaterializedView, catalog: Catalog) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from typing_extensions import assert_never
 
 from tailgate.engine import ddl
-from tailgate.engine.ddl.ksqldb import check_inserts, create_type, drop_type, filled_again
+from tailgate.engine.ddl.ksqldb import check_inserts, check_no_queries, create_type, drop_type, filled_again
 from tailgate.engine.plan.views.labels import printing
 from tailgate.engine.plan.views.replacements import readers
 from tailgate.engine.runtime.control.blocks.tags import tag_of
@@ -135,6 +135,7 @@ class Planning:
                     _check_labels(planned.change, catalog)
                 return planned
             case Drop():
+                check_no_queries(statement, catalog)
                 planned = _planned(tag, *ddl.drop(statement, catalog))
                 check_inserts(planned.change, catalog)
                 return planned
