@@ -180,7 +180,7 @@ def test_terminate_deletes_topics_with_their_items(connection: psycopg.Connectio
     assert sorted(world.engine._statements.ksqldb.deleted) == ["ended.a", "ended.b", "ended.c"]
     names = {name for name, *_ in rows(connection, "SHOW STREAMS")}
     assert {"readings", "staying"} <= names and names.isdisjoint({"ended", "after_ended"})
-    connection.execute("CREATE STREAM reading_staying AS SELECT sensor FROM readings EMIT CHANGES")
+    connection.execute("CREATE STREAM reading_staying AS SELECT sensor, reading FROM readings EMIT CHANGES")
     status, document = api.failed("/ksql/terminate", {"deleteTopicList": ["READING_STAYING", "a" * 1_001]})
     assert (status, document["error_code"]) == (400, 40000)
     assert len(rows(connection, "SHOW QUERIES")) == 1

@@ -80,7 +80,7 @@ def of_sql(error: psycopg.Error | TailgateError, text: str = "") -> ApiError:
         message, hint, detail = error.diag.message_primary or str(error).strip(), error.diag.message_hint, error.diag.message_detail
         offset = int(error.diag.statement_position) - 1 if error.diag.statement_position else None
     code = OF_SQLSTATE.get(sqlstate) or OF_SQLSTATE.get(sqlstate[:2], BAD_STATEMENT)
-    if sqlstate in PLACES and offset is not None and offset <= len(text):
+    if sqlstate in PLACES and offset is not None and (offset or sqlstate == "42601") and offset <= len(text):
         line, column = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
         message = f"{PLACES[sqlstate].format(line, column)}: {message}"
     return ApiError(code, "\n".join(part for part in (message, detail, hint) if part))

@@ -6,7 +6,7 @@ import org.apache.spark.sql.types.DataType;
 import tailgate.formats.Format;
 import tailgate.formats.Formats;
 
-/** ksqlDB's DELIMITED: a line with a field for each column. An empty field is NULL. */
+/** ksqlDB's DELIMITED: a line with a field for each column. A field that is empty, also in quotes, is NULL. */
 final class KsqldbDelimitedFormat extends Format {
   private static final long serialVersionUID = 1;
   private final KsqldbColumns columns;
@@ -23,7 +23,7 @@ final class KsqldbDelimitedFormat extends Format {
     InternalRow fields = (InternalRow) line.decode(bytes);
     Object[] values = new Object[columns.size()];
     for (int i = 0; i < values.length; i++) {
-      if (fields.isNullAt(i)) continue;
+      if (fields.isNullAt(i) || fields.getUTF8String(i).numBytes() == 0) continue;
       values[i] = KsqldbValues.ofText(fields.getUTF8String(i).toString(), columns.types()[i], columns.spark(i));
     }
     return new GenericInternalRow(values);

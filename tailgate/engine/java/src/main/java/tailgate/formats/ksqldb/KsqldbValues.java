@@ -37,11 +37,14 @@ final class KsqldbValues {
     }
   }
 
-  /** Returns the value of a number. Digits after the point of an integer are cut off. */
+  /** Returns the value of a number. Digits after the point of an integer are cut off, those of a numeric are not rounded: throws 22P02. */
   static Object ofNumber(BigDecimal number, String type, DataType spark) {
     if (type.equals("float8")) return number.doubleValue();
     if (type.equals("numeric")) {
       DecimalType decimal = (DecimalType) spark;
+      if (number.scale() > decimal.scale() && number.stripTrailingZeros().scale() > decimal.scale()) {
+        throw Format.malformed("Cannot fit decimal '" + number + "' into " + spark.sql() + " without rounding.");
+      }
       return NumberInput.toNumeric(UTF8String.fromString(number.toString()), decimal.precision(), decimal.scale());
     }
     long digits = (long) number.precision() - number.scale();  // before the point

@@ -44,7 +44,7 @@ class KsqldbFormatsTest {
   void jsonMembersMatchRegardlessOfCase() {
     Format f = format("JSON", ALL, true);
     assertEquals("[1,9007199254740993,0.5,1.24,é,true,1970-01-03,1000,1970-01-01T00:00:01.500]", decode(f,
-        "{\"i\": 1, \"L\": 9007199254740993, \"d\": 5e-1, \"n\": 1.235, \"s\": \"é\", \"b\": true, \"day\": 2,"
+        "{\"i\": 1, \"L\": 9007199254740993, \"d\": 5e-1, \"n\": 1.240, \"s\": \"é\", \"b\": true, \"day\": 2,"
             + " \"time\": 1, \"at\": 1500, \"extra\": [{}]}"));
     assertEquals("[2,null,null,null,null,null,null,null,null]", decode(f, "{\"i\": 1, \"I\": 2}"));
     assertNull(decode(f, "null"));
@@ -61,6 +61,8 @@ class KsqldbFormatsTest {
         {"{\"I\": 2147483648}", "22003 int out of range"},
         {"{\"I\": 1e400}", "22003 int out of range"},
         {"{\"L\": 1e400000000}", "22003 bigint out of range"},
+        {"{\"N\": 1.235}", "22P02 Cannot fit decimal '1.235' into DECIMAL(6,2) without rounding."},
+        {"{\"N\": 1e-400000000}", "22P02 Cannot fit decimal '1E-400000000' into DECIMAL(6,2) without rounding."},
         {"{\"I\": \"a\"}", "22P02 invalid input syntax for type int: \"a\""},
         {"{\"B\": 1}", "22P02 column \"B\" is of type boolean but the value is a JSON number"},
         {"{\"I\": []}", "22P02 column \"I\" is of type int but the value is a JSON array"},
@@ -89,6 +91,7 @@ class KsqldbFormatsTest {
     Format f = format("DELIMITED", ALL, true);
     assertEquals("[1,-2,0.5,1.20,a,b,true,1970-01-03,5000,1970-01-01T00:00:00.006]", decode(f, "1,-2,.5,1.2,\"a,b\",TRUE,2,5,6"));
     assertEquals("[null,null,null,null,null,null,null,null,null]", decode(f, ",,,,,,,,"));
+    assertEquals("[null,null,null,1.50,null,null,null,null,null]", decode(f, ",,,\"1.500\",\"\",,,,"));
     assertEquals("22P04 the line has 2 fields, expected 9", decode(f, "1,2"));
     assertEquals("22P02 invalid input syntax for type int: \"x\"", decode(f, "x,,,,,,,,"));
   }
