@@ -87,7 +87,7 @@ def test_terminate_checks_owners_before_it_drops(own: Api) -> None:
     with psycopg.connect(own.world.dsn, user="tailgate", autocommit=True) as admin:
         admin.execute("GRANT SELECT ON readings, averages TO eve")
         admin.execute("GRANT CREATE ON SCHEMA public TO eve")
-        assert own.request("POST", "/ksql", {"ksql": "CREATE STREAM hers AS SELECT sensor, reading FROM readings;"}, **basic("eve", "eve"))[0] == 200
+        assert own.request("POST", "/ksql", {"ksql": "CREATE STREAM hers AS SELECT * FROM readings;"}, **basic("eve", "eve"))[0] == 200
         status, document = own.failed("/ksql/terminate", {"deleteTopicList": ["HERS", "AVERAGES"]}, **basic("eve", "eve"))
         assert (status, document["error_code"], document["message"]) == (403, 40300, "must be owner of materialized view averages")
         entities = json.loads(own.request("POST", "/ksql", {"ksql": "SHOW QUERIES;"})[2])
