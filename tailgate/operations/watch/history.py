@@ -76,10 +76,7 @@ class Recorder:
         self._pending: dict[int, Step] = {}
         self._since: dict[int, int] | None = None  # by relation: the step in which it was first there
         self._hour, self._rows = 0, SCHEMA.empty_table()  # the hour of the last step, and its rows
-        for hour in self._store.numbers(NAME):
-            self._hour = hour
-            self._put_rows(_table(_lines(self._store, hour)))
-        self._close_hours(self._hour)
+        self._complete = False  # the rows of the steps that earlier processes have recorded are written
 
     def reported(
         self, rows: Iterable[Reported], relations: Iterable[int], now_s: float, endpoints: Collection[int] = ()
@@ -91,6 +88,8 @@ class Recorder:
         see it. An endpoint without requests in a step has none.
         Raises OSError if the steps cannot be written; they are then recorded later.
         """
+        if not self._complete:
+            self._write_missing_rows()
         merged: dict[int, Step] = {}
         for id, step, missing, maximum, counts in rows:
             if step > self.newest:
@@ -119,6 +118,14 @@ class Recorder:
         """Returns the recorded steps of the last hour that has one, those later than `since`."""
         hours = self._store.numbers(NAME)
         return [(step, of) for step, of in _lines(self._store, hours[-1]) if step > since] if hours else []
+
+    def _write_missing_rows(self) -> None:
+        """Writes the rows of the steps that a killed process has recorded without them."""
+        for hour in self._store.numbers(NAME):
+            self._hour = hour
+            self._put_rows(_table(_lines(self._store, hour)))
+        self._close_hours(self._hour)
+        self._complete = True
 
     def _append(self, step: int, of: Step) -> None:
         hour = step // HOUR_STEPS

@@ -76,6 +76,7 @@ class Watcher:
         # a new target gets the alerts that are active
         self._deliverers = Deliverers(lake, min([self._writer.newest, *(first - 1 for first in active)]))
         self._alert_items = AlertItems(lake)
+        self._missed: list[Event] = []  # of the time in which no process observed, not written yet
         self._seen_at = self._cleaned_at = 0.0
         self._observed_at = time.monotonic()
 
@@ -105,7 +106,7 @@ class Watcher:
         self._alert_items.start()
         condition = missed.outage(self._lake, missed.seen(self._lake))
         if condition is not None and condition.identity not in self._known:
-            self._append([Event("fired", condition), Event("resolved", condition)])
+            self._missed = [Event("fired", condition), Event("resolved", condition)]
         try:
             while not self._stopping.is_set():
                 self._observe()
@@ -121,6 +122,9 @@ class Watcher:
         try:
             at = self._observer.observe(self._history.newest)
             self._observed_at = at.at_s
+            while self._missed:
+                self._append(self._missed[:1])
+                del self._missed[0]
             silenced = silences.silenced(self._lake)
             self._append(self._states.events(list(self._checked(at)), at.at_s, silenced), at.at_s, silenced)
             receiving = {active.condition.webhooks_of for active in self._states.active.values()} - {0}

@@ -138,9 +138,9 @@ def test_distributions_are_kept_until_the_next_hour(lake: Lake) -> None:
 def test_restarts_after_the_end_of_an_hour_keep_its_rows(lake: Lake) -> None:
     last = FIRST + HOUR_STEPS - 1
     recorder(lake, last - 1).reported([reported(last - 1, 10)], [7], end(last - 1))
-    Recorder(lake, end(last))
+    Recorder(lake, end(last)).reported([], [7], end(last - 1))
     Recorder(lake, end(last)).reported([reported(last, 20)], [7], end(last))
-    Recorder(lake, end(last))
+    Recorder(lake, end(last)).reported([], [7], end(last))
     assert rows(lake) == [row(last - 1, 10, 10, 10, samples=1), row(last, 20, 20, 20, samples=1)]
 
 
@@ -150,6 +150,7 @@ def test_rows_that_a_killed_watch_has_not_written_are_written_at_its_start(lake:
     before = rows(lake)
     lake.store.discard([f"{history.NAME}/1000.parquet"])
     again = Recorder(lake, end(STEP + 2))
+    again.reported([], [7], end(STEP + 1))
     assert rows(lake) == before
     again.reported([reported(STEP + 2, 30)], [7], end(STEP + 2))
     assert rows(lake) == [*before, row(STEP + 2, 30, 30, 30, samples=1)]
@@ -195,7 +196,7 @@ def test_the_history_is_bounded(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> 
         recorder(lake, step).reported([reported(step, 10)], [7], end(step))
     assert history.hours(lake.store) == [f"{history.NAME}/{hour}.parquet" for hour in (1005, 1004, 1003, 1002)]
     monkeypatch.setattr(history, "BYTES_MAX", 1)
-    Recorder(lake, end(1007 * HOUR_STEPS))
+    Recorder(lake, end(1007 * HOUR_STEPS)).reported([], [], end(1005 * HOUR_STEPS))
     assert history.hours(lake.store) == []
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,12 @@ import pytest
 
 from tailgate import cli
 from tailgate.engine.runtime.control.control import Answers, Control
+from tailgate.lake.store import documents
 from tailgate.lake.writer.engines import Announcement
-from tailgate.operations.watch import main, missed, states
+from tailgate.operations.sketch import STEP_S
+from tailgate.operations.watch import history, main, missed, states
 from tailgate.operations.watch.delivery import Webhook
+from tailgate.operations.watch.history import HOUR_STEPS
 from testing.engine_process import until
 from tests.operations.watch.receiver import Receiver
 from tests.operations.watch.test_checks import HEALTH
@@ -101,6 +106,34 @@ def test_an_alert_reaches_the_webhook_and_the_history(tmp_path: Path, monkeypatc
         watched.health["views"]["totals"]["status"] = "running"
         until(lambda: watched.receiver.events("view_failing", "totals") == ["fired", "resolved"], RAISED_S)
         assert watched.rows(query) == [("totals", "page", "resolved", "view totals is failing", {}, False, watcher.newest)]
+    finally:
+        watcher.stop()
+        thread.join(20)
+        watched.close()
+
+
+def test_it_starts_while_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """After an hour in which it did not run, when it has to write rows of the history and a notification at once."""
+
+    def full(path: Path, parts: Iterable[bytes | memoryview]) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(main, "POLL_S", 0.05)
+    watched = Watched(tmp_path)
+    now = time.time()
+    hour, step = int(now) // 3600 - 1, int(now) // STEP_S - HOUR_STEPS
+    watched.lake.store.put(f"{history.NAME}/{hour}", json.dumps({"step": step, "rows": []}).encode())
+    documents.write(watched.lake.store, missed.NAME, {"at": int(now * 1000) - 3_600_000, "n": 0, "epoch": 0})
+    target = Webhook(watched.receiver.url, "plain", watched.lake.id, lambda: None, lambda notification: True)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr("tailgate.lake.host.files.write", full)
+            watcher = main.Watcher(watched.lake, [target])
+            thread = threading.Thread(target=watcher.run)
+            thread.start()
+            until(lambda: caplog.text.count("the lake cannot be observed") > 1, RAISED_S)
+        until(lambda: watched.receiver.events("watch_was_stopped") == ["fired", "resolved"], RAISED_S)
+        until(lambda: history.hours(watched.lake.store) == [f"{history.NAME}/{hour}{history.PARQUET}"], RAISED_S)
     finally:
         watcher.stop()
         thread.join(20)
