@@ -6,6 +6,8 @@ the replacement of certificates.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import socket
 import ssl
@@ -21,6 +23,7 @@ import pytest
 
 from tailgate.gateway.security.tls import Files, Tls, end_point
 from tailgate.gateway.server import connection as gateway_connection
+from tailgate.gateway.server import handshake
 from tailgate.gateway.server.server import check_address
 from tailgate.lake.catalog import Catalog
 from tailgate.lake.errors import FeatureNotSupported, TailgateError
@@ -100,6 +103,29 @@ def test_a_certificate_of_somebody_else_is_not_taken(live: Live, authority: Auth
         psycopg.connect(words(live, other, "verify-full"))
     with psycopg.connect(words(live, authority, "verify-full")):
         pass
+
+
+def test_failed_handshakes_are_logged(live: Live, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """One line in LOG_S seconds, which counts the others."""
+    monkeypatch.setattr(handshake, "LOG_S", 60.0)
+    caplog.set_level(logging.INFO, "tailgate.gateway")
+
+    def fail() -> None:
+        with socket.create_connection(("localhost", live.port)) as client:
+            client.sendall(SSL_REQUEST)
+            assert client.recv(1) == b"S"
+            client.sendall(b"this is not a handshake")
+            with contextlib.suppress(ConnectionError):
+                while client.recv(4096):
+                    pass
+
+    for _ in range(3):
+        fail()
+    (line,) = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
+    assert line.startswith("a TLS connection from 127.0.0.1 is refused: the handshake has failed: ")
+    monkeypatch.setattr(handshake, "LOG_S", 0.0)
+    fail()
+    until(lambda: "(2 more since the last message)" in caplog.text)
 
 
 def test_a_certificate_is_replaced_while_it_runs(live: Live, authority: Authority, role: None, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from tailgate.gateway.protocol.states import Phase
 from tailgate.gateway.resources.budgets import Charge
 from tailgate.gateway.security.authentication import Peer
 from tailgate.gateway.security.tls import Identity
+from tailgate.gateway.server.handshake import Refusals
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.session.session import Session
 from tailgate.lake.errors import OutOfMemory
@@ -63,11 +64,12 @@ def _common_name(certificate: dict[str, Any] | None) -> str | None:
 
 
 class Connections(set["Connection"]):
-    """The open connections of a gateway. `unauthenticated`: those that have not signed in, oldest first."""
+    """The open connections of a gateway. `unauthenticated`: those that have not signed in, oldest first. `refusals`: failed handshakes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.unauthenticated: dict[Connection, None] = {}
+        self.refusals = Refusals()
 
     def admit(self, connection: Connection) -> None:
         """Adds a connection. If there are too many, closes the oldest that has not signed in."""
@@ -248,7 +250,7 @@ class Connection(asyncio.Protocol):
                 self._transport, self, identity.context, server_side=True, ssl_handshake_timeout=STARTUP_TIMEOUT_S
             )
         except (OSError, asyncio.TimeoutError) as error:  # ssl.SSLError is an OSError
-            log.info("no TLS with %s: %s", self.session.client.peer.host, error)
+            self._connections.refusals.add_failed(self.session.client.peer.host, error)
             self.abort()
             return
         finally:

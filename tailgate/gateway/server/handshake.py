@@ -37,6 +37,10 @@ class Refusals:
         log.info("a TLS connection from %s is refused: %s%s", client, reason, more)
         self._logged_at, self._unlogged = now, 0
 
+    def add_failed(self, client: str, error: Exception) -> None:
+        """Adds a connection whose handshake has failed. The error of a client that has closed the connection has no text."""
+        self.add(client, f"the handshake has failed: {str(error) or 'the client has closed the connection'}")
+
 
 class TlsListener:
     """A listening socket.
@@ -90,8 +94,8 @@ class TlsListener:
         loop = asyncio.get_running_loop()
         try:
             await loop.connect_accepted_socket(self._protocol, client, ssl=self._context(), ssl_handshake_timeout=HANDSHAKE_S)
-        except OSError as error:  # ssl.SSLError is one; that of a client that has gone has no text
-            self._refusals.add(host, f"the handshake has failed: {str(error) or 'the client has closed the connection'}")
+        except OSError as error:  # ssl.SSLError is one
+            self._refusals.add_failed(host, error)
             with contextlib.suppress(OSError):
                 client.close()
         except asyncio.CancelledError:
