@@ -66,7 +66,7 @@ class OperatorStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of operators over the last `ticks` ticks, which took `milliseconds` together.
+    """Statistics of operators over the last `ticks` ticks. `milliseconds`: their time, once for each partition.
 
     `nodes`: by node. A node that has not run since the engine started is missing.
     """

@@ -87,6 +87,14 @@ def test_a_view_of_tables(engine: Inside) -> None:
     engine.insert("orders", (1, 1), (2, 1), (3, 9))
     assert engine.rows("sold") == Counter({("tea", 6): 1, ("rice", 8): 1})
 
+    def has_the_time_of_all_partitions() -> bool:
+        """An operator works in all partitions at once, and takes at most all of their time."""
+        figures = engine.engine.figures()
+        assert sum(of.nanoseconds for of in figures.nodes.values()) <= figures.milliseconds * 1e6
+        return figures.milliseconds == 3 * sum(list(engine.engine.runner.durations)[-figures.ticks :])
+
+    until(has_the_time_of_all_partitions)  # a tick may end in between
+
 
 def test_an_executor_that_is_killed(engine: Inside, topic: Topic, spark_cluster: SparkCluster) -> None:
     """Its partitions of the state open in other executors, at the ids of the log."""

@@ -71,11 +71,11 @@ class Circuits:
         circuit.warm(self._session._jsparkSession, parallelism, self._warm)
         self._warm = circuit
 
-    def figures(self, path: str, durations: Sequence[float]) -> Statistics:
+    def figures(self, path: str, durations: Sequence[float], parallelism: int) -> Statistics:
         """Returns the statistics of the operators whose state is at this path. `durations`: those of the newest ticks in milliseconds."""
         data = json.loads(self._jvm.tailgate.circuit.Statistics.recent(path))
         ticks, nodes = data["ticks"], {int(node): OperatorStatistics(*numbers) for node, numbers in data["nodes"].items()}
-        return Statistics(ticks, sum(durations[-ticks:]) if ticks else 0.0, nodes)
+        return Statistics(ticks, parallelism * sum(durations[-ticks:]) if ticks else 0.0, nodes)
 
     def _build(self, graph: Graph, forgotten: Iterable[int], opened: Opened) -> Any:
         parts = parts_of(graph)

@@ -216,7 +216,7 @@ class Engine(EngineLog):
 
     def figures(self) -> Statistics:
         """Returns the statistics of the operators: recent work, and rows of state."""
-        return self.circuits.figures(self.state_path, list(self.runner.durations))
+        return self.circuits.figures(self.state_path, list(self.runner.durations), self.parallelism)
 
     def stall_source(self, source: Source, error: str) -> None:
         """Stalls a source until RESUME SOURCE."""
