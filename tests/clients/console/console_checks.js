@@ -166,7 +166,7 @@ await check('dead letters are shown as text, and decoded again', async () => {
   await client.query('DELETE DEAD LETTERS OF console.numbers')
   await page.goto(`${BASE}/#/now`)
   await page.goto(`${BASE}/#/letters`)
-  await page.waitForSelector('p:has-text("No rows.")')
+  await page.waitForSelector('p:has-text("There are no dead letters.")')
   assert.deepEqual(wrong, [])
 })
 await check(`pages are shown soon after a click, with ${VIEWS} views and ${ROWS} rows`, async () => {

@@ -3,7 +3,7 @@
 import { confirmed, element, failure, notice, table } from "/dom.js";
 import { qualified, records, run } from "/sql.js";
 
-const SOURCES = "SELECT schema, name, dead_letters FROM tailgate.sources WHERE dead_letters > 0 ORDER BY schema, name LIMIT 200";
+const SOURCES = "SELECT schema, name FROM tailgate.sources WHERE dead_letters > 0 ORDER BY schema, name LIMIT 200";
 
 export async function deadLetters(body, words, signal) {
   const refresh = async () => {
@@ -18,13 +18,15 @@ export async function deadLetters(body, words, signal) {
 
 async function letters(source, signal, refresh) {
   const from = qualified(source.schema, `${source.name}_dead_letters`);
-  const head = element("h3", {}, `${source.schema}.${source.name}: ${source.dead_letters}`);
+  const title = `${source.schema}.${source.name}`;
   try {
+    const [{ count }] = await records(`SELECT count(*) AS count FROM ${from}`, signal);
+    if (Number(count) === 0) return []; // deleted, or decoded again, since the engine has counted them
     const reasons = await run(`SELECT error, count(*) AS records, max(since) AS newest FROM ${from} GROUP BY error ORDER BY count(*) DESC LIMIT 20`, signal);
     const newest = await run(`SELECT partition, "offset", since, attempts, error, encode(key, 'escape') AS key, encode(value, 'escape') AS value FROM ${from} ORDER BY since DESC LIMIT 50`, signal);
-    return [head, retry(source, refresh), table("Reasons", reasons), table("The newest records", newest)];
+    return [element("h3", {}, `${title}: ${count}`), retry(source, refresh), table("Reasons", reasons), table("The newest records", newest)];
   } catch (error) {
-    return [head, failure(error)];
+    return [element("h3", {}, title), failure(error)];
   }
 }
 
