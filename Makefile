@@ -15,7 +15,7 @@ EXTRAS ?= [dev]
 
 BIN := .venv/bin
 FAST := "not long and not clients"
-# Processes that share the tests, a file each, more than cores: a test waits for servers and JVMs a third of its time.
+# Processes that share the tests, more than cores: a test waits for servers and JVMs a third of its time (tests/distribution.py).
 JOBS ?= 3
 # How long `make test-soak` injects faults.
 SECONDS ?= 3600
@@ -59,9 +59,13 @@ wheel: .venv/.installed $(PRODUCT_JARS) $(ENGINE_JAR) ## dist/tailgate-*.whl wit
 demo: setup ## Kafka, registry, engine, gateway, sinks and the shop, live: ARGS="--for 60 --rate 1000 --check"
 	@exec $(BIN)/tailgate demo $(ARGS)
 
-test: setup java docs ## everything that needs no client programs and takes no minutes: ARGS="-k registry"
+test: setup ## everything that needs no client programs and takes no minutes: ARGS="-k registry"
+	@$(MAKE) --no-print-directory -j3 java docs python
+
+.PHONY: python
+python: setup
 	@echo "test: Python"
-	@$(BIN)/python -m pytest -m $(FAST) -n $(JOBS) --dist loadfile $(ARGS) || \
+	@$(BIN)/python -m pytest -m $(FAST) -n $(JOBS) $(ARGS) || \
 	  { echo "test: what failed once more, by itself: a test that passes now has a race, which is a defect of its own"; \
 	    $(BIN)/python -m pytest -m $(FAST) --last-failed --last-failed-no-failures none $(ARGS); }
 

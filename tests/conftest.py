@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import distribution
+
 if TYPE_CHECKING:
     from tailgate.embedded.kafka import Kafka
     from tailgate.embedded.registry import Registry
@@ -54,6 +56,10 @@ def _java_version() -> str:
     except OSError:
         return "missing"
     return output.split('"')[1] if '"' in output else output.strip()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(distribution)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

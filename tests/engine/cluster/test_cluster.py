@@ -88,7 +88,7 @@ def test_a_view_of_tables(engine: Inside) -> None:
     assert engine.rows("sold") == Counter({("tea", 6): 1, ("rice", 8): 1})
 
     def has_the_time_of_all_partitions() -> bool:
-        """An operator works in all partitions at once, and takes at most all of their time."""
+        """Returns whether the statistics have the time of each of the partitions, in which operators work at once."""
         figures = engine.engine.figures()
         assert sum(of.nanoseconds for of in figures.nodes.values()) <= figures.milliseconds * 1e6
         return figures.milliseconds == 3 * sum(list(engine.engine.runner.durations)[-figures.ticks :])
