@@ -16,10 +16,11 @@ from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.entry_stream import EntryStream
 from tailgate.lake.errors import ObjectNotInPrerequisiteState
 from tailgate.lake.folder import Lake
+from tailgate.lake.readers import holds
 from tailgate.lake.store.bucket import BucketStore
 from tailgate.lake.tables import checkpoints
 from tailgate.lake.wake import Wake
-from tailgate.lake.writer import maintenance, rounds
+from tailgate.lake.writer import maintenance, retention, rounds
 from tailgate.lake.writer.inbox import Inbox, Record, records
 from tailgate.lake.writer.log_writer import open_epoch
 from tailgate.lake.writer.rounds import Follower
@@ -129,6 +130,30 @@ def test_a_round_makes_few_requests(lake: Lake, s3: S3, monkeypatch: pytest.Monk
     s3.requests()
     follower.round()
     assert sum(s3.requests().values()) == LOOKS, "nothing has changed"
+
+
+@pytest.mark.parametrize("lake", ["bucket"], indirect=True)
+def test_a_sweep_lists_each_folder_once(lake: Lake, s3: S3) -> None:
+    """The number of readers adds two requests for each: its position, and the entry that it needs next."""
+    writer = open_epoch(lake)
+    lake.log.looks = False  # as in an engine
+    add(writer, item(16384, COLUMNS, None))
+    follower = Follower(lake, writer.epoch)
+    totals = []
+    for readers in (0, 4, 8):
+        for reader in range(readers):
+            holds.hold(lake, f"sink-{reader}", writer.newest.n)
+        writer.append()
+        follower.round()
+        retention.sweep(writer)  # reads headers that later sweeps remember
+        s3.requests()
+        retention.sweep(writer)
+        requests = s3.request_log()
+        lists = Counter(request.name for request in requests if request.method == "LIST")
+        assert max(lists.values()) <= (2 if readers else 1), lists  # the log and its segments once more, for their sizes
+        totals.append(len(requests))
+    assert totals[0] <= 12
+    assert totals[2] - totals[1] <= 2 * 4
 
 
 @pytest.mark.parametrize("lake", ["bucket"], indirect=True)
