@@ -7,6 +7,7 @@ import java.util.function.Consumer;
 import org.apache.spark.sql.execution.streaming.state.StateStoreId;
 import org.apache.spark.sql.execution.streaming.state.StateStoreProviderId;
 import tailgate.rows.Rows.Bytes;
+import tailgate.state.DurableFiles;
 import tailgate.state.State;
 import tailgate.state.StateIds;
 
@@ -48,13 +49,17 @@ final class Repartition {
   }
 
   String run(String from, StateIds ids, long time) throws Exception {
-    StateIds after = StateIds.parse(null, partitions).after(inTask(() -> withTargets(0, () -> {
+    StateIds after = StateIds.parse(null, partitions).after(inTask(() -> {
+      for (int i = 0; i < stores * partitions; i++) {
+        StateStoreProviderId id = Stages.storeId(to, i / partitions, i % partitions);
+        targets.add(new State(stages.opening.open(id, NEW)));
+      }
       for (int store : ids.stores())
         for (int partition = 0; partition < ids.partitions(); partition++)
           read(Stages.storeId(from, store, partition), ids.store(store), this::move);
       share();
-      return committed(time);
-    })));
+      return DurableFiles.durably(() -> committed(time));
+    }));
     check(after);
     ObjectMapper json = new ObjectMapper();
     ObjectNode result = json.createObjectNode().put("state", after.toString());
@@ -65,15 +70,6 @@ final class Repartition {
 
   private <T> List<T> inTask(java.util.concurrent.Callable<List<T>> work) throws Exception {
     return LocalTask.run(stages.context, stages.properties(), work);
-  }
-
-  /** Opens the stores of the other folder from number `i` on, and runs the work. */
-  private List<StateIds.Committed> withTargets(int i, java.util.function.Supplier<List<StateIds.Committed>> work) {
-    if (i == stores * partitions) return work.get();
-    return stages.opening.use(Stages.storeId(to, i / partitions, i % partitions), NEW, store -> {
-      targets.add(new State(store));
-      return withTargets(i + 1, work);
-    });
   }
 
   private void read(StateStoreProviderId id, StateIds.Store version, Consumer<State> use) {

@@ -348,12 +348,17 @@ final class Stages {
 
     /** Opens a store at this version and uses it. Throws {@link StateLost} if Spark cannot load it. */
     <T> List<T> use(StateStoreProviderId id, StateIds.Store at, Function<StateStore, List<T>> use) {
+      return DurableFiles.durably(() -> use.apply(open(id, at)));
+    }
+
+    /** Opens a store at this version, up to the end of the task. Throws {@link StateLost} if Spark cannot load it. */
+    StateStore open(StateStoreProviderId id, StateIds.Store at) {
       DurableFiles.keep(id.storeId().checkpointRootLocation());
       int partition = id.storeId().partitionId();
       Option<String> version = at.ids() == null ? Option.empty() : Option.apply(at.ids()[partition]);
       try {
-        return DurableFiles.durably(() -> use.apply(StateStore$.MODULE$.get(id, BYTES, BYTES, new NoPrefixKeyStateEncoderSpec(BYTES), at.version(), version, Option.empty(), false, conf,
-            hadoop.value().value(), false)));
+        return StateStore$.MODULE$.get(id, BYTES, BYTES, new NoPrefixKeyStateEncoderSpec(BYTES), at.version(), version, Option.empty(), false, conf,
+            hadoop.value().value(), false);
       } catch (RuntimeException | Error e) {
         throw e;
       } catch (Exception e) {
