@@ -4,8 +4,8 @@
     COMMIT         ──► the engine: `check`, `renumbered` ──► one entry of the log with the changes and the rows
 
 Optimistic concurrency control, as for rows: a block records the definitions that it changes or relies on. If another transaction has
-changed one of them, the block fails with 40001. Privileges of roles are merged object by object, because GRANTs on different objects do
-not conflict.
+changed one of them, the block fails with 40001. So it does if another one has changed the privileges on an object on which the block has
+changed them, too.
 
 New objects have ids from FIRST_ID on, which are local to the block; COMMIT gives them ids of the catalog.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeGuard, TypeVar
+from typing import Any, TypeAlias, TypeGuard
 
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sequence, Table, View
 from tailgate.lake.catalog.codec import decode, decode_change, encode, encode_change, encode_item
@@ -22,11 +22,10 @@ from tailgate.lake.catalog.custom_types import types_of
 from tailgate.lake.catalog.dropping import SEQUENCE
 from tailgate.lake.catalog.item_fields import ReaderFields, ReplaceableFields, known_columns
 from tailgate.lake.catalog.resolution import digest, version
-from tailgate.lake.catalog.roles import Role, with_object_ids
+from tailgate.lake.catalog.roles import Access, with_new_ids
 from tailgate.lake.errors import DuplicateSchema, SerializationFailure
 from tailgate.lake.types import DomainType, Type
 
-Granted = TypeVar("Granted")
 FIRST_ID = 1 << 26  # of the objects that a block creates; other ids are below it
 
 # of sequences, as (id, series) → (position, called): ALTER SEQUENCE begins a new series
@@ -41,7 +40,7 @@ class Uncommitted:
     - `changed`: digests of existing items and schemas that the block changes or drops, by id.
     - `dependents`: the items that depended on these items.
     - `read`: versions of other existing items that the block's items depend on.
-    - `roles`: the roles that the block changes, as they were before.
+    - `access`: of existing objects on which the block changes privileges, by id, the privileges before; None without GRANTs.
     """
 
     change: Change = field(default_factory=Change)
@@ -49,7 +48,7 @@ class Uncommitted:
     changed: Mapping[int, str] = field(default_factory=dict)
     dependents: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     read: Mapping[int, str] = field(default_factory=dict)
-    roles: Mapping[int, Role] = field(default_factory=dict)
+    access: Mapping[int, Access | None] = field(default_factory=dict)
 
     @property
     def created(self) -> frozenset[int]:
@@ -58,7 +57,8 @@ class Uncommitted:
 
     def applied(self, catalog: Catalog) -> Catalog:
         """Returns the catalog as the block sees it. Raises 40001 if the block conflicts with the privileges in it."""
-        return replace(catalog.apply(replace(self.change, put_roles=self._merged_roles(catalog))), next_id=self.next_id)
+        self._check_access(catalog)
+        return replace(catalog.apply(self.change), next_id=self.next_id)
 
     def including(self, change: Change, catalog: Catalog) -> Uncommitted:
         """Returns the changes with a further one, which was planned over `applied(catalog)`."""
@@ -67,7 +67,7 @@ class Uncommitted:
         dependents = {id: _dependents(catalog, id) for id in changed if id in catalog.items}
         depends = {id for item in change.put for id in (*item.depends, *referenced(item), *types_of(item))}
         read = {id: version(catalog[id]) for id in depends if id in catalog.items}
-        roles = {role.id: catalog.all_roles()[role.id] for role in change.put_roles}
+        access = {each.id: catalog.access.get(each.id) for each in change.put_access if not is_local(each.id)}
         ids = [id for item in change.put for id in (item.id, item.errors)] + [schema.id for schema in change.put_schemas]
         return Uncommitted(
             _sum(self.change, replace(change, put=tuple(map(_readable, change.put)))),
@@ -75,7 +75,7 @@ class Uncommitted:
             {**changed, **self.changed},
             {**dependents, **self.dependents},
             {**read, **self.read},
-            {**roles, **self.roles},
+            {**access, **self.access},
         )
 
     def moved(self, positions: SequencePositions) -> Uncommitted:
@@ -116,21 +116,15 @@ class Uncommitted:
         """Returns the change for the catalog, and the new ids of the block's objects."""
         ids = {id: id - FIRST_ID + catalog.next_id for id in range(FIRST_ID, self.next_id)}
         change = self.change
-        roles = [with_object_ids(role, ids) for role in self._merged_roles(catalog)]
+        access = tuple(with_new_ids(each, ids) for each in change.put_access)
         schemas = [replace(schema, id=ids.get(schema.id, schema.id)) for schema in change.put_schemas]
         items = tuple(_renumbered(item, ids) for item in change.put)
-        return replace(change, put=items, put_roles=tuple(roles), put_schemas=tuple(schemas)), ids
+        return replace(change, put=items, put_access=access, put_schemas=tuple(schemas)), ids
 
-    def _merged_roles(self, catalog: Catalog) -> tuple[Role, ...]:
-        """Returns the changed roles, with privileges that others have got meanwhile. Raises 40001 if both changed those on one object."""
-        merged = []
-        for role in self.change.put_roles:
-            before, now = self.roles[role.id], catalog.all_roles().get(role.id)
-            if now is None:
-                raise conflict()
-            grants = _merged(before.grants, now.grants, role.grants)
-            merged.append(replace(now, grants=grants, column_grants=_merged(before.column_grants, now.column_grants, role.column_grants)))
-        return tuple(merged)
+    def _check_access(self, catalog: Catalog) -> None:
+        """Raises 40001 if others have changed the privileges on an object on which the block changes them."""
+        if any(catalog.access.get(id) != before for id, before in self.access.items()):
+            raise conflict()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -139,34 +133,19 @@ class Uncommitted:
             "changed": {str(id): digest for id, digest in self.changed.items()},
             "dependents": {str(id): list(ids) for id, ids in self.dependents.items()},
             "read": {str(id): version for id, version in self.read.items()},
-            "roles": [encode(role) for role in self.roles.values()],
+            "access": {str(id): None if access is None else encode(access) for id, access in self.access.items()},
         }
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Uncommitted:
-        roles = [decode(Role, role) for role in data["roles"]]
         return Uncommitted(
             decode_change(data["change"]),
             data["next_id"],
             {int(id): digest for id, digest in data["changed"].items()},
             {int(id): tuple(ids) for id, ids in data["dependents"].items()},
             {int(id): version for id, version in data["read"].items()},
-            {role.id: role for role in roles},
+            {int(id): None if access is None else decode(Access, access) for id, access in data["access"].items()},
         )
-
-
-def _merged(before: Mapping[int, Granted], now: Mapping[int, Granted], after: Mapping[int, Granted]) -> dict[int, Granted]:
-    """Returns `now` with the changes of the block, by object. Raises 40001 if `now` has other changes on one of its objects."""
-    merged = dict(now)
-    for object in {*before, *after}:
-        if before.get(object) == after.get(object):
-            continue
-        if now.get(object) != before.get(object):
-            raise conflict()
-        merged.pop(object, None)
-        if object in after:
-            merged[object] = after[object]
-    return merged
 
 
 def is_local(id: int) -> bool:
@@ -200,13 +179,14 @@ def _sum(first: Change, second: Change) -> Change:
     drop, drop_schemas = {*first.drop, *second.drop}, {*first.drop_schemas, *second.drop_schemas}
     items = {i.id: i for i in (*first.put, *second.put) if i.id not in second.drop}
     schemas = {s.id: s for s in (*first.put_schemas, *second.put_schemas) if s.id not in second.drop_schemas}
-    roles = {r.id: r for r in (*first.put_roles, *second.put_roles)}
+    gone = {*second.drop, *second.drop_schemas}
+    access = {a.id: a for a in (*first.put_access, *second.put_access) if a.id not in gone}
     return Change(
         tuple(items.values()),
         _existing(drop),
-        tuple(roles.values()),
         put_schemas=tuple(schemas.values()),
         drop_schemas=_existing(drop_schemas),
+        put_access=tuple(access.values()),
     )
 
 

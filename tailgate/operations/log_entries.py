@@ -53,10 +53,16 @@ def _name(catalog: Catalog, relation: int) -> str:
 
 
 def _change(change: Change) -> Entry:
-    """Returns the names of the items, roles and schemas that an entry adds or replaces, and the ids of those that it drops."""
+    """Returns the names of the items, roles and schemas that an entry adds or replaces, and the ids of those that it drops.
+
+    Privileges have the id of their object.
+    """
     put = {"items": change.put, "roles": change.put_roles, "schemas": change.put_schemas}
     dropped = {"items": change.drop, "roles": change.drop_roles, "schemas": change.drop_schemas}
+    names: dict[str, list[str]] = {kind: [thing.name for thing in things] for kind, things in put.items() if things}
+    if change.put_access:
+        names["privileges"] = [str(access.id) for access in change.put_access]
     return {
-        "put": {kind: [thing.name for thing in things] for kind, things in put.items() if things},
+        "put": names,
         "drop": {kind: list(ids) for kind, ids in dropped.items() if ids},
     }

@@ -59,7 +59,8 @@ def resolve(text: str, catalog: Catalog, base: Catalog) -> Resolution:
     ids_of_names = {*ids, *(id for of_name in functions.values() for id in of_name)}
     path = tuple(p for p in catalog.path if not p.startswith(TEMPORARY))
     versions = {id: version(base[id]) for id in sorted(ids_of_names)}
-    return Resolution(path, relations, functions, versions, authority(base.roles, base.schemas), endpoints, queries, types)
+    digest = authority(base.roles, base.schemas, base.access)
+    return Resolution(path, relations, functions, versions, digest, endpoints, queries, types)
 
 
 def names_in(text: str) -> Iterator[Name]:

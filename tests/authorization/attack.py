@@ -346,16 +346,15 @@ class Attack:
         return text
 
     def _theirs(self, catalog: Catalog) -> object:
-        """Returns all items, roles and schemas of other owners, and the grants on them."""
+        """Returns all items, roles and schemas of other owners, and the privileges on them."""
         mine = {catalog.role(name).id for name in (*self._users, "staff")}
         items = {i.id: i for i in catalog.items.values() if i.owner not in mine and not i.name.startswith(CALLS)}
         schemas = {s.id: s for s in catalog.schemas.values() if s.owner not in mine}
         foreign = {*items, *schemas, *(s.id for s in catalog.all_schemas().values() if s.owner not in mine)}
         roles = {}
         for r in catalog.roles.values():
-            grants, of_columns = ({o: g for o, g in by_object.items() if o in foreign} for by_object in (r.grants, r.column_grants))
-            roles[r.id] = (r.name, r.login, r.superuser, r.verifier, r.member_of, grants, of_columns)
-        return items, schemas, roles
+            roles[r.id] = (r.name, r.login, r.superuser, r.verifier, r.member_of)
+        return items, schemas, roles, {id: access for id, access in catalog.access.items() if id in foreign}
 
     def _check_rows(self) -> None:
         """Asserts that tables without any grant have their rows."""

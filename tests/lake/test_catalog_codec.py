@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.catalog.codec import decode_catalog, decode_change, decode_item, encode_catalog, encode_change, encode_item
 from tailgate.lake.catalog.resolution import authority
-from tailgate.lake.catalog.roles import Role
+from tailgate.lake.catalog.roles import Access, Granted
 from tailgate.lake.errors import FeatureNotSupported
 
 INT8 = {"name": "int8"}
@@ -131,23 +130,53 @@ def test_additions_of_a_newer_version_are_kept(kind: str) -> None:
     assert through(data) == data
 
 
-def test_roles_and_schemas_keep_unknown_fields() -> None:
-    role = {"id": 9, "name": "r", "login": True, "superuser": False, "verifier": None, "grants": {"5": ["INSERT", "SELECT"]}, "later": 1}
+def test_roles_schemas_and_privileges_keep_unknown_fields() -> None:
+    role = {"id": 9, "name": "r", "login": True, "superuser": False, "verifier": None, "member_of": {"7": True}, "later": 1}
     schema = {"id": 8, "name": "s", "owner": 9, "comment": "", "later": 2}
-    more = {"member_of": {"7": True}, "column_grants": {"5": {"0": ["SELECT"], "2": ["INSERT", "UPDATE"]}}}
-    catalog = {"items": [], "next_id": 16384, "roles": [{**role, **more}], "schemas": [schema]}
+    entry = {"grantee": 9, "grantor": 10, "privileges": ["CREATE", "USAGE"], "options": ["USAGE"], "later": 3}
+    access = [{"id": 8, "entries": [entry], "later": 4}, {"id": 6, "columns": {"0": [entry]}}]
+    catalog = {"items": [], "next_id": 16384, "roles": [role], "schemas": [schema], "access": access}
     assert encode_catalog(decode_catalog(catalog)) == catalog
-    change = {"put": [], "drop": [5], "put_roles": [role], "drop_roles": [6], "put_schemas": [schema], "drop_schemas": [7]}
+    change = {
+        "put": [], "drop": [5], "put_roles": [role], "drop_roles": [6], "put_schemas": [schema], "drop_schemas": [7], "put_access": access,
+    }  # fmt: skip
     assert encode_change(decode_change(change)) == change
     assert decode_change({"put": [], "drop": []}) == Change() and decode_catalog({"items": [], "next_id": 16384}) == Catalog()
 
 
-def test_privileges_on_columns_change_the_authority() -> None:
-    """Names that were resolved before a GRANT on columns are refused after it."""
-    role = Role(9, "r")
-    granted = replace(role, column_grants={16384: {0: frozenset(("SELECT",))}})
-    assert decode_catalog(encode_catalog(Catalog(roles={9: granted}))).roles[9].column_grants == granted.column_grants
-    assert len({authority({9: each}, {}) for each in (role, granted, replace(granted, column_grants={16384: {1: frozenset()}}))}) == 3
+def test_privileges_of_an_earlier_version() -> None:
+    """Roles contained the privileges that owners had granted to them, PUBLIC those on the schema public."""
+
+    def role(id: int, grants: object, **others: object) -> dict[str, object]:
+        return {"id": id, "name": f"r{id}", "login": True, "superuser": False, "verifier": None, "grants": grants, **others}
+
+    def letters(catalog: Catalog, id: int) -> list[tuple[int, int, str]]:
+        entries = catalog.entries(catalog.items.get(id) or catalog.all_schemas()[id])
+        return [(e.grantee, e.grantor, " ".join(sorted(e.privileges))) for e in entries]
+
+    items = [{**stored("table", {}), "id": 100, "owner": 9}, {**stored("enum", {"labels": []}), "id": 101, "name": "e", "owner": 9}]
+    granted = [role(7, {"100": ["SELECT"], "99": ["SELECT"]}, column_grants={"100": {"0": ["UPDATE"]}}), role(9, {"100": ["SELECT"]})]
+    catalog = decode_catalog({"items": items, "next_id": 16384, "roles": [*granted, role(0, {"101": ["USAGE"]})]})
+    owners = "DELETE INSERT REFERENCES SELECT TRIGGER TRUNCATE UPDATE"
+    assert letters(catalog, 100) == [(9, 9, owners), (7, 9, "SELECT")]
+    assert letters(catalog, 101) == [(0, 9, "USAGE"), (9, 9, "USAGE")] and letters(catalog, 2200) == [(10, 10, "CREATE USAGE")]
+    assert [sorted(e.privileges) for e in catalog.access[100].columns[0]] == [["UPDATE"]] and set(catalog.access) == {100, 2200}
+    later = catalog.apply(decode_change({"put": [], "drop": [], "put_roles": [role(7, {"100": ["INSERT"]})]}))
+    assert letters(later, 100) == [(9, 9, owners), (7, 9, "INSERT")] and not later.access[100].columns
+    assert decode_catalog(encode_catalog(later)) == later and all(r.grants is None for r in later.roles.values())
+    assert set(later.apply(Change(drop=(100,))).access) == {2200}
+
+
+def test_privileges_change_the_authority() -> None:
+    """Names that were resolved before a GRANT are refused after it."""
+    entries = (Granted(9, 10, frozenset(("SELECT",))), Granted(9, 10, frozenset(("SELECT",)), frozenset(("SELECT",))))
+    lists = (
+        Access(16384, entries[:1]),
+        Access(16384, entries[1:]),
+        Access(16384, None, {0: entries[:1]}),
+        Access(16384, None, {1: entries[:1]}),
+    )
+    assert len({authority({}, {}, access) for access in ({}, *({16384: each} for each in lists))}) == 5
 
 
 def test_an_item_of_an_older_version() -> None:

@@ -7,14 +7,14 @@ Only `kafka.registry` performs I/O.
 - `enums` creates and changes enum types; `sql.tables.domains` domains.
 - `drop` finds the items that a DROP removes.
 - `alter` and `schema` rename and move items, `kafka.refresh` adds new columns to a source.
-- `roles` changes roles and grants, and `definitions` checks the privileges of definitions.
+- `roles` changes roles, privileges and owners, and `definitions` checks the privileges of definitions.
 
 All functions raise an error for an incorrect statement, and 0A000 with the name of the feature for
 one that is not supported.
 """
 
 from tailgate.engine.ddl.alter import alter, alter_sequence, comment
-from tailgate.engine.ddl.definitions import check_definitions
+from tailgate.engine.ddl.definitions import check_definitions, check_types
 from tailgate.engine.ddl.drop import Notice, drop, drop_schemas
 from tailgate.engine.ddl.endpoint import create_endpoint
 from tailgate.engine.ddl.enums import alter_enum, create_enum
@@ -30,7 +30,7 @@ from tailgate.engine.ddl.monitoring.alert import create_alert
 from tailgate.engine.ddl.monitoring.objective import create_objective
 from tailgate.engine.ddl.monitoring.replacement import replace_watched
 from tailgate.engine.ddl.replace import replace_view
-from tailgate.engine.ddl.roles import RoleStatement, change_roles
+from tailgate.engine.ddl.roles.roles import RoleStatement, change_roles
 from tailgate.engine.ddl.schema import alter_schema, create_schema
 from tailgate.engine.ddl.subscription import create_subscription
 from tailgate.engine.ddl.table import alter_table, create_table
@@ -53,6 +53,7 @@ __all__ = [
     "alter_table",
     "change_roles",
     "check_definitions",
+    "check_types",
     "comment",
     "comment_on_function",
     "create_alert",

@@ -1,4 +1,4 @@
-"""Checks that owners may read the inputs of their definitions, on creation and on replacement.
+"""Checks that owners may read the inputs of their definitions and use their types, on creation and on replacement.
 
     CREATE …             the owner needs SELECT on all inputs, as for a query
     CREATE OR REPLACE …  so do the owners of all views and functions that read the item
@@ -39,6 +39,7 @@ from tailgate.lake.catalog import (
     View,
     ViewErrors,
 )
+from tailgate.lake.catalog.custom_types import types_of_column
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import InsufficientPrivilege
 from tailgate.sql.authorization import EXECUTE, NOBODY, SELECT, Demand, Required, authorize, renamed
@@ -65,6 +66,20 @@ def check_definitions(items: tuple[Item, ...], catalog: Catalog) -> None:
         except InsufficientPrivilege as error:
             error.detail = f"{item.kind} {catalog.stored.name_of(item)} is made of it, and its owner may not read that."
             raise
+
+
+def check_types(items: tuple[Item, ...], role: Role, catalog: Catalog) -> None:
+    """Raises 42501 if a role may not use the domain or enum type of a new column of these items."""
+    for item in (item for item in items if item.is_relation or isinstance(item, Function | Domain)):
+        old = catalog.items.get(item.replaces or item.id)
+        known = () if old is None else _types(old)
+        for id in (id for id in _types(item) if id not in known and id in catalog.items):
+            if not catalog.may(role, "USAGE", id):
+                raise InsufficientPrivilege(f"permission denied for type {catalog.name_of(catalog[id]).sql}")
+
+
+def _types(item: Item) -> list[int]:
+    return [id for column in item.columns if not column.is_dropped for id in types_of_column(column)[:1]]
 
 
 def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:

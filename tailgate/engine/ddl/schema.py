@@ -12,7 +12,7 @@ from tailgate.lake.catalog.roles import OPERATOR_ID
 from tailgate.lake.catalog.schemas import BUILT_IN, Schema
 from tailgate.lake.errors import DuplicateSchema, ObjectNotInPrerequisiteState, ReservedName
 from tailgate.sql.statements import AlterSchema, CreateSchema
-from tailgate.sql.tables.owners import without_privileges
+from tailgate.sql.tables.owners import access_given
 
 
 def create_schema(statement: CreateSchema, creator: str | None, catalog: Catalog) -> tuple[Change, list[Notice]]:
@@ -38,8 +38,7 @@ def alter_schema(statement: AlterSchema, catalog: Catalog) -> Change:
     schema = catalog.schema(statement.name.name)
     if statement.owner is not None:
         owner = catalog.role(statement.owner.name).id
-        roles = without_privileges({schema.id}, (schema.owner, owner), catalog)
-        return Change(put_schemas=(replace(schema, owner=owner),), put_roles=roles)
+        return Change(put_schemas=(replace(schema, owner=owner),), put_access=access_given((schema,), owner, catalog))
     assert statement.rename is not None
     if catalog.find_schema(statement.rename.name) is not None:
         raise DuplicateSchema(f'schema "{statement.rename.name}" already exists')

@@ -188,7 +188,7 @@ async def _execute(session: Session, bound: Bound, statement: s.Execute, values:
 async def _bind_explain(session: Session, bound: Bound, statement: s.Explain, oids: Sequence[int]) -> Bound:
     bound, target, begin = explain.bind(session, bound, statement), statement.target, perf_counter()
     if isinstance(target, s.CreateTableAs):
-        target = s.Select(target.query)
+        target = target.query if isinstance(target.query, s.Execute) else s.Select(target.query)
     if not isinstance(target, explain.EXPLAINED):
         return bound
     inner = await _bound(session, Bound(target, target, bound.text, bound.position, catalog=bound.catalog), oids)
@@ -196,12 +196,25 @@ async def _bind_explain(session: Session, bound: Bound, statement: s.Explain, oi
 
 
 async def _explain(session: Session, bound: Bound, statement: s.Explain, values: Sequence[object]) -> Result:
-    if isinstance(statement.target, s.Execute):
-        inner, values = await _called(session, statement.target)
+    target = statement.target
+    if isinstance(target, s.CreateTableAs):
+        create_table_as.exists(session, target)
+        target = target.query if isinstance(target.query, s.Execute) else target
+    if isinstance(target, s.Execute):
+        inner, values = await _called(session, target)
         bound = explain.planned(bound, inner)
-    if isinstance(statement.target, s.CreateTableAs):
-        create_table_as.exists(session, statement.target)
     return await explain.run(session, bound, statement, values)
+
+
+async def _create_table_as(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> str:
+    if not isinstance(statement.query, s.Execute):
+        return await create_table_as.run(session, bound, statement, values)
+    if create_table_as.exists(session, statement):
+        return create_table_as.TAG
+    inner, values = await _called(session, statement.query)
+    statement, bound = await create_table_as.of_prepared(session, bound, statement, inner)
+    tag = await create_table_as.run(session, bound, statement, values)
+    return tag if statement.with_data else "SELECT 0"  # as in PostgreSQL
 
 
 async def _called(session: Session, statement: s.Execute) -> tuple[Bound, list[object]]:
@@ -247,7 +260,7 @@ EXECUTORS: dict[type, Executor] = {
     LongWrite: Executor(table_writes.begin, table_writes.bind),
     s.CopyFrom: Executor(copy_in.run, copy_in.bind),
     s.AlterTable: Executor(changes.alter),
-    s.CreateTableAs: Executor(create_table_as.run, create_table_as.bind),
+    s.CreateTableAs: Executor(_create_table_as, create_table_as.bind),
     s.DeclareCursor: Executor(cursors.declare, _bind_inner),
     s.Fetch: Executor(cursors.fetch, cursors.bind),
     s.CloseCursor: Executor(cursors.close),

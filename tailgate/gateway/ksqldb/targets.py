@@ -22,7 +22,7 @@ def in_dialect(statement: ParsedStatement, text: str, catalog: Catalog, dialect:
             names = [name]
         case s.AlterTable(name=name, actions=actions) if all(isinstance(action, s.AddColumn) for action in actions):
             names = [name]
-        case s.CreateTableAs(query=query):
+        case s.CreateTableAs(query=s.QueryText() as query):
             tables = query.tree.find_all(exp.Table)
             names = [Name(t.name, t.db or None) for t in tables if isinstance(t.this, exp.Identifier)]
         case _:

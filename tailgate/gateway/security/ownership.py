@@ -2,7 +2,8 @@
 
     statement ──► sql.statements.kinds: its needs ──► check_change: 42501 if the role lacks one
 
-The engine checks SELECT on the relations that a definition reads, while it holds the lock of the catalog (`engine.ddl.definitions`).
+While it holds the lock of the catalog, the engine checks SELECT on the relations that a definition reads (`engine.ddl.definitions`),
+and who may GRANT and REVOKE privileges (`engine.ddl.roles`).
 Gateway and engine resolve names by the same `lake.catalog.resolution`. A name that does not exist passes here; the engine reports it.
 """
 
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 
 from typing_extensions import assert_never
 
-from tailgate.lake.catalog import Catalog, Endpoint, Function, Item, check_not_system
+from tailgate.lake.catalog import Catalog, Function, Item, check_not_system
 from tailgate.lake.catalog.functions import find as find_function
 from tailgate.lake.catalog.functions import matching
 from tailgate.lake.catalog.item_fields import Namespace
@@ -43,7 +44,7 @@ def check_change(statement: s.Statement, role: Role, catalog: Catalog, database:
 
 def _check_not_system(needs: Iterable[Need], catalog: Catalog) -> None:
     """Raises 42501 for a relation of a system schema, which nobody may change."""
-    for changed in (need for need in needs if isinstance(need, n.OwnItems | n.GrantOnItems)):
+    for changed in (need for need in needs if isinstance(need, n.OwnItems)):
         for item in (catalog.find(name, changed.namespace) for name in changed.names):
             if item is not None:
                 check_not_system(item)
@@ -97,12 +98,6 @@ class _Check:
                     self._privilege("SELECT", [name])
                 else:
                     self._owners(name)
-            case n.GrantOnItems(names, namespace):
-                self._grant(names, namespace)
-            case n.GrantOnSchemas(names, relations):
-                for schema in (self._catalog.find_schema(name.name) for name in names):
-                    if schema is not None and (relations or not self._owns(schema)):
-                        raise InsufficientPrivilege(f"permission denied for schema {schema.name}")
             case n.AdministerRoles(names):
                 for role in filter(None, (self._catalog.find_role(name.name) for name in names)):
                     self._administers(role)
@@ -111,6 +106,8 @@ class _Check:
                     raise InsufficientPrivilege(f"permission denied to {action}")
             case n.GiveItem(name, owner, namespace):
                 self._give(name, owner, namespace)
+            case n.GiveSchemas(roles, to):
+                self._give_schemas(roles, to)
             case n.BeSuperuser(action):
                 if action:
                     raise InsufficientPrivilege(f"permission denied to {action}")
@@ -166,6 +163,15 @@ class _Check:
         if schema is not None and not self._owns(schema):
             raise InsufficientPrivilege(f"must be owner of schema {schema.name}")
 
+    def _give_schemas(self, roles: Iterable[Name], to: Name) -> None:
+        """Checks REASSIGN OWNED. The engine refuses roles that the session's role is not a member of."""
+        owners, new = (self._catalog.find_role(name.name) for name in roles), self._catalog.find_role(to.name)
+        acting = self._catalog.acting(self._role.id)
+        ids = {owner.id for owner in owners if owner is not None}
+        gives = any(schema.owner in ids for schema in self._catalog.schemas.values())
+        if gives and new is not None and {*ids, new.id} <= acting:
+            raise InsufficientPrivilege(f"permission denied for database {self._database}")
+
     # ---- privileges
 
     def _items_named(self, names: Iterable[Name], namespace: Namespace = "relation") -> list[Item]:
@@ -201,11 +207,3 @@ class _Check:
             raise InsufficientPrivilege("must be superuser to alter superusers")
         if not self._catalog.administers(self._role, role.id):
             raise InsufficientPrivilege(f'must have admin option on role "{role.name}"')
-
-    def _grant(self, names: Iterable[Name], namespace: Namespace) -> None:
-        """Checks GRANT on items: the role must own them. The error for an item that it cannot see differs, as in PostgreSQL."""
-        for item in self._items_named(names, namespace):
-            some = "SELECT" if item.is_relation else "EXECUTE" if isinstance(item, Endpoint) else "USAGE"
-            if not self._catalog.may(self._role, some, item.id) and not self._owns(item):
-                raise InsufficientPrivilege(f"permission denied for {kind_of(item)} {item.name}")
-            self._owner(item)

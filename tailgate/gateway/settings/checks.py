@@ -5,7 +5,6 @@ Source: PostgreSQL 15, src/backend/utils/misc/guc.c for the messages.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 
@@ -21,6 +20,9 @@ from tailgate.values.registry import read_text
 from tailgate.values.times import zones
 from tailgate.values.times.calendar import INFINITIES_TIME
 
+INTEGER = re.compile(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9]\d*)")
+OCTAL = re.compile(r"[+-]?0[0-7]+")
+REAL = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 VALUE_CHARACTERS_MAX = 10_000  # of a setting's name and value together
 
 
@@ -62,21 +64,33 @@ def _in_range(setting: Setting, number: float, unit: str = "") -> None:
         )
 
 
+def _number(setting: Setting, value: str, *, whole: bool = True) -> tuple[float, str]:
+    """Returns the number at the start of a value, and the unit behind it, as strtol and strtod of C read them. Raises 22023."""
+    match = INTEGER.match(value) if whole else None
+    if match is not None and value[match.end() : match.end() + 1] not in (".", "e", "E"):
+        digits = match[0].strip()
+        number: float = int(digits, 8 if OCTAL.fullmatch(digits) else 0)
+    elif (match := REAL.match(value)) is not None:
+        number = float(match[0])
+    else:
+        raise _wrong(setting, value)
+    return number, value[match.end() :].strip()
+
+
+def _rounded(setting: Setting, value: str, number: float) -> int:
+    """Returns a number with a fraction as a whole number. Raises 22023."""
+    if abs(number) >= 1 << 31:
+        raise _wrong(setting, value, "Value exceeds integer range.")
+    return round(number)
+
+
 def _int(setting: Setting, value: str) -> str:
-    try:
-        number = int(value.strip(), 0)
-    except ValueError:
-        number = _rounded(setting, value)
+    number, unit = _number(setting, value)
+    if unit:
+        raise _wrong(setting, value)
+    number = _rounded(setting, value, number)
     _in_range(setting, number)
     return str(number)
-
-
-def _rounded(setting: Setting, value: str) -> int:
-    """Returns a number with a fraction as a whole number."""
-    try:
-        return round(float(value))
-    except (ValueError, OverflowError):
-        raise _wrong(setting, value) from None
 
 
 UNITS_MS = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -86,13 +100,13 @@ BLOCK_KB = 8  # the unit of effective_cache_size
 
 def _with_unit(setting: Setting, value: str, units: Mapping[str, float], unit: str, size: int = 1) -> int:
     """Returns a number in `size` times the unit, which a value without a unit has."""
-    match = re.fullmatch(r"([+-]?\d{1,12}(?:\.\d{0,12})?)\s*([a-zA-Z]*)", value.strip())
-    factor = (units.get(match[2]) if match[2] else size) if match else None
-    if match is None or factor is None:
-        listed_units = [f'"{name}"' for name in units]
-        hint = f"Valid units for this parameter are {', '.join(listed_units[:-1])}, and {listed_units[-1]}." if match else None
-        raise _wrong(setting, value, hint)
-    number = round(float(match[1]) * factor / size)
+    amount, name = _number(setting, value)
+    factor = units.get(name) if name else size
+    if factor is None:
+        listed_units = [f'"{each}"' for each in units]
+        raise _wrong(setting, value, f"Valid units for this parameter are {', '.join(listed_units[:-1])}, and {listed_units[-1]}.")
+    smaller = max((each for each in units.values() if each < factor), default=factor)  # in which fractions are rounded
+    number = _rounded(setting, value, round(amount * factor / smaller) * smaller / size)
     _in_range(setting, number, unit if size == 1 else f"{size}{unit}")
     return number
 
@@ -118,11 +132,8 @@ def _blocks(setting: Setting, value: str) -> str:
 
 
 def _real(setting: Setting, value: str) -> str:
-    try:
-        number = float(value)
-    except ValueError:
-        number = math.nan
-    if math.isnan(number):
+    number, unit = _number(setting, value, whole=False)
+    if unit:
         raise _wrong(setting, value)
     _in_range(setting, number)
     return f"{number:g}"

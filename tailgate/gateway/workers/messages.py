@@ -71,7 +71,10 @@ def _parts(catalog: Catalog) -> list[bytes]:
     """Returns the pickles of a catalog: its properties without items, then each item."""
     if len(_pickled) > ITEMS_MAX:
         _pickled.clear()
-    head = len(catalog.items), replace(catalog, items={}, roles=dict(catalog.roles), schemas=dict(catalog.schemas))
+    head = (
+        len(catalog.items),
+        replace(catalog, items={}, roles=dict(catalog.roles), schemas=dict(catalog.schemas), access=dict(catalog.access)),
+    )
     parts = [pickle.dumps(head, 5)]
     for item in catalog.items.values():
         cached = _pickled.get(id(item))

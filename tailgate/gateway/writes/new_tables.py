@@ -22,7 +22,7 @@ from tailgate.sql.new_items import stored_type
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.plan import Column, Project, Relation
 from tailgate.sql.plan.writes import INCOMING
-from tailgate.sql.statements import CreateTableAs
+from tailgate.sql.statements import CreateTableAs, QueryText
 from tailgate.sql.tables.definition import type_name
 
 
@@ -52,6 +52,7 @@ class NewTable:
 
 def bound(statement: CreateTableAs, oids: Sequence[int], catalog: Catalog) -> NewTable:
     """Binds the query and names the columns. Raises 42601, 42701, 42P16 and the errors of the query."""
+    assert isinstance(statement.query, QueryText)
     query = bind_query(statement.query, catalog, declared(oids, catalog), numeric_rules=WITH_GENERAL)
     if len(statement.columns) > len(query.columns):
         raise SyntaxError_("too many column names were specified")

@@ -17,7 +17,7 @@ from tailgate.lake.catalog.item_fields import Namespace, is_transient
 from tailgate.lake.catalog.items import Function, Index, Item, ItemType, Sequence, Table, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution, authority, changed, version
-from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Role
+from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Access, AccessList, Role, default_entries, includes, without_grants
 from tailgate.lake.catalog.schemas import BUILT_IN as SCHEMAS
 from tailgate.lake.catalog.schemas import SCHEMA, SYSTEM, TAILGATE_ID, TEMPORARY, Schema, is_system
 from tailgate.lake.errors import (
@@ -47,7 +47,7 @@ _FOR_SUPERUSERS = frozenset(SYSTEM_RELATIONS[name].id for name in SUPERUSER_RELA
 class Change:
     """A change of the catalog, as carried by a log entry.
 
-    Items, roles and schemas in `put…` are added, or replace the one with the same id. `drop…` are ids.
+    Items, roles, schemas and privileges in `put…` are added, or replace those with the same id. `drop…` are ids.
     """
 
     put: tuple[Item, ...] = ()
@@ -56,6 +56,7 @@ class Change:
     drop_roles: tuple[int, ...] = ()
     put_schemas: tuple[Schema, ...] = ()
     drop_schemas: tuple[int, ...] = ()
+    put_access: tuple[Access, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Catalog:
     """All items, roles and schemas at one time.
 
     `next_id` only grows, and so does `next_query`, the number of the next persistent query of ksqlDB.
-    `roles` and `schemas` hold only those that statements created or changed.
+    `roles` and `schemas` hold only those that statements created or changed, `access` the privileges on objects with GRANTs.
 
     `path` is the search path for names without a schema. It belongs to a session and is not stored;
     the texts of items are resolved with `public` alone, see `stored`. `resolution` holds the names of
@@ -77,6 +78,7 @@ class Catalog:
     next_query: int = 0
     path: tuple[str, ...] = (SCHEMA,)
     resolution: Resolution | None = field(default=None, compare=False, repr=False)
+    access: Mapping[int, Access] = field(default_factory=dict)
 
     def apply(self, change: Change) -> Catalog:
         """Returns the catalog after a change."""
@@ -86,7 +88,11 @@ class Catalog:
         used = [max(i.id, i.errors) for i in change.put] + [r.id for r in change.put_roles] + [s.id for s in change.put_schemas]
         next_query = max([self.next_query, *(k.number + 1 for i in change.put if (k := ksqldb_of(i)) is not None)])
         next_id = max([self.next_id, *(id + 1 for id in used)])
-        after = replace(self, items=items, next_id=next_id, next_query=next_query, roles=roles, schemas=schemas)
+        gone = {*change.drop, *change.drop_schemas}
+        access = {i: a for i, a in self.access.items() if i not in gone} | {a.id: a for a in change.put_access}
+        after = replace(
+            self, items=items, next_id=next_id, next_query=next_query, roles=roles, schemas=schemas, access=access
+        ).with_access()
         if any(item.kind in ("enum", "domain") for item in change.put) or change.put_schemas:
             after = after.with_types()
         if self.resolution is None:
@@ -108,7 +114,7 @@ class Catalog:
 
         Raises 40001 if an item, role or schema has changed since the names were resolved.
         """
-        if authority(self.roles, self.schemas) != resolution.authority:
+        if authority(self.roles, self.schemas, self.access) != resolution.authority:
             raise changed("roles or schemas")
         for id, resolved_version in resolution.versions.items():
             if (item := self.get(id)) is None or version(item) != resolved_version:
@@ -116,6 +122,11 @@ class Catalog:
         return replace(self, path=resolution.path, resolution=resolution)
 
     # ---- roles
+
+    def with_access(self) -> Catalog:
+        """Returns the catalog with the privileges that roles of earlier versions contain."""
+        roles, access = without_grants(self.roles, self.access, (*self.all_schemas().values(), *self.items.values()))
+        return replace(self, roles=roles, access=access)
 
     @property
     def has_roles(self) -> bool:
@@ -128,8 +139,7 @@ class Catalog:
 
     def role(self, name: str, position: int | None = None) -> Role:
         """Returns the role with this name. Raises 42704 if it does not exist."""
-        role = self.find_role(name)
-        if role is None:
+        if (role := self.find_role(name)) is None:
             raise UndefinedObject(f'role "{name}" does not exist', position=position)
         return role
 
@@ -137,28 +147,31 @@ class Catalog:
         """Returns the role with this name, or None. PUBLIC is not a role."""
         return next((r for r in self.all_roles().values() if r.name == name and r.id != PUBLIC_ID), None)
 
-    def may(self, role: Role, privilege: str, object: int, columns: Collection[int] | None = None) -> bool:
-        """Returns whether a role has a privilege on an item or schema. Owners and superusers have all privileges.
+    def may(self, role: Role, privilege: str, object: int, columns: Collection[int] | None = None, *, grant: bool = False) -> bool:
+        """Returns whether a role has a privilege on an item or schema, or with `grant` may grant it.
 
         `columns`: positions of columns. Then the privilege on each of them suffices, or that on any column if they are none.
         """
         if role.superuser:
             return True
         if is_system(object):
-            return privilege == ("USAGE" if object == TAILGATE_ID else "SELECT") and object not in _FOR_SUPERUSERS
-        item = self.items.get(object)
-        owned = item or self.schemas.get(object)
-        acting = self.acting(role.id)
-        if owned is not None and owned.owner in acting:
-            return True
-        roles = self.all_roles()
-        grantees = [roles[id] for id in (*acting, PUBLIC_ID) if id in roles]
-        if any(privilege in grantee.grants.get(object, ()) for grantee in grantees):
-            return True
-        if columns is None or item is None:
+            return not grant and privilege == ("USAGE" if object == TAILGATE_ID else "SELECT") and object not in _FOR_SUPERUSERS
+        owned = self.items.get(object) or self.all_schemas().get(object)
+        if owned is None:
             return False
-        granted = {c for grantee in grantees for c, words in grantee.column_grants.get(object, {}).items() if privilege in words}
-        return granted.issuperset(columns) if columns else any(not item.columns[column].is_dropped for column in granted)
+        acting = self.acting(role.id)
+        own = owned.owner in acting and (grant or privilege not in owned.privileges)
+        if own or includes(self.entries(owned), acting, privilege, grant=grant):
+            return True
+        if columns is None or isinstance(owned, Schema) or object not in self.access:
+            return False
+        granted = {c for c, entries in self.access[object].columns.items() if includes(entries, acting, privilege, grant=grant)}
+        return granted.issuperset(columns) if columns else any(not owned.columns[column].is_dropped for column in granted)
+
+    def entries(self, object: Item | Schema) -> AccessList:
+        """Returns the access list of an object."""
+        access = self.access.get(object.id)
+        return default_entries(object) if access is None or access.entries is None else access.entries
 
     def acting(self, role: int) -> frozenset[int]:
         """Returns the ids of the role and of all roles that it is a direct or indirect member of; it has their privileges."""
@@ -190,8 +203,7 @@ class Catalog:
 
     def schema(self, name: str, position: int | None = None) -> Schema:
         """Returns the schema with this name. Raises 3F000 if it does not exist."""
-        schema = self.find_schema(name)
-        if schema is None:
+        if (schema := self.find_schema(name)) is None:
             raise InvalidSchemaName(f'schema "{name}" does not exist', position=position)
         return schema
 
@@ -204,8 +216,7 @@ class Catalog:
             schema = self.schema(name.schema, name.position)
         else:
             durable = (self.find_schema(p) for p in self.path if not p.startswith(TEMPORARY))
-            first = next((s for s in durable if s is not None), None)
-            if first is None:
+            if (first := next((s for s in durable if s is not None), None)) is None:
                 raise InvalidSchemaName("no schema has been selected to create in", position=name.position)
             schema = first
         if schema.id in SYSTEM:
@@ -276,8 +287,8 @@ class Catalog:
 
     def at(self, name: str, schema: Schema, namespace: Namespace = "relation") -> Item | None:
         """Returns the item with this name in a schema, or None."""
-        candidates = (i for i in self.items.values() if i.name == name and i.schema == schema.id)
-        return next((i for i in candidates if not i.replaces and i.namespace == namespace), None)
+        found = (i for i in self.items.values() if i.name == name and i.schema == schema.id and i.namespace == namespace and not i.replaces)
+        return next(found, None)
 
     def functions(self, name: Name | str) -> tuple[Function, ...]:
         """Returns the functions with this name. If two have equal argument types, only the first in the path is returned."""
@@ -323,8 +334,7 @@ class Catalog:
 
     def replaced(self) -> Catalog:
         """Returns the catalog as if all replacements had finished and taken the names of the items that they replace."""
-        coming = self.replacements()
-        if not coming:
+        if not (coming := self.replacements()):
             return self
         remaining = {i: item for i, item in self.items.items() if i not in coming}
         return replace(self, items={i: replace(item, replaces=0) for i, item in remaining.items()})
@@ -374,8 +384,7 @@ class Catalog:
 
     def below(self, item: Item, through: Callable[[Item], bool] = lambda other: True) -> set[int]:
         """Returns the ids of all items that an item depends on, directly or through items for which `through` is true."""
-        ids: set[int] = set()
-        queue = list(item.depends)
+        ids, queue = set[int](), list(item.depends)
         while queue:
             id = queue.pop()
             if id not in ids:

@@ -22,7 +22,7 @@ from tailgate.lake.catalog.catalog import Catalog, Change
 from tailgate.lake.catalog.formats import Backfilled, ConnectionSettings, DeclaredColumn, Include, Record
 from tailgate.lake.catalog.item_fields import ItemFields
 from tailgate.lake.catalog.items import Item
-from tailgate.lake.catalog.roles import Role
+from tailgate.lake.catalog.roles import Access, Role
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import FeatureNotSupported
 
@@ -77,6 +77,7 @@ def encode_change(change: Change) -> dict[str, Any]:
         "drop_roles": list(change.drop_roles),
         "put_schemas": list(map(encode, change.put_schemas)),
         "drop_schemas": list(change.drop_schemas),
+        "put_access": list(map(encode, change.put_access)),
     }
     return {
         "put": list(map(encode_item, change.put)),
@@ -94,6 +95,7 @@ def decode_change(data: Mapping[str, Any]) -> Change:
         tuple(data.get("drop_roles", ())),
         tuple(decode(Schema, schema) for schema in data.get("put_schemas", ())),
         tuple(data.get("drop_schemas", ())),
+        tuple(decode(Access, access) for access in data.get("put_access", ())),
     )
 
 
@@ -102,7 +104,8 @@ def encode_catalog(catalog: Catalog) -> dict[str, Any]:
     roles = {"roles": list(map(encode, catalog.roles.values()))} if catalog.roles else {}
     schemas = {"schemas": list(map(encode, catalog.schemas.values()))} if catalog.schemas else {}
     queries = {"next_query": catalog.next_query} if catalog.next_query else {}
-    return {"items": list(map(encode_item, catalog.items.values())), "next_id": catalog.next_id, **queries, **roles, **schemas}
+    access = {"access": list(map(encode, catalog.access.values()))} if catalog.access else {}
+    return {"items": list(map(encode_item, catalog.items.values())), "next_id": catalog.next_id, **queries, **roles, **schemas, **access}
 
 
 def decode_catalog(data: Mapping[str, Any]) -> Catalog:
@@ -110,13 +113,15 @@ def decode_catalog(data: Mapping[str, Any]) -> Catalog:
     items = map(decode_item, data["items"])
     roles = (decode(Role, role) for role in data.get("roles", ()))
     schemas = (decode(Schema, schema) for schema in data.get("schemas", ()))
+    access = (decode(Access, each) for each in data.get("access", ()))
     return Catalog(
         {i.id: i for i in items},
         data["next_id"],
         {r.id: r for r in roles},
         {s.id: s for s in schemas},
         data.get("next_query", 0),
-    )
+        access={a.id: a for a in access},
+    ).with_access()
 
 
 # ---- items -----------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from tailgate.lake.catalog.formats import Record, option
-from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
+from tailgate.lake.catalog.roles import OPERATOR_ID, PRIVILEGES_OF, RELATION_PRIVILEGES, SCHEMA_ID
 from tailgate.lake.catalog.schemas import TRANSIENT_ID
 from tailgate.lake.types import Field
 
@@ -67,8 +67,19 @@ class ItemFields(Record):
     comments: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     unknown_options: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
 
+    kind: ClassVar[str]
     is_relation: ClassVar[bool] = True  # whether the item has rows and columns
     namespace: ClassVar[Namespace] = "relation"
+
+    @property
+    def privileges(self) -> Mapping[str, str]:
+        """Returns the privileges that can be granted, with their letters."""
+        return PRIVILEGES_OF.get(self.kind, RELATION_PRIVILEGES)
+
+    @property
+    def privileges_of_everyone(self) -> frozenset[str]:
+        """Returns the privileges that PUBLIC has by default."""
+        return frozenset(self.privileges) if self.namespace == "type" else frozenset()
 
     @property
     def display_name(self) -> str:

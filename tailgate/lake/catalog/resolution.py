@@ -21,7 +21,7 @@ from typing import Any
 
 from tailgate.lake.catalog.items import Item
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.catalog.roles import Role
+from tailgate.lake.catalog.roles import Access, AccessList, Role
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import SerializationFailure
 from tailgate.lake.types import field_to_json
@@ -39,7 +39,7 @@ class Resolution:
     - `endpoints`, `types`: id by name.
     - `queries`: the id of the item that a persistent query of ksqlDB maintains, by the id of the query.
     - `versions`: by id, a digest of the item's definition.
-    - `authority`: a digest of all roles and schemas.
+    - `authority`: a digest of all roles, schemas and privileges.
     """
 
     path: tuple[str, ...]
@@ -103,26 +103,24 @@ def version(item: Item) -> str:
     return digest([item.id, item.kind, item.name, item.schema, item.owner, columns, item.key, item.sql])
 
 
-def authority(roles: Mapping[int, Role], schemas: Mapping[int, Schema]) -> str:
-    """Returns a digest of everything that decides about privileges, except passwords: roles with grants, schemas with owners."""
+def authority(roles: Mapping[int, Role], schemas: Mapping[int, Schema], access: Mapping[int, Access]) -> str:
+    """Returns a digest of everything that decides about privileges, except passwords: roles, schemas with owners, access lists."""
     known_roles = [_role(role) for _, role in sorted(roles.items())]
-    return digest([known_roles, [[s.id, s.name, s.owner] for _, s in sorted(schemas.items())]])
+    lists = [(id, [(place, _list(entries)) for place, entries in _lists(each)]) for id, each in sorted(access.items())]
+    return digest([known_roles, [[s.id, s.name, s.owner] for _, s in sorted(schemas.items())], lists])
+
+
+def _lists(access: Access) -> list[tuple[int, AccessList | None]]:
+    return [(-1, access.entries), *sorted(access.columns.items())]
+
+
+def _list(entries: AccessList | None) -> object:
+    return entries and [(e.grantee, e.grantor, sorted(e.privileges), sorted(e.options)) for e in entries]
 
 
 def _role(role: Role) -> dict[str, Any]:
     members = {"member_of": {str(r): admin for r, admin in role.member_of.items()}} if role.member_of else {}
-    grants = {str(o): sorted(privileges) for o, privileges in role.grants.items()}
-    columns = {str(o): {str(c): sorted(privileges) for c, privileges in granted.items()} for o, granted in role.column_grants.items()}
-    return {
-        "id": role.id,
-        "name": role.name,
-        "login": role.login,
-        "superuser": role.superuser,
-        "verifier": None,
-        "grants": grants,
-        **members,
-        **({"column_grants": columns} if columns else {}),
-    }
+    return {"id": role.id, "name": role.name, "login": role.login, "superuser": role.superuser, **members}
 
 
 def digest(value: object) -> str:

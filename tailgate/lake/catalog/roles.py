@@ -1,10 +1,10 @@
-"""Roles: who may log in, and their privileges. Part of the catalog.
+"""Roles: who may log in, and the privileges that they have on objects. Part of the catalog.
 
 A lake without roles trusts every client on its machine. The first CREATE ROLE ends that. From then on there
 are the created roles and OPERATOR, a superuser that always exists. The grants of PUBLIC apply to everyone.
 
-    catalog.may(role, privilege, object)   owners and superusers: all privileges; others: those granted to them, to a
-                                           role that they are members of, or to PUBLIC, on the object or on its columns
+    catalog.may(role, privilege, object)   superusers: all privileges; others: those granted to them, to a role that they
+                                           are members of, or to PUBLIC, on the object or on its columns
 
 A member has the ownership and privileges of its roles, at any depth, but not their SUPERUSER and LOGIN attributes.
 
@@ -13,8 +13,9 @@ Source: PostgreSQL 15, chapter 22, "Database Roles"; section 5.7, "Privileges".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias
 
 from tailgate.lake.catalog.formats import Record, option
 
@@ -27,19 +28,92 @@ COLUMN_PRIVILEGES = {"INSERT": "a", "SELECT": "r", "UPDATE": "w", "REFERENCES": 
 SCHEMA_PRIVILEGES = {"USAGE": "U", "CREATE": "C"}
 SEQUENCE_PRIVILEGES = {"SELECT": "r", "UPDATE": "w", "USAGE": "U"}
 CONNECTION_PRIVILEGES = {"USAGE": "U"}  # also of secrets
-TYPE_PRIVILEGES = {"USAGE": "U"}  # which every role has
+TYPE_PRIVILEGES = {"USAGE": "U"}  # which every role has until it is revoked from PUBLIC
 ENDPOINT_PRIVILEGES = {"EXECUTE": "X"}
+PRIVILEGES_OF: Mapping[str, Mapping[str, str]] = {  # by kind of object; others are relations
+    "schema": SCHEMA_PRIVILEGES,
+    "secret": CONNECTION_PRIVILEGES,
+    "connection": CONNECTION_PRIVILEGES,
+    "endpoint": ENDPOINT_PRIVILEGES,
+    "type": TYPE_PRIVILEGES,
+    "enum": TYPE_PRIVILEGES,
+    "domain": TYPE_PRIVILEGES,
+    "sequence": SEQUENCE_PRIVILEGES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Granted(Record):
+    """An entry of an access list: the privileges that one role has granted to another one.
+
+    `options`: those of `privileges` that the grantee may grant, too.
+    """
+
+    grantee: int
+    grantor: int
+    privileges: frozenset[str]
+    options: frozenset[str] = frozenset()
+
+
+AccessList: TypeAlias = tuple[Granted, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Access(Record):
+    """The privileges on an item or a schema after GRANT or REVOKE. Other objects have none of these: see `default_entries`.
+
+    - `id`: of the object. `entries`: None while only privileges on columns were granted.
+    - `columns`: by the position of the column.
+    """
+
+    id: int
+    entries: AccessList | None = None
+    columns: Mapping[int, AccessList] = field(default_factory=dict)
+
+    def mentions(self, role: int) -> bool:
+        """Returns whether a role has or has granted privileges on the object or its columns."""
+        return any(mentions(entries, role) for entries in (self.entries or (), *self.columns.values()))
+
+
+def mentions(entries: AccessList, role: int) -> bool:
+    """Returns whether a role has or has granted privileges of a list."""
+    return any(role in (entry.grantee, entry.grantor) for entry in entries)
+
+
+class Object(Protocol):
+    """An item or a schema.
+
+    `privileges`: those that can be granted, with their letters. `privileges_of_everyone`: those that PUBLIC has by default.
+    """
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def owner(self) -> int: ...
+    @property
+    def privileges(self) -> Mapping[str, str]: ...
+    @property
+    def privileges_of_everyone(self) -> frozenset[str]: ...
+
+
+def default_entries(object: Object) -> AccessList:
+    """Returns the access list of an object before the first GRANT or REVOKE on it: of its owner, and maybe of PUBLIC."""
+    own = Granted(object.owner, object.owner, frozenset(object.privileges))
+    if not object.privileges_of_everyone:
+        return (own,)
+    everyone = Granted(PUBLIC_ID, object.owner, object.privileges_of_everyone)
+    return (own, everyone) if object.id == SCHEMA_ID else (everyone, own)
 
 
 @dataclass(frozen=True, slots=True)
 class Role(Record):
-    """A user or group with its privileges.
+    """A user or group.
 
     - `verifier`: of the password, in PostgreSQL's form of SCRAM-SHA-256; None without a password.
-    - `grants`: privileges by object id.
-    - `column_grants`: privileges on columns by relation id and position of the column.
     - `tokens`: hashes of bearer tokens, by name (`lake.passwords`). `token_ends_ms`: when tokens end, in ms since the epoch.
     - `member_of`: ids of roles, with whether this role may add members to them (ADMIN OPTION).
+    - `grants`, `column_grants`: as earlier versions stored privileges: by object, and by relation and position of the column. None
+      in roles of this version.
     """
 
     id: int
@@ -47,19 +121,53 @@ class Role(Record):
     login: bool = field(default=False, metadata=option(always=True))
     superuser: bool = field(default=False, metadata=option(always=True))
     verifier: str | None = field(default=None, repr=False, metadata=option(always=True))
-    grants: Mapping[int, frozenset[str]] = field(default_factory=dict, metadata=option(always=True))
+    grants: Mapping[int, frozenset[str]] | None = None
     member_of: Mapping[int, bool] = field(default_factory=dict)
     tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
     token_ends_ms: Mapping[str, int] = field(default_factory=dict)
-    column_grants: Mapping[int, Mapping[int, frozenset[str]]] = field(default_factory=dict)
+    column_grants: Mapping[int, Mapping[int, frozenset[str]]] | None = None
 
 
-def with_object_ids(role: Role, ids: Mapping[int, int]) -> Role:
-    """Returns the role with other ids of objects in its privileges."""
-    grants = {ids.get(id, id): privileges for id, privileges in role.grants.items()}
-    return replace(role, grants=grants, column_grants={ids.get(id, id): columns for id, columns in role.column_grants.items()})
+def includes(entries: AccessList, roles: Collection[int], privilege: str, *, grant: bool = False) -> bool:
+    """Returns whether one of the roles or PUBLIC has a privilege, or with `grant` may grant it."""
+    return any(privilege in (e.options if grant else e.privileges) and (e.grantee in roles or e.grantee == PUBLIC_ID) for e in entries)
+
+
+def without_grants(
+    roles: Mapping[int, Role], access: Mapping[int, Access], objects: Collection[Object]
+) -> tuple[Mapping[int, Role], Mapping[int, Access]]:
+    """Returns roles without the privileges that earlier versions stored in them, and the privileges on objects with these."""
+    if all(role.grants is None for role in roles.values()):
+        return roles, access
+    after = dict(access)
+    for role, grants in ((role, role.grants) for role in roles.values() if role.grants is not None):
+        of_columns = role.column_grants or {}
+        for object in (o for o in objects if o.id in {*after, *grants, *of_columns, SCHEMA_ID} and o.owner != role.id):
+            old, whole = after.get(object.id, Access(object.id)), grants.get(object.id, frozenset())
+            if role.id == PUBLIC_ID and object.id != SCHEMA_ID:
+                whole |= object.privileges_of_everyone  # on types: nobody could revoke them
+            entries = _with_grant(old.entries or default_entries(object), role.id, object.owner, whole)
+            granted = of_columns.get(object.id, {})
+            words = {column: granted.get(column, frozenset()) for column in (*old.columns, *granted)}
+            lists = {c: _with_grant(old.columns.get(c, ()), role.id, object.owner, of) for c, of in words.items()}
+            changed = None if set(entries) == set(default_entries(object)) else entries
+            after[object.id] = Access(object.id, changed, {c: entries for c, entries in lists.items() if entries})
+    return (
+        {id: replace(role, grants=None, column_grants=None) for id, role in roles.items()},
+        {id: each for id, each in after.items() if each.entries is not None or each.columns},
+    )
+
+
+def _with_grant(entries: AccessList, role: int, owner: int, privileges: frozenset[str]) -> AccessList:
+    others = tuple(entry for entry in entries if entry.grantee != role)
+    return (*others, Granted(role, owner, privileges)) if privileges else others
+
+
+def with_new_ids(access: Access, ids: Mapping[int, int]) -> Access:
+    """Returns the privileges on an object that gets another id."""
+    return replace(access, id=ids.get(access.id, access.id))
 
 
 OPERATOR = Role(OPERATOR_ID, "tailgate", login=True, superuser=True)
-PUBLIC = Role(PUBLIC_ID, "public", grants={SCHEMA_ID: frozenset({"USAGE"})})
+PUBLIC = Role(PUBLIC_ID, "public")
 BUILT_IN: Mapping[int, Role] = {PUBLIC_ID: PUBLIC, OPERATOR_ID: OPERATOR}

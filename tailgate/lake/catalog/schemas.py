@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from tailgate.lake.catalog.formats import Record, option
-from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID
+from tailgate.lake.catalog.roles import OPERATOR_ID, SCHEMA_ID, SCHEMA_PRIVILEGES
 
 SCHEMA = "public"
 PG_CATALOG = "pg_catalog"
@@ -32,6 +33,12 @@ class Schema(Record):
     name: str
     owner: int = field(default=OPERATOR_ID, metadata=option(always=True))
     comment: str = field(default="", metadata=option(always=True))
+
+    privileges: ClassVar[Mapping[str, str]] = SCHEMA_PRIVILEGES
+
+    @property
+    def privileges_of_everyone(self) -> frozenset[str]:
+        return frozenset(("USAGE",)) if self.id == SCHEMA_ID else frozenset()
 
 
 PUBLIC = Schema(SCHEMA_ID, SCHEMA, comment="standard public schema")

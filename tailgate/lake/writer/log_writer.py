@@ -147,7 +147,7 @@ class Writer:
             if catalog is not None and self.statement:
                 fields["writes"] = (*fields.get("writes", ()), self.statement)
             fields = {"age": self._ages.next(), "epoch": self.epoch, "kind": kind, "catalog": catalog, "catalog_version": version, **fields}
-            fields["format"] = newest.format if catalog is None else max(newest.format, _format(catalog))
+            fields["format"] = newest.format if catalog is None else max(newest.format, _format(catalog, after))
             state_files = tuple(_state_files(files, sum(memoryview(part).nbytes for part in parts)))
             header = replace(newest, n=n, time=time, relations=sections, state_files=state_files, **fields)
             parts = [encode_header(header), *parts]
@@ -254,8 +254,10 @@ def _state_files(files: Mapping[str, bytes], offset: int) -> Iterator[StateFile]
         offset += len(content)
 
 
-def _format(change: Change) -> int:
-    """Returns the format that the columns of a change need: versions that write lower formats do not store their types."""
+def _format(change: Change, after: Catalog) -> int:
+    """Returns the format that a change needs: versions that write lower formats do not store its types or the privileges on objects."""
+    if after.access:
+        return 4
     types = [column.type for item in change.put for column in item.columns]
     return 3 if any(type.multidimensional for type in types) else 2 if any(type.general for type in types) else 1
 

@@ -31,6 +31,16 @@ LATER_POSITIONS = (
     f"filter({INDEX_IF_EQUAL[0]}, tg_p -> tg_p >= {{2}})",
     f"list_filter({INDEX_IF_EQUAL[1]}, lambda tg_p: tg_p >= {{2}})",
 )
+NULL_POSITION = "initial position must not be null"
+# PostgreSQL reads the position only if the array may contain the element
+WITHOUT_POSITION = (
+    "{2} IS NULL AND size({0}) > 0 AND ({1} IS NOT NULL OR exists({0}, tg_x -> tg_x IS NULL))",
+    "{2} IS NULL AND len({0}) > 0 AND ({1} IS NOT NULL OR len(list_filter({0}, lambda tg_x: tg_x IS NULL)) > 0)",
+)
+LATER_POSITION = (
+    f"(CASE WHEN {WITHOUT_POSITION[0]} THEN {spark_error('22004', NULL_POSITION)} ELSE get({LATER_POSITIONS[0]}, 0) END)",
+    f"(CASE WHEN {WITHOUT_POSITION[1]} THEN {duckdb_error('22004', NULL_POSITION)} ELSE ({LATER_POSITIONS[1]})[1] END)",
+)
 CONTAINS_Y = ("coalesce(array_contains({%d}, tg_y), false)", "coalesce(list_contains({%d}, tg_y), false)")
 INVALID_TRIM = "number of elements to trim must be between 0 and the number of elements"
 # Spark orders NULL first, PostgreSQL last
@@ -78,7 +88,7 @@ ROWS = (
     _row("array_replace", (ARRAY, ELEMENT, ELEMENT), ARRAY, "transform({0}, tg_x -> CASE WHEN tg_x <=> {1} THEN {2} ELSE tg_x END)",
          "list_transform({0}, lambda tg_x: CASE WHEN tg_x IS NOT DISTINCT FROM {1} THEN {2} ELSE tg_x END)"),
     _row("array_position", (ARRAY, ELEMENT), "int4", f"get({POSITIONS[0]}, 0)", f"({POSITIONS[1]})[1]"),
-    _row("array_position", (ARRAY, ELEMENT, "int4"), "int4", f"get({LATER_POSITIONS[0]}, 0)", f"({LATER_POSITIONS[1]})[1]"),
+    _row("array_position", (ARRAY, ELEMENT, "int4"), "int4", *LATER_POSITION),
     _row("array_positions", (ARRAY, ELEMENT), "int4[]", *POSITIONS),
     _row("array_length", ("anyarray", "int4"), "int4", f"(CASE WHEN {{1}} = 1 THEN nullif({SIZE[0]}, 0) END)",
          f"(CASE WHEN {{1}} = 1 THEN nullif({SIZE[1]}, 0) END)"),

@@ -214,11 +214,15 @@ def _array(cursor: Rules) -> exp.Expr:
 
 
 def _elements(cursor: Rules) -> exp.Array:
+    """Parses [ expression, … ] or [ [ … ], … ]."""
     cursor.expect("[")
     items: list[exp.Expr] = []
     if not cursor.at("]"):
+        nested = cursor.at("[")
         while True:
-            items.append(_elements(cursor) if cursor.at("[") else cursor.expression())
+            if nested and not cursor.at("["):
+                raise cursor.error()
+            items.append(_elements(cursor) if nested else cursor.expression())
             if not cursor.accept(","):
                 break
     cursor.expect("]")

@@ -34,8 +34,7 @@ from tailgate.sql.statements.needs import (
     CreateItem,
     DefineFunction,
     GiveItem,
-    GrantOnItems,
-    GrantOnSchemas,
+    GiveSchemas,
     HoldPrivilege,
     Need,
     OwnFunctions,
@@ -47,6 +46,7 @@ from tailgate.sql.statements.needs import (
 )
 from tailgate.sql.statements.parsers import (
     alter,
+    clauses,
     copying,
     cursors,
     explain,
@@ -187,10 +187,9 @@ def _token(statement: s.CreateToken | s.DropToken) -> Needs:
     return (BeRole(statement.role, "create or drop tokens of another role"),)
 
 
-def _grant(statement: s.Grant) -> Needs:
-    if statement.kind in ("schema", "relations of a schema", "sequences of a schema"):
-        return (GrantOnSchemas(statement.objects, statement.kind != "schema"),)
-    return (GrantOnItems(statement.objects, namespace_of(statement.kind)),)
+def _checked_by_engine(statement: Any) -> Needs:
+    """Returns no needs: the engine checks which privileges a role may grant, and whose objects it may drop."""
+    return ()
 
 
 def _show(statement: q.Show) -> Needs:
@@ -247,7 +246,7 @@ TABLE: tuple[Kind, ...] = (
     Kind(q.Fetch, {"FETCH": cursors.fetch, "MOVE": cursors.fetch}, QUERY, rows=True),
     Kind(q.FetchSubscription, {"FETCH": cursors.fetch}, QUERY, rows=True),
     Kind(q.CopyTo, {"COPY": copying.copy}, QUERY, rows=True),
-    Kind(s.Execute, {"EXECUTE": session_parser.execute}, QUERY, rows=True),
+    Kind(s.Execute, {"EXECUTE": clauses.execute}, QUERY, rows=True),
     Kind(k.Print, {"PRINT": source_commands.print_}, QUERY, lambda t: (BeSuperuser(),), rows=True, tag="PRINT"),
     # writes
     Kind(w.Insert, {"INSERT": write_parsers.insert}, WRITE, rows=True),
@@ -301,11 +300,8 @@ TABLE: tuple[Kind, ...] = (
     Kind(d.CreateSequence, after("CREATE SEQUENCE", sequences.create_sequence), CATALOG, _sequence, tag="CREATE SEQUENCE"),
     Kind(d.CreateSubscription, after("CREATE SUBSCRIPTION", subscriptions.create_subscription), CATALOG, _new, tag="CREATE SUBSCRIPTION"),
     Kind(
-        d.CreateAlert,
-        after("CREATE", alerts.create_alert, "ALERT", "OR REPLACE ALERT"),
-        CATALOG,
-        lambda t: (BeSuperuser("create alert"), CreateItem(t.name, t.replace)),
-        tag="CREATE ALERT",
+        d.CreateAlert, after("CREATE", alerts.create_alert, "ALERT", "OR REPLACE ALERT"), CATALOG,
+        lambda t: (BeSuperuser("create alert"), CreateItem(t.name, t.replace)), tag="CREATE ALERT",
     ),
     Kind(
         d.CreateObjective, after("CREATE", objectives.create_objective, "OBJECTIVE", "OR REPLACE OBJECTIVE"), CATALOG,
@@ -365,9 +361,11 @@ TABLE: tuple[Kind, ...] = (
     Kind(s.CreateRole, after("CREATE", roles.create_role, "ROLE", "USER", "GROUP"), CATALOG, lambda t: (BeSuperuser("create role"),)),
     Kind(s.AlterRole, {"ALTER": objects.alter}, CATALOG, _alter_role),
     Kind(s.DropRole, {"DROP": objects.drop}, CATALOG, lambda t: (BeSuperuser("drop role"),)),
+    Kind(s.DropOwned, {"DROP OWNED": roles.owned}, CATALOG, _checked_by_engine, tag="DROP OWNED"),
+    Kind(s.ReassignOwned, {"REASSIGN OWNED": roles.owned}, CATALOG, lambda t: (GiveSchemas(t.roles, t.to),), tag="REASSIGN OWNED"),
     Kind(s.CreateToken, after("CREATE TOKEN", tokens.create_token), CATALOG, _token, rows=True, tag="CREATE TOKEN"),
     Kind(s.DropToken, after("DROP TOKEN", tokens.drop_token), CATALOG, _token, tag="DROP TOKEN"),
-    Kind(s.Grant, {"GRANT": roles.grant, "REVOKE": roles.revoke}, CATALOG, _grant),
+    Kind(s.Grant, {"GRANT": roles.grant, "REVOKE": roles.revoke}, CATALOG, _checked_by_engine),
     Kind(s.GrantRole, {"GRANT": roles.grant, "REVOKE": roles.revoke}, CATALOG, lambda t: (AdministerRoles(t.roles),)),
 )  # fmt: skip
 

@@ -100,22 +100,6 @@ class CreateInDatabase:
 
 
 @dataclass(frozen=True, slots=True)
-class GrantOnItems:
-    """The ownership of items, for GRANT and REVOKE."""
-
-    names: tuple[Name, ...]
-    namespace: Namespace = "relation"
-
-
-@dataclass(frozen=True, slots=True)
-class GrantOnSchemas:
-    """The ownership of schemas, for GRANT and REVOKE. `relations`: of all relations in them, which only superusers may grant."""
-
-    names: tuple[Name, ...]
-    relations: bool
-
-
-@dataclass(frozen=True, slots=True)
 class AdministerRoles:
     """The ADMIN OPTION of roles."""
 
@@ -140,6 +124,14 @@ class GiveItem:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveSchemas:
+    """CREATE on the database, which only superusers have, if one of the roles owns a schema, which `to` gets."""
+
+    roles: tuple[Name, ...]
+    to: Name
+
+
+@dataclass(frozen=True, slots=True)
 class BeSuperuser:
     """A superuser. `action` is for the error: "permission denied to …"."""
 
@@ -158,10 +150,9 @@ Need: TypeAlias = (
     | Reference
     | SeePlan
     | CreateInDatabase
-    | GrantOnItems
-    | GrantOnSchemas
     | AdministerRoles
     | BeRole
     | GiveItem
+    | GiveSchemas
     | BeSuperuser
 )

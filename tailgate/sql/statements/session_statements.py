@@ -218,7 +218,8 @@ class Grant:
 
     `objects`: of the `kind`; schemas for 'relations of a schema' and 'sequences of a schema'. `roles` may contain `public`, which means
     every role. `all`: GRANT ALL, whose `privileges` are those of the kind. Relations may be sequences, which have other privileges.
-    `of_columns`: privileges on columns of the relations, with the names of the columns.
+    `of_columns`: privileges on columns of the relations, with the names of the columns. `option`: GRANT WITH GRANT OPTION, or REVOKE
+    GRANT OPTION FOR, which revokes only this option. `cascade`: REVOKE CASCADE. `by`: the role of GRANTED BY.
     """
 
     grants: bool
@@ -228,3 +229,22 @@ class Grant:
     roles: tuple[Name, ...]
     all: bool = False
     of_columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    option: bool = False
+    cascade: bool = False
+    by: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropOwned:
+    """DROP OWNED BY role, … [CASCADE | RESTRICT]."""
+
+    roles: tuple[Name, ...]
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignOwned:
+    """REASSIGN OWNED BY role, … TO role."""
+
+    roles: tuple[Name, ...]
+    to: Name

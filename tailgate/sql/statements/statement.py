@@ -76,11 +76,13 @@ from tailgate.sql.statements.session_statements import (
     Deallocate,
     Define,
     Discard,
+    DropOwned,
     DropRole,
     DropToken,
     Execute,
     Grant,
     GrantRole,
+    ReassignOwned,
     Release,
     Reset,
     Rollback,
@@ -115,6 +117,7 @@ Statement: TypeAlias = (
     | AlterSystem | CommentOnFunction | CreateTableAs | AlterTable | AlterSequence | SetConstraints
     | CreateIndex | CreateSubscription | FetchSubscription | Acknowledge | CreateSecret | AlterSecret | CreateConnection
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
+    | DropOwned | ReassignOwned
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | AlterKsqldbItem | ControlQueries | FollowKsqldb
     | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterEnum | CreateDomain | AlterDomain | CancelBackfill
     | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 if TYPE_CHECKING:
     from tailgate.lake.catalog.names import Name
+    from tailgate.sql.statements.session_statements import Execute
     from tailgate.sql.statements.values import Options, QueryText
 
 
@@ -19,11 +20,12 @@ OnCommit: TypeAlias = Literal["preserve rows", "delete rows", "drop"]
 class CreateTableAs:
     """CREATE [TEMPORARY] TABLE name [(columns)] [WITH (options)] [ON COMMIT …] AS query [WITH NO DATA], and SELECT … INTO name.
 
-    `columns`: names for the first columns of the query. `options`: the WITH clause as typed, or ''.
+    `query`: EXECUTE stands for the query of a prepared statement. `columns`: names for the first columns of the query. `options`: the
+    WITH clause as typed, or ''.
     """
 
     name: Name
-    query: QueryText
+    query: QueryText | Execute
     columns: tuple[str, ...] = ()
     if_not_exists: bool = False
     options: str = ""

@@ -103,8 +103,8 @@ def alteration(table: Table, statement: AlterTable, catalog: Catalog) -> Alterat
     after = work.catalog
     put = tuple(item for id, item in after.items.items() if catalog.items.get(id) is not item)
     dropped = tuple(id for id in catalog.items if id not in after.items)
-    roles = tuple(role for id, role in after.roles.items() if catalog.roles.get(id) is not role)
-    change = Change(put=put, drop=dropped, put_roles=roles)
+    access = tuple(each for id, each in after.access.items() if catalog.access.get(id) is not each)
+    change = Change(put=put, drop=dropped, put_access=access)
     return Alteration(table, work.table, change, tuple(work.notices), frozenset(work.validated), work.values)
 
 

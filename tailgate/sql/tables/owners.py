@@ -5,30 +5,38 @@ Source: PostgreSQL 15, src/backend/commands/tablecmds.c (ATExecChangeOwner), src
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
 from dataclasses import replace
 
 from tailgate.lake.catalog import Catalog, Change, Companion, Index, Item, Sequence
-from tailgate.lake.catalog.roles import Role
+from tailgate.lake.catalog.roles import Access, AccessList, Granted
+from tailgate.lake.catalog.schemas import Schema
 
 
 def given(item: Item, owner: int, catalog: Catalog) -> Change:
-    """Returns the change that gives an item, and its indexes, sequences and companions, to another owner.
-
-    As in PostgreSQL, the old owner keeps no privileges that it has granted to itself, and the new owner has all.
-    """
+    """Returns the change that gives an item, and its indexes, sequences and companions, to another owner."""
     belonging = (other for other in catalog.dependents(item.id) if isinstance(other, Companion | Index | Sequence))
-    items = tuple(replace(each, owner=owner) for each in (item, *belonging))
-    roles = without_privileges({each.id for each in items}, (item.owner, owner), catalog)
-    return Change(put=items, put_roles=roles)
+    items = (item, *belonging)
+    return Change(put=tuple(replace(each, owner=owner) for each in items), put_access=access_given(items, owner, catalog))
 
 
-def without_privileges(objects: Set[int], owners: Collection[int], catalog: Catalog) -> tuple[Role, ...]:
-    """Returns those of the old and the new owner that have privileges on these objects, without them."""
-    roles = [role for role in catalog.roles.values() if role.id in owners and objects & {*role.grants, *role.column_grants}]
-    return tuple(_without(role, objects) for role in roles)
+def access_given(objects: tuple[Item | Schema, ...], owner: int, catalog: Catalog) -> tuple[Access, ...]:
+    """Returns the privileges on objects that get another owner, which has those of the old owner and has granted what that had granted."""
+    given = ((object.owner, access) for object in objects if (access := catalog.access.get(object.id)) is not None)
+    return tuple(
+        replace(
+            access,
+            entries=None if access.entries is None else _given(access.entries, old, owner),
+            columns={column: _given(entries, old, owner) for column, entries in access.columns.items()},
+        )
+        for old, access in given
+    )
 
 
-def _without(role: Role, objects: Set[int]) -> Role:
-    grants = {id: privileges for id, privileges in role.grants.items() if id not in objects}
-    return replace(role, grants=grants, column_grants={id: columns for id, columns in role.column_grants.items() if id not in objects})
+def _given(entries: AccessList, old: int, new: int) -> AccessList:
+    """Returns the entries with a role in the place of another one; those of the same roles become one."""
+    after: dict[tuple[int, int], Granted] = {}
+    for entry in entries:
+        grantee, grantor = (new if role == old else role for role in (entry.grantee, entry.grantor))
+        other = after.get((grantee, grantor), Granted(grantee, grantor, frozenset()))
+        after[grantee, grantor] = replace(other, privileges=other.privileges | entry.privileges, options=other.options | entry.options)
+    return tuple(after.values())

@@ -19,7 +19,7 @@ from tailgate.lake import constraints
 from tailgate.lake.catalog import Catalog, Change, Function, Index, Sequence, Table, View
 from tailgate.lake.catalog.dropping import described
 from tailgate.lake.catalog.indexes import indexes
-from tailgate.lake.catalog.roles import with_object_ids
+from tailgate.lake.catalog.roles import with_new_ids
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported, TailgateError
 from tailgate.lake.types import UNKNOWN, Field, Type
 from tailgate.lake.uncommitted import with_ids
@@ -165,10 +165,9 @@ def rewritten(table: Table, catalog: Catalog) -> Change:
     check_rewritable(table, catalog)
     ids: Mapping[int, int] = {table.id: catalog.next_id}
     mentioning = [item for item in catalog.items.values() if item.id != table.id and _mentions(item, table.id)]
-    grantees = [role for role in catalog.all_roles().values() if table.id in role.grants or table.id in role.column_grants]
-    granted = tuple(with_object_ids(role, ids) for role in grantees)
+    access = tuple(with_new_ids(each, ids) for id, each in catalog.access.items() if id == table.id)
     put = tuple(with_ids(item, ids) for item in (replace(table, stored_names={}), *mentioning))
-    return Change(put=put, drop=(table.id,), put_roles=granted)
+    return Change(put=put, drop=(table.id,), put_access=access)
 
 
 def _mentions(item: object, table: int) -> bool:

@@ -28,6 +28,7 @@ from tailgate.engine.runtime.control.blocks.planning import (
     Dropping,
     Planning,
     TypeStatement,
+    acting_role,
     domain_change,
     owner_id,
 )  # fmt: skip
@@ -270,6 +271,7 @@ class Statements:
                     return self._answer(planned.tag, *planned.notices, *_filled_again(again))
                 case other:
                     raise FeatureNotSupported(f"{type(other).__name__} with rows is not supported")
+            ddl.check_types(change.put, acting_role(request.statement.settings.get("role"), catalog), catalog)
             changes = [(table.id, formed(pa.ipc.open_stream(rows).read_all(), arrow_schema(table.columns, weight=True)))] if rows else []
             install = self._installation.planned_anew if anew else self._installation.install
             install(change, changes=lambda: changes, check=lambda: check_canceled(client))

@@ -70,11 +70,9 @@ class Privileges:
         return catalog.all_roles()[0] if role == "public" else catalog.role(role)
 
     def _holds(self, role: Role, words: Iterable[str], oid: int, columns: Collection[int] | None = None) -> bool:
-        """Tells whether a role has one of the privileges. Only owners and superusers have GRANT OPTION."""
+        """Tells whether a role has one of the privileges, or with GRANT OPTION may grant it."""
         catalog = self.facts.catalog
-        owner = (catalog.get(oid) or catalog.all_schemas()[oid]).owner
-        owns = role.superuser or owner in catalog.acting(role.id)
-        return any(owns if word.endswith(GRANT_OPTION) else catalog.may(role, word, oid, columns) for word in words)
+        return any(catalog.may(role, word.removesuffix(GRANT_OPTION), oid, columns, grant=word.endswith(GRANT_OPTION)) for word in words)
 
     def has_table_privilege(self, role: str | None, relation: str, privileges: str) -> bool | None:
         """Tells whether a role has one of the privileges. Returns None for an oid that no relation has.

@@ -107,7 +107,8 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
     views = view_texts()
     connection.execute(
         "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolpassword VARCHAR); "
-        "CREATE TABLE pg.made_grants (relation UINTEGER, attnum SMALLINT, grantor UINTEGER, grantee UINTEGER, privilege VARCHAR)"
+        "CREATE TABLE pg.made_grants"
+        " (relation UINTEGER, attnum SMALLINT, grantor UINTEGER, grantee UINTEGER, privilege VARCHAR, grantable BOOLEAN)"
     )
     for relation, columns in relations().items():
         if relation not in views:

@@ -196,11 +196,11 @@ WHERE x.contype = 'f'
 -- view information_schema.table_privileges
 SELECT pg_pg_get_userbyid_1(g.grantor), CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE pg_pg_get_userbyid_1(g.grantee) END,
        pg_current_database_0(), n.nspname, c.relname, g.privilege,
-       CASE WHEN g.grantee <> 0 AND pg_pg_has_role_3(CAST(g.grantee AS VARCHAR), CAST(c.relowner AS VARCHAR), 'USAGE') THEN 'YES' ELSE 'NO' END,
+       CASE WHEN g.grantee <> 0 AND (g.grantable OR pg_pg_has_role_3(CAST(g.grantee AS VARCHAR), CAST(c.relowner AS VARCHAR), 'USAGE')) THEN 'YES' ELSE 'NO' END,
        CASE WHEN g.privilege = 'SELECT' THEN 'YES' ELSE 'NO' END
 FROM (SELECT * FROM pg.made_grants WHERE attnum = 0
       UNION ALL
-      SELECT oid, 0, relowner, 0, 'SELECT' FROM pg.pg_class
+      SELECT oid, 0, relowner, 0, 'SELECT', false FROM pg.pg_class
       WHERE oid < 16384 AND pg_has_table_privilege_3('public', CAST(oid AS VARCHAR), 'SELECT')) g
 JOIN pg.pg_class c ON c.oid = g.relation JOIN pg.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'f', 'p') AND (g.grantee = 0 OR pg_pg_has_role_2(CAST(g.grantor AS VARCHAR), 'USAGE')
@@ -209,7 +209,7 @@ WHERE c.relkind IN ('r', 'v', 'f', 'p') AND (g.grantee = 0 OR pg_pg_has_role_2(C
 -- view information_schema.column_privileges
 SELECT DISTINCT pg_pg_get_userbyid_1(g.grantor), CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE pg_pg_get_userbyid_1(g.grantee) END,
        pg_current_database_0(), n.nspname, c.relname, a.attname, g.privilege,
-       CASE WHEN g.grantee <> 0 AND pg_pg_has_role_3(CAST(g.grantee AS VARCHAR), CAST(c.relowner AS VARCHAR), 'USAGE') THEN 'YES' ELSE 'NO' END
+       CASE WHEN g.grantee <> 0 AND (g.grantable OR pg_pg_has_role_3(CAST(g.grantee AS VARCHAR), CAST(c.relowner AS VARCHAR), 'USAGE')) THEN 'YES' ELSE 'NO' END
 FROM pg.made_grants g JOIN pg.pg_class c ON c.oid = g.relation JOIN pg.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg.pg_attribute a ON a.attrelid = g.relation AND g.attnum IN (0, a.attnum)
 WHERE c.relkind IN ('r', 'v', 'f', 'p') AND a.attnum > 0 AND NOT a.attisdropped AND g.privilege IN ('INSERT', 'SELECT', 'UPDATE', 'REFERENCES')

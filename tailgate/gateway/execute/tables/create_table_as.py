@@ -33,10 +33,21 @@ TAG = "CREATE TABLE AS"  # also the tag of a statement that creates no table or 
 
 
 async def bind(session: Session, bound: Bound, statement: s.CreateTableAs, oids: Sequence[int]) -> Bound:
-    """Binds the query; the plan becomes `body`."""
+    """Binds the query; the plan becomes `body`. That of EXECUTE is bound when it runs."""
+    if isinstance(statement.query, s.Execute):
+        return bound
     catalog = session.catalog
     table = await session.serving.workers.run_bounded(new_tables.bound, statement, tuple(oids), catalog)
     return replace(bound, parameters=table.parameters, body=table, catalog=catalog)
+
+
+async def of_prepared(session: Session, bound: Bound, statement: s.CreateTableAs, prepared: Bound) -> tuple[s.CreateTableAs, Bound]:
+    """Returns the statement with the query of a prepared statement, and its plan. Raises 42809 if that is not a SELECT."""
+    if not isinstance(prepared.statement, s.Select) or prepared.statement.as_of is not None:
+        raise e.WrongObjectType("prepared statement is not a SELECT")
+    statement = replace(statement, query=prepared.statement.query)
+    bound = replace(bound, statement=statement, text=f"{bound.text} {prepared.text}")  # the text says which names are looked up
+    return statement, await bind(session, bound, statement, tuple(type.oid for type in prepared.parameters))
 
 
 async def run(session: Session, bound: Bound, statement: s.CreateTableAs, values: Sequence[object]) -> str:

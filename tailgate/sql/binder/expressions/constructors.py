@@ -41,7 +41,7 @@ def bind_cast(binder: ExpressionBinder, node: exp.Cast) -> Scalar:
 
 
 def _cast(binder: ExpressionBinder, node: exp.Cast, target: Type) -> Scalar:
-    if isinstance(node.this, exp.Array) and not node.this.expressions:
+    if _is_empty(node.this):
         return Literal(((), dimensions.EMPTY) if target.multidimensional else (), target, position(node))
     at = position(node)
     if target.name in ("float4", "float8") and isinstance(node.this, exp.Literal) and not node.this.is_string:
@@ -54,6 +54,11 @@ def _cast(binder: ExpressionBinder, node: exp.Cast, target: Type) -> Scalar:
     if target.is_array and (value.type.multidimensional or (is_text and value.type != UNKNOWN and may_be_general())):
         target = target.array(multidimensional=True)
     return cast(value, target, binder.parameters, at)
+
+
+def _is_empty(node: exp.Expr) -> bool:
+    """Returns whether a node is ARRAY[], or an array of such ones."""
+    return isinstance(node, exp.Array) and all(map(_is_empty, node.expressions))
 
 
 def bind_case(binder: ExpressionBinder, node: exp.Case) -> Scalar:

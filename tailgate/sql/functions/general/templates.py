@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from tailgate.lake.types import NUMERIC_PRECISION, Type
 from tailgate.sql.functions.aggregates import VARIANCES
-from tailgate.sql.functions.arrays import NULL_THRESHOLDS
+from tailgate.sql.functions.arrays import NULL_POSITION, NULL_THRESHOLDS, WITHOUT_POSITION
 from tailgate.sql.functions.comparison import SIGNS, nested_duckdb
 from tailgate.sql.functions.entry import Function, duckdb_error, strict
 
@@ -62,7 +62,9 @@ TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
         f"list_transform({{0}}, lambda tg_x: CASE WHEN {_ELEMENT} IS NOT DISTINCT FROM {_KEYS[1]} THEN {{2}} ELSE tg_x END)"
     ),
     ("function", "array_position", (ARRAY, N)): f"({_POSITIONS % 'IS NOT NULL'})[1]",
-    ("function", "array_position", (ARRAY, N, "int4")): f"({_POSITIONS % '>= {2}'})[1]",
+    ("function", "array_position", (ARRAY, N, "int4")): (
+        f"(CASE WHEN {WITHOUT_POSITION[1]} THEN {duckdb_error('22004', NULL_POSITION)} ELSE ({_POSITIONS % '>= {2}'})[1] END)"
+    ),
     ("function", "array_positions", (ARRAY, N)): _POSITIONS % "IS NOT NULL",
     ("function", "width_bucket", (N, ARRAY)): strict(
         f"{_NO_NULLS}CAST(len(list_filter({{1}}, lambda tg_x: {nested_duckdb('>=', _KEYS[0], _ELEMENT)})) AS INTEGER) END", 2

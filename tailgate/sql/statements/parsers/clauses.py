@@ -11,6 +11,7 @@ from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.queries import Select
+from tailgate.sql.statements.session_statements import Execute
 from tailgate.sql.statements.values import AtLeast, Options, OptionValue, QueryText, SecretName, Time
 from tailgate.sql.statements.writes import Expression
 
@@ -160,6 +161,20 @@ def select(cursor: Parser) -> Select:
     """Parses query [AS OF time]."""
     text = query(cursor)
     return Select(text, as_of(cursor) if cursor.accept_word("as", "of") else None)
+
+
+def execute(cursor: Parser) -> Execute:
+    """Parses EXECUTE name [(arguments)]."""
+    cursor.advance()
+    this = names.name(cursor).name
+    if not cursor.at("("):
+        return Execute(this)
+    start = cursor.advance().end
+    if cursor.accept(")"):
+        return Execute(this)
+    arguments = cursor.expressions()
+    end = cursor.expect(")").position
+    return Execute(this, QueryText("SELECT " + cursor.text[start:end], start - len("SELECT "), exp.Select(expressions=arguments)))
 
 
 def where(cursor: Parser) -> Expression | None:

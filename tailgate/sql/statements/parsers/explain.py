@@ -12,11 +12,10 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Syn
 from tailgate.sql.grammar.parentheses import at_query
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.definitions import CreateView
-from tailgate.sql.statements.parsers.clauses import options, relation_name, select
+from tailgate.sql.statements.parsers.clauses import execute, options, relation_name, select
 from tailgate.sql.statements.parsers.cursors import declare, subscribe, tail
 from tailgate.sql.statements.parsers.kafka.sources_and_sinks import create_sink
 from tailgate.sql.statements.parsers.objects import VIEWS, create
-from tailgate.sql.statements.parsers.session_parser import execute
 from tailgate.sql.statements.parsers.tables.create_table import create_table
 from tailgate.sql.statements.parsers.tables.create_table_as import with_new_table
 from tailgate.sql.statements.parsers.writes import write

@@ -9,20 +9,22 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from tailgate.lake.catalog.names import Name
-from tailgate.lake.catalog.roles import (
-    COLUMN_PRIVILEGES,
-    CONNECTION_PRIVILEGES,
-    ENDPOINT_PRIVILEGES,
-    RELATION_PRIVILEGES,
-    SCHEMA_PRIVILEGES,
-    SEQUENCE_PRIVILEGES,
-    TYPE_PRIVILEGES,
-)
+from tailgate.lake.catalog.roles import COLUMN_PRIVILEGES, PRIVILEGES_OF, RELATION_PRIVILEGES, SEQUENCE_PRIVILEGES
 from tailgate.lake.errors import FeatureNotSupported, InvalidGrantOperation, SyntaxError_
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import relation_name
-from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole, Grant, GrantKind, GrantRole, RoleOptions
+from tailgate.sql.statements.session_statements import (
+    AlterRole,
+    CreateRole,
+    DropOwned,
+    DropRole,
+    Grant,
+    GrantKind,
+    GrantRole,
+    ReassignOwned,
+    RoleOptions,
+)
 
 OfColumns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # as of `Grant.of_columns`
 
@@ -33,16 +35,6 @@ NOT_SUPPORTED = (
     "createdb", "createrole", "replication", "bypassrls", "noinherit", "connection", "valid", "in", "role", "user", "admin", "sysid"
 )  # fmt: skip
 PRIVILEGES = ("select", "insert", "update", "delete", "truncate", "references", "trigger", "usage", "create", "execute")
-PRIVILEGES_OF = {
-    "schema": SCHEMA_PRIVILEGES,
-    "secret": CONNECTION_PRIVILEGES,
-    "connection": CONNECTION_PRIVILEGES,
-    "endpoint": ENDPOINT_PRIVILEGES,
-    "type": TYPE_PRIVILEGES,
-    "domain": TYPE_PRIVILEGES,
-    "sequence": SEQUENCE_PRIVILEGES,
-    "sequences of a schema": SEQUENCE_PRIVILEGES,
-}
 OTHER_PRIVILEGES = ("connect", "temporary", "temp", "set", "alter")
 OTHER_OBJECTS = (
     "database", "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace"
@@ -164,10 +156,9 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
     cursor.expect_word(verb)
     if verb == "revoke" and cursor.accept_word("admin", "option", "for"):
         return _membership(cursor, verb, admin=True)
-    if _names_roles(cursor) and not cursor.at_word("grant", "option", "for"):
+    option = verb == "revoke" and cursor.accept_word("grant", "option", "for")
+    if _names_roles(cursor) and not option:
         return _membership(cursor, verb, admin=False)
-    if verb == "revoke" and cursor.accept_word("grant", "option", "for"):
-        raise FeatureNotSupported("GRANT OPTION is not supported", position=start)
     privileges, of_columns, all = _privileges(cursor, verb, start)
     cursor.expect_word("on")
     at = cursor.position
@@ -202,20 +193,36 @@ def _grant(cursor: Parser, verb: Literal["grant", "revoke"]) -> Grant | GrantRol
     objects = cursor.listed(lambda cursor: Name(name(cursor).name, None, at) if schemas else relation_name(cursor))
     cursor.expect_word("to" if verb == "grant" else "from")
     roles = cursor.listed(_grantee)
-    if cursor.at_word("with", "grant", "option") or cursor.at_word("granted", "by"):
-        raise FeatureNotSupported(f"{verb.upper()} … {cursor.token.text.upper()} … is not supported", position=cursor.position)
-    if verb == "revoke":
-        cursor.any_word("cascade", "restrict")
+    option = option or (verb == "grant" and cursor.accept_word("with", "grant", "option"))
+    by = None
+    if cursor.accept_word("granted", "by") and cursor.any_word("current_user", "current_role") is None:
+        by = role_name(cursor)
+    cascade = verb == "revoke" and cursor.any_word("cascade", "restrict") == "cascade"
     if of_columns and kind not in ("relation", "relations of a schema"):
         raise InvalidGrantOperation("column privileges are only valid for relations")
-    supported = PRIVILEGES_OF.get(kind, RELATION_PRIVILEGES)
+    one = kind.removesuffix("s of a schema")
+    supported = PRIVILEGES_OF.get(one, RELATION_PRIVILEGES)
     for privilege in privileges:
-        if privilege not in (supported if kind in PRIVILEGES_OF else supported | SEQUENCE_PRIVILEGES):
-            raise _invalid(privilege, kind.removesuffix("s of a schema") if kind in PRIVILEGES_OF else "relation")
+        if privilege not in supported and not (one == "relation" and privilege in SEQUENCE_PRIVILEGES):
+            raise _invalid(privilege, one)
     for privilege, _ in of_columns:
         if privilege not in COLUMN_PRIVILEGES:
             raise _invalid(privilege, "column")
-    return Grant(verb == "grant", tuple(supported) if all else privileges, kind, tuple(objects), tuple(roles), all, of_columns)
+    listed = tuple(supported) if all else privileges
+    return Grant(verb == "grant", listed, kind, tuple(objects), tuple(roles), all, of_columns, option, cascade, by)
+
+
+def owned(cursor: Parser) -> DropOwned | ReassignOwned:
+    """Parses DROP OWNED BY role, … [CASCADE | RESTRICT], or REASSIGN OWNED BY role, … TO role."""
+    drops = cursor.accept_word("drop")
+    if not drops:
+        cursor.expect_word("reassign")
+    cursor.expect_word("owned", "by")
+    names = tuple(cursor.listed(role_name))
+    if drops:
+        return DropOwned(names, cursor.any_word("cascade", "restrict") == "cascade")
+    cursor.expect_word("to")
+    return ReassignOwned(names, role_name(cursor))
 
 
 def _invalid(privilege: str, kind: str) -> Exception:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.sql.grammar.names import name
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements import session_statements as v
 from tailgate.sql.statements.parsers.clauses import relation_name
 from tailgate.sql.statements.parsers.objects import setting_name
-from tailgate.sql.statements.values import QueryText
 
 
 def begin(cursor: Parser) -> v.Begin:
@@ -196,20 +193,6 @@ def unlisten(cursor: Parser) -> v.Unlisten:
     """Parses UNLISTEN {name | *}."""
     cursor.advance()
     return v.Unlisten(None if cursor.accept("*") else name(cursor).name)
-
-
-def execute(cursor: Parser) -> v.Execute:
-    """Parses EXECUTE name [(arguments)]."""
-    cursor.advance()
-    this = name(cursor).name
-    if not cursor.at("("):
-        return v.Execute(this)
-    start = cursor.advance().end
-    if cursor.accept(")"):
-        return v.Execute(this)
-    arguments = cursor.expressions()
-    end = cursor.expect(")").position
-    return v.Execute(this, QueryText("SELECT " + cursor.text[start:end], start - len("SELECT "), exp.Select(expressions=arguments)))
 
 
 def deallocate(cursor: Parser) -> v.Deallocate:

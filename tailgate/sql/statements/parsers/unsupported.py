@@ -17,7 +17,6 @@ STATEMENTS: dict[tuple[str, ...], str | None] = {
     ("listen",): "Use TAIL to follow changes.",
     ("notify",): "Use TAIL to follow changes.",
     ("load",): None,
-    ("reassign", "owned"): None,
     ("security", "label"): None,
     # Materialize
     ("raise",): None,

@@ -20,7 +20,7 @@ from tailgate.engine.runtime.control.control import notice
 from tailgate.engine.runtime.control.new_items import Creation, NewItems, existing
 from tailgate.engine.runtime.ticks.engine import Engine
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView
-from tailgate.lake.catalog.roles import OPERATOR_ID
+from tailgate.lake.catalog.roles import OPERATOR, Role
 from tailgate.lake.control import StatementRequest
 from tailgate.lake.errors import ActiveSqlTransaction, DuplicateTable, FeatureNotSupported, ObjectNotInPrerequisiteState
 from tailgate.lake.uncommitted import is_local
@@ -102,6 +102,11 @@ class Planning:
 
     def plan(self, statement: Defining, text: str, catalog: Catalog, creator: str | None, *, in_block: bool = False) -> Planned:
         """Returns the change of a statement over a catalog that knows the statement's names. `in_block`: the gateway checks the rows."""
+        planned = self._plan(statement, text, catalog, creator, in_block=in_block)
+        ddl.check_types(planned.change.put, acting_role(creator, catalog), catalog)
+        return planned
+
+    def _plan(self, statement: Defining, text: str, catalog: Catalog, creator: str | None, *, in_block: bool) -> Planned:
         tag = tag_of(statement)
         match statement:
             case CreateIndex():
@@ -156,7 +161,7 @@ class Planning:
             case CommentOnFunction():
                 return Planned(tag, ddl.comment_on_function(statement, catalog))
             case _ if isinstance(statement, ddl.RoleStatement):
-                return _planned(tag, *ddl.change_roles(statement, catalog))
+                return _planned(tag, *ddl.change_roles(statement, acting_role(creator, catalog), catalog))
             case _:
                 return self._create(statement, text, catalog, owner_id(creator, catalog))
 
@@ -262,6 +267,11 @@ def _name(statement: Statement) -> str:
     return tag_of(statement) or next(iter(kind_of(statement).parsers), "this statement")
 
 
+def acting_role(name: str | None, catalog: Catalog) -> Role:
+    """Returns the role that executes a statement."""
+    return catalog.role(name) if name else OPERATOR
+
+
 def owner_id(creator: str | None, catalog: Catalog) -> int:
     """Returns the id of the role that will own a new item."""
-    return catalog.role(creator).id if creator else OPERATOR_ID
+    return acting_role(creator, catalog).id

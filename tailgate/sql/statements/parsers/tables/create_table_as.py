@@ -11,7 +11,7 @@ from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import InvalidTableDefinition
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.parser import Parser
-from tailgate.sql.statements.parsers.clauses import column_names, query, since, with_options
+from tailgate.sql.statements.parsers.clauses import column_names, execute, query, since, with_options
 from tailgate.sql.statements.parsers.unsupported import unsupported
 from tailgate.sql.statements.queries import Select
 from tailgate.sql.statements.values import QueryText
@@ -53,9 +53,7 @@ def create_table_as(cursor: Parser, name: Name, absent: bool, *, temporary: bool
     if cursor.at_word("tablespace"):
         raise unsupported("TABLESPACE", cursor.position)
     cursor.expect_word("as")
-    if cursor.at_word("execute"):
-        raise unsupported("CREATE TABLE … AS EXECUTE", cursor.position, "Write the query of the prepared statement.")
-    text = query(cursor)
+    text = execute(cursor) if cursor.at_word("execute") else query(cursor)
     with_data = True
     if cursor.accept_word("with"):
         with_data = not cursor.accept_word("no")

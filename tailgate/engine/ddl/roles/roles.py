@@ -1,17 +1,18 @@
-"""CREATE, ALTER and DROP ROLE, GRANT and REVOKE: changes of the catalog.
+"""CREATE, ALTER and DROP ROLE, tokens, and GRANT and REVOKE of roles: changes of the catalog.
 
-The gateway checks who may execute these statements.
+The gateway checks who may execute these statements; `privileges` and `owned` check it themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
-from tailgate.lake.catalog import Catalog, Change, Item, Sequence
+from tailgate.engine.ddl.drop import Notice, notice
+from tailgate.engine.ddl.roles.owned import drop_owned, reassign_owned
+from tailgate.engine.ddl.roles.privileges import change_privileges
+from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.catalog.dropping import described
-from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, RELATION_PRIVILEGES, SEQUENCE_PRIVILEGES, Role
+from tailgate.lake.catalog.roles import BUILT_IN, Role, mentions
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import (
     ConfigurationLimitExceeded,
@@ -21,22 +22,32 @@ from tailgate.lake.errors import (
     InvalidGrantOperation,
     ObjectNotInPrerequisiteState,
     ReservedName,
-    UndefinedColumn,
     UndefinedObject,
-    WrongObjectType,
 )
 from tailgate.lake.passwords import kept
 from tailgate.lake.types import TIMESTAMPTZ
-from tailgate.sql.statements import AlterRole, CreateRole, CreateToken, DropRole, DropToken, Grant, GrantRole, Name, RoleOptions
+from tailgate.sql.statements import (
+    AlterRole,
+    CreateRole,
+    CreateToken,
+    DropOwned,
+    DropRole,
+    DropToken,
+    Grant,
+    GrantRole,
+    Name,
+    ReassignOwned,
+    RoleOptions,
+)
 from tailgate.values.registry import read_text
 
-RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole | CreateToken | DropToken
+RoleStatement = CreateRole | AlterRole | DropRole | Grant | GrantRole | CreateToken | DropToken | DropOwned | ReassignOwned
 
 TOKENS_MAX = 100  # of one role
 
 
-def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[Change, list[Notice]]:
-    """Returns the change of the catalog, and notices."""
+def change_roles(statement: RoleStatement, acting: Role, catalog: Catalog) -> tuple[Change, list[Notice]]:
+    """Returns the change of the catalog by the role `acting`, and notices."""
     match statement:
         case CreateRole(name=name, options=options):
             return Change(put_roles=(_create(name, options, catalog),)), []
@@ -54,7 +65,11 @@ def change_roles(statement: RoleStatement, catalog: Catalog) -> tuple[Change, li
         case GrantRole():
             return _members(statement, catalog)
         case Grant():
-            return _granted(statement, catalog)
+            return change_privileges(statement, acting, catalog)
+        case DropOwned():
+            return drop_owned(statement, acting, catalog)
+        case ReassignOwned():
+            return reassign_owned(statement, acting, catalog), []
 
 
 def _create(name: Name, options: RoleOptions, catalog: Catalog) -> Role:
@@ -93,16 +108,7 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
         role = catalog.role(name.name, name.position)
         if role.id in BUILT_IN:
             raise ObjectNotInPrerequisiteState(f'role "{role.name}" is required by the system and cannot be dropped')
-        objects: dict[int, Item | Schema] = {**catalog.all_schemas(), **catalog.items}
-        details = [f"owner of {described(catalog, o)}" for o in objects.values() if o.owner == role.id]
-        details += [f"privileges for {described(catalog, objects[o])}" for o in role.grants if o in objects]
-        details += [
-            f"privileges for column {column.name} of {described(catalog, item)}"
-            for item in catalog.items.values()
-            for column in (item.columns[position] for position in sorted(role.column_grants.get(item.id, ())))
-            if not column.is_dropped
-        ]
-        if details:
+        if details := _objects(role, catalog):
             raise DependentObjectsStillExist(
                 f'role "{role.name}" cannot be dropped because some objects depend on it', detail="\n".join(details)
             )
@@ -110,6 +116,24 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
     remaining = (r for r in catalog.roles.values() if r.id not in dropped_ids and not r.member_of.keys().isdisjoint(dropped_ids))
     members = tuple(replace(r, member_of={g: admin for g, admin in r.member_of.items() if g not in dropped_ids}) for r in remaining)
     return Change(put_roles=members, drop_roles=tuple(dropped_ids)), notices
+
+
+def _objects(role: Role, catalog: Catalog) -> list[str]:
+    """Returns descriptions of the objects that a role owns, and of those on which it has or has granted privileges."""
+    objects: dict[int, Item | Schema] = {**catalog.all_schemas(), **catalog.items}
+    lists = [(objects[id], access) for id, access in catalog.access.items() if objects[id].owner != role.id]
+    whole = (object for object, access in lists if mentions(access.entries or (), role.id))
+    columns = (
+        (object, object.columns[place])
+        for object, access in lists
+        for place, entries in sorted(access.columns.items())
+        if not isinstance(object, Schema) and mentions(entries, role.id)
+    )
+    return [
+        *(f"owner of {described(catalog, object)}" for object in objects.values() if object.owner == role.id),
+        *(f"privileges for {described(catalog, object)}" for object in whole),
+        *(f"privileges for column {column.name} of {described(catalog, object)}" for object, column in columns if not column.is_dropped),
+    ]
 
 
 def _with_token(statement: CreateToken, catalog: Catalog) -> Role:
@@ -176,106 +200,3 @@ def _members(statement: GrantRole, catalog: Catalog) -> tuple[Change, list[Notic
                 )
                 changed_roles[member.id] = replace(member, member_of=memberships)
     return Change(put_roles=tuple(changed_roles.values())), notices
-
-
-def _granted(statement: Grant, catalog: Catalog) -> tuple[Change, list[Notice]]:
-    """Returns the change that grants or revokes privileges, and warnings."""
-    notices: list[Notice] = []
-    objects = {id: _privileges(statement, catalog.items.get(id), notices) for id in _objects(statement, catalog)}
-    of_columns = {id: _column_privileges(statement, catalog.items.get(id), privileges) for id, privileges in objects.items()}
-    changed: dict[int, Role] = {}
-    for name in statement.roles:
-        public = catalog.all_roles()[PUBLIC_ID] if name.name == "public" else None
-        role = public or catalog.role(name.name, name.position)
-        columns = {id: _changed_privileges(role.column_grants.get(id, {}), of, statement.grants) for id, of in of_columns.items()}
-        changed[role.id] = replace(
-            role,
-            grants=_changed_privileges(role.grants, objects, statement.grants),
-            column_grants={id: granted for id, granted in {**role.column_grants, **columns}.items() if granted},
-        )
-    return Change(put_roles=tuple(changed.values())), notices
-
-
-def _changed_privileges(
-    before: Mapping[int, frozenset[str]], changed: Mapping[int, frozenset[str]], grants: bool
-) -> dict[int, frozenset[str]]:
-    """Returns privileges, by object or column, with others granted, or revoked if not `grants`."""
-    after = dict(before)
-    for object, privileges in changed.items():
-        remaining = after.pop(object, frozenset())
-        if remaining := remaining | privileges if grants else remaining - privileges:
-            after[object] = remaining
-    return after
-
-
-def _column_privileges(statement: Grant, item: Item | None, whole: frozenset[str]) -> dict[int, frozenset[str]]:
-    """Returns the privileges of a statement on columns of a relation, by position. Raises 42703, 0A000.
-
-    As in PostgreSQL, REVOKE of privileges on the `whole` relation revokes them on its columns, too.
-    """
-    if item is None or not (item.is_relation or statement.of_columns):
-        return {}
-    if not item.is_relation:
-        raise FeatureNotSupported(f"privileges on columns of a {item.kind} are not supported")
-    positions = {column.name: position for position, column in enumerate(item.columns) if not column.is_dropped}
-    privileges = {position: frozenset() if statement.grants else whole for position in positions.values()}
-    for privilege, names in statement.of_columns:
-        for name in names:
-            if name not in positions:
-                raise UndefinedColumn(f'column "{name}" of relation "{item.name}" does not exist')
-            privileges[positions[name]] |= {privilege}
-    return privileges
-
-
-def _privileges(statement: Grant, item: Item | None, notices: list[Notice]) -> frozenset[str]:
-    """Returns the privileges of a statement for an object. Adds a warning for those that a sequence lacks. Raises 0LP01.
-
-    As in PostgreSQL, the relation of GRANT … ON [TABLE] may be a sequence.
-    """
-    privileges = frozenset(statement.privileges)
-    if statement.kind not in ("relation", "relations of a schema"):
-        return privileges
-    if not isinstance(item, Sequence):
-        if privileges <= RELATION_PRIVILEGES.keys():
-            return privileges
-        raise InvalidGrantOperation("invalid privilege type USAGE for table")
-    if statement.all:
-        return frozenset(SEQUENCE_PRIVILEGES)
-    if not privileges <= SEQUENCE_PRIVILEGES.keys():
-        warning = notice(f'sequence "{item.name}" only supports USAGE, SELECT, and UPDATE privileges')
-        notices.append({**warning, "severity": "WARNING", "sqlstate": "0LP01"})
-    return privileges & SEQUENCE_PRIVILEGES.keys()
-
-
-def _objects(statement: Grant, catalog: Catalog) -> list[int]:
-    """Returns the ids of the objects of a GRANT or REVOKE."""
-    if statement.kind in ("type", "domain") and not statement.grants and any(name.name == "public" for name in statement.roles):
-        raise FeatureNotSupported("REVOKE USAGE ON TYPE … FROM PUBLIC is not supported", hint="Every role may use all types.")
-    if statement.kind in ("secret", "connection", "endpoint", "sequence", "type", "domain"):
-        return [_reached(name, statement.kind, catalog).id for name in statement.objects]
-    if statement.kind != "relation":
-        schemas = [catalog.schema(name.name).id for name in statement.objects]
-        inside = [i for i in catalog.items.values() if i.schema in schemas]
-        match statement.kind:
-            case "schema":
-                return schemas
-            case "sequences of a schema":
-                return [i.id for i in inside if isinstance(i, Sequence)]
-            case _:
-                return [i.id for i in inside if i.is_relation]
-    return [_relation(name, catalog).id for name in statement.objects]
-
-
-def _reached(name: Name, kind: str, catalog: Catalog) -> Item:
-    item = find_of_kind(kind, name, catalog)
-    assert item is not None
-    return item
-
-
-def _relation(name: Name, catalog: Catalog) -> Item:
-    item = catalog.find(name)
-    if isinstance(item, Sequence):
-        return item
-    if item is not None and not item.is_relation:
-        raise WrongObjectType(f'"{name.name}" is a {item.kind}', position=name.position)
-    return catalog.named(name)

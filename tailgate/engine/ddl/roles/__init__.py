@@ -1,0 +1,1 @@
+"""Roles, their privileges, and the objects that they own."""
