@@ -12,7 +12,7 @@ from tailgate.engine.ddl.roles.owned import drop_owned, reassign_owned
 from tailgate.engine.ddl.roles.privileges import change_privileges
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.catalog.dropping import described
-from tailgate.lake.catalog.roles import BUILT_IN, Role, mentions
+from tailgate.lake.catalog.roles import BUILT_IN, Access, Role, mentions
 from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import (
     ConfigurationLimitExceeded,
@@ -120,20 +120,18 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
 
 def _objects(role: Role, catalog: Catalog) -> list[str]:
     """Returns descriptions of the objects that a role owns, and of those on which it has or has granted privileges."""
+    found: list[str] = []
     objects: dict[int, Item | Schema] = {**catalog.all_schemas(), **catalog.items}
-    lists = [(objects[id], access) for id, access in catalog.access.items() if objects[id].owner != role.id]
-    whole = (object for object, access in lists if mentions(access.entries or (), role.id))
-    columns = (
-        (object, object.columns[place])
-        for object, access in lists
-        for place, entries in sorted(access.columns.items())
-        if not isinstance(object, Schema) and mentions(entries, role.id)
-    )
-    return [
-        *(f"owner of {described(catalog, object)}" for object in objects.values() if object.owner == role.id),
-        *(f"privileges for {described(catalog, object)}" for object in whole),
-        *(f"privileges for column {column.name} of {described(catalog, object)}" for object, column in columns if not column.is_dropped),
-    ]
+    for id, object in sorted(objects.items()):
+        access = catalog.access.get(id, Access(id))
+        if object.owner == role.id:
+            found.append(f"owner of {described(catalog, object)}")
+        elif mentions(access.entries or (), role.id):
+            found.append(f"privileges for {described(catalog, object)}")
+        for place, entries in sorted(access.columns.items()):
+            if isinstance(object, Item) and object.owner != role.id and mentions(entries, role.id) and not object.columns[place].is_dropped:
+                found.append(f"privileges for column {object.columns[place].name} of {described(catalog, object)}")
+    return found
 
 
 def _with_token(statement: CreateToken, catalog: Catalog) -> Role:
