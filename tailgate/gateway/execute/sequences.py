@@ -35,7 +35,7 @@ async def evaluated(session: Session, calls: tuple[SequenceCall, ...], arguments
 
     Raises 55000, 2200H, 22003, 25006.
     """
-    if rows and all(call.name == "nextval" for call in calls):
+    if rows and all(call.name == "nextval" and not call.conditional for call in calls):
         ids = [call.sequence for call in calls]
         new_values = {id: await _next(session, _sequence(session, id), rows * ids.count(id)) for id in dict.fromkeys(ids)}
         return [new_values[id][ids[:i].count(id) :: ids.count(id)] for i, id in enumerate(ids)]
@@ -50,6 +50,8 @@ async def evaluated(session: Session, calls: tuple[SequenceCall, ...], arguments
 
 async def _called(session: Session, call: SequenceCall, arguments: Values[object]) -> object:
     """Returns the value of one call."""
+    if call.conditional and arguments[0] is not True:
+        return None
     if call.name == "lastval":
         return _last(session)
     sequence = _sequence(session, call.sequence)

@@ -298,9 +298,6 @@ def _change_plan(write: ChangeRows, *, compact: bool) -> ChangePlan:
 
 def _merge_plan(write: MergeRows, *, compact: bool) -> MergePlan:
     rows, rules = numbered(write.rows, len(write.parameters), compact=compact), rendered(write.rules, compact=compact)
-    if rows.calls:
-        hint = "Use INSERT … ON CONFLICT, or name the column and its value."
-        raise FeatureNotSupported(f"{rows.calls[0].name} in MERGE is not supported", hint=hint)
     return MergePlan(write.table, rows, None, parameter_types(write.parameters), write.demands, rules, (), write.actions)
 
 

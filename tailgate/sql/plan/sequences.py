@@ -5,6 +5,7 @@ No engine evaluates them. The gateway does, before the query that uses their val
     the columns of a sequence in FROM              each becomes a parameter behind those of the statement
     evaluated once (VALUES, SELECT without FROM)   each call becomes such a parameter
     evaluated for each row of a source             the rows of the source get a column for each call
+    evaluated for some rows (in CASE)              the rows of the source get a column with the condition, too
 
 A call elsewhere stays in the plan, and the renderer refuses it by name.
 """
@@ -46,12 +47,14 @@ ROW_FUNCTIONS = {f.name: Function(f.name, ("regclass",), f.type.name, volatility
 class SequenceCall:
     """A call, or a column of a sequence's row. `sequence`: the id, 0 for lastval.
 
-    `arguments`: those of setval after the sequence: constants, or columns of the source.
+    `arguments`: those of setval after the sequence: constants, or columns of the source. `conditional`: the only argument is the
+    condition under which the call is evaluated for a row; otherwise its value is NULL.
     """
 
     name: str
     sequence: int
     arguments: tuple[Scalar, ...] = ()
+    conditional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ def _for_each_row(relation: Project) -> Numbered:
         columns = (*columns, *fields)
         input = Project(input, (*every, *computed), columns)
     outputs = _outputs(relation, [], len(columns))
-    numbers = tuple(Field(f"number{i}", INT8, False) for i in range(len(calls)))
+    numbers = tuple(Field(f"number{i}", INT8, call.conditional) for i, call in enumerate(calls))
     incoming = Scan(INCOMING, (*columns, *numbers, PLACE), (len(columns) + len(numbers),), "incoming")
     return Numbered(replace(relation, input=incoming, expressions=outputs), tuple(calls), input)
 
@@ -174,18 +177,39 @@ def _replaced(
 ) -> Callable[[Scalar], Scalar]:
     """Returns a function that appends the calls in a scalar to `calls` and replaces each by `value` of its number and type.
 
-    It leaves those that may not be evaluated.
+    It leaves those in COALESCE, and in CASE if they have arguments or its conditions call volatile functions.
     """
 
-    def over(scalar: Scalar) -> Scalar:
+    def over(scalar: Scalar, condition: Scalar | None = None) -> Scalar:
+        if isinstance(scalar, Case) and not any(_is_volatile(test) for test, _ in scalar.branches):
+            return of_case(scalar, condition)
         if isinstance(scalar, Case | Coalesce):
             return scalar
         if isinstance(scalar, Call) and _is_call(scalar, among):
             sequence, arguments = scalar.arguments[:1], scalar.arguments[1:]
+            if condition is not None and arguments:
+                return scalar
             id = sequence[0].value if sequence and isinstance(sequence[0], Literal) else 0
             assert isinstance(id, int)
-            calls.append(SequenceCall(scalar.function.name, id, arguments))
+            calls.append(SequenceCall(scalar.function.name, id, arguments if condition is None else (condition,), condition is not None))
             return value(len(calls) - 1, scalar.type)
-        return rebuild(scalar, over)
+        return rebuild(scalar, lambda part: over(part, condition))
+
+    def of_case(case: Case, condition: Scalar | None) -> Case:
+        tests = tuple(test for test, _ in case.branches)
+        values = tuple(over(result, _reached(condition, tests[:i], test)) for i, (test, result) in enumerate(case.branches))
+        otherwise = over(case.otherwise, _reached(condition, tests, Literal(True, BOOL)))
+        return replace(case, branches=tuple(zip(tests, values, strict=True)), otherwise=otherwise)
 
     return over
+
+
+def _reached(outer: Scalar | None, before: tuple[Scalar, ...], test: Scalar) -> Scalar:
+    """Returns whether the branch of a CASE with this test is evaluated. `outer`: the condition under which the CASE is."""
+    no = Literal(False, BOOL)
+    branch = Case((*((earlier, no) for earlier in before), (test, Literal(True, BOOL))), no, BOOL)
+    return branch if outer is None else Case(((outer, branch),), no, BOOL)
+
+
+def _is_volatile(scalar: Scalar) -> bool:
+    return any(isinstance(part, Call) and part.function.volatility == "volatile" for part in walk(scalar))
