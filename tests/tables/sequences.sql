@@ -202,8 +202,9 @@ MERGE INTO merged m USING (SELECT 2 AS a UNION ALL SELECT 99) s ON m.a = s.a WHE
 SELECT count(*), max(id) - min(id), max(b) FROM merged;
 SELECT nextval('merged_id_seq');
 SELECT CASE WHEN true THEN nextval('merged_id_seq') ELSE nextval('merged_id_seq') END, CASE WHEN false THEN nextval('merged_id_seq') END, CASE WHEN NULL THEN 1 ELSE currval('merged_id_seq') END;
-INSERT INTO merged (id, a) SELECT CASE WHEN a = 3 THEN 1000 WHEN a > 1 THEN nextval('merged_id_seq') + 2000 ELSE 1001 END, a FROM merging;
-SELECT id, a FROM merged WHERE id > 100 ORDER BY a;
+CREATE TABLE cases (id int, a int);
+INSERT INTO cases SELECT CASE WHEN a = 3 THEN 1000 WHEN a > 1 THEN nextval('merged_id_seq') + 2000 ELSE 1001 END, a FROM merging;
+SELECT * FROM cases ORDER BY a;
 SELECT CASE WHEN a > 1 THEN CASE a WHEN 3 THEN nextval('merged_id_seq') END ELSE 0 END AS n FROM merging;
 SELECT nextval('merged_id_seq');
-DROP TABLE merged, merging;
+DROP TABLE merged, merging, cases;
