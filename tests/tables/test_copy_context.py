@@ -154,3 +154,36 @@ def test_a_read_only_transaction_takes_no_data(both: list[psycopg.Connection]) -
         ):
             copy.write(b"broken\n")
         connection.execute("ROLLBACK")
+
+
+WRITES = [
+    "INSERT INTO t VALUES (1, 'x', 1), (2, 'y', 2.5) RETURNING a, upper(b)",
+    "WITH x AS (INSERT INTO t VALUES (3, 'z') RETURNING *) SELECT b, a FROM x UNION ALL SELECT b, a FROM t ORDER BY a",
+    "UPDATE t SET b = b || '!' WHERE a < 3 RETURNING *",
+    "INSERT INTO t VALUES (9, 'q')",
+    "WITH x AS (INSERT INTO t VALUES (9, 'z') RETURNING *) DELETE FROM t",
+    "MERGE INTO t USING t AS s ON t.a = s.a WHEN MATCHED THEN DELETE",
+    "INSERT INTO t VALUES (1, 'x') RETURNING a",
+    "SELECT * FROM t ORDER BY a",
+    "DELETE FROM t WHERE a > 1 RETURNING t",
+    "SELECT * FROM t ORDER BY a",
+]
+
+
+def test_the_query_may_write(both: list[psycopg.Connection]) -> None:
+    def copied(connection: psycopg.Connection, write: str) -> object:
+        try:
+            with connection.cursor().copy(f"COPY ({write}) TO STDOUT WITH (FORMAT csv, HEADER)".encode()) as copy:
+                return b"".join(copy)
+        except psycopg.Error as error:
+            return error.sqlstate, error.diag.message_primary
+
+    for connection in both:
+        connection.execute("DELETE FROM t")
+    for write in WRITES:
+        theirs, ours = (copied(connection, write) for connection in both)
+        assert ours == theirs, write
+    for connection in both:
+        connection.execute("BEGIN READ ONLY")
+        assert copied(connection, "DELETE FROM t RETURNING a") == ("25006", "cannot execute DELETE in a read-only transaction")
+        connection.execute("ROLLBACK")

@@ -68,6 +68,7 @@ class Executor:
     bind: Bind | None = None
 
 
+WRITES = (s.Insert, s.Update, s.Delete, s.WithWrites)  # of COPY … TO
 WITHOUT_SNAPSHOT = (
     *(s.Begin, s.Commit, s.Rollback, s.Savepoint, s.Release, s.RollbackTo),
     *(s.Set, s.Reset, s.Show, s.SetConstraints, s.Lock, s.Fetch, s.Unlisten, s.Checkpoint),
@@ -86,6 +87,8 @@ def writes(session: Session, statement: ParsedStatement) -> bool:
         return statement.analyze and isinstance(statement.target, (s.Execute, *explain.WRITES)) and writes(session, statement.target)
     if isinstance(statement, s.Execute):
         return writes(session, session.statements.find(statement.name).bound.statement)
+    if isinstance(statement, s.CopyTo):
+        return isinstance(statement.statement, WRITES)
     return isinstance(statement, LongWrite) or KINDS[type(statement)].place is Place.WRITE
 
 
@@ -156,12 +159,18 @@ async def _bind_inner(session: Session, bound: Bound, statement: s.CopyTo | s.De
     """Binds the query of a COPY or a cursor, which becomes `body`."""
     query = copied_query(statement, session.catalog) if isinstance(statement, s.CopyTo) else statement.statement
     body = await _bound(session, Bound(query, query, bound.text, bound.position, catalog=bound.catalog), oids)
+    if body.columns is None and isinstance(query, WRITES):
+        raise e.FeatureNotSupported("COPY query must have a RETURNING clause")
     return replace(bound, parameters=body.parameters, body=body)
 
 
 async def _copy_to(session: Session, bound: Bound, statement: s.CopyTo, values: Sequence[object]) -> CopyOut:
     encoder = CopyEncoder(bound.body.columns or (), copy_options(statement), session.settings.style)
-    return CopyOut(encoder, await push.begin(session, bound.body, values))
+    if not isinstance(bound.body.statement, WRITES):
+        return CopyOut(encoder, await push.begin(session, bound.body, values))
+    written = await table_writes.begin(session, bound.body, bound.body.statement, values)
+    assert not isinstance(written, str)
+    return CopyOut(encoder, written.rows)
 
 
 async def _prepare(session: Session, bound: Bound, statement: s.Prepare, values: Sequence[object]) -> str:

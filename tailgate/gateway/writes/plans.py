@@ -256,11 +256,10 @@ def explained_in_worker(text: str, oids: Sequence[int], catalog: Catalog) -> Exp
 
 
 def _parsed(text: str) -> Write:
-    """Returns the statement of a text, which may begin with EXPLAIN."""
+    """Returns the statement of a text, which may be that of EXPLAIN or COPY."""
     statement = s.parse(text)
-    if isinstance(statement, s.Explain):
-        assert isinstance(statement.target, Write)
-        return statement.target
+    if isinstance(statement, s.Explain | s.CopyTo):
+        statement = statement.target if isinstance(statement, s.Explain) else statement.statement
     assert isinstance(statement, Write)
     return statement
 

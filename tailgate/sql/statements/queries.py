@@ -177,9 +177,12 @@ class CloseCursor:
 
 @dataclass(frozen=True, slots=True)
 class CopyTo:
-    """COPY {(query) | relation} TO STDOUT. `options`: all options except the format, as typed. `relation`: None for a query."""
+    """COPY {(query) | relation} TO STDOUT. `options`: all options except the format, as typed. `relation`: None for a query.
 
-    statement: Select | Tail | FollowKsqldb
+    The query may write; then it has RETURNING.
+    """
+
+    statement: Select | Tail | FollowKsqldb | Insert | Update | Delete | WithWrites
     format: Literal["text", "csv", "binary"] = "text"
     options: Options = ()
     relation: Name | None = None

@@ -11,7 +11,7 @@ from tailgate.lake.catalog import Catalog, Table
 from tailgate.lake.catalog.names import quoted
 from tailgate.lake.errors import InvalidColumnReference
 from tailgate.sql.binder.writes.targets import columns_named
-from tailgate.sql.statements import CopyTo, FollowKsqldb, Select, Tail
+from tailgate.sql.statements import CopyTo, Delete, FollowKsqldb, Insert, Select, Tail, Update, WithWrites
 from tailgate.sql.statements.values import QueryText
 from tailgate.sql.statements.writes import ColumnName
 
@@ -24,7 +24,7 @@ def copied_columns(table: Table, columns: tuple[ColumnName, ...]) -> tuple[int, 
     return tuple(i for i in indexes if table.columns[i].name not in table.generated)
 
 
-def copied_query(statement: CopyTo, catalog: Catalog) -> Select | Tail | FollowKsqldb:
+def copied_query(statement: CopyTo, catalog: Catalog) -> Select | Tail | FollowKsqldb | Insert | Update | Delete | WithWrites:
     """Returns the query of COPY … TO. Raises 42P10."""
     query = statement.statement
     table = None if statement.relation is None else catalog.find(statement.relation)

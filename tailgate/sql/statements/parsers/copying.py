@@ -15,9 +15,10 @@ from tailgate.sql.grammar.names import names, place, relation
 from tailgate.sql.grammar.parser import Parser
 from tailgate.sql.statements.parsers.clauses import options
 from tailgate.sql.statements.parsers.cursors import read
+from tailgate.sql.statements.parsers.writes import write
 from tailgate.sql.statements.queries import CopyTo, Select
 from tailgate.sql.statements.values import Options, QueryText
-from tailgate.sql.statements.writes import ColumnName, CopyFrom
+from tailgate.sql.statements.writes import ColumnName, CopyFrom, Merge
 
 Format = Literal["text", "csv", "binary"]
 
@@ -29,7 +30,10 @@ def copy(cursor: Parser) -> CopyTo | CopyFrom:
     """
     cursor.expect_word("copy")
     if cursor.accept("("):
-        statement = read(cursor)
+        at = cursor.position
+        statement = write(cursor) or read(cursor)
+        if isinstance(statement, Merge):
+            raise FeatureNotSupported("MERGE not supported in COPY", position=at)
         cursor.expect(")")
         return CopyTo(statement, *_to(cursor))
     binary = cursor.accept_word("binary")
