@@ -105,6 +105,9 @@ low: DROP TABLE lo.three
 low: GRANT USAGE ON TYPE mood TO helper
 boss: REVOKE USAGE ON TYPE mood FROM low
 boss: REVOKE USAGE ON TYPE mood FROM low CASCADE
+low: SELECT has_type_privilege('mood', 'USAGE'), has_type_privilege('boss', 'mood', 'USAGE WITH GRANT OPTION'), has_type_privilege('mood[]', 'USAGE'), has_type_privilege('positive', 'usage'), has_type_privilege('int', 'USAGE'), has_type_privilege(99999999::oid, 'USAGE')
+low: SELECT has_type_privilege('nosuch', 'USAGE')
+low: SELECT has_type_privilege('int', 'SELECT')
 boss: DROP TYPE mood
 boss: DROP DOMAIN positive
 operator: CREATE ROLE granted_role

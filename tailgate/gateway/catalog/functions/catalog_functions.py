@@ -50,7 +50,7 @@ class Functions(FunctionGroup):
         super().__init__(FunctionContext())
         self._names = IdentifierFunctions(self.context)
         self._definitions = DefinitionFunctions(self.context, self._names)
-        self.privileges = Privileges(lambda: self.facts, lambda: self._session, self._names.regclass_in, self._names.regnamespace_in)
+        self.privileges = Privileges(lambda: self.facts, lambda: self._session, self._names)
         self.all: dict[tuple[str, int], tuple[list[str], str, Callable[..., Any]]] = {}
         for signature, function in self._listed():
             match = re.fullmatch(r"(\w+)\((.*)\) (\S+)", signature)
@@ -91,7 +91,8 @@ class Functions(FunctionGroup):
             ("has_column_privilege(text, text, text) bool", lambda o, c, p: may.has_column_privilege(None, o, c, p)),
             ("has_column_privilege(text, text, text, text) bool", may.has_column_privilege),
             ("has_function_privilege(text, text) bool", yes),
-            ("has_type_privilege(text, text) bool", yes),
+            ("has_type_privilege(text, text) bool", lambda o, p: may.has_type_privilege(None, o, p)),
+            ("has_type_privilege(text, text, text) bool", may.has_type_privilege),
             ("has_sequence_privilege(text, text) bool", lambda o, p: may.has_sequence_privilege(None, o, p)),
             ("has_sequence_privilege(text, text, text) bool", may.has_sequence_privilege),
             ("pg_has_role(text, text) bool", lambda r, p: may.pg_has_role(None, r, p)),

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
+from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
 from tailgate.gateway.catalog.functions.object_names import Facts, Session
-from tailgate.lake.catalog import Sequence
+from tailgate.lake.catalog import Domain, Enum, Sequence
 from tailgate.lake.catalog.roles import (
     COLUMN_PRIVILEGES,
     OPERATOR_ID,
     RELATION_PRIVILEGES,
     SCHEMA_PRIVILEGES,
     SEQUENCE_PRIVILEGES,
+    TYPE_PRIVILEGES,
     Role,
 )
 from tailgate.lake.catalog.schemas import SYSTEM
 from tailgate.lake.errors import InvalidParameterValue, UndefinedColumn, UndefinedObject, WrongObjectType
+from tailgate.lake.types import ENUM_ARRAYS
 
 GRANT_OPTION = " WITH GRANT OPTION"
 MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("", " WITH ADMIN OPTION", " WITH GRANT OPTION")]
@@ -34,17 +37,13 @@ def _privileges(text: str, valid: Iterable[str]) -> list[str]:
 class Privileges:
     """The privilege functions.
 
-    `facts` and `session` return those of the current query. `relation` and `schema` convert names
-    to oids.
+    `facts` and `session` return those of the current query. `names` converts names to oids.
     """
 
-    def __init__(
-        self, facts: Callable[[], Facts], session: Callable[[], Session], relation: Callable[[str], int], schema: Callable[[str], int]
-    ) -> None:
+    def __init__(self, facts: Callable[[], Facts], session: Callable[[], Session], names: IdentifierFunctions) -> None:
         self._know = facts
         self._ask = session
-        self.regclass_in = relation
-        self.regnamespace_in = schema
+        self.regclass_in, self.regtype_in, self.regnamespace_in = names.regclass_in, names.regtype_in, names.regnamespace_in
 
     @property
     def facts(self) -> Facts:
@@ -131,6 +130,16 @@ class Privileges:
         if oid in self.facts.catalog.all_schemas() and oid not in SYSTEM:
             return self._holds(grantee, words, oid)
         return grantee.superuser or "USAGE" in words
+
+    def has_type_privilege(self, role: str | None, type: str, privileges: str) -> bool | None:
+        """Tells whether a role has one of the privileges. Returns None for an oid that no type has. An array has those of its elements."""
+        oid = self.regtype_in(type)
+        words = _privileges(privileges, TYPE_PRIVILEGES)
+        grantee, catalog = self._role(role), self.facts.catalog
+        item = catalog.items.get(oid) or catalog.items.get(oid - ENUM_ARRAYS)
+        if isinstance(item, Enum | Domain):
+            return self._holds(grantee, words, item.id)
+        return None if oid not in self.facts.types else grantee.superuser or "USAGE" in words
 
     def pg_has_role(self, role: str | None, of: str, privileges: str) -> bool:
         """Tells whether a role is a member of another.
