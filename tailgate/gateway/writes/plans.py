@@ -257,9 +257,8 @@ def explained_in_worker(text: str, oids: Sequence[int], catalog: Catalog) -> Exp
 
 def _parsed(text: str) -> Write:
     """Returns the statement of a text, which may be that of EXPLAIN or COPY."""
-    statement = s.parse(text)
-    if isinstance(statement, s.Explain | s.CopyTo):
-        statement = statement.target if isinstance(statement, s.Explain) else statement.statement
+    outer = s.parse(text)
+    statement = outer.target if isinstance(outer, s.Explain) else outer.statement if isinstance(outer, s.CopyTo) else outer
     assert isinstance(statement, Write)
     return statement
 
