@@ -179,8 +179,8 @@ def _sum(first: Change, second: Change) -> Change:
     drop, drop_schemas = {*first.drop, *second.drop}, {*first.drop_schemas, *second.drop_schemas}
     items = {i.id: i for i in (*first.put, *second.put) if i.id not in second.drop}
     schemas = {s.id: s for s in (*first.put_schemas, *second.put_schemas) if s.id not in second.drop_schemas}
-    gone = {*second.drop, *second.drop_schemas}
-    access = {a.id: a for a in (*first.put_access, *second.put_access) if a.id not in gone}
+    removed = {*second.drop, *second.drop_schemas}
+    access = {a.id: a for a in (*first.put_access, *second.put_access) if a.id not in removed}
     return Change(
         tuple(items.values()),
         _existing(drop),

@@ -72,8 +72,8 @@ def check_types(items: tuple[Item, ...], role: Role, catalog: Catalog) -> None:
     """Raises 42501 if a role may not use the domain or enum type of a new column of these items."""
     for item in (item for item in items if item.is_relation or isinstance(item, Function | Domain)):
         old = catalog.items.get(item.replaces or item.id)
-        known = () if old is None else _types(old)
-        for id in (id for id in _types(item) if id not in known and id in catalog.items):
+        old_types = () if old is None else _types(old)
+        for id in (id for id in _types(item) if id not in old_types and id in catalog.items):
             if not catalog.may(role, "USAGE", id):
                 raise InsufficientPrivilege(f"permission denied for type {catalog.name_of(catalog[id]).sql}")
 

@@ -88,11 +88,10 @@ class Catalog:
         used = [max(i.id, i.errors) for i in change.put] + [r.id for r in change.put_roles] + [s.id for s in change.put_schemas]
         next_query = max([self.next_query, *(k.number + 1 for i in change.put if (k := ksqldb_of(i)) is not None)])
         next_id = max([self.next_id, *(id + 1 for id in used)])
-        gone = {*change.drop, *change.drop_schemas}
-        access = {i: a for i, a in self.access.items() if i not in gone} | {a.id: a for a in change.put_access}
-        after = replace(
-            self, items=items, next_id=next_id, next_query=next_query, roles=roles, schemas=schemas, access=access
-        ).with_access()
+        removed = {*change.drop, *change.drop_schemas}
+        access = {i: a for i, a in self.access.items() if i not in removed} | {a.id: a for a in change.put_access}
+        after = replace(self, items=items, next_id=next_id, next_query=next_query, roles=roles, schemas=schemas)
+        after = replace(after, access=access).with_access()
         if any(item.kind in ("enum", "domain") for item in change.put) or change.put_schemas:
             after = after.with_types()
         if self.resolution is None:
@@ -156,7 +155,7 @@ class Catalog:
             return True
         if is_system(object):
             return not grant and privilege == ("USAGE" if object == TAILGATE_ID else "SELECT") and object not in _FOR_SUPERUSERS
-        owned = self.items.get(object) or self.all_schemas().get(object)
+        owned = self.items.get(object) or self.schemas.get(object) or SCHEMAS.get(object)
         if owned is None:
             return False
         acting = self.acting(role.id)
@@ -287,8 +286,8 @@ class Catalog:
 
     def at(self, name: str, schema: Schema, namespace: Namespace = "relation") -> Item | None:
         """Returns the item with this name in a schema, or None."""
-        found = (i for i in self.items.values() if i.name == name and i.schema == schema.id and i.namespace == namespace and not i.replaces)
-        return next(found, None)
+        named = (i for i in self.items.values() if i.name == name and i.schema == schema.id and i.namespace == namespace)
+        return next((i for i in named if not i.replaces), None)
 
     def functions(self, name: Name | str) -> tuple[Function, ...]:
         """Returns the functions with this name. If two have equal argument types, only the first in the path is returned."""

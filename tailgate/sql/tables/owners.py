@@ -21,14 +21,14 @@ def given(item: Item, owner: int, catalog: Catalog) -> Change:
 
 def access_given(objects: tuple[Item | Schema, ...], owner: int, catalog: Catalog) -> tuple[Access, ...]:
     """Returns the privileges on objects that get another owner, which has those of the old owner and has granted what that had granted."""
-    given = ((object.owner, access) for object in objects if (access := catalog.access.get(object.id)) is not None)
+    before = ((object.owner, access) for object in objects if (access := catalog.access.get(object.id)) is not None)
     return tuple(
         replace(
             access,
             entries=None if access.entries is None else _given(access.entries, old, owner),
             columns={column: _given(entries, old, owner) for column, entries in access.columns.items()},
         )
-        for old, access in given
+        for old, access in before
     )
 
 

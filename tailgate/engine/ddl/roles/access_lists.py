@@ -1,7 +1,7 @@
 """Access lists under GRANT and REVOKE.
 
-A role may grant a privilege that it holds with GRANT OPTION. If it loses the option, what it has granted depends on nothing:
-REVOKE … CASCADE revokes that, too, and RESTRICT is an error. The owner of an object always has all options.
+A role may grant a privilege that it holds with GRANT OPTION. If it loses the option, the privileges that it has granted depend on
+nothing: REVOKE … CASCADE revokes them, too, and RESTRICT is an error. The owner of an object always has all options.
 
 Source: PostgreSQL 15, src/backend/utils/adt/acl.c (aclupdate, recursive_revoke, check_circularity, select_best_grantor).
 """
@@ -17,7 +17,7 @@ from tailgate.lake.errors import DependentObjectsStillExist, InvalidGrantOperati
 
 @dataclass(frozen=True, slots=True)
 class Granting:
-    """Changes access lists of an object with this owner. `catalog`: knows who is a member of which role."""
+    """Changes access lists of an object with this owner. `catalog`: has the memberships."""
 
     owner: int
     catalog: Catalog
@@ -61,10 +61,10 @@ class Granting:
         return frozenset[str]().union(*(entry.options for entry in entries if entry.grantee in acting))
 
     def _without_dependent(self, entries: AccessList, role: int, lost: frozenset[str], *, cascade: bool) -> AccessList:
-        """Returns the list without what a role has granted and may not grant any more. Raises 2BP01."""
-        if not lost or role in (PUBLIC_ID, self.owner) or (kept := self._options(entries, role)) is None:
+        """Returns the list without the privileges that a role has granted and may not grant any more. Raises 2BP01."""
+        if not lost or role in (PUBLIC_ID, self.owner) or (options := self._options(entries, role)) is None:
             return entries
-        lost -= kept
+        lost -= options
         while (dependent := next((e for e in entries if e.grantor == role and e.privileges & lost), None)) is not None:
             if not cascade:
                 raise DependentObjectsStillExist("dependent privileges exist", hint="Use CASCADE to revoke them too.")

@@ -30,8 +30,8 @@ def drop_owned(statement: DropOwned, acting: Role, catalog: Catalog) -> tuple[Ch
         raise DependentObjectsStillExist(f"cannot drop schema {owned[SCHEMA_ID].name} because it is required by the database system")
     dropped, cascades = removal(owned, after, [], cascade=statement.cascade)
     access = tuple(each for id, each in after.access.items() if catalog.access.get(id) is not each)
-    gone = {*dropped.drop, *dropped.drop_schemas}
-    return replace(dropped, put_access=tuple(each for each in access if each.id not in gone)), [*notices, *cascades]
+    removed = {*dropped.drop, *dropped.drop_schemas}
+    return replace(dropped, put_access=tuple(each for each in access if each.id not in removed)), [*notices, *cascades]
 
 
 def reassign_owned(statement: ReassignOwned, acting: Role, catalog: Catalog) -> Change:

@@ -118,10 +118,10 @@ class _Work:
                 lists[number] = self._list(own, (*entries, *own), privileges, _Place(object, number), notices)
         return replace(before, entries=after, columns={number: of_column for number, of_column in lists.items() if of_column})
 
-    def _list(self, entries: AccessList, known: AccessList, privileges: frozenset[str], of: _Place, notices: list[Notice]) -> AccessList:
-        """Returns an access list after the statement. `known`: the entries that may have GRANT OPTION for it. Raises 42501."""
+    def _list(self, entries: AccessList, holders: AccessList, privileges: frozenset[str], of: _Place, notices: list[Notice]) -> AccessList:
+        """Returns an access list after the statement. `holders`: the entries that may have GRANT OPTION for it. Raises 42501."""
         granting = Granting(of.object.owner, self.catalog)
-        grantor, options = granting.grantor(self.acting, privileges, known)
+        grantor, options = granting.grantor(self.acting, privileges, holders)
         if not options:
             of.check_any_privilege(self.catalog.all_roles()[grantor], self.catalog)
         all = self.statement.all if of.column is None else privileges == frozenset(COLUMN_PRIVILEGES)
@@ -142,8 +142,8 @@ class _Work:
 
     def _warning(self, options: frozenset[str], of: _Place) -> Notice:
         which = "not all" if options else "no"
-        done, sqlstate = ("were granted", "01007") if self.statement.grants else ("could be revoked", "01006")
-        return {**notice(f"{which} privileges {done} for {of.text}"), "severity": "WARNING", "sqlstate": sqlstate}
+        verb, sqlstate = ("were granted", "01007") if self.statement.grants else ("could be revoked", "01006")
+        return {**notice(f"{which} privileges {verb} for {of.text}"), "severity": "WARNING", "sqlstate": sqlstate}
 
     def _privileges(self, object: Item | Schema, notices: list[Notice]) -> frozenset[str]:
         """Returns the privileges of the statement for an object. Adds a warning for those that a sequence lacks. Raises 0LP01.
@@ -195,8 +195,8 @@ def _objects(statement: Grant, catalog: Catalog) -> list[Item | Schema]:
         case "relations of a schema" | "sequences of a schema":
             schemas = [catalog.schema(name.name).id for name in statement.objects]
             inside = (item for item in catalog.items.values() if item.schema in schemas)
-            wanted = Sequence if statement.kind == "sequences of a schema" else None
-            return [i for i in inside if (i.is_relation if wanted is None else isinstance(i, wanted))]
+            sequences = statement.kind == "sequences of a schema"
+            return [item for item in inside if (isinstance(item, Sequence) if sequences else item.is_relation)]
         case kind:
             return [_reached(name, kind, catalog) for name in statement.objects]
 

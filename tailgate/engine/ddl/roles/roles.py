@@ -120,18 +120,18 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
 
 def _objects(role: Role, catalog: Catalog) -> list[str]:
     """Returns descriptions of the objects that a role owns, and of those on which it has or has granted privileges."""
-    found: list[str] = []
+    lines: list[str] = []
     objects: dict[int, Item | Schema] = {**catalog.all_schemas(), **catalog.items}
     for id, object in sorted(objects.items()):
         access = catalog.access.get(id, Access(id))
         if object.owner == role.id:
-            found.append(f"owner of {described(catalog, object)}")
+            lines.append(f"owner of {described(catalog, object)}")
         elif mentions(access.entries or (), role.id):
-            found.append(f"privileges for {described(catalog, object)}")
+            lines.append(f"privileges for {described(catalog, object)}")
         for place, entries in sorted(access.columns.items()):
             if isinstance(object, Item) and object.owner != role.id and mentions(entries, role.id) and not object.columns[place].is_dropped:
-                found.append(f"privileges for column {object.columns[place].name} of {described(catalog, object)}")
-    return found
+                lines.append(f"privileges for column {object.columns[place].name} of {described(catalog, object)}")
+    return lines
 
 
 def _with_token(statement: CreateToken, catalog: Catalog) -> Role:
