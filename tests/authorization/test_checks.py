@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tailgate.engine import ddl
+from tailgate.engine.ddl.roles.access_lists import Granting
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
 from tailgate.gateway.execute import catalog_changes as gateway_ddl
 from tailgate.gateway.execute import subscriptions, time_expressions
@@ -95,6 +96,11 @@ def definitions(patch: Patch) -> None:
 def changes(patch: Patch) -> None:
     """Disables the check that changes need ownership."""
     patch.setattr(gateway_ddl, "check_change", lambda *_: None)
+
+
+def grantors(patch: Patch) -> None:
+    """Disables the check that a role owns what it grants privileges on, or has GRANT OPTION."""
+    patch.setattr(Granting, "grantor", lambda granting, role, privileges, entries: (granting.owner, privileges))
 
 
 def owners(patch: Patch) -> None:
@@ -191,6 +197,7 @@ ATTACKED = [
     callers,
     definitions,
     changes,
+    grantors,
     owners,
     names,
     arguments,

@@ -94,8 +94,8 @@ class _Work:
 
     def changed(self, objects: list[Item | Schema]) -> tuple[Change, list[Notice]]:
         notices: list[Notice] = []
-        access = tuple(self._access(object, notices) for object in {object.id: object for object in objects}.values())
-        return Change(put_access=access), notices
+        changed = (self._access(object, notices) for object in {object.id: object for object in objects}.values())
+        return Change(put_access=tuple(each for each in changed if each != self.catalog.access.get(each.id, Access(each.id)))), notices
 
     def check_reachable(self, object: Item | Schema) -> None:
         """Raises 42501 for a system object, and for an item in a schema that the role cannot use."""
@@ -110,12 +110,13 @@ class _Work:
         """Returns the privileges on an object after the statement."""
         before, entries = self.catalog.access.get(object.id, Access(object.id)), self.catalog.entries(object)
         whole = self._privileges(object, notices)
-        after = self._list(entries, entries, whole, _Place(object), notices) if whole else before.entries
+        after = self._list(entries, entries, whole, _Place(object), notices) if whole else entries
         lists = dict(before.columns)
         for number, privileges in self._column_privileges(object, whole).items():
             if privileges:
                 own = before.columns.get(number, ())
                 lists[number] = self._list(own, (*entries, *own), privileges, _Place(object, number), notices)
+        after = before.entries if after is entries else after
         return replace(before, entries=after, columns={number: of_column for number, of_column in lists.items() if of_column})
 
     def _list(self, entries: AccessList, holders: AccessList, privileges: frozenset[str], of: _Place, notices: list[Notice]) -> AccessList:
@@ -128,9 +129,9 @@ class _Work:
         if not options or (options != privileges and not all):
             notices.append(self._warning(options, of))
         grants, option = self.statement.grants, self.statement.option
-        for grantee in self.grantees:
-            if grants and option and grantee == PUBLIC_ID:
-                raise InvalidGrantOperation("grant options can only be granted to roles")
+        if grants and option and PUBLIC_ID in self.grantees:
+            raise InvalidGrantOperation("grant options can only be granted to roles")
+        for grantee in self.grantees if options else ():
             entry = Granted(
                 grantee, grantor, options if grants or not option else frozenset(), options if option or not grants else frozenset()
             )
