@@ -222,7 +222,8 @@ def _elements(cursor: Rules) -> exp.Array:
         while True:
             if nested and not cursor.at("["):
                 raise cursor.error()
-            items.append(_elements(cursor) if nested else cursor.expression())
+            at = cursor.position
+            items.append(place(_elements(cursor), at) if nested else cursor.expression())
             if not cursor.accept(","):
                 break
     cursor.expect("]")
