@@ -116,8 +116,8 @@ class _Work:
             if privileges:
                 own = before.columns.get(number, ())
                 lists[number] = self._list(own, (*entries, *own), privileges, _Place(object, number), notices)
-        after = before.entries if after is entries else after
-        return replace(before, entries=after, columns={number: of_column for number, of_column in lists.items() if of_column})
+        changed = before.entries if after is entries else after
+        return replace(before, entries=changed, columns={number: of_column for number, of_column in lists.items() if of_column})
 
     def _list(self, entries: AccessList, holders: AccessList, privileges: frozenset[str], of: _Place, notices: list[Notice]) -> AccessList:
         """Returns an access list after the statement. `holders`: the entries that may have GRANT OPTION for it. Raises 42501."""
