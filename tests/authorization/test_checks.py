@@ -99,7 +99,7 @@ def changes(patch: Patch) -> None:
 
 
 def grantors(patch: Patch) -> None:
-    """Disables the check that a role owns what it grants privileges on, or has GRANT OPTION."""
+    """Disables the check of GRANT OPTION and of the ownership that GRANT needs."""
     patch.setattr(Granting, "grantor", lambda granting, role, privileges, entries: (granting.owner, privileges))
 
 

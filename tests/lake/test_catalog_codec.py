@@ -155,8 +155,8 @@ def test_privileges_of_an_earlier_version() -> None:
         return [(e.grantee, e.grantor, " ".join(sorted(e.privileges))) for e in entries]
 
     items = [{**stored("table", {}), "id": 100, "owner": 9}, {**stored("enum", {"labels": []}), "id": 101, "name": "e", "owner": 9}]
-    granted = [role(7, {"100": ["SELECT"], "99": ["SELECT"]}, column_grants={"100": {"0": ["UPDATE"]}}), role(9, {"100": ["SELECT"]})]
-    catalog = decode_catalog({"items": items, "next_id": 16384, "roles": [*granted, role(0, {"101": ["USAGE"]})]})
+    roles = [role(7, {"100": ["SELECT"], "99": ["SELECT"]}, column_grants={"100": {"0": ["UPDATE"]}}), role(9, {"100": ["SELECT"]})]
+    catalog = decode_catalog({"items": items, "next_id": 16384, "roles": [*roles, role(0, {"101": ["USAGE"]})]})
     owners = "DELETE INSERT REFERENCES SELECT TRIGGER TRUNCATE UPDATE"
     assert letters(catalog, 100) == [(9, 9, owners), (7, 9, "SELECT")]
     assert letters(catalog, 101) == [(0, 9, "USAGE"), (9, 9, "USAGE")] and letters(catalog, 2200) == [(10, 10, "CREATE USAGE")]

@@ -286,8 +286,8 @@ class Catalog:
 
     def at(self, name: str, schema: Schema, namespace: Namespace = "relation") -> Item | None:
         """Returns the item with this name in a schema, or None."""
-        named = (i for i in self.items.values() if i.name == name and i.schema == schema.id and i.namespace == namespace)
-        return next((i for i in named if not i.replaces), None)
+        items = (i for i in self.items.values() if i.name == name and i.schema == schema.id and i.namespace == namespace)
+        return next((i for i in items if not i.replaces), None)
 
     def functions(self, name: Name | str) -> tuple[Function, ...]:
         """Returns the functions with this name. If two have equal argument types, only the first in the path is returned."""
