@@ -59,11 +59,7 @@ wheel: .venv/.installed $(PRODUCT_JARS) $(ENGINE_JAR) ## dist/tailgate-*.whl wit
 demo: setup ## Kafka, registry, engine, gateway, sinks and the shop, live: ARGS="--for 60 --rate 1000 --check"
 	@exec $(BIN)/tailgate demo $(ARGS)
 
-test: setup ## everything that needs no client programs and takes no minutes: ARGS="-k registry"
-	@$(MAKE) --no-print-directory -j3 java docs python
-
-.PHONY: python
-python: setup
+test: setup java docs ## everything that needs no client programs and takes no minutes: ARGS="-k registry"
 	@echo "test: Python"
 	@$(BIN)/python -m pytest -m $(FAST) -n $(JOBS) $(ARGS) || \
 	  { echo "test: what failed once more, by itself: a test that passes now has a race, which is a defect of its own"; \
