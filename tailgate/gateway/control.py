@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from tailgate.gateway.engine_connection import Connection, HeldLock, Printed, PushView
 from tailgate.gateway.engine_looks import EngineLooks
 from tailgate.lake import control
 from tailgate.lake.catalog.resolution import Resolution
@@ -47,7 +48,7 @@ class Control:
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
-        self._kept: list[tuple[_Connection, float]] = []  # connections without a request, and since when
+        self._kept: list[tuple[Connection, float]] = []  # connections without a request, and since when
         self._looks = EngineLooks(lake)
 
     async def statement(
@@ -107,7 +108,7 @@ class Control:
 
     async def _held(
         self, path: str, statement: control.StatementRequest, tell: NoticeHandler | None = None
-    ) -> tuple[_Connection, control.Answer]:
+    ) -> tuple[Connection, control.Answer]:
         """Starts a statement that ends with its connection. Returns the connection and the answer."""
         return await self._answered(_Request("POST", path, statement.encode(), keeps=True), None, tell)
 
@@ -116,9 +117,17 @@ class Control:
         _, answer = await self._answered(_Request("POST", control.SEQUENCE, request.encode()), SEQUENCE_TIMEOUT_S)
         return control.SequenceValues.of(answer)
 
+    async def advisory_lock(self, request: control.LockRequest) -> HeldLock | None:
+        """Gets an advisory lock. Returns None if the request does not wait and another session has the lock. Raises 40P01, 53200."""
+        connection, answer = await self._answered(_Request("POST", control.LOCK, request.encode(), keeps=True), None)
+        if answer["granted"]:
+            return HeldLock(connection)
+        connection.close()
+        return None
+
     async def _answered(
         self, request: _Request, timeout: float | None, tell: NoticeHandler | None = None, *, withdraws: bool = False
-    ) -> tuple[_Connection, control.Answer]:
+    ) -> tuple[Connection, control.Answer]:
         """Sends a request that changes something until an engine answers, under one id. Raises the error of the answer.
 
         If the task is canceled between two engines, or the next one cannot be reached, raises 58000: the request may have had effect.
@@ -178,7 +187,7 @@ class Control:
             raise SystemError_("the engine is being replaced", hint="Try again in a moment.")
         return announcement
 
-    def _open_connection(self) -> _Connection | None:
+    def _open_connection(self) -> Connection | None:
         """Returns a connection that an earlier write has left open, if there is one."""
         while self._kept:
             connection, since = self._kept.pop()
@@ -187,7 +196,7 @@ class Control:
             connection.close()
         return None
 
-    def _keep(self, connection: _Connection) -> None:
+    def _keep(self, connection: Connection) -> None:
         """Keeps a connection open for the next write. Closes the oldest ones that were not used for KEPT_S, or if there are too many."""
         now = time.monotonic()
         self._kept.append((connection, now))
@@ -199,7 +208,7 @@ class Control:
         while self._kept:
             self._kept.pop()[0].close()
 
-    async def _connected(self, timeout: float = CONNECT_S) -> _Connection:
+    async def _connected(self, timeout: float = CONNECT_S) -> Connection:
         """Connects to the engine. Waits for one that stands by, at most `timeout` seconds. Raises 58000 if none can be reached."""
         deadline = time.monotonic() + timeout
         while True:
@@ -229,7 +238,7 @@ class Control:
 
     async def _exchange(
         self,
-        connection: _Connection,
+        connection: Connection,
         request: _Request,
         timeout: float | None,
         tell: NoticeHandler | None = None,
@@ -294,50 +303,7 @@ class _Request:
     keeps: bool = False  # whether the connection stays open after the answer
 
 
-@dataclass(frozen=True, slots=True)
-class _Connection:
-    engine: engines.Announcement
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-    @property
-    def ended(self) -> bool:
-        """Returns whether the engine has closed it."""
-        return self.reader.at_eof() or self.writer.transport.is_closing()
-
-    def close(self) -> None:
-        self.writer.transport.abort()
-
-
-@dataclass(frozen=True, slots=True)
-class PushView:
-    """The view of a running push query. The engine drops it when the connection ends."""
-
-    result: StatementResult
-    _connection: _Connection
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """A PRINT that continues, until its limit or until it is closed."""
-
-    _connection: _Connection
-
-    async def next(self) -> list[str]:
-        """Waits for records and returns their lines; none at the end. Raises the error of the PRINT, or 58000."""
-        try:
-            return await control.next_part(self._connection.reader)
-        except (OSError, asyncio.IncompleteReadError, ValueError):
-            raise SystemError_("the engine ended while it printed a topic", hint="Start the PRINT again.") from None
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-async def _opened(engine: engines.Announcement, timeout: float) -> _Connection:
+async def _opened(engine: engines.Announcement, timeout: float) -> Connection:
     """Connects to an engine. Raises 58000 if the address refuses connections, or takes none in `timeout` seconds."""
     host, port = process_tls.split(engine.address)
     context = process_tls.trusting(engine.certificate)
@@ -345,7 +311,7 @@ async def _opened(engine: engines.Announcement, timeout: float) -> _Connection:
         reader, writer = await asyncio.wait_for(asyncio.open_connection(host, port, ssl=context), timeout)
     except (OSError, asyncio.TimeoutError):
         raise SystemError_("the engine does not answer", detail=f"Nothing takes connections at {engine.address}.") from None
-    return _Connection(engine, reader, writer)
+    return Connection(engine, reader, writer)
 
 
 def _ended() -> SystemError_:

@@ -1,4 +1,4 @@
-"""Types every command and statement of docs/quickstart.md, in order, and compares what they print.
+"""Types every command and statement of docs/quickstart.md, in order, and compares their output.
 
     $ make setup              in this repository, which is set up already
     $ .venv/bin/tailgate up   in an empty folder, on a free port instead of 6875
@@ -33,7 +33,7 @@ from tests.docs.terminal import Terminal
 PAGE = DOCS / "quickstart.md"
 ROOT = DOCS.parent
 PORT, KAFKA = "6875", "localhost:9092"  # the addresses of the page
-COMMAND_S = 120.0  # until a command has printed what the page says
+COMMAND_S = 120.0  # until a command has printed the lines of the page
 SETTLE_S = 60.0  # until a record in the topic is seen by a statement
 REPEATED = re.compile("SELECT|SHOW")  # statements that are typed again until the record is seen
 
@@ -106,7 +106,7 @@ class Psql(Program):
                 printed.append(line.rstrip())
             if len(printed) == interrupt_after:
                 self._process.send_signal(signal.SIGINT)
-                self._await_end()  # psql ends after Ctrl-C if what it reads is not a terminal
+                self._await_end()  # psql ends after Ctrl-C if its input is not a terminal
                 self._start()
                 return (*printed, INTERRUPT)
         return tuple(printed)
@@ -157,7 +157,7 @@ class Reader:
                 assert self._up.line() == self._here(line)
 
     def statement(self, example: Example) -> tuple[str, ...]:
-        """Types a statement, again if the page's last record has not been seen. Returns what it prints at last."""
+        """Types a statement, again if the page's last record has not been seen. Returns its last output."""
         assert self._session is not None
         deadline = time.monotonic() + SETTLE_S
         lines = len(example.output) - 1 if example.output[-1:] == (INTERRUPT,) else None

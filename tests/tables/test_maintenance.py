@@ -1,4 +1,4 @@
-"""REFRESH MATERIALIZED VIEW, VACUUM, LOCK TABLE and others: what they wait for, and privileges."""
+"""REFRESH MATERIALIZED VIEW, VACUUM, LOCK TABLE and others: their waits, and privileges."""
 
 from __future__ import annotations
 

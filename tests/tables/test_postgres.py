@@ -15,6 +15,7 @@ from tailgate.lake.catalog import FIRST_ID
 from tests.tables.world import World
 
 SCRIPTS = (
+    "advisory_locks",
     "statements",
     "functions",
     "indexes",

@@ -18,6 +18,7 @@ from typing import Any
 
 import uvloop
 
+from tailgate.engine.runtime.control.advisory_locks import AdvisoryLocks
 from tailgate.engine.runtime.control.blocks.commits import Commits
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.entry_stream import EntryStream
@@ -72,6 +73,7 @@ class Engine:
             block=self.commit_block,
             push=self._statements.push_queries.begin,
             print=self._statements.follow_topic,
+            lock=AdvisoryLocks().request,
         )
         self.control = Control(answers, listen=listen)
         self.control.start()

@@ -20,7 +20,7 @@ from tailgate.lake.types import Field
 from tailgate.sql.bind import bind_query, bind_write
 from tailgate.sql.new_items import check_built_in, check_columns, normalized
 from tailgate.sql.plan import Query, Scan
-from tailgate.sql.plan.sequences import separated
+from tailgate.sql.plan.session_calls import separated
 from tailgate.sql.plan.traversal import walk
 from tailgate.sql.statements import CreateEndpoint
 from tailgate.sql.statements.writes import WriteText

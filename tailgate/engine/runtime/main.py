@@ -23,6 +23,7 @@ from tailgate.engine.runtime import standing_by
 from tailgate.engine.runtime.backfill.installation import Installation
 from tailgate.engine.runtime.compiled_catalog import CompiledCatalog
 from tailgate.engine.runtime.control import metrics
+from tailgate.engine.runtime.control.advisory_locks import AdvisoryLocks
 from tailgate.engine.runtime.control.blocks.commits import Commits
 from tailgate.engine.runtime.control.control import Answers, Control
 from tailgate.engine.runtime.control.entry_stream import EntryStream
@@ -145,7 +146,7 @@ def run(options: Options, jvm: Jvm) -> int:
     commits = Commits(installation, writes)
     answers = Answers(
         run, entries.serve, status, writes.write, recency, change_table, Sequences(engine, installation), freshness, status.health,
-        stop, plan, commits, statements.push_queries.begin, statements.follow_topic,
+        stop, plan, commits, statements.push_queries.begin, statements.follow_topic, AdvisoryLocks().request,
     )  # fmt: skip
     control = Control(answers, jvm.ended, options.control_listen)
     signal.signal(signal.SIGTERM, stop)

@@ -25,7 +25,7 @@ from tailgate.lake.catalog.schemas import TAILGATE
 from tailgate.lake.system_relations import COLUMNS
 from tailgate.lake.types import BY_OID, Field, Type
 from tailgate.sql.authorization import SELECT, SUPERUSER, Demand
-from tailgate.sql.plan.sequences import SEQUENCE_FUNCTIONS
+from tailgate.sql.plan.session_calls import CALLED
 
 # Of a query of the system catalog. The longest one seen from a client has 9,000 characters.
 CHARACTERS_MAX = 65_536
@@ -63,12 +63,12 @@ def is_catalog_query(tree: exp.Expr, catalog: Catalog) -> bool:
                 return True
             if name not in ctes and schema != TAILGATE:
                 reads_other_relation = True
-    return not reads_other_relation and not _calls_sequences(tree) and any(_is_system(node) for node in tree.walk())
+    return not reads_other_relation and not _calls_of_session(tree) and any(_is_system(node) for node in tree.walk())
 
 
-def _calls_sequences(tree: exp.Expr) -> bool:
-    """Tells whether a query calls a function of sequences, whose argument may be cast to regclass."""
-    return any(call.name.lower() in SEQUENCE_FUNCTIONS for call in tree.find_all(exp.Anonymous))
+def _calls_of_session(tree: exp.Expr) -> bool:
+    """Tells whether a query calls a function of advisory locks or of sequences, whose argument may be cast to regclass."""
+    return any(call.name.lower() in SESSION_FUNCTIONS for call in tree.find_all(exp.Anonymous))
 
 
 def _listed(tree: exp.Expr) -> set[str]:
@@ -95,6 +95,7 @@ def _is_system(node: exp.Expr) -> bool:
             return False
 
 
+SESSION_FUNCTIONS = {function.name for function in CALLED}
 SIGNATURES = {key: (types, result) for key, (types, result, _) in Functions().all.items()}
 NAMES = frozenset(SIGNATURES) | {("pg_get_keywords", 0)}
 

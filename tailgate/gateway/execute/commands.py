@@ -99,6 +99,7 @@ def discard(session: Session, bound: Bound, statement: s.Discard, values: Sequen
         session.settings.reset("session_authorization")
         session.settings.reset(None)
         session.variables.clear()
+        session.transaction.advisory_locks.release_all()
     if statement.what in ("all", "sequences"):
         session.sequences.clear()
     if statement.what in ("all", "temp"):

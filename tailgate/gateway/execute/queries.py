@@ -13,7 +13,7 @@ from functools import partial
 import pyarrow as pa
 
 from tailgate.gateway.catalog.catalog_query import CatalogQuery
-from tailgate.gateway.execute import committing, sequences, time_expressions
+from tailgate.gateway.execute import advisory_locks, committing, sequences, time_expressions
 from tailgate.gateway.execute.catalog_session import CatalogSession
 from tailgate.gateway.execute.monitoring import samples, system_relations
 from tailgate.gateway.mirrors.snapshots import Snapshot
@@ -35,6 +35,7 @@ from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Authorized, Followed
 from tailgate.sql.grammar.queries import strongest_lock
+from tailgate.sql.plan.session_calls import SessionCall
 
 
 async def bind_select(session: Session, bound: Bound, statement: s.Select, oids: Sequence[int]) -> Bound:
@@ -126,8 +127,7 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
         session.settings.check_writable(f"SELECT {strongest_lock(statement.query.tree)}")
     plan = session.access.authorize(bound.prepared)
     if bound.prepared.calls and not bound.prepared.by_row:
-        numbers = await sequences.evaluated(session, bound.prepared.calls, arguments_of(bound.prepared.calls, values), 1)
-        values = (*values, *(of_call[0] for of_call in numbers))
+        values = (*values, *await _called(session, bound.prepared.calls, values))
     at = session.settings.as_of
     logged = frozenset(filter(is_logged, bound.prepared.relations))
     rows = await system_relations.changes(session, bound.prepared.relations, bound.prepared, values)
@@ -151,6 +151,17 @@ async def select(session: Session, bound: Bound, statement: s.Select, values: Se
         await committing.before_read(session, bound.prepared.relations, bound.prepared.locked)
     with session.transaction.reading(serving, bound.prepared.relations, rows) as snapshot:
         return TableRows(columns, await _run(session, plan, bound.body, values, snapshot))
+
+
+async def _called(session: Session, calls: tuple[SessionCall, ...], values: Sequence[object]) -> list[object]:
+    """Returns the values of calls that are evaluated once, from left to right."""
+    arguments = arguments_of(calls, values)
+    return [
+        await advisory_locks.called(session, call.name, values)
+        if call.name in advisory_locks.NAMES
+        else await sequences.called(session, call, values)
+        for call, values in zip(calls, arguments[0] if arguments else [()] * len(calls), strict=True)
+    ]
 
 
 async def _run(

@@ -1,4 +1,4 @@
-"""Evaluates the calls of nextval, currval, lastval and setval in a statement (`sql.plan.sequences`).
+"""Evaluates the calls of nextval, currval, lastval and setval in a statement (`sql.plan.session_calls`).
 
 Source: PostgreSQL 15, src/backend/commands/sequence.c.
 """
@@ -13,11 +13,12 @@ from tailgate.gateway.writes.rows.row_queries import Arguments, CallEvaluator
 from tailgate.lake.catalog import Sequence
 from tailgate.lake.catalog.schemas import is_temporary
 from tailgate.lake.errors import (
+    FeatureNotSupported,
     InsufficientPrivilege,
     ObjectNotInPrerequisiteState,
     UndefinedTable,
 )
-from tailgate.sql.plan.sequences import ROW_FUNCTIONS, SequenceCall
+from tailgate.sql.plan.session_calls import ROW_FUNCTIONS, SessionCall
 from tailgate.sql.sequence_definitions import moved, numbers
 
 ROWS_AT_ONCE = 1_000  # of which calls are evaluated before other tasks of the event loop run
@@ -30,7 +31,7 @@ def evaluator(session: Session) -> CallEvaluator:
     return lambda calls, arguments, rows: asyncio.run_coroutine_threadsafe(evaluated(session, calls, arguments, rows), loop).result()
 
 
-async def evaluated(session: Session, calls: tuple[SequenceCall, ...], arguments: Arguments, rows: int) -> list[Values[object]]:
+async def evaluated(session: Session, calls: tuple[SessionCall, ...], arguments: Arguments, rows: int) -> list[Values[object]]:
     """Returns the values of each call, for this number of rows. Rows come one after the other, and calls in a row from left to right.
 
     Raises 55000, 2200H, 22003, 25006.
@@ -42,18 +43,20 @@ async def evaluated(session: Session, calls: tuple[SequenceCall, ...], arguments
     results: list[list[object]] = [[] for _ in calls]
     for row in range(rows):
         for i, call in enumerate(calls):
-            results[i].append(await _called(session, call, arguments[row][i] if arguments else ()))
+            results[i].append(await called(session, call, arguments[row][i] if arguments else ()))
         if row % ROWS_AT_ONCE == ROWS_AT_ONCE - 1:
             await asyncio.sleep(0)
     return list(results)
 
 
-async def _called(session: Session, call: SequenceCall, arguments: Values[object]) -> object:
-    """Returns the value of one call."""
+async def called(session: Session, call: SessionCall, arguments: Values[object]) -> object:
+    """Returns the value of one call. Raises as `evaluated` does, and 0A000 for a call of another function."""
     if call.conditional and arguments[0] is not True:
         return None
     if call.name == "lastval":
         return _last(session)
+    if not call.sequence:
+        raise FeatureNotSupported(f"{call.name} in a statement that writes is not supported", hint="Call it in a SELECT without FROM.")
     sequence = _sequence(session, call.sequence)
     if call.name in ROW_FUNCTIONS:
         return (await _row(session, sequence))[call.name]

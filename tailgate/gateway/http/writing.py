@@ -30,7 +30,7 @@ from tailgate.lake.catalog import Sequence as SequenceItem
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.errors import NoData, ProgramLimitExceeded, TailgateError, UndefinedTable
 from tailgate.sql.authorization import Authorized, Followed, authorize, shared
-from tailgate.sql.plan.sequences import SequenceCall
+from tailgate.sql.plan.session_calls import SessionCall
 from tailgate.values.codec.style import DEFAULT
 
 ROWS_MAX = 1_000  # of RETURNING in one response
@@ -105,7 +105,7 @@ class EndpointWriter:
         loop = asyncio.get_running_loop()
         return lambda calls, arguments, rows: asyncio.run_coroutine_threadsafe(self._numbers(calls, rows), loop).result()
 
-    async def _numbers(self, calls: tuple[SequenceCall, ...], rows: int) -> list[Sequence[object]]:
+    async def _numbers(self, calls: tuple[SessionCall, ...], rows: int) -> list[Sequence[object]]:
         """Returns the values of calls of nextval for this number of rows, in the order of rows and calls."""
         ids, catalog = [call.sequence for call in calls], self._serving.progress.catalog
         numbers: dict[int, list[int]] = {}

@@ -29,7 +29,7 @@ from tailgate.sql.bind import bind_query
 from tailgate.sql.binder.relation_names import NO_WIDTHS
 from tailgate.sql.numeric_types import WITH_GENERAL
 from tailgate.sql.plan import explain
-from tailgate.sql.plan.sequences import SequenceCall, separated
+from tailgate.sql.plan.session_calls import SessionCall, separated
 from tailgate.sql.plan.traversal import memoize_by_object, walk
 from tailgate.sql.render.duckdb import render
 from tailgate.sql.statements import QueryText, Select
@@ -98,7 +98,7 @@ class Prepared:
     changes: ChangeQuery | None = field(repr=False)
     size: int
     packed: plan.Query | bytes = field(repr=False, compare=False)
-    calls: tuple[SequenceCall, ...] = ()
+    calls: tuple[SessionCall, ...] = ()
     by_row: bool = False
     unlogged: bool = False
     locked: frozenset[int] = frozenset()

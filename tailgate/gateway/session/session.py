@@ -22,6 +22,7 @@ from tailgate.gateway.control import Control
 from tailgate.gateway.ksqldb.session_variables import Variables
 from tailgate.gateway.protocol import backend
 from tailgate.gateway.protocol.states import Event, Machine
+from tailgate.gateway.resources.advisory_locks import AdvisoryLocks
 from tailgate.gateway.resources.budgets import TASK_BUDGET, Charge
 from tailgate.gateway.resources.concurrency import REQUESTER, Requester
 from tailgate.gateway.serving import failures
@@ -43,6 +44,7 @@ from tailgate.gateway.settings.settings import Settings, milliseconds
 from tailgate.gateway.writes.pending import Pending
 from tailgate.gateway.writes.sequence_ranges import SequenceValues
 from tailgate.lake.catalog import Catalog
+from tailgate.lake.errors import CrashShutdown
 from tailgate.sql.ksqldb.dialect import HTTP
 
 # Idle timeouts: the setting, the SQLSTATE, and the message that ends the session.
@@ -61,7 +63,7 @@ class Session:
         self.settings.processes = gateway.processes
         self.memory = SessionMemory(gateway.memory.session, gateway.budget)
         self.temporary = TemporaryTables(self.memory)
-        self.transaction = Transaction(self.temporary)
+        self.transaction = Transaction(self.temporary, AdvisoryLocks(gateway.background, self._lost_lock))
         self.last_write = 0  # the inbox entry of the session's last commit, which the mirrors may not contain yet
         self.sequences = SequenceValues()
         self.execution = Execution()
@@ -118,6 +120,7 @@ class Session:
         self.portals.drop_all(held=True)
         self.subscriptions.rewind()
         self.transaction.release()
+        self.transaction.advisory_locks.end()
         self.gateway.sessions.pop(self.client.process, None)
         self.memory.close()
 
@@ -215,6 +218,9 @@ class Session:
         self.out.write(backend.error_response(backend.Report("FATAL", sqlstate, message, detail, hint)))
         self.machine.happened(Event.CLOSED)
         self.out.close()
+
+    def _lost_lock(self) -> None:
+        self.fatal(CrashShutdown.sqlstate, "terminating connection because the engine that held its advisory locks has ended")
 
     def notice(
         self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None, detail: str | None = None

@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 from tailgate.gateway.mirrors.overlay import UncommittedChanges
 from tailgate.gateway.mirrors.snapshots import Snapshot
+from tailgate.gateway.resources.advisory_locks import AdvisoryLocks
 from tailgate.gateway.serving.service import Serving
 from tailgate.gateway.session.temporary_tables import TemporaryTables
 from tailgate.gateway.settings.settings import Mark
@@ -110,7 +111,7 @@ class SavedState:
     """The state of a transaction at a savepoint.
 
     `writes`: the number of writes. `temporary`: the temporary relations, as they were in the catalog `catalog`.
-    `locks`: as of `Transaction`.
+    `locks`: as of `Transaction`. `advisory_locks`: the position among those of the transaction.
     """
 
     name: str
@@ -120,6 +121,7 @@ class SavedState:
     temporary: Mapping[int, Item]
     catalog: Catalog
     locks: frozenset[tuple[int, str]]
+    advisory_locks: int
 
 
 class Transaction:
@@ -128,12 +130,13 @@ class Transaction:
     `savepoints`: oldest first. `writes`: the pending writes, with the rows of `temporary` tables. `definitions`: the uncommitted changes
     of the catalog, or None. `sequences`: the positions of sequences that the transaction has created or altered, and used.
     `exported`: the transaction's time by the name of each exported snapshot, for SET TRANSACTION SNAPSHOT in other sessions.
-    `locks`: ids of relations and the modes in which LOCK TABLE has locked them.
+    `locks`: ids of relations and the modes in which LOCK TABLE has locked them. `advisory_locks`: those of the session.
     `queried`: whether a statement has run that takes the snapshot of the transaction in PostgreSQL.
     """
 
-    def __init__(self, temporary: TemporaryTables) -> None:
+    def __init__(self, temporary: TemporaryTables, advisory_locks: AdvisoryLocks) -> None:
         self.state = State.IDLE
+        self.advisory_locks = advisory_locks
         self.queried = False
         self.savepoints: list[SavedState] = []
         self.temporary = temporary
@@ -165,6 +168,7 @@ class Transaction:
             self.writes, self.definitions, self.sequences = Pending(self.temporary.rows), None, {}
             self.deferral, self.queried = Deferral(), False
             self.locks.clear()
+            self.advisory_locks.back_to(0)
 
     def query(self) -> None:
         """Records that the transaction, if there is one, has run a query."""
@@ -202,6 +206,7 @@ class Transaction:
             self.savepoints.append(saved)
             self.writes.back_to(saved.writes)
             self.locks = set(saved.locks)
+            self.advisory_locks.back_to(saved.advisory_locks)
             if self.definitions is not None:  # ids of objects are not used again
                 self.definitions = replace(saved.definitions or Uncommitted(), next_id=self.definitions.next_id)
         return saved

@@ -1,4 +1,4 @@
-"""The effect of a write: changes of tables, and what it has read."""
+"""The effect of a write: changes of tables, and the relations that it has read."""
 
 from __future__ import annotations
 

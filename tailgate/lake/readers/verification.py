@@ -30,7 +30,7 @@ ATTEMPTS = 5  # per relation: files that are read may be removed by the running 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check. `problem`: what is wrong, or None."""
+    """The result of one check. `problem`: a description, or None."""
 
     checked: str
     problem: str | None

@@ -138,7 +138,7 @@ def is_table(store: Store, name: str) -> bool:
 
 
 def log_files(store: Store, name: str) -> list[str]:
-    """Returns the names of the objects of a table's log; an empty list if there is no table."""
+    """Returns the names of the objects of a table's log; an empty list without a table."""
     return [f"{name}/{LOG}/{file}" for file in store.names(f"{name}/{LOG}")]
 
 

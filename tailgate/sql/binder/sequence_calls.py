@@ -1,7 +1,7 @@
 """Calls of nextval, currval, lastval and setval.
 
 A call is allowed where it is known how often PostgreSQL evaluates it: in VALUES, SET, DEFAULT and the output of SELECT
-(`sql.plan.sequences`). The name of the sequence is a literal, whose id becomes part of the plan.
+(`sql.plan.session_calls`). The name of the sequence is a literal, whose id becomes part of the plan.
 
 Source: PostgreSQL 15, src/backend/commands/sequence.c; "Sequence Manipulation Functions".
 """
@@ -21,7 +21,7 @@ from tailgate.sql.binder.types.overloads import NO_MATCH
 from tailgate.sql.grammar.names import position
 from tailgate.sql.lexer.tokens import tokens
 from tailgate.sql.plan import Call, Literal, Scalar
-from tailgate.sql.plan.sequences import SEQUENCE_FUNCTIONS
+from tailgate.sql.plan.session_calls import SEQUENCE_FUNCTIONS
 
 CLAUSES = ("SELECT", "VALUES", "UPDATE", "DEFAULT expressions")
 ARGUMENTS = {"nextval": (1,), "currval": (1,), "lastval": (0,), "setval": (2, 3)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from tailgate.sql.functions import (
+    advisory_locks,
     aggregates,
     arithmetic,
     arrays,
@@ -39,6 +40,7 @@ ROWS: tuple[Function, ...] = (
     *aggregates.ROWS,
     *windows.ROWS,
     *set_returning.ROWS,
+    *advisory_locks.ROWS,
     *casts.ROWS,
 )
 

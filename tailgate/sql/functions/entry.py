@@ -59,6 +59,7 @@ class Function:
     unified: bool = False  # numeric arguments are cast to one scale
     flagged: bool = False  # the last argument is the flags of a regular expression
     takes_general: bool = False  # arguments of type numeric are general, or the result is
+    by_session: bool = False  # the gateway evaluates its calls, without templates (`sql.plan.session_calls`)
     exact: tuple[str, str] = ("", "")  # Spark's and DuckDB's templates if the result has less than 38 digits, so that it cannot overflow
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, Res
 from tailgate.operations.watch.checks import RESERVED
 from tailgate.sql.bind import bind_query
 from tailgate.sql.new_items import check_columns, find_item, normalized, schema_for
-from tailgate.sql.plan.sequences import separated
+from tailgate.sql.plan.session_calls import separated
 from tailgate.sql.statements import CreateAlert, Options, SecretName
 
 HOLD_MAX_MS = 24 * 3_600_000

@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from tailgate.lake import control as protocol
@@ -70,6 +70,9 @@ class _Nobody:
 NOBODY: Client = _Nobody()  # of the engine's own statements
 
 
+Held: TypeAlias = tuple[dict[str, Any], Callable[[], None]]  # an answer, and a function for the end of the connection
+
+
 def _no_lines(request: protocol.StatementRequest) -> Generator[list[str]]:
     yield from ()
 
@@ -81,8 +84,8 @@ class Answers:
     `statement(sql, settings, resolution, client)`, `entries(connection)`, which answers until the client disconnects,
     `write(body, id, again)`, `recent(relations, timeout)`, `table(body, client)`, `sequence(body, client)`,
     `freshness(after, version)`, `hand_over()`, `plan(request)` for a statement in a transaction block, `block(body, client)`,
-    `push(request, client)`, whose second result is called when the connection has ended, `print(request)`: the lines of records as they
-    arrive, or none at times.
+    `push(request, client)` and `lock(body, client)`, whose second result is called when the connection has ended, `print(request)`: the
+    lines of records as they arrive, or none at times.
     """
 
     statement: Callable[[str, dict[str, str], Resolution, Client], dict[str, Any]]
@@ -97,11 +100,9 @@ class Answers:
     hand_over: Callable[[], None] = lambda: None
     plan: Callable[[protocol.StatementRequest], dict[str, Any]] = lambda request: {}
     block: Callable[[bytes, Client], dict[str, Any]] = lambda body, client: {}
-    push: Callable[[protocol.StatementRequest, Client], tuple[dict[str, Any], Callable[[], None]]] = lambda request, client: (
-        {},
-        lambda: None,
-    )
+    push: Callable[[protocol.StatementRequest, Client], Held] = lambda request, client: ({}, lambda: None)
     print: Callable[[protocol.StatementRequest], Generator[list[str]]] = _no_lines
+    lock: Callable[[bytes, Client], Held] = lambda body, client: ({"granted": False}, lambda: None)
 
 
 class _Server(ThreadingHTTPServer):
@@ -178,7 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._is_withdrawn = self._sent_more()
         answers = self.server.answers
         with_client = {protocol.TABLE: answers.table, protocol.SEQUENCE: answers.sequence, protocol.BLOCK: answers.block}
-        if path not in (*STATEMENTS, protocol.WRITE, protocol.HAND_OVER, *with_client):
+        if path not in (*STATEMENTS, protocol.WRITE, protocol.HAND_OVER, protocol.LOCK, *with_client):
             self._answer(404, {"message": "no such path"})
             return
         text = ""
@@ -194,10 +195,13 @@ class _Handler(BaseHTTPRequestHandler):
             if path in with_client:
                 self._answer(200, with_client[path](body, self))
                 return
+            if path == protocol.LOCK:
+                self._hold(answers.lock(body, self))
+                return
             request = protocol.StatementRequest.decode(body)
             text = request.sql
             if path == protocol.PUSH:
-                self._push(request)
+                self._hold(answers.push(request, self))
             elif path == protocol.PRINT:
                 self._print(request)
             elif request.block is not None:
@@ -207,9 +211,9 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception as e:  # noqa: BLE001  # counted and logged if it is internal
             self._failed(e, text)
 
-    def _push(self, request: protocol.StatementRequest) -> None:
+    def _hold(self, held: Held) -> None:
         """Answers, and then waits until the client disconnects."""
-        answer, end = self.server.answers.push(request, self)
+        answer, end = held
         self.close_connection = True
         try:
             self._answer(200, answer)

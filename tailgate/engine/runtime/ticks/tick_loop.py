@@ -36,7 +36,7 @@ class LoopEnded(RuntimeError):
 
 
 class TickFailed(RuntimeError):
-    """A tick, or the input of the next one, failed in the JVM. Nothing of it is committed."""
+    """A tick, or the input of the next one, failed in the JVM. It has committed nothing."""
 
     def __init__(self, exception: Any) -> None:
         super().__init__(str(exception.toString()))

@@ -167,7 +167,7 @@ class Writes:
                 self._lock.notify_all()
 
     def _wait_turn(self, write: Write) -> None:
-        """Waits until no other write has reserved its tables, is alone, or changes what it has read."""
+        """Waits until no other write has reserved its tables, is alone, or changes relations that it has read."""
         while True:
             if left := self._reserved_s(write):
                 self._lock.wait(left)

@@ -118,7 +118,6 @@ class Functions(FunctionGroup):
             ("pg_is_in_recovery() bool", lambda: False),
             ("pg_export_snapshot() text", lambda: s._session.export_snapshot()),
             ("pg_postmaster_start_time() timestamptz", lambda: STARTED),
-            ("pg_advisory_unlock_all() text", lambda: ""),
             ("pg_notify(text, text) text", s.notify),
             ("txid_current() int", lambda: 1),
             ("inet_server_port() int", nothing),

@@ -65,8 +65,8 @@ async def savepoint(session: Session, bound: Bound, statement: s.Savepoint, valu
     session.memory.charge_savepoints(len(session.transaction.savepoints) + 1)
     transaction = session.transaction
     settings, naming = session.settings.mark(), session.naming
-    writes, locks = len(transaction.writes), frozenset(transaction.locks)
-    saved = SavedState(statement.name, writes, settings, transaction.definitions, naming.temporary, naming.durable, locks)
+    writes, locks, advisory = len(transaction.writes), frozenset(transaction.locks), transaction.advisory_locks.mark()
+    saved = SavedState(statement.name, writes, settings, transaction.definitions, naming.temporary, naming.durable, locks, advisory)
     transaction.savepoints.append(saved)
     return "SAVEPOINT"
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tailgate.gateway.control import Printed
+from tailgate.gateway.engine_connection import Printed
 from tailgate.gateway.execute import catalog_changes
 from tailgate.gateway.results.rows import Rows, TableRows, Tagged
 from tailgate.gateway.results.topic import TopicRows

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from tailgate.gateway.control import PushView
+from tailgate.gateway.engine_connection import PushView
 from tailgate.gateway.execute import catalog_changes, queries
 from tailgate.gateway.execute.monitoring import push_queries
 from tailgate.gateway.execute.temporary.relations import DescribedView, described_query

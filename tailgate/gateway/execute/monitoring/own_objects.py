@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tailgate.gateway.resources.advisory_locks import Lock
 from tailgate.gateway.session.registry import moment
 from tailgate.gateway.session.session import Session
 from tailgate.lake.catalog.schemas import is_temporary
@@ -50,7 +51,7 @@ def cursors(session: Session) -> list[Row]:
 
 
 def locks(session: Session) -> list[Row]:
-    """Returns the lock of the transaction itself, and those of LOCK TABLE and of tables that the transaction has written."""
+    """Returns the lock of the transaction itself, those of LOCK TABLE and of tables that the transaction has written, and advisory ones."""
     transaction, process = session.transaction, session.client.process
     own = {"virtualtransaction": f"{process}/1", "pid": process, "granted": True}
     held: Row = {"locktype": "virtualxid", "virtualxid": f"{process}/1", "mode": "ExclusiveLock", "fastpath": True}
@@ -62,7 +63,15 @@ def locks(session: Session) -> list[Row]:
             {"locktype": "relation", "database": session.client.database_oid, "relation": id, "mode": _shown(mode), "fastpath": False} | own
             for id, mode in sorted(modes)
         ),
+        *(_advisory(lock) | {"database": session.client.database_oid} | own for lock in transaction.advisory_locks.held),
     ]
+
+
+def _advisory(lock: Lock) -> Row:
+    """Returns the columns of an advisory lock. A bigint is shown as two unsigned halves."""
+    upper, lower = lock.key if len(lock.key) == 2 else (lock.key[0] >> 32, lock.key[0])
+    place = {"classid": upper & 0xFFFFFFFF, "objid": lower & 0xFFFFFFFF, "objsubid": 2 if len(lock.key) == 2 else 1}
+    return {"locktype": "advisory", "mode": lock.mode, "fastpath": False} | place
 
 
 def _shown(mode: str) -> str:

@@ -12,7 +12,7 @@ from tailgate.gateway.writes.rows.constants import Constants, constants
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.lake.types import Field
 from tailgate.sql import plan
-from tailgate.sql.plan.sequences import SequenceCall, separated
+from tailgate.sql.plan.session_calls import SessionCall, separated
 from tailgate.sql.render.duckdb import render
 
 
@@ -23,7 +23,7 @@ class Query:
     `constants` are long literals, passed as parameters; `used` has the numbers of the statement's
     parameters in the SQL. `scans` has the relation id of each scan. `written` is set for a VALUES
     list, which may need no DuckDB; rows of literals alone may already be a table. `calls`, `source`: as in
-    `sql.plan.sequences.Numbered`.
+    `sql.plan.session_calls.Numbered`.
     """
 
     sql: str
@@ -32,7 +32,7 @@ class Query:
     columns: tuple[Field, ...]
     scans: tuple[int, ...]
     written: plan.Values | pa.Table | None = field(default=None, compare=False, repr=False)
-    calls: tuple[SequenceCall, ...] = ()
+    calls: tuple[SessionCall, ...] = ()
     source: Query | None = None
 
     def literal(self, values: Sequence[object]) -> pa.Table | None:

@@ -15,17 +15,17 @@ from tailgate.gateway.writes.rows.constants import constant
 from tailgate.gateway.writes.rows.query import Query
 from tailgate.lake.errors import StatementTooComplex
 from tailgate.sql.plan import Column, Scalar
-from tailgate.sql.plan.sequences import SequenceCall
+from tailgate.sql.plan.session_calls import SessionCall
 from tailgate.sql.plan.writes import INCOMING
 from tailgate.sql.render.duckdb import arguments
 
 # the arguments of each call, for each row; empty if no call has arguments
 Arguments: TypeAlias = Sequence[Sequence[Sequence[object]]]
 # returns the values of each call, for this number of rows
-CallEvaluator: TypeAlias = Callable[[tuple[SequenceCall, ...], Arguments, int], list[Sequence[object]]]
+CallEvaluator: TypeAlias = Callable[[tuple[SessionCall, ...], Arguments, int], list[Sequence[object]]]
 
 
-def arguments_of(calls: tuple[SequenceCall, ...], values: Sequence[object], source: pa.Table | None = None) -> Arguments:
+def arguments_of(calls: tuple[SessionCall, ...], values: Sequence[object], source: pa.Table | None = None) -> Arguments:
     """Returns the arguments of calls that are evaluated once, or for each row of a source."""
     if not any(call.arguments for call in calls):
         return []
@@ -63,7 +63,7 @@ class RowQueries:
         with self.incoming(source):
             return self._queried(query, self.values)
 
-    def _called(self, calls: tuple[SequenceCall, ...], arguments: Arguments, rows: int) -> list[Sequence[object]]:
+    def _called(self, calls: tuple[SessionCall, ...], arguments: Arguments, rows: int) -> list[Sequence[object]]:
         assert self.sequences is not None
         return self.sequences(calls, arguments, rows)
 

@@ -42,7 +42,7 @@ from tailgate.sql.grammar.type_resolution import WITHOUT_NAME
 from tailgate.sql.plan import And, Call, Case, Coalesce, GreatestLeast, IsNull, Literal, Not, Parameter, Scalar
 from tailgate.sql.plan.rewriting import parts
 from tailgate.sql.plan.rows import is_row, of_row, unless_null
-from tailgate.sql.plan.sequences import SEQUENCE_FUNCTIONS
+from tailgate.sql.plan.session_calls import SEQUENCE_FUNCTIONS
 from tailgate.sql.plan.sort_keys import has_equal_forms
 from tailgate.sql.plan.subqueries import subquery
 from tailgate.values.times.units import TRUNCATABLE, UNITS_BY_SPELLING

@@ -36,7 +36,7 @@ from tailgate.sql.numeric_types import keeps_general
 from tailgate.sql.plan import And, ArrivalJoin, Coalesce, Column, Join, JoinKind, Literal, Project, Relation, Scalar, Scan, Values
 from tailgate.sql.plan.correlation import has_subqueries
 from tailgate.sql.plan.rewriting import columns_of
-from tailgate.sql.plan.sequences import ROW, row_of
+from tailgate.sql.plan.session_calls import ROW, row_of
 from tailgate.sql.plan.subqueries import Dependent, as_relation
 from tailgate.sql.plan.writes import is_without_rows
 

@@ -352,6 +352,6 @@ def function(name: str, types: tuple[Type, ...], position: int | None) -> Functi
             hint=NO_MATCH,
             position=position,
         )
-    if not choice.duckdb:
+    if not choice.duckdb and not choice.by_session:
         raise FeatureNotSupported(f"function {choice} is not supported", position=position)
     return choice

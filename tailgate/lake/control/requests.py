@@ -1,59 +1,29 @@
-"""The control protocol between gateways and the engine: requests and answers as bytes, used by both sides.
-
-    POST /statement                       StatementRequest ──► StatementResult; before it, `102 Processing` with a header Notice
-    POST /write                           Write            ──► {"number": n} or {"conflict": c}
-    POST /hand-over                                        ──► {}; the engine stops at a boundary
-    POST /table                           FilledTable      ──► StatementResult or {"conflict": c}
-    POST /block                           BlockCommit      ──► StatementResult or {"conflict": c}
-    POST /push                            StatementRequest ──► StatementResult; its view exists until the connection ends
-    POST /print                           StatementRequest ──► {}, then parts: the lines of records as they arrive, or an error,
-                                                               until the client disconnects; an empty part at the LIMIT
-    POST /sequence                        SequenceRequest  ──► SequenceValues
-    GET  /entries                                          ──► a stream: each new entry as "n length\\n" and its bytes, or length 0 without
-                                                               them; every HEARTBEAT_S the newest number with length 0
-    GET  /recent?relations=i,…&timeout=s                   ──► {"n", "time"} of an entry with all that Kafka held at the request
-    GET  /freshness?after=n&version=v                      ──► the ages of records that ticks have read, or not read; if their version
-                                                               is v, as soon as they change, or after FRESHNESS_HOLD_S
-    GET  /status                                           ──► the state of sources, views and sinks
-    GET  /health                                           ──► the state of sources, views and ticks, without a request to a broker
-
-The header fields of an `Attempt` make sure that a POST that is sent again takes effect once. HTTP, with TLS if other machines reach the
-engine. Each request carries the token of engine.json and the version of the protocol. An answer is a JSON object. With a status other than
-200 it is an error: {"sqlstate", "message", "detail", "hint", "position"}. A client that sends the byte WITHDRAWAL after its request, or
-disconnects, cancels the statement. After the byte, it gets the answer when the statement is undone.
-"""
+"""The requests of the control protocol: their paths, headers and bodies."""
 
 from __future__ import annotations
 
 import json
 import math
 import struct
-from asyncio import StreamReader
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from urllib.parse import parse_qs
 
 from tailgate.lake.catalog.resolution import Resolution
-from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue, TailgateError, of
+from tailgate.lake.errors import FeatureNotSupported, InvalidParameterValue
 from tailgate.lake.uncommitted import Uncommitted
 
 VERSION = 2  # a change that the other side cannot read increases it
 VERSION_HEADER = "Control-Version"
 WRITE_ID_HEADER, WRITE_AGAIN_HEADER, WRITE_AFTER_HEADER = "Write-Id", "Write-Again", "Write-After"  # of an Attempt
 STATEMENT, WRITE, TABLE, BLOCK, SEQUENCE, HAND_OVER = "/statement", "/write", "/table", "/block", "/sequence", "/hand-over"
-PUSH, PRINT = "/push", "/print"
+PUSH, PRINT, LOCK = "/push", "/print", "/lock"
 WITHDRAWAL = b"\0"  # cancels the statement of the connection
 ENTRIES, RECENT, STATUS, FRESHNESS, HEALTH = "/entries", "/recent", "/status", "/freshness", "/health"
 SECONDS_MAX = 86_400.0 * 366  # of a timeout
 HEARTBEAT_S = 1.0  # between two lines of the stream of entries
 FRESHNESS_HOLD_S = 0.8  # longest wait for a change; a later answer would not show that the engine lives
 RECENT_TIMEOUT_S = 10.0  # of a request for recent data that has none
-
-Answer = Mapping[str, Any]  # a JSON object
-
-
-# --- requests
 
 
 def headers(token: str) -> dict[str, str]:
@@ -236,6 +206,27 @@ class SequenceRequest:
         return SequenceRequest(request["id"], request["count"], request.get("value"), request.get("called", True))
 
 
+@dataclass(frozen=True, slots=True)
+class LockRequest:
+    """A request for an advisory lock. `key`: one bigint or two integers. `session`: the id of its process. `waits`: until it is free."""
+
+    key: tuple[int, ...]
+    shared: bool
+    waits: bool
+    session: int
+    role: int
+
+    def encode(self) -> bytes:
+        """Returns the body of the request."""
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def decode(body: bytes) -> LockRequest:
+        """Returns the request of a body."""
+        request = json.loads(body)
+        return LockRequest(**request | {"key": tuple(request["key"])})
+
+
 def freshness_path(after: int, version: int = 0) -> str:
     """Returns the path of a request for the ages of records, with ticks later than entry `after`, unless they have this `version`."""
     return f"{FRESHNESS}?after={after}&version={version}"
@@ -270,130 +261,3 @@ def _whole(text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
         raise InvalidParameterValue(f'"{text}" is not a number')
     return int(text)
-
-
-# --- answers
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A notice of the engine, before or with the answer to a statement."""
-
-    message: str
-    severity: str = "NOTICE"
-    sqlstate: str = "00000"
-    detail: str | None = None
-    hint: str | None = None
-
-    @staticmethod
-    def of(fields: Answer) -> Notice:
-        """Returns the notice of a JSON object."""
-        severity, sqlstate = fields.get("severity", "NOTICE"), fields.get("sqlstate", "00000")
-        return Notice(fields.get("message", ""), severity, sqlstate, fields.get("detail"), fields.get("hint"))
-
-
-@dataclass(frozen=True, slots=True)
-class StatementResult:
-    """The answer to a statement: it is durable in log entry `n`, at `time`. `lines`: the output of EXPLAIN and the like.
-
-    `block`: the uncommitted changes of a block with those of the statement; it was planned over the catalog of entry `n`.
-    `view`: the id of the view of a push query.
-    """
-
-    tag: str
-    n: int
-    time: int
-    notices: tuple[Notice, ...] = ()
-    lines: tuple[str, ...] = ()
-    block: Uncommitted | None = None
-    view: int = 0
-
-    @staticmethod
-    def of(answer: Answer) -> StatementResult:
-        """Returns the result of an answer."""
-        notices = tuple(map(Notice.of, answer.get("notices", ())))
-        lines: Sequence[Any] = answer.get("lines") or ()
-        block = Uncommitted.from_json(answer["block"]) if "block" in answer else None
-        n, time, view = (int(answer.get(name, 0)) for name in ("n", "time", "view"))
-        return StatementResult(answer["tag"], n, time, notices, tuple(map(str, lines)), block, view)
-
-
-@dataclass(frozen=True, slots=True)
-class WriteResult:
-    """The answer to a write: its durable entry of the inbox, or the entry that it conflicts with. The other is 0."""
-
-    number: int = 0
-    conflict: int = 0
-
-    @staticmethod
-    def of(answer: Answer) -> WriteResult:
-        """Returns the result of an answer."""
-        return WriteResult(answer.get("number", 0), answer.get("conflict", 0))
-
-
-@dataclass(frozen=True, slots=True)
-class SequenceValues:
-    """The answer to a request for values: `count` values from `first`, of the `series` (`lake.catalog.Sequence`).
-
-    `time`: the catalog has the new position from this time on; 0 from an engine of an earlier version.
-    """
-
-    first: int
-    count: int
-    series: int
-    time: int = 0
-
-    @staticmethod
-    def of(answer: Answer) -> SequenceValues:
-        """Returns the values of an answer."""
-        return SequenceValues(answer["first"], answer["count"], answer["series"], answer.get("time", 0))
-
-
-def encode(answer: Answer) -> bytes:
-    """Returns the body of an answer, or the value of a Notice header."""
-    return json.dumps(answer).encode()
-
-
-def encode_part(lines: Sequence[str] | Answer) -> bytes:
-    """Returns a part of the stream of a PRINT: its length (4 bytes, big-endian), and lines or the fields of an error as JSON."""
-    data = json.dumps(lines, ensure_ascii=False).encode()
-    return struct.pack(">I", len(data)) + data
-
-
-async def next_part(reader: StreamReader) -> list[str]:
-    """Waits for the next part of the stream of a PRINT and returns its lines. Raises its error, or IncompleteReadError."""
-    (length,) = struct.unpack(">I", await reader.readexactly(4))
-    lines = json.loads(await reader.readexactly(length))
-    if isinstance(lines, dict):
-        raise error_of(lines)
-    return list(map(str, lines))
-
-
-def decode(body: bytes) -> Answer:
-    """Returns the answer of a body. Raises ValueError for anything but a JSON object."""
-    answer = json.loads(body or b"{}")
-    if not isinstance(answer, dict):
-        raise ValueError("not a JSON object")
-    return answer
-
-
-def error_fields(error: TailgateError) -> Answer:
-    """Returns the answer that reports an error."""
-    return {
-        "sqlstate": error.sqlstate,
-        "message": error.message,
-        "detail": error.detail,
-        "hint": error.hint,
-        "position": error.position,
-    }
-
-
-def error_of(answer: Answer) -> TailgateError:
-    """Returns the error of an answer."""
-    return of(
-        answer.get("sqlstate", "58000"),
-        answer.get("message", "the engine gave an answer that cannot be read"),
-        detail=answer.get("detail"),
-        hint=answer.get("hint"),
-        position=answer.get("position"),
-    )

@@ -1,10 +1,11 @@
-"""Calls of nextval, currval, lastval and setval in a plan, the row of a sequence in FROM, and their separation from the plan.
+"""Calls whose values depend on the session: of sequences and of advisory locks. Their separation from a plan.
 
-No engine evaluates them. The gateway does, before the query that uses their values:
+No engine evaluates nextval, currval, lastval, setval, the columns of a sequence in FROM, and the functions of advisory locks.
+The gateway does, before the query that uses their values:
 
     the columns of a sequence in FROM              each becomes a parameter behind those of the statement
     evaluated once (VALUES, SELECT without FROM)   each call becomes such a parameter
-    evaluated for each row of a source             the rows of the source get a column for each call
+    evaluated for each row of a source             the rows of the source get a column for each call of a sequence
     evaluated for some rows (in CASE)              the rows of the source get a column with the condition, too
 
 A call elsewhere stays in the plan, and the renderer refuses it by name.
@@ -12,11 +13,13 @@ A call elsewhere stays in the plan, and the renderer refuses it by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import BOOL, INT8, Field, Type
+from tailgate.sql.functions import advisory_locks
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan.grouping import ONE_ROW
 from tailgate.sql.plan.relations import Project, Relation, Scan, Values
@@ -37,18 +40,20 @@ SEQUENCE_FUNCTIONS = {
         "setval": ("regclass", "int8", "bool"),
     }.items()
 }
-Functions: TypeAlias = Mapping[str, Function]
+Functions: TypeAlias = Collection[Function]
 # the columns of a sequence's row
 ROW = tuple(Field(name, type, False) for name, type in (("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)))
 ROW_FUNCTIONS = {f.name: Function(f.name, ("regclass",), f.type.name, volatility="volatile") for f in ROW}
+CALLED: Functions = (*SEQUENCE_FUNCTIONS.values(), *advisory_locks.ROWS)
+COLUMNS: Functions = tuple(ROW_FUNCTIONS.values())
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceCall:
-    """A call, or a column of a sequence's row. `sequence`: the id, 0 for lastval.
+class SessionCall:
+    """A call, or a column of a sequence's row. `sequence`: the id, 0 for lastval and advisory locks.
 
-    `arguments`: those of setval after the sequence: constants, or columns of the source. `conditional`: the only argument is the
-    condition under which the call is evaluated for a row; otherwise its value is NULL.
+    `arguments`: the others, of setval and advisory locks: constants, or columns of the source. `conditional`: the only argument is
+    the condition under which the call is evaluated for a row; otherwise its value is NULL.
     """
 
     name: str
@@ -65,7 +70,7 @@ class Numbered:
     """
 
     relation: Relation
-    calls: tuple[SequenceCall, ...] = ()
+    calls: tuple[SessionCall, ...] = ()
     source: Relation | None = None
 
 
@@ -80,18 +85,18 @@ def separated(relation: Relation, first: int) -> Numbered:
 
     The rows of sequences stay in a plan that also has calls for each row of a source.
     """
-    if not any(_calls(*scalars_of(node), among=ROW_FUNCTIONS) for node in nodes(relation)):
+    if not any(_calls(*scalars_of(node), among=COLUMNS) for node in nodes(relation)):
         return _separated(relation, first)
-    columns: list[SequenceCall] = []
-    over = _replaced(columns, lambda number, type: Parameter(first + number, type), ROW_FUNCTIONS)
-    rest = bottom_up(relation, lambda node: with_scalars(node, over) if _calls(*scalars_of(node), among=ROW_FUNCTIONS) else node)
+    columns: list[SessionCall] = []
+    over = _replaced(columns, lambda number, type: Parameter(first + number, type), COLUMNS)
+    rest = bottom_up(relation, lambda node: with_scalars(node, over) if _calls(*scalars_of(node), among=COLUMNS) else node)
     numbered = _separated(rest, first + len(columns))
     return Numbered(relation) if numbered.source is not None else replace(numbered, calls=(*columns, *numbered.calls))
 
 
 def _separated(relation: Relation, first: int) -> Numbered:
     """Returns the plan without calls of functions."""
-    calls: list[SequenceCall] = []
+    calls: list[SessionCall] = []
     match relation:
         case Values(rows=rows) if _calls(*(s for row in rows for s in row)):
             to_parameter = _parameters(calls, first)
@@ -112,8 +117,15 @@ def _separated(relation: Relation, first: int) -> Numbered:
 
 
 def _for_each_row(relation: Project) -> Numbered:
-    """Returns a projection whose calls are separated. Computed arguments of setval are columns of the source."""
-    calls: list[SequenceCall] = []
+    """Returns a projection whose calls are separated. Computed arguments of setval are columns of the source.
+
+    Raises 0A000 for advisory locks: a thread that runs a query must not wait for them.
+    """
+    for part in (part for scalar in relation.expressions for part in walk(scalar)):
+        if _is_call(part, advisory_locks.ROWS) and isinstance(part, Call):
+            hint = "Call it in a SELECT without FROM, with literals or parameters."
+            raise FeatureNotSupported(f"{part.function.name} of a computed key or for each row is not supported", hint=hint)
+    calls: list[SessionCall] = []
     input = relation.input
     columns = tuple(c for c in input.columns if c is not PLACE)
     _outputs(relation, calls, 0)
@@ -131,12 +143,12 @@ def _for_each_row(relation: Project) -> Numbered:
     return Numbered(replace(relation, input=incoming, expressions=outputs), tuple(calls), input)
 
 
-def _outputs(relation: Project, calls: list[SequenceCall], width: int) -> tuple[Scalar, ...]:
+def _outputs(relation: Project, calls: list[SessionCall], width: int) -> tuple[Scalar, ...]:
     """Returns the expressions with columns behind the first `width` in place of their calls, which it appends to `calls`."""
     return tuple(map(_replaced(calls, lambda number, type: Column(width + number, type)), relation.expressions))
 
 
-def _is_simple(call: SequenceCall) -> bool:
+def _is_simple(call: SessionCall) -> bool:
     """Returns whether the arguments are literals, parameters, or these as another integer type."""
     return all(map(_is_constant, call.arguments))
 
@@ -160,21 +172,28 @@ def merged(outer: Project) -> Relation:
     return replace(outer, input=inner.input, expressions=tuple(map(over, outer.expressions)))
 
 
-def _calls(*scalars: Scalar, among: Functions = SEQUENCE_FUNCTIONS) -> bool:
+def _calls(*scalars: Scalar, among: Functions = CALLED) -> bool:
     return any(_is_call(part, among) for scalar in scalars for part in walk(scalar))
 
 
-def _is_call(scalar: Scalar, among: Functions = SEQUENCE_FUNCTIONS) -> bool:
-    return isinstance(scalar, Call) and scalar.function in among.values()
+def _is_call(scalar: Scalar, among: Functions = CALLED) -> bool:
+    return isinstance(scalar, Call) and scalar.function in among
 
 
-def _parameters(calls: list[SequenceCall], first: int) -> Callable[[Scalar], Scalar]:
+def _parameters(calls: list[SessionCall], first: int) -> Callable[[Scalar], Scalar]:
     return _replaced(calls, lambda number, type: Parameter(first + number, type))
 
 
-def _replaced(
-    calls: list[SequenceCall], value: Callable[[int, Type], Scalar], among: Functions = SEQUENCE_FUNCTIONS
-) -> Callable[[Scalar], Scalar]:
+def _session_call(call: Call) -> SessionCall:
+    if call.function in advisory_locks.ROWS:
+        return SessionCall(call.function.name, 0, call.arguments)
+    sequence, arguments = call.arguments[:1], call.arguments[1:]
+    id = sequence[0].value if sequence and isinstance(sequence[0], Literal) else 0
+    assert isinstance(id, int)
+    return SessionCall(call.function.name, id, arguments)
+
+
+def _replaced(calls: list[SessionCall], value: Callable[[int, Type], Scalar], among: Functions = CALLED) -> Callable[[Scalar], Scalar]:
     """Returns a function that appends the calls in a scalar to `calls` and replaces each by `value` of its number and type.
 
     It leaves those in COALESCE, and in CASE if they have arguments or its conditions call volatile functions.
@@ -186,12 +205,10 @@ def _replaced(
         if isinstance(scalar, Case | Coalesce):
             return scalar
         if isinstance(scalar, Call) and _is_call(scalar, among):
-            sequence, arguments = scalar.arguments[:1], scalar.arguments[1:]
-            if condition is not None and arguments:
+            call = _session_call(scalar)
+            if condition is not None and call.arguments:
                 return scalar
-            id = sequence[0].value if sequence and isinstance(sequence[0], Literal) else 0
-            assert isinstance(id, int)
-            calls.append(SequenceCall(scalar.function.name, id, arguments if condition is None else (condition,), condition is not None))
+            calls.append(call if condition is None else replace(call, arguments=(condition,), conditional=True))
             return value(len(calls) - 1, scalar.type)
         return rebuild(scalar, lambda part: over(part, condition))
 
