@@ -137,7 +137,8 @@ def version(table: Item, catalog: Catalog) -> str:
 
     The labels of enum types do not decide: rows have the labels' numbers, which never change.
     """
-    enums = {column.type.enum.id: replace(column.type.enum, labels=()) for column in table.columns if column.type.enum is not None}
+    types = [type for column in table.columns for type in column.type.named]
+    enums = {type.enum.id: replace(type, enum=replace(type.enum, labels=())) for type in types if type.enum is not None}
     keys = [[k.name, k.columns, k.index, k.primary, k.nulls_distinct, k.condition] for k in keys_of(table, catalog)]
     texts = [expression.text for expression in key_expressions(table, catalog)]
     references = [

@@ -9,7 +9,7 @@ fixed one is a decimal everywhere. Without a declared precision and scale it has
 expression (0 for `sum(bigint)`, 16 by default), and clients see no type modifier. A general one has a display scale
 per value, NaN and infinities: a column of a table without a declared precision, or the result of a query. It is a
 struct of unscaled value and display scale or, if 38 digits are too few, of sortable bytes (`lake.sortable`), and text
-in Delta. The value of an enum is the number of its label (ADR 0022).
+in Delta. The value of an enum is the number of its label (ADR 0022). A row is a struct, also one of a composite type.
 
 Source: PostgreSQL 15, catalog pg_type.
 """
@@ -98,7 +98,7 @@ MICROSECONDS = 6  # the largest number of fractional digits of a second
 NUMERIC_PRECISION = 38  # digits: the maximum of decimals in Spark, Arrow and DuckDB
 NUMERIC_SCALE = 16  # scale of an undeclared numeric: the minimum that PostgreSQL's division shows
 
-ENUM_ARRAYS = 5 << 28  # an enum's id and this number are the oid of its array type
+ARRAYS_OF_NAMED = 5 << 28  # the id of a named type and this number are the oid of its array type
 
 DROPPED = "........pg.dropped."  # begins the name of a dropped column, as in PostgreSQL
 
@@ -123,52 +123,42 @@ class Field:
         return self.name.startswith(DROPPED)
 
 
-def qualified(name: str, schema: str) -> str:
-    """Returns the name of a user-defined type as format_type() prints it, with a schema other than public."""
-    return quoted(name) if schema in ("", "public") else f"{quoted(schema)}.{quoted(name)}"
+@dataclass(frozen=True, slots=True)
+class NamedType:
+    """A type that a user has created, as columns know it. This class is that of composite types, whose fields are in `Type.fields`.
+
+    - `id`: of its item in the catalog, and its oid; 0 in a parsed statement, whose names are not resolved yet.
+    - `name`, `schema`: its name; a schema of '' is not known yet.
+    """
+
+    id: int
+    name: str
+    schema: str
+
+    @property
+    def sql(self) -> str:
+        """Returns the name as format_type() prints it, with a schema other than public."""
+        return quoted(self.name) if self.schema in ("", "public") else f"{quoted(self.schema)}.{quoted(self.name)}"
 
 
 @dataclass(frozen=True, slots=True)
-class DomainType:
+class DomainType(NamedType):
     """A domain: a name for its base type, with constraints. Its values have the base type.
 
-    - `id`, `name`, `schema`: as of an enum type.
     - `default`: an expression as text, or None.
     - `not_null`, `checks`: the constraints, with those of the domain that it is based on; pairs of a name and a condition over VALUE.
     """
 
-    id: int
-    name: str
-    schema: str
     not_null: bool = False
     default: str | None = None
     checks: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def sql(self) -> str:
-        """Returns the name as format_type() prints it."""
-        return qualified(self.name, self.schema)
-
 
 @dataclass(frozen=True, slots=True)
-class EnumType:
-    """An enum type.
+class EnumType(NamedType):
+    """An enum type. `labels`: pairs of number and text. Values are the numbers, which are in the order of the labels and never change."""
 
-    - `id`: of its item in the catalog, and its oid; 0 in a parsed statement, whose names are not resolved yet.
-    - `name`, `schema`: its name; a schema of '' is not known yet.
-    - `labels`: pairs of number and text. Values are stored as the numbers, which are in the order of the labels. The number of a
-      label never changes.
-    """
-
-    id: int
-    name: str
-    schema: str
     labels: tuple[tuple[int, str], ...] = ()
-
-    @property
-    def sql(self) -> str:
-        """Returns the name as format_type() prints it."""
-        return qualified(self.name, self.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +172,7 @@ class Type:
     - `multidimensional`: whether each value of this array type has any number of dimensions, with any lower bounds. Otherwise
       all have one dimension with the lower bound 1.
     - `general`: whether this is a numeric whose values have a display scale each. It has no modifiers.
-    - `enum`: the enum type, if `name` is enum.
+    - `enum`, `composite`: the enum type, if `name` is enum; the composite type, if `name` is record and its rows have one.
     - `fields`: the fields of a record. In storage they are called f1, f2, …, because records with other names can be
       compared, and because the names may be equal, or equal but for case.
     """
@@ -195,13 +185,21 @@ class Type:
     general: bool = field(default=False, repr=False)
     enum: EnumType | None = field(default=None, repr=False)
     multidimensional: bool = field(default=False, repr=False)
+    composite: NamedType | None = field(default=None, repr=False)
 
     @property
     def facts(self) -> Facts:
-        facts = FACTS[self.name]
-        if self.enum is None:
-            return facts
-        return replace(facts, oid=self.enum.id, array_oid=self.enum.id + ENUM_ARRAYS, sql=self.enum.sql)
+        facts, own = FACTS[self.name], self.enum or self.composite
+        if own is not None:
+            category = "E" if self.enum is not None else "C"
+            facts = replace(facts, oid=own.id, array_oid=own.id + ARRAYS_OF_NAMED, category=category, sql=own.sql)
+        return facts
+
+    @property
+    def named(self) -> tuple[Type, ...]:
+        """Returns the enum and composite types of the values in this type, each once, its own first."""
+        own = (self.element,) if self.enum is not None or self.composite is not None else ()
+        return tuple(dict.fromkeys((*own, *(t for f in self.fields for t in f.type.named))))
 
     @property
     def labels(self) -> tuple[tuple[int, str], ...]:
@@ -215,7 +213,7 @@ class Type:
 
     @property
     def size(self) -> int:
-        return -1 if self.is_array else self.facts.size
+        return -1 if self.is_array else FACTS[self.name].size
 
     @property
     def typmod(self) -> int:
@@ -318,8 +316,10 @@ class Type:
             out["general"] = True
         if self.multidimensional:
             out["multidimensional"] = True
-        if self.enum is not None:
-            out["enum"] = [self.enum.id, self.enum.name, self.enum.schema, [list(label) for label in self.enum.labels]]
+        if (enum := self.enum) is not None:
+            out["enum"] = [enum.id, enum.name, enum.schema, [list(label) for label in enum.labels]]
+        if self.composite is not None:
+            out["composite"] = [self.composite.id, self.composite.name, self.composite.schema]
         if self.fields:
             out["fields"] = [field_to_json(f) for f in self.fields]
         return out
@@ -335,6 +335,7 @@ class Type:
             data.get("general", False),
             EnumType(*(*data["enum"][:3], tuple(map(tuple, data["enum"][3])))) if "enum" in data else None,
             data.get("multidimensional", False),
+            NamedType(*data["composite"]) if "composite" in data else None,
         )
 
 
@@ -348,12 +349,11 @@ def field_to_json(field: Field) -> dict[str, object]:
 
 
 def field_from_json(data: Mapping[str, Any]) -> Field:
-    domain = _domain_from_json(*data["domain"]) if "domain" in data else None
-    return Field(data["name"], Type.from_json(data["type"]), data["nullable"], domain=domain)
-
-
-def _domain_from_json(id: int, name: str, schema: str, not_null: bool, default: str | None, checks: list[list[str]]) -> DomainType:
-    return DomainType(id, name, schema, not_null, default, tuple((name, text) for name, text in checks))
+    type, domain = Type.from_json(data["type"]), None
+    if "domain" in data:
+        id, name, schema, not_null, default, checks = data["domain"]
+        domain = DomainType(id, name, schema, not_null, default, tuple(map(tuple, checks)))
+    return Field(data["name"], type, data["nullable"], domain=domain)
 
 
 ARROW: dict[str, pa.DataType] = {

@@ -24,7 +24,7 @@ from tailgate.lake.catalog.item_fields import ReaderFields, ReplaceableFields, k
 from tailgate.lake.catalog.resolution import digest, version
 from tailgate.lake.catalog.roles import Access, with_new_ids
 from tailgate.lake.errors import DuplicateSchema, SerializationFailure
-from tailgate.lake.types import DomainType, Type
+from tailgate.lake.types import DomainType, Field, Type
 
 FIRST_ID = 1 << 26  # of the objects that a block creates; other ids are below it
 
@@ -225,8 +225,7 @@ def with_ids(item: Item, ids: Mapping[int, int]) -> Item:
         return ids.get(id, id)
 
     item = replace(item, id=new(item.id), errors=new(item.errors), depends=tuple(map(new, item.depends)), schema=new(item.schema))
-    columns = tuple(replace(c, type=_with_id(c.type, ids), domain=_domain_with_id(c.domain, ids)) for c in item.columns)
-    item = replace(item, columns=columns)
+    item = replace(item, columns=_columns_with_ids(item.columns, ids))
     if isinstance(item, ReaderFields):
         item = replace(item, known_columns={new(id): count for id, count in known_columns(item).items()})
     if isinstance(item, ReplaceableFields):
@@ -239,8 +238,14 @@ def with_ids(item: Item, ids: Mapping[int, int]) -> Item:
 
 
 def _with_id(type: Type, ids: Mapping[int, int]) -> Type:
-    """Returns the type with the new id of its enum type."""
-    return type if type.enum is None else replace(type, enum=replace(type.enum, id=ids.get(type.enum.id, type.enum.id)))
+    """Returns the type with the new ids of its enum and composite types."""
+    enum = type.enum and replace(type.enum, id=ids.get(type.enum.id, type.enum.id))
+    composite = type.composite and replace(type.composite, id=ids.get(type.composite.id, type.composite.id))
+    return replace(type, enum=enum, composite=composite, fields=_columns_with_ids(type.fields, ids))
+
+
+def _columns_with_ids(columns: tuple[Field, ...], ids: Mapping[int, int]) -> tuple[Field, ...]:
+    return tuple(replace(c, type=_with_id(c.type, ids), domain=_domain_with_id(c.domain, ids)) for c in columns)
 
 
 def _domain_with_id(domain: DomainType | None, ids: Mapping[int, int]) -> DomainType | None:

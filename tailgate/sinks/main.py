@@ -222,7 +222,7 @@ class Sinks:
 
 def _used_by(item: Sink, catalog: Catalog) -> tuple[Secret | EnumType, ...]:
     """Returns the secrets of a sink, and the enum types of its relation. If one changes, the sink's worker starts again."""
-    types = (column.type.enum for column in catalog[item.depends[0]].columns)
+    types = (type.enum for column in catalog[item.depends[0]].columns for type in column.type.named)
     return (*secrets_of(item, catalog), *(enum for enum in types if enum is not None))
 
 

@@ -28,6 +28,7 @@ from tailgate.sql.numeric_types import EXACT
 from tailgate.sql.plan import Query
 from tailgate.sql.statements import (
     CreateAlert,
+    CreateComposite,
     CreateConnection,
     CreateDomain,
     CreateEndpoint,
@@ -51,7 +52,7 @@ from tailgate.sql.statements.writes import WriteText
 
 Creation = (
     CreateSource | CreateTable | CreateView | CreateSink | CreateFunction | CreateSubscription | CreateSecret | CreateConnection
-    | CreateEndpoint | CreateObjective | CreateAlert | CreateEnum | CreateDomain
+    | CreateEndpoint | CreateObjective | CreateAlert | CreateEnum | CreateComposite | CreateDomain
 )  # fmt: skip
 
 

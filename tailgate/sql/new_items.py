@@ -89,14 +89,14 @@ def known_column(column: TableColumn, catalog: Catalog) -> TableColumn:
 
 
 def known_type(type: Type, catalog: Catalog, position: int | None = None) -> Type:
-    """Returns the type; one of a parsed statement that may be an enum type is looked up in the catalog. Raises 42704."""
+    """Returns the type; one of a parsed statement that may be a user's type is looked up in the catalog. Raises 42704."""
     if type.enum is None or type.enum.id:
         return type
     name = Name(type.enum.name, type.enum.schema or None)
-    actual = catalog.find_enum(name)
+    actual = catalog.find_type(name)
     if actual is None:
         raise UndefinedObject(f'type "{name}{"[]" * type.is_array}" does not exist', position=position)
-    return replace(type, enum=actual.enum)
+    return replace(actual, is_array=type.is_array, multidimensional=type.multidimensional)
 
 
 def stored_type(type: Type) -> Type:
@@ -111,7 +111,7 @@ def stored_column(column: TableColumn) -> TableColumn:
 
 
 def check_built_in(type: Type, catalog: Catalog, what: str, position: int | None) -> None:
-    """Raises 0A000 for multidimensional arrays, an enum type or a domain of a parsed statement, and 42704 if it does not exist.
+    """Raises 0A000 for multidimensional arrays, a user's type of a parsed statement, and 42704 if it does not exist.
 
     `what`: the column or the parameter, for the message.
     """
@@ -119,6 +119,6 @@ def check_built_in(type: Type, catalog: Catalog, what: str, position: int | None
         hint = "Use one pair of brackets."
         raise FeatureNotSupported(f"{what} of multidimensional arrays is not supported", hint=hint, position=position)
     actual, domain = known_domain(type, catalog, position)
-    if actual.enum is not None or domain is not None:
+    if actual.named or domain is not None:
         shown = actual if domain is None else domain.sql
         raise FeatureNotSupported(f"{what} of type {shown} is not supported", hint="Use text, and cast it.", position=position)

@@ -14,7 +14,7 @@ INTERVAL_FIELDS = ("months", "days", "micros")
 
 
 def stored(value: Value, type: Type) -> Any:
-    """Converts a value: a numeric has the scale of its type, an interval is a dict, an array a list or a dict. Raises 22003."""
+    """Converts a value: a numeric has the scale of its type, an interval and a row are dicts, an array a list or a dict. Raises 22003."""
     if value is None:
         return None
     if isinstance(value, Decimal):
@@ -27,4 +27,6 @@ def stored(value: Value, type: Type) -> Any:
     if type.is_array:
         element = type.element
         return [stored(item, element) for item in value]
+    if type.name == "record":
+        return {f"f{n}": stored(item, f.type) for n, (item, f) in enumerate(zip(value, type.fields, strict=True), 1)}
     return dict(zip(INTERVAL_FIELDS, value, strict=True))

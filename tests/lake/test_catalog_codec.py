@@ -63,6 +63,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": "1", "not_null": True,
         "checks": [{"name": "positive", "text": "VALUE > 0", "columns": [], "valid": False, "comment": "c"}],
     },
+    "composite": {},
     "enum": {"labels": [[4294967296, "sad"], [8589934592, "ok"]]},
     "sequence": {
         "type": "int4", "start": 1, "increment": 2, "minimum": -5, "maximum": 9, "cache": 3, "cycle": True, "position": 7, "called": True,

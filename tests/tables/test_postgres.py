@@ -47,6 +47,7 @@ SCRIPTS = (
     "numerics",
     "unconstrained",
     "enums",
+    "composites",
     "domains",
     "networks",
     "bit_strings",
@@ -70,6 +71,19 @@ DIFFERENT: dict[str, str] = {
     "UPDATE n SET c = a WHERE id = 3": "detail",
     "ALTER TABLE n ALTER COLUMN a TYPE numeric(10, 1)": "detail",
     "EXECUTE by_mood ('glad')": "position",
+    **dict.fromkeys(
+        (
+            "EXECUTE by_complex ('(1)')",
+            "CREATE TYPE bad AS (a complex(3))",
+            "SELECT (ROW(1, 2)::complex).x",
+            "INSERT INTO quadtable VALUES (6, ROW(1, 2))",
+            "INSERT INTO quadtable VALUES (6, ROW(1, 2)::complex)",
+            "SELECT f1 FROM quadtable WHERE (q).c1 = ROW(1, 2)",
+            "SELECT f1 FROM quadtable WHERE (q).c1 < q",
+        ),
+        "position",
+    ),
+    "UPDATE kinds SET m.z = 12345.6 WHERE id = 4": "detail",
     "DROP TYPE mood RESTRICT": "detail",
     "SELECT 1e5::money_amount": "detail",
     **dict.fromkeys(

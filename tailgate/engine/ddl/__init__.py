@@ -4,7 +4,7 @@ Only `kafka.registry` performs I/O.
 
 - `table`, `view`, `subscription`, `function`, `endpoint` and `kafka` return the items of a CREATE
   statement, `replace` those of CREATE OR REPLACE.
-- `enums` creates and changes enum types; `sql.tables.domains` domains.
+- `enums` and `composites` create and change enum and composite types; `sql.tables.domains` domains.
 - `drop` finds the items that a DROP removes.
 - `alter` and `schema` rename and move items, `kafka.refresh` adds new columns to a source.
 - `roles` changes roles, privileges and owners, and `definitions` checks the privileges of definitions.
@@ -14,10 +14,11 @@ one that is not supported.
 """
 
 from tailgate.engine.ddl.alter import alter, alter_sequence, comment
+from tailgate.engine.ddl.composites import create_composite
 from tailgate.engine.ddl.definitions import check_definitions, check_types
 from tailgate.engine.ddl.drop import Notice, drop, drop_schemas
 from tailgate.engine.ddl.endpoint import create_endpoint
-from tailgate.engine.ddl.enums import alter_enum, create_enum
+from tailgate.engine.ddl.enums import alter_type, create_enum
 from tailgate.engine.ddl.function import comment_on_function, create_function, drop_function
 from tailgate.engine.ddl.kafka.connection import alter_secret, create_connection, create_secret
 from tailgate.engine.ddl.kafka.dead_letters import matching_letters
@@ -46,17 +47,18 @@ __all__ = [
     "StartOffsets",
     "StartTime",
     "alter",
-    "alter_enum",
     "alter_schema",
     "alter_secret",
     "alter_sequence",
     "alter_table",
+    "alter_type",
     "change_roles",
     "check_definitions",
     "check_types",
     "comment",
     "comment_on_function",
     "create_alert",
+    "create_composite",
     "create_connection",
     "create_endpoint",
     "create_enum",

@@ -19,6 +19,7 @@ from tailgate.lake.catalog import (
     Alert,
     Catalog,
     Change,
+    Composite,
     Connection,
     CustomType,
     DeadLetters,
@@ -105,6 +106,7 @@ def _demands(item: Item, catalog: Catalog) -> tuple[Demand, ...]:
             | Connection()
             | CustomType()
             | Enum()
+            | Composite()
             | Domain()
         ):
             return ()

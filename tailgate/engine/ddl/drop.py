@@ -6,14 +6,13 @@ from tailgate.lake.catalog import (
     Catalog,
     Change,
     Companion,
-    Domain,
-    Enum,
     Index,
     Item,
     MaterializedView,
     Sequence,
     Sink,
     Table,
+    UserType,
     View,
     ksqldb_of,
 )
@@ -121,7 +120,7 @@ def _without_columns(removed: Dropped, catalog: Catalog) -> tuple[Change, list[s
     if not removed.columns:
         return Change(), []
     cascades: list[str] = []
-    types = [item.id for item in removed.items if isinstance(item, Enum | Domain)]
+    types = [item.id for item in removed.items if isinstance(item, UserType)]
     before = after = catalog.apply(Change(drop=tuple(item.id for item in removed.items if item.id not in types)))
     for table, place in removed.columns:
         current = after.expect(Table, table.id)
@@ -196,7 +195,7 @@ def find_of_kind(
     if (
         item.kind != kind
         and not isinstance(item, Companion)
-        and not (kind == "type" and isinstance(item, Enum | Domain))
+        and not (kind == "type" and isinstance(item, UserType))
         and not (any_relation and (item.is_relation or isinstance(item, Sequence)))
     ):
         hint = None if word or kind == "domain" else f"Use DROP {item.kind.upper()} to remove {with_article(item.kind)}."

@@ -1,4 +1,4 @@
-"""CREATE TYPE … AS ENUM and ALTER TYPE: the items of enum types.
+"""CREATE TYPE … AS ENUM and ALTER TYPE: the items of enum types, and new names of all types.
 
 A label keeps its number, so neither a new label nor a new text of one changes a stored value (ADR 0022).
 
@@ -12,8 +12,25 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
+from tailgate.engine.ddl.composites import alter_attributes
+from tailgate.engine.ddl.composites import definition as composite_definition
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
-from tailgate.lake.catalog import Alert, Catalog, Change, Domain, Endpoint, Enum, Function, Index, Item, MaterializedView, Table, View
+from tailgate.lake.catalog import (
+    Alert,
+    Catalog,
+    Change,
+    Composite,
+    Domain,
+    Endpoint,
+    Enum,
+    Function,
+    Index,
+    Item,
+    MaterializedView,
+    Table,
+    UserType,
+    View,
+)
 from tailgate.lake.catalog.custom_types import LABELS_MAX, number_between, types_of
 from tailgate.lake.catalog.dropping import described
 from tailgate.lake.catalog.names import Name
@@ -34,7 +51,7 @@ from tailgate.sql.binder.writes.generated import values as generated_values
 from tailgate.sql.binder.writes.index_expressions import stored_value
 from tailgate.sql.binder.writes.targets import checks_of, default_of
 from tailgate.sql.definitions import bind_definition
-from tailgate.sql.statements import AddValue, AlterEnum, CreateEnum, NewOwner, RenameValue
+from tailgate.sql.statements import AddValue, AlterType, CreateEnum, NewOwner, RenameValue
 from tailgate.sql.tables.definition import definition as table_definition
 from tailgate.sql.tables.domains import definition as domain_definition
 from tailgate.values.strings.strings import NAME_BYTES_MAX
@@ -58,15 +75,18 @@ def create_enum(statement: CreateEnum, catalog: Catalog, owner: int) -> Change:
     return Change(put=(replace(item, sql=definition(item, schema.name)),))
 
 
-def alter_enum(statement: AlterEnum, catalog: Catalog) -> tuple[Change, list[Notice]]:
+def alter_type(statement: AlterType, catalog: Catalog) -> tuple[Change, list[Notice]]:
     """Returns the change of ALTER TYPE, and notices. Raises 42704, 42809, 42710, 22023, 42602, 54000, 0A000."""
+    if isinstance(statement.action, tuple):
+        return alter_attributes(statement, statement.action, catalog)
     item = find_of_kind("type", statement.name, catalog)
+    assert item is not None
+    if isinstance(statement.action, NewOwner):
+        return Change(put=(replace(item, owner=catalog.role(statement.action.role).id),)), []
     if not isinstance(item, Enum):
         raise WrongObjectType(f"{statement.name} is not an enum")
     texts = [text for _, text in item.labels]
     match statement.action:
-        case NewOwner(role=role):
-            return Change(put=(replace(item, owner=catalog.role(role).id),)), []
         case AddValue(label=label, if_not_exists=if_not_exists, neighbor=neighbor, before=before):
             if label in texts:
                 if not if_not_exists:
@@ -90,13 +110,14 @@ def alter_enum(statement: AlterEnum, catalog: Catalog) -> tuple[Change, list[Not
 
 
 def with_tables(change: Change, items: Iterable[Item], catalog: Catalog) -> Change:
-    """Extends a change of names with the texts of the tables and domains that have types among the items.
+    """Extends a change of names with the texts of the tables, domains and composite types that have types among the items.
 
     Raises 0A000 if an expression of a table or index names such a type.
     """
-    types = frozenset(item.id for item in items if isinstance(item, Enum | Domain))
+    types = frozenset(item.id for item in items if isinstance(item, UserType))
     after = catalog.stored.apply(change)
     tables = [table for table in after.each(Table) if types & types_of(table)]
+    composites = [composite for composite in after.each(Composite) if types & {composite.id, *types_of(composite)}]
     domains = [domain for domain in after.each(Domain) if types & {domain.id, *types_of(domain)}]
     indexes = [index for index in after.each(Index) if types & types_of(after[index.depends[0]])]
     dependents: list[Item] = [*tables, *indexes]
@@ -106,6 +127,7 @@ def with_tables(change: Change, items: Iterable[Item], catalog: Catalog) -> Chan
     put: dict[int, Item] = {item.id: item for item in change.put}
     put |= {table.id: replace(table, sql=table_definition(table)) for table in tables}
     put |= {domain.id: replace(domain, sql=domain_definition(domain, after.schema_of(domain).name)) for domain in domains}
+    put |= {of.id: replace(of, sql=composite_definition(of, after.schema_of(of).name)) for of in composites}
     return replace(change, put=tuple(put.values()))
 
 

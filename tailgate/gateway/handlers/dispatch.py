@@ -146,7 +146,7 @@ async def rebound(session: Session, statement: Statement) -> Bound:
 async def with_dimensions(session: Session, statement: Statement, bound: Bound) -> Bound:
     """Returns a bound statement with multidimensional types of its array parameters. Negative oids stand for them."""
     declared = [*statement.oids, *(0,) * (len(bound.parameters) - len(statement.oids))]
-    oids = [-type.oid if type.is_array and type.enum is None else oid for oid, type in zip(declared, bound.parameters, strict=True)]
+    oids = [-type.oid if type.is_array and not type.named else oid for oid, type in zip(declared, bound.parameters, strict=True)]
     shaped = await bind_at(session, bound.parsed, s.StatementText(bound.text, bound.position), oids)
     check_result(bound, shaped)
     return shaped

@@ -45,7 +45,7 @@ UNSPECIFIED = (0, FACTS["unknown"].oid)
 
 def declared(oids: Sequence[int], catalog: Catalog) -> tuple[Type, ...]:
     """Returns the types that a client declares for parameters; UNKNOWN for those that are inferred."""
-    types = (UNKNOWN if oid in UNSPECIFIED else BY_OID.get(abs(oid)) or catalog.enum_of(oid) or UNKNOWN for oid in oids)
+    types = (UNKNOWN if oid in UNSPECIFIED else BY_OID.get(abs(oid)) or catalog.type_with(oid) or UNKNOWN for oid in oids)
     return tuple(type.array(multidimensional=True) if oid < 0 else type for oid, type in zip(oids, types, strict=True))
 
 

@@ -23,7 +23,7 @@ from tailgate.gateway.session.memory import SessionMemory
 from tailgate.gateway.session.roles import CurrentRole
 from tailgate.gateway.session.transactions import SavedState, Transaction
 from tailgate.gateway.settings.settings import Settings
-from tailgate.lake.catalog import Catalog, Domain, Enum, Item, View
+from tailgate.lake.catalog import Catalog, Item, UserType, View
 from tailgate.lake.catalog.names import listed
 from tailgate.lake.catalog.roles import Role
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, TEMPORARY_ID, Schema, is_temporary
@@ -263,7 +263,7 @@ def followed(views: dict[int, Item], own: Schema, base: Catalog, later: Catalog)
 
 def _with(catalog: Catalog, own: Schema, views: dict[int, Item]) -> Catalog:
     both = replace(catalog, items={**catalog.items, **views}, schemas={**catalog.schemas, TEMPORARY_ID: own})
-    return both.with_types() if any(isinstance(item, Enum | Domain) for item in catalog.items.values()) else both
+    return both.with_types() if any(isinstance(item, UserType) for item in catalog.items.values()) else both
 
 
 def _then(base: Catalog, held: Catalog) -> dict[int, Item]:

@@ -79,7 +79,7 @@ def _stored_type(column: str, type: Type) -> Type:
     match type.name:
         case "unknown":
             return replace(TEXT, is_array=type.is_array, multidimensional=type.multidimensional)
-        case "record":
+        case "record" if type.composite is None:
             raise InvalidTableDefinition(f'column "{column}" has pseudo-type {type}')
         case "numeric" if type.is_array and (type.general or not type.declared):
             return NUMERIC.array(multidimensional=type.multidimensional)

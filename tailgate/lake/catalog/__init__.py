@@ -1,7 +1,7 @@
 """The catalog: what exists in a lake, as values; `codec` has its stored form."""
 
 from tailgate.lake.catalog.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Change, check_not_system
-from tailgate.lake.catalog.custom_types import CustomType, Domain, Enum
+from tailgate.lake.catalog.custom_types import Composite, CustomType, Domain, Enum, UserType
 from tailgate.lake.catalog.formats import DEAD_LETTERS, DEAD_LETTERS_FIRST, DEAD_LETTERS_KEY, ERRORS
 from tailgate.lake.catalog.item_fields import is_transient, known_columns
 from tailgate.lake.catalog.items import (
@@ -45,6 +45,7 @@ __all__ = [
     "Catalog",
     "Change",
     "Companion",
+    "Composite",
     "Connection",
     "CustomType",
     "DeadLetters",
@@ -65,6 +66,7 @@ __all__ = [
     "Source",
     "Subscription",
     "Table",
+    "UserType",
     "View",
     "ViewErrors",
     "check_not_system",

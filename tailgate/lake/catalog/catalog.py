@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from tailgate.lake.catalog.custom_types import Domain, Enum, with_types
+from tailgate.lake.catalog.custom_types import Composite, Domain, Enum, UserType, with_types
 from tailgate.lake.catalog.item_fields import Namespace, is_transient
 from tailgate.lake.catalog.items import Function, Index, Item, ItemType, Sequence, Table, ksqldb_of
 from tailgate.lake.catalog.names import Name
@@ -30,7 +30,7 @@ from tailgate.lake.errors import (
     WrongObjectType,
 )
 from tailgate.lake.system_relations import COLUMNS, SUPERUSER_RELATIONS
-from tailgate.lake.types import ENUM_ARRAYS, Type
+from tailgate.lake.types import ARRAYS_OF_NAMED, Type
 
 FIRST_ID = 16384  # PostgreSQL's first oid for user objects, so an id can serve as an oid
 
@@ -92,7 +92,7 @@ class Catalog:
         access = {i: a for i, a in self.access.items() if i not in removed} | {a.id: a for a in change.put_access}
         after = replace(self, items=items, next_id=next_id, next_query=next_query, roles=roles, schemas=schemas)
         after = replace(after, access=access).with_access()
-        if any(item.kind in ("enum", "domain") for item in change.put) or change.put_schemas:
+        if any(isinstance(item, UserType) for item in change.put) or change.put_schemas:
             after = after.with_types()
         if self.resolution is None:
             return after
@@ -230,7 +230,7 @@ class Catalog:
     # ---- items
 
     def with_types(self) -> Catalog:
-        """Returns the catalog whose columns have its enum types and domains."""
+        """Returns the catalog whose columns have its enum types, composite types and domains."""
         schema_names = {id: schema.name for id, schema in self.all_schemas().items()}
         return replace(self, items=with_types(self.items, schema_names))
 
@@ -239,18 +239,19 @@ class Catalog:
         item = self.find(name, "type")
         return item if isinstance(item, Domain) else None
 
-    def find_enum(self, name: Name) -> Type | None:
-        """Returns the enum type with this name, or None."""
-        item = self.find(name, "type")
-        return item.type(self.schema_of(item).name) if isinstance(item, Enum) else None
+    def find_type(self, name: Name) -> Type | None:
+        """Returns the enum or composite type with this name, or None."""
+        return self._type_of(self.find(name, "type"))
 
-    def enum_of(self, oid: int) -> Type | None:
-        """Returns the enum type with this oid, or the array type of one, or None."""
-        item = self.items.get(oid) or self.items.get(oid - ENUM_ARRAYS)
-        if not isinstance(item, Enum):
-            return None
-        type = item.type(self.schema_of(item).name)
-        return type if item.id == oid else type.array()
+    def type_with(self, oid: int) -> Type | None:
+        """Returns the enum or composite type with this oid, or the array type of one, or None."""
+        if (type := self._type_of(self.items.get(oid))) is not None:
+            return type
+        element = self._type_of(self.items.get(oid - ARRAYS_OF_NAMED))
+        return None if element is None else element.array()
+
+    def _type_of(self, item: Item | None) -> Type | None:
+        return item.type(self.schema_of(item).name) if isinstance(item, Enum | Composite) else None
 
     def each(self, kind: type[ItemType]) -> tuple[ItemType, ...]:
         """Returns all items of a class."""
@@ -372,7 +373,7 @@ class Catalog:
 
     def check_new(self, name: str, schema: Schema, namespace: Namespace = "relation") -> None:
         """Raises 42P07 or, for an endpoint or a type, 42710 if the schema has an item with this name."""
-        if self.at(name, schema, namespace) is not None:
+        if self.at(name, schema, namespace) or (namespace == "relation" and isinstance(self.at(name, schema, "type"), Composite)):
             if namespace in ("endpoint", "type"):
                 raise DuplicateObject(f'{namespace} "{name}" already exists')
             raise DuplicateTable(f'relation "{name}" already exists')

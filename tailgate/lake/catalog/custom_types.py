@@ -1,18 +1,19 @@
-"""The types that users create: custom types of ksqlDB, enum types and domains.
+"""The types that users create: custom types of ksqlDB, enum types, composite types and domains.
 
-A column has its enum type with the labels (`Type.enum`) and its domain with the constraints (`Field.domain`), so that a value can be read,
-written and checked without the catalog. A change of a type changes the columns of this type in the same entry of the log (`with_types`).
+A column has its enum type with the labels (`Type.enum`), its composite type with the fields (`Type.composite`) and its domain with the
+constraints (`Field.domain`), so that a value can be read, written and checked without the catalog. A change of a type changes the
+columns of this type in the same entry of the log (`with_types`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from tailgate.lake.catalog.formats import CheckConstraint, option
 from tailgate.lake.catalog.item_fields import ItemFields, Namespace
-from tailgate.lake.types import DomainType, EnumType, Field, Type
+from tailgate.lake.types import DomainType, EnumType, Field, NamedType, Type
 
 AnyItem = TypeVar("AnyItem", bound=ItemFields)
 
@@ -42,6 +43,19 @@ class Enum(ItemFields):
     def type(self, schema: str) -> Type:
         """Returns the type. `schema`: the name of its schema."""
         return Type("enum", enum=EnumType(self.id, self.name, schema, self.labels))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composite(ItemFields):
+    """A composite type. Its columns are the attributes."""
+
+    kind: ClassVar[Literal["composite"]] = "composite"
+    is_relation: ClassVar[bool] = False
+    namespace: ClassVar[Namespace] = "type"
+
+    def type(self, schema: str) -> Type:
+        """Returns the type. `schema`: the name of its schema."""
+        return Type("record", fields=self.columns, composite=NamedType(self.id, self.name, schema))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,37 +98,57 @@ def number_between(before: int | None, after: int | None) -> int | None:
     return (before + after) // 2 if after - before > 1 else None
 
 
+UserType: TypeAlias = Enum | Composite | Domain  # the types of PostgreSQL that a user creates
+
+
+def id_of(type: Type) -> int:
+    """Returns the id of an enum or composite type, or 0."""
+    own = type.enum or type.composite
+    return 0 if own is None else own.id
+
+
 def types_of(item: ItemFields) -> frozenset[int]:
-    """Returns the ids of the enum types and domains of the columns that an item has. Dropped columns do not count."""
+    """Returns the ids of the enum types, composite types and domains of the columns that an item has. Dropped columns do not count."""
     return frozenset(id for c in item.columns if not c.is_dropped for id in types_of_column(c))
 
 
 def types_of_column(column: Field) -> tuple[int, ...]:
-    """Returns the ids of the domain and the enum type of a column, if it has them."""
-    return tuple(type.id for type in (column.domain, column.type.enum) if type is not None)
+    """Returns the ids of the domain of a column, and of the enum and composite types of its values and their fields."""
+    return (*(() if column.domain is None else (column.domain.id,)), *map(id_of, column.type.named))
 
 
 def with_types(items: Mapping[int, AnyItem], schemas: Mapping[int, str]) -> dict[int, AnyItem]:
-    """Returns the items with the enum types and domains that are among them in their columns. `schemas`: the names of schemas by id."""
-    types: dict[int, EnumType | DomainType] = {}
-    for id, item in sorted(items.items()):
-        if isinstance(item, Enum):
-            types[id] = EnumType(id, item.name, schemas[item.schema], item.labels)
-        elif isinstance(item, Domain):
-            types[id] = with_types_of(item, types).type(schemas[item.schema])
+    """Returns the items with the types that are among them in their columns. `schemas`: the names of schemas by id."""
+    types: dict[int, Type | DomainType] = {}
+
+    def add(id: int) -> None:
+        item: ItemFields | None = items.get(id)
+        if id in types or not isinstance(item, UserType):
+            return
+        for other in types_of(item):
+            add(other)
+        types[id] = with_types_of(item, types).type(schemas[item.schema])
+
+    for id in items:
+        add(id)
     return {id: with_types_of(item, types) for id, item in items.items()}
 
 
-def with_types_of(item: AnyItem, types: Mapping[int, EnumType | DomainType]) -> AnyItem:
-    """Returns the item with these enum types and domains, by id, in its columns."""
+def with_types_of(item: AnyItem, types: Mapping[int, Type | DomainType]) -> AnyItem:
+    """Returns the item with these types, by id, in its columns."""
     if not any(id in types for column in item.columns for id in types_of_column(column)):
         return item
     return replace(item, columns=tuple(_with_types(column, types) for column in item.columns))
 
 
-def _with_types(column: Field, types: Mapping[int, EnumType | DomainType]) -> Field:
-    enum = None if column.type.enum is None else types.get(column.type.enum.id)
+def _with_types(column: Field, types: Mapping[int, Type | DomainType]) -> Field:
+    column = replace(column, type=_with_types_in(column.type, types))
     domain = None if column.domain is None else types.get(column.domain.id)
-    if isinstance(enum, EnumType):
-        column = replace(column, type=replace(column.type, enum=enum))
     return replace(column, domain=domain) if isinstance(domain, DomainType) else column
+
+
+def _with_types_in(type: Type, types: Mapping[int, Type | DomainType]) -> Type:
+    actual = types.get(id_of(type))
+    if isinstance(actual, Type):
+        return replace(type, fields=actual.fields, enum=actual.enum, composite=actual.composite)
+    return replace(type, fields=tuple(_with_types(field, types) for field in type.fields)) if type.fields else type

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tailgate.lake.catalog.catalog import Catalog
-from tailgate.lake.catalog.custom_types import Domain, Enum, types_of_column
+from tailgate.lake.catalog.custom_types import Composite, UserType, id_of
 from tailgate.lake.catalog.item_fields import is_transient
 from tailgate.lake.catalog.items import DroppedWithOwner, Item, MaterializedView, Sink, Table
 from tailgate.lake.catalog.schemas import Schema
-from tailgate.lake.errors import DependentObjectsStillExist
+from tailgate.lake.errors import DependentObjectsStillExist, FeatureNotSupported
 
 Readers: TypeAlias = Callable[[Table, int], Sequence[Item]]
 SEQUENCE = re.compile(r"'(\d+)'::regclass")  # in the stored text of a default
@@ -32,7 +32,7 @@ class Dropped:
     """The items to drop. `items` includes the roots; `followers` are those that the statement did not name, for a NOTICE.
 
     `defaulted`: tables that remain and have a default with a sequence that is dropped. `referring`: tables that remain and have a
-    foreign key to a table that is dropped. `columns`: columns, by position, of tables that remain, whose enum type or domain is dropped.
+    foreign key to a table that is dropped. `columns`: columns, by position, of tables that remain, whose type is dropped.
     """
 
     items: tuple[Item, ...]
@@ -49,7 +49,7 @@ class Dropped:
 def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool, readers: Readers = no_readers) -> Dropped:
     """Returns the items to drop with these roots. Without `cascade`, raises 2BP01 if other items depend on them.
 
-    `readers`: returns the items that read a column; with `cascade`, those of columns whose enum type or domain is dropped are dropped.
+    `readers`: returns the items that read a column; with `cascade`, those of columns whose type is dropped are dropped.
 
     Companions, unfinished replacements, the view of a sink with a query, the table of a stream's inserted rows, and the views of push
     queries are dropped with their owner and never prevent it.
@@ -61,7 +61,7 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool,
 
     def visit(this: Item | Schema) -> None:
         dependents = {item.id: item for item in _dependents(catalog, this)}
-        if cascade and isinstance(this, Enum | Domain):
+        if cascade and isinstance(this, UserType):
             dependents |= {item.id: item for table, place in _columns_of(catalog, this.id) for item in readers(table, place)}
         for dependent in sorted(dependents.values(), key=lambda item: -item.id):
             if dependent.id not in because and dependent.id not in root_ids:
@@ -83,10 +83,12 @@ def dropping(catalog: Catalog, roots: Sequence[Item | Schema], *, cascade: bool,
     keys = [(t, k) for t in catalog.each(Table) if t.id not in ids for k in t.foreign_keys if k.table in ids]
     columns = [(t, place, e) for e in sorted(ids) for t, place in _columns_of(catalog, e) if t.id not in ids]
     columns.sort(key=lambda of: (not of[0].columns[of[1]].type.is_array, of[0].id, of[1]))
-    if (columns or followers or defaults or keys) and not cascade:
+    attributes = _attributes_with(ids, catalog, cascade=cascade)
+    of_columns: list[tuple[Table | Composite, int, int]] = [*attributes, *columns]
+    if (of_columns or followers or defaults or keys) and not cascade:
         details = [
-            f"{described_column(catalog, t, place)} depends on {described(catalog, catalog[e])}{'[]' * t.columns[place].type.is_array}"
-            for t, place, e in columns
+            f"{described_column(catalog, of, place)} depends on {described(catalog, catalog[e])}{'[]' * of.columns[place].type.is_array}"
+            for of, place, e in of_columns
         ]
         details += [f"{described(catalog, i)} depends on {described(catalog, because[i.id])}" for i in followers]
         details += [
@@ -123,13 +125,29 @@ def without_references(table: Table, tables: frozenset[int]) -> Table:
 
 
 def _columns_of(catalog: Catalog, type: int) -> list[tuple[Table, int]]:
-    """Returns the columns of tables, by position, with an enum type or domain."""
+    """Returns the columns of tables, by position, with a type or domain."""
     return [
         (table, place)
         for table in catalog.each(Table)
         for place, column in enumerate(table.columns)
-        if not column.is_dropped and type in types_of_column(column)
+        if not column.is_dropped and type in (id_of(column.type), 0 if column.domain is None else column.domain.id)
     ]
+
+
+def _attributes_with(types: set[int], catalog: Catalog, *, cascade: bool) -> list[tuple[Composite, int, int]]:
+    """Returns the attributes with one of these types: the composite type, the position and the type's id. Raises 0A000 with `cascade`."""
+    attributes = [
+        (composite, place, id)
+        for composite in catalog.each(Composite)
+        if composite.id not in types
+        for place, column in reversed([*enumerate(composite.columns)])
+        if (id := id_of(column.type)) in types
+    ]
+    if attributes and cascade:
+        composite = described(catalog, attributes[0][0])
+        hint = "Drop the composite type first, or its attribute."
+        raise FeatureNotSupported(f"dropping an attribute of composite {composite} with its type is not supported", hint=hint)
+    return attributes
 
 
 def _goes_with_owner(item: Item) -> bool:
@@ -157,14 +175,14 @@ def _dependents(catalog: Catalog, of: Item | Schema) -> tuple[Item, ...]:
     return tuple(i for i in catalog.items.values() if i.schema == of.id)
 
 
-def described_column(catalog: Catalog, table: Table, place: int) -> str:
+def described_column(catalog: Catalog, of: Table | Composite, place: int) -> str:
     """Returns the description of a column as in PostgreSQL's messages: `column a of table t`."""
-    return f"column {table.columns[place].name} of {described(catalog, table)}"
+    return f"column {of.columns[place].name} of {'composite ' * isinstance(of, Composite)}{described(catalog, of)}"
 
 
 def described(catalog: Catalog, this: Item | Schema) -> str:
     """Returns an object's description as in PostgreSQL's messages: `view s.v`."""
     if isinstance(this, Schema):
         return f"schema {this.name}"
-    kind = "type" if isinstance(this, Enum | Domain) else this.kind
+    kind = "type" if isinstance(this, UserType) else this.kind
     return f"{kind} {catalog.name_of(this).sql}{this.display_name.removeprefix(this.name)}"

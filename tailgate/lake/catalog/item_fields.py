@@ -18,6 +18,7 @@ NAMESPACES: Mapping[str | None, Namespace] = {
     "endpoint": "endpoint",
     "type": "type",
     "enum": "type",
+    "composite": "type",
     "domain": "type",
 }  # of kinds; else "relation"
 
@@ -31,7 +32,8 @@ def namespace_of(kind: str | None) -> Namespace:
 class ItemFields(Record):
     """The fields that every item has.
 
-    - `columns`: the arguments of a function, the value of a domain; otherwise empty if the item is not a relation.
+    - `columns`: the arguments of a function, the attributes of a composite type, the value of a domain; empty for other items that are
+      no relations.
     - `key`: positions of the columns that identify a row; None if the relation may hold duplicates.
     - `stored`: whether the lake keeps its rows (keyed sources, tables, materialized views, dead letters).
     - `errors`: id of the relation with its errors; 0 if the item is not maintained.

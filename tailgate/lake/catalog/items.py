@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
-from tailgate.lake.catalog.custom_types import CustomType, Domain, Enum
+from tailgate.lake.catalog.custom_types import Composite, CustomType, Domain, Enum
 from tailgate.lake.catalog.formats import (
     Backfilled,
     Bytes,
@@ -367,7 +367,7 @@ class Connection(ItemFields):
 
 Item: TypeAlias = (
     Source | DeadLetters | Table | View | MaterializedView | ViewErrors | Sink | Function | Index | Sequence | Subscription | Endpoint
-    | Secret | Connection | Objective | Alert | CustomType | Enum | Domain
+    | Secret | Connection | Objective | Alert | CustomType | Enum | Composite | Domain
 )  # fmt: skip
 ItemType = TypeVar("ItemType", bound=Item)
 

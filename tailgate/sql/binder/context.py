@@ -22,7 +22,8 @@ from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope, Table
 from tailgate.sql.binder.types import row_operators
-from tailgate.sql.binder.types.coercion import bare_type, coerce, common, require_equality
+from tailgate.sql.binder.types.coercion import bare_type, coerce, common
+from tailgate.sql.binder.types.comparability import require_equality
 from tailgate.sql.binder.types.overloads import arguments, array_literal, operator, specialized
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import catalogue

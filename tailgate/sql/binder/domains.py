@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from tailgate.lake.catalog import Catalog, Domain, Enum
+from tailgate.lake.catalog import Catalog, Composite, Domain, Enum, UserType
 from tailgate.lake.catalog.formats import CheckConstraint
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.roles import SCHEMA_ID
@@ -97,14 +97,18 @@ def _error(error: TailgateError, type: Type) -> Scalar:
 
 
 def types_of(columns: tuple[Field, ...]) -> Catalog:
-    """Returns a catalog with the enum types and domains of columns, in a search path with their schemas."""
-    enums = {c.type.enum.id: c.type.enum for c in columns if c.type.enum is not None}
+    """Returns a catalog with the enum types, composite types and domains of columns, in a search path with their schemas."""
+    types = [type for c in columns for type in c.type.named]
     domains = {c.domain.id: (c.domain, c.type) for c in columns if c.domain is not None}
-    names = dict.fromkeys((*(enum.schema for enum in enums.values()), *(domain.schema for domain, _ in domains.values())))
+    user_types = (*(type.enum or type.composite for type in types), *(domain for domain, _ in domains.values()))
+    names = dict.fromkeys(type.schema for type in user_types if type is not None)
     schemas = {name: SCHEMA_ID if name == SCHEMA else number for number, name in enumerate(names, 1)}
-    items: dict[int, Enum | Domain] = {
-        enum.id: Enum(enum.id, enum.name, schema=schemas[enum.schema], labels=enum.labels) for enum in enums.values()
-    }
+    items: dict[int, UserType] = {}
+    for type in types:
+        if (enum := type.enum) is not None:
+            items[enum.id] = Enum(enum.id, enum.name, schema=schemas[enum.schema], labels=enum.labels)
+        elif (composite := type.composite) is not None:
+            items[composite.id] = Composite(composite.id, composite.name, type.fields, schema=schemas[composite.schema])
     for domain, base in domains.values():
         items[domain.id] = Domain(
             domain.id,

@@ -1,4 +1,4 @@
-"""Binds the names of enum types and domains, and the functions of their labels: enum_first, enum_last and enum_range.
+"""Binds the names of the types that users create, and the functions of labels: enum_first, enum_last and enum_range.
 
 Source: PostgreSQL 15, src/backend/utils/adt/enum.c.
 """
@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from tailgate.lake.catalog.custom_types import id_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.errors import FeatureNotSupported, ObjectNotInPrerequisiteState
 from tailgate.lake.types import UNKNOWN, DomainType, Type
@@ -34,23 +35,26 @@ def cast_type(binder: ExpressionBinder, node: exp.DataType) -> tuple[Type, Domai
     domain = domain_type(binder, name, at)
     if domain is not None and type.is_array:
         raise FeatureNotSupported("arrays of domains are not supported", hint="Use a domain over an array.", position=at)
-    actual = enum_type(binder, name, at) if domain is None else None
-    if domain is None and actual is None:
+    if domain is not None:
+        return domain
+    actual = user_type(binder, name, at)
+    if actual is None:
         raise unknown_type(node)
-    return domain or (replace(type, enum=actual.enum if actual is not None else None), None)
+    return replace(actual, is_array=type.is_array, multidimensional=type.multidimensional), None
 
 
-def enum_type(binder: ExpressionBinder, name: Name, at: int | None) -> Type | None:
-    """Returns the enum type with this name, or None. Records that the text names it."""
+def user_type(binder: ExpressionBinder, name: Name, at: int | None) -> Type | None:
+    """Returns the enum or composite type with this name, or None. Records that the text names it."""
     names = binder.level.names
-    type = names.catalog.find_enum(name)
-    if type is None or type.enum is None:
+    type = names.catalog.find_type(name)
+    if type is None:
         return None
-    if type.enum.id not in names.used:
-        names.used.append(type.enum.id)
+    id = id_of(type)
+    if id not in names.used:
+        names.used.append(id)
     if at is not None:
-        names.places[at] = type.enum.id
-    names.demand(Demand(TYPE, type.enum.id, names.readers))
+        names.places[at] = id
+    names.demand(Demand(TYPE, id, names.readers))
     return type
 
 

@@ -121,6 +121,12 @@ def row_to_text(fields: list[str | None]) -> str:
     return "(" + ",".join("" if text is None else records.quote(text.encode()).decode() for text in fields) + ")"
 
 
+@udf("text", "int4", to="text[]")
+def text_to_fields(text: str, width: int) -> list[str | None]:
+    """Returns the texts of the fields of a row, from the row's text."""
+    return records.parsed(text, width)
+
+
 # --- text to other types -------------------------------------------------------------------------
 
 

@@ -47,8 +47,8 @@ def unknown_type(node: exp.DataType) -> UndefinedObject:
 def named_type(node: exp.DataType) -> Type:
     """Returns the type of a parsed type name, as `resolve` does.
 
-    A name that is not one of a built-in type may be one of an enum type. Its type has the id 0 until the name is looked up in the
-    catalog.
+    A name that is not one of a built-in type may be one of a user's type. It is an enum type with the id 0 until the name is looked
+    up in the catalog.
     """
     name = str(node.args["kind"])
     at = position(node)

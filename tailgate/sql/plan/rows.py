@@ -20,6 +20,8 @@ from tailgate.sql.plan.subqueries import as_scalar, subquery
 NAME = "ROW"
 # the text of a row, from the texts of its fields
 TO_TEXT = udf("cast", ("text[]",), "text", "row_to_text", "cast")
+# the texts of the fields of a row, from its text and their number
+TO_FIELDS = udf("cast", ("text", "int4"), "text[]", "text_to_fields", "cast")
 # an object, from the keys, the values as json, and whether each member begins a line
 TO_JSON = udf("row_to_json", ("text[]", "json[]", "bool"), "json", "row_to_json")
 
@@ -38,6 +40,12 @@ def field_function(number: int) -> Function:
     return Function(f".f{number}", ("record",), "any", f"{{0}}.f{number}", f"struct_extract({{0}}, 'f{number}')")
 
 
+@cache
+def text_of_field(number: int) -> Function:
+    """Returns the function of the result of `TO_FIELDS` whose result is the text of one field, counted from 1."""
+    return Function(f"[{number}]", ("text[]",), "text", f"{{0}}[{number - 1}]", f"{{0}}[{number}]")
+
+
 # comparisons of rows whose fields compare in their stored form
 COMPARISONS = {
     sign: Function(sign, ("record", "record"), "bool", f"({{0}} {sign} {{1}})", f"({{0}} {sign} {{1}})", "operator") for sign in SIGNS
@@ -47,6 +55,11 @@ COMPARISONS = {
 def is_row(type: Type) -> bool:
     """Returns whether values of a type are rows."""
     return type.name == "record" and not type.is_array
+
+
+def row_of(type: Type, fields: Sequence[Scalar], position: int | None = None) -> Scalar:
+    """Returns a row of a type."""
+    return Call(construction(len(fields)), tuple(fields), type, position)
 
 
 def row(fields: Sequence[Scalar], names: Sequence[str] = (), position: int | None = None) -> Scalar:
@@ -88,11 +101,16 @@ def of_row(row: Scalar, compute: Callable[[Scalar], Scalar]) -> Scalar:
 
 def unless_null(row: Scalar, value: Scalar) -> Scalar:
     """Returns a value, or NULL if the row is NULL."""
-    if isinstance(row, Call) and (_sources(row) is not None or row.function.kind == "set"):
+    if _is_made(row) or (isinstance(row, Call) and row.function.kind == "set"):
         return value
     if isinstance(row, Case) and _sources(row) is not None:
         return Case(((row.branches[0][0], Literal(None, value.type)),), value, value.type)
     return Case(((IsNull(row), Literal(None, value.type)),), value, value.type)
+
+
+def _is_made(row: Scalar) -> bool:
+    """Returns whether a row is made in this expression, and is not NULL."""
+    return isinstance(row, Call | Literal) and _sources(row) is not None
 
 
 def is_null(row: Scalar, *, negated: bool = False) -> Scalar:
@@ -114,6 +132,8 @@ def _sources(row: Scalar) -> tuple[Scalar, ...] | None:
     match row:
         case Call(function=function, arguments=arguments) if function.name == NAME:
             return arguments
+        case Literal(value=tuple() as values, type=type):
+            return tuple(Literal(value, f.type, row.position) for value, f in zip(values, type.fields, strict=True))
         case Case(branches=((condition, Literal(value=None)),), otherwise=otherwise):
             scalars = _sources(otherwise)
             return scalars if scalars is not None and condition == _all_null(scalars) else None

@@ -38,6 +38,8 @@ class Dialect:
     date_text: Callable[[int], str]  # the text in the format of a literal
     timestamp_text: Callable[[int], str]
     interval: str
+    row: str  # a row of its members
+    member: str  # the name and the value of a field of a row
     general: str  # a general numeric of an unscaled value and a display scale
     plain_integers: bool  # whether digits without a cast have type int4
     plain_lists: bool  # whether integers in IN (…) take the type of the left operand
@@ -70,6 +72,8 @@ SPARK = Dialect(
     date_text=spark_date,
     timestamp_text=spark_timestamp,
     interval="named_struct('months', CAST({} AS INT), 'days', CAST({} AS INT), 'micros', CAST({} AS BIGINT))",
+    row="named_struct({})",
+    member="'f{}', {}",
     general="named_struct('u', CAST('{}' AS DECIMAL(38,0)), 's', CAST({} AS SMALLINT), 'x', CAST(NULL AS BINARY))",
     plain_integers=True,
     plain_lists=False,
@@ -96,6 +100,8 @@ DUCKDB = Dialect(
     date_text=duckdb_date,
     timestamp_text=duckdb_timestamp,
     interval="{{'months': CAST({} AS INTEGER), 'days': CAST({} AS INTEGER), 'micros': CAST({} AS BIGINT)}}",
+    row="struct_pack({})",
+    member="f{} := {}",
     general="tg_general({}, {})",
     plain_integers=False,  # DuckDB would make them smallint next to a smallint
     plain_lists=True,

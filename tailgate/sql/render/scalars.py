@@ -106,14 +106,26 @@ class _Renderer:
 
     def _parameter(self, number: int, type: Type, parameter: str) -> str:
         """Returns a parameter. The values of dates and timestamps are numbers."""
-        moment = self.dialect.dates.get(type.name)
-        if moment is None:
+        if type.leaves.isdisjoint(self.dialect.dates):
             return parameter.format(number, self.dialect.type(type))
-        if not type.is_array:
-            return moment.format(f"${number}")
-        elements, shape = (f"struct_extract(${number}, '{part}')" for part in ("elements", "dimensions"))
-        moments = f"list_transform({elements if type.multidimensional else f'${number}'}, lambda moment: {moment.format('moment')})"
-        return self.dialect.dimensions.format(moments, shape) if type.multidimensional else moments
+        return self._of_numbers(f"${number}", type)
+
+    def _of_numbers(self, value: str, type: Type, depth: int = 0) -> str:
+        """Returns the value of a parameter with its numbers as dates and timestamps. `depth`: of the arrays around it."""
+        if type.is_array:
+            elements, shape = (f"struct_extract({value}, '{part}')" for part in ("elements", "dimensions"))
+            variable = f"moment{depth or ''}"
+            inner = self._of_numbers(variable, type.element, depth + 1)
+            moments = f"list_transform({elements if type.multidimensional else value}, lambda {variable}: {inner})"
+            return self.dialect.dimensions.format(moments, shape) if type.multidimensional else moments
+        if type.name == "record":
+            fields = (self._of_numbers(f"struct_extract({value}, 'f{n}')", f.type, depth) for n, f in enumerate(type.fields, 1))
+            members = (self.dialect.member.format(n, field) for n, field in enumerate(fields, 1))
+            return (
+                f"CASE WHEN {value} IS NOT NULL THEN CAST({self.dialect.row.format(', '.join(members))} AS {self.dialect.type(type)}) END"
+            )
+        moment = self.dialect.dates.get(type.name)
+        return f"CAST({value} AS {self.dialect.type(type)})" if moment is None else moment.format(value)
 
     def _literal(self, value: Value, type: Type) -> SqlText:
         parameter = self.dialect.parameter
@@ -205,6 +217,11 @@ def literal(value: Value, type: Type, dialect: Dialect) -> str:
             return f"tg_text_to_general('{value:f}')" if struct["x"] else dialect.general.format(struct["u"], struct["s"])
         case "numeric", Decimal():
             return cast.format(f"'{value:f}'")
+        case "record", tuple():
+            members = (
+                dialect.member.format(n, literal(v, f.type, dialect)) for n, (v, f) in enumerate(zip(value, type.fields, strict=True), 1)
+            )
+            return cast.format(dialect.row.format(", ".join(members)))
         case _, bytes():
             return dialect.bytes.format(value.hex())
         case "timestamp", int():

@@ -165,15 +165,14 @@ def _alter_table(statement: t.AlterTable) -> Needs:
     return (OwnItems((statement.name,)), *referenced, *owners)
 
 
-def _alter_type(statement: e.AlterEnum | e.AlterDomain) -> Needs:
+def _alter_type(statement: e.AlterType | e.AlterDomain) -> Needs:
     action, own = statement.action, OwnItems((statement.name,), "type")
     return (own, GiveItem(statement.name, action.role, "type")) if isinstance(action, e.NewOwner) else (own,)
 
 
 def _comment(statement: d.Comment) -> Needs:
-    if statement.kind == "schema":
-        return (OwnSchemas((statement.name,)),)
-    return (OwnItems((statement.name,), namespace_of(statement.kind)),)
+    names = (statement.name,)
+    return (OwnSchemas(names) if statement.kind == "schema" else OwnItems(names, namespace_of(statement.kind)),)
 
 
 def _alter_role(statement: s.AlterRole) -> Needs:
@@ -328,7 +327,8 @@ TABLE: tuple[Kind, ...] = (
     Kind(d.CancelBackfill, {"CANCEL": objects.cancel_backfill}, CATALOG, _owner, tag="CANCEL BACKFILL"),
     Kind(d.AlterSequence, {"ALTER": objects.alter}, CATALOG, _sequence, tag="ALTER SEQUENCE"),
     Kind(e.CreateEnum, after("CREATE TYPE", enums.create_type), CATALOG, _new_type, tag="CREATE TYPE"),
-    Kind(e.AlterEnum, {"ALTER": objects.alter}, CATALOG, _alter_type, tag="ALTER TYPE"),
+    Kind(e.CreateComposite, {}, CATALOG, _new_type, tag="CREATE TYPE"),
+    Kind(e.AlterType, {"ALTER": objects.alter}, CATALOG, _alter_type, tag="ALTER TYPE"),
     Kind(e.CreateDomain, after("CREATE DOMAIN", domains.create_domain), CATALOG, _new_type, tag="CREATE DOMAIN"),
     Kind(e.AlterDomain, {"ALTER": objects.alter}, CATALOG, _alter_type, tag="ALTER DOMAIN"),
     Kind(d.Comment, {"COMMENT": alter.comment}, CATALOG, _comment, tag="COMMENT"),

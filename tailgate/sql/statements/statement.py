@@ -93,7 +93,7 @@ from tailgate.sql.statements.session_statements import (
     Unlisten,
 )
 from tailgate.sql.statements.tables import AlterTable, Checkpoint, Cluster, CreateTable, Lock, Refresh, Reindex, Vacuum
-from tailgate.sql.statements.types import AlterDomain, AlterEnum, CreateDomain, CreateEnum
+from tailgate.sql.statements.types import AlterDomain, AlterType, CreateComposite, CreateDomain, CreateEnum
 from tailgate.sql.statements.values import Empty
 from tailgate.sql.statements.writes import CopyFrom, CreateTableAs, Delete, Insert, Merge, Truncate, Update, WithWrites
 
@@ -119,7 +119,7 @@ Statement: TypeAlias = (
     | ValidateConnection | RefreshSchema | ResumeSource | DeleteDeadLetters | CreateEndpoint | CreateToken | DropToken
     | DropOwned | ReassignOwned
     | CreateObjective | CreateAlert | Silence | CreateSequence | CreateKsqldbItem | AlterKsqldbItem | ControlQueries | FollowKsqldb
-    | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterEnum | CreateDomain | AlterDomain | CancelBackfill
+    | CreateKsqldbType | DropKsqldbType | ChangeConnector | CreateEnum | AlterType | CreateDomain | AlterDomain | CancelBackfill
     | PullKsqldb | InsertMessage | InsertStream | AssertKafka | Refresh | Vacuum | Reindex | Cluster | Checkpoint | Lock | Merge
-    | WithWrites
+    | WithWrites | CreateComposite
 )  # fmt: skip

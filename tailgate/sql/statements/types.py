@@ -1,4 +1,4 @@
-"""CREATE TYPE … AS ENUM, and ALTER TYPE of an enum type; CREATE DOMAIN and ALTER DOMAIN."""
+"""CREATE TYPE … AS ENUM, CREATE TYPE … AS (…), ALTER TYPE, CREATE DOMAIN and ALTER DOMAIN."""
 
 from __future__ import annotations
 
@@ -43,15 +43,61 @@ class NewOwner:
     role: str
 
 
-EnumAction: TypeAlias = AddValue | RenameValue | NewOwner
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute of a composite type."""
+
+    name: str
+    type: Type
 
 
 @dataclass(frozen=True, slots=True)
-class AlterEnum:
-    """ALTER TYPE name {ADD VALUE … | RENAME VALUE … | OWNER TO …}."""
+class CreateComposite:
+    """CREATE TYPE name AS (attribute type, …)."""
 
     name: Name
-    action: EnumAction
+    attributes: tuple[Attribute, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenameAttribute:
+    """RENAME ATTRIBUTE attribute TO new_name."""
+
+    attribute: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddAttribute:
+    """ADD ATTRIBUTE attribute type."""
+
+    attribute: Attribute
+
+
+@dataclass(frozen=True, slots=True)
+class DropAttribute:
+    """DROP ATTRIBUTE [IF EXISTS] attribute."""
+
+    attribute: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetAttributeType:
+    """ALTER ATTRIBUTE attribute [SET DATA] TYPE type."""
+
+    attribute: Attribute
+
+
+AttributeAction: TypeAlias = RenameAttribute | AddAttribute | DropAttribute | SetAttributeType
+
+
+@dataclass(frozen=True, slots=True)
+class AlterType:
+    """ALTER TYPE name {ADD VALUE … | RENAME VALUE … | OWNER TO … | an action on attributes, …}."""
+
+    name: Name
+    action: AddValue | RenameValue | NewOwner | tuple[AttributeAction, ...]
 
 
 # ---- domains

@@ -55,11 +55,11 @@ InsertValue: TypeAlias = Expression | Default
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment `column = value` of SET. `subscripts`: those of `column[…]`."""
+    """An assignment `column = value` of SET. `path`: the subscripts and the names of fields of `column[…].field`."""
 
     column: str
     value: InsertValue
-    subscripts: tuple[Expression, ...] = ()
+    path: tuple[Expression | str, ...] = ()
     position: int | None = field(default=None, compare=False)
 
 
@@ -73,10 +73,10 @@ class ReturningItem:
 
 @dataclass(frozen=True, slots=True)
 class ColumnName:
-    """The name of a column, with its position. `subscripts`: those of `name[…]`, in the columns of INSERT."""
+    """The name of a column, with its position. `path`: the subscripts and the names of fields of `name[…].field` in INSERT."""
 
     name: str
-    subscripts: tuple[Expression, ...] = ()
+    path: tuple[Expression | str, ...] = ()
     position: int | None = field(default=None, compare=False)
 
 

@@ -98,7 +98,7 @@ def check_key_types(types: Iterable[Type], what: str) -> None:
     """Raises 42704 for a type without an order, and 0A000 for one whose equal values have several stored forms."""
     for type in types:
         check_indexable(type)
-        if type.name in SEVERAL_FORMS or type.is_array:
+        if type.name in (*SEVERAL_FORMS, "record") or type.is_array:
             raise FeatureNotSupported(f"{what} of type {type} is not supported")
 
 

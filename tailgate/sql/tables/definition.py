@@ -37,6 +37,11 @@ def definition(table: Table, others: Sequence[str] = ()) -> str:
     return f"CREATE TABLE {creation.name.sql} ({', '.join(parts)}){table.sql[begin:end]}"
 
 
+def column_definitions(columns: Sequence[Field]) -> str:
+    """Returns the names and types of columns, as the attributes of a composite type."""
+    return ", ".join(f"{quoted(column.name)} {column_type(column)}" for column in columns)
+
+
 def column_type(column: Field) -> str:
     """Returns the name of the type or the domain of a column in CREATE TABLE."""
     return type_name(column.type) if column.domain is None else column.domain.sql

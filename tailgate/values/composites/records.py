@@ -1,4 +1,4 @@
-"""Records: "(1,abc,)". They have output functions only.
+"""Records: "(1,abc,)". Those without a composite type have output functions only.
 
 Source: PostgreSQL 15, src/backend/utils/adt/rowtypes.c.
 """
@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from struct import pack
+from struct import Struct, pack
 from typing import Any
 
-from tailgate.lake.errors import FeatureNotSupported
-from tailgate.lake.types import Type
-from tailgate.values.codec.binary import sized
+from tailgate.lake.errors import (
+    DatatypeMismatch,
+    FeatureNotSupported,
+    InvalidBinaryRepresentation,
+    InvalidTextRepresentation,
+    TailgateError,
+)
+from tailgate.lake.types import BY_OID, Type
+from tailgate.values.codec.binary import TrailingData, insufficient, sized
 from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import Style
+from tailgate.values.codec.texts import BLANKS
 
 _QUOTED = re.compile(rb'[(),"\\\s\v]|^$')
 
@@ -28,15 +35,84 @@ def codec_of(codec: Callable[[Type], Codec]) -> Codec:
     def binary_writer(type: Type) -> Writer:
         return _binary_writer([(field.type.oid, codec(field.type).binary_writer(field.type)) for field in type.fields])
 
-    return Codec(_refuse_text, _refuse_binary, text_writer, binary_writer)
+    def read_text(text: str, type: Type, style: Style) -> Value:
+        _check_named(type)
+        pairs = zip(parsed(text, len(type.fields)), type.fields, strict=True)
+        return tuple(None if t is None else codec(f.type).read_text(t, f.type, style) for t, f in pairs)
+
+    def read_binary(data: bytes, type: Type) -> Value:
+        _check_named(type)
+        return _read_binary(data, type, lambda data, of: codec(of).read_binary(data, of))
+
+    return Codec(read_text, read_binary, text_writer, binary_writer)
 
 
-def _refuse_text(text: str, type: Type, style: Style) -> Value:
-    raise FeatureNotSupported("input of anonymous composite types is not implemented")
+def _check_named(type: Type) -> None:
+    if type.composite is None:
+        raise FeatureNotSupported("input of anonymous composite types is not implemented")
 
 
-def _refuse_binary(data: bytes, type: Type) -> Value:
-    raise FeatureNotSupported("input of anonymous composite types is not implemented")
+# --- text ----------------------------------------------------------------------------------------
+
+_BARE = re.compile(r'[^"\\,)]+')
+_IN_QUOTES = re.compile(r'[^"\\]+')
+
+
+def parsed(text: str, width: int) -> list[str | None]:
+    r"""Returns the texts of a number of fields, None for NULL. Raises 22P02.
+
+    >>> parsed('(1,"a ""b"" c",,"")', 4)
+    ['1', 'a "b" c', None, '']
+    """
+    at = len(text) - len(text.lstrip(BLANKS))
+    if text[at : at + 1] != "(":
+        raise _malformed(text, "Missing left parenthesis.")
+    at += 1
+    fields: list[str | None] = []
+    for number in range(width):
+        if number:
+            if text[at : at + 1] != ",":
+                raise _malformed(text, "Too few columns.")
+            at += 1
+        if text[at : at + 1] in (",", ")"):
+            fields.append(None)
+            continue
+        field, at = _field(text, at)
+        fields.append(field)
+    if text[at : at + 1] != ")":
+        raise _malformed(text, "Too many columns.")
+    if text[at + 1 :].strip(BLANKS):
+        raise _malformed(text, "Junk after right parenthesis.")
+    return fields
+
+
+def _field(text: str, at: int) -> tuple[str, int]:
+    """Returns the text of a field, and the place of the comma or parenthesis after it. A part of a field may be in quotes."""
+    parts: list[str] = []
+    quoted = False
+    while quoted or text[at : at + 1] not in (",", ")"):
+        char = text[at : at + 1]
+        if not char or (char == "\\" and at + 1 == len(text)):
+            raise _malformed(text, "Unexpected end of input.")
+        if char == "\\":
+            parts.append(text[at + 1])
+            at += 2
+        elif char == '"' and quoted and text[at + 1 : at + 2] == '"':
+            parts.append('"')
+            at += 2
+        elif char == '"':
+            quoted = not quoted
+            at += 1
+        else:
+            match = (_IN_QUOTES if quoted else _BARE).match(text, at)
+            assert match is not None
+            parts.append(match[0])
+            at = match.end()
+    return "".join(parts), at
+
+
+def _malformed(text: str, detail: str) -> TailgateError:
+    return InvalidTextRepresentation(f'malformed record literal: "{text}"', detail=detail)
 
 
 def quote(text: bytes) -> bytes:
@@ -56,6 +132,46 @@ def writer(fields: list[Writer]) -> Writer:
         return b"(" + b",".join(b"" if v is None else quote(f(v)) for f, v in zip(fields, value, strict=True)) + b")"
 
     return write
+
+
+# --- binary --------------------------------------------------------------------------------------
+
+_COUNT, _HEAD = Struct("!i"), Struct("!Ii")  # the number of fields; the oid and the length of one
+
+
+def _read_binary(data: bytes, type: Type, read: Callable[[bytes, Type], Value]) -> Value:
+    if len(data) < _COUNT.size:
+        raise insufficient()
+    (count,) = _COUNT.unpack_from(data)
+    if count != len(type.fields):
+        raise DatatypeMismatch(f"wrong number of columns: {count}, expected {len(type.fields)}")
+    values: list[Value] = []
+    at = _COUNT.size
+    for number, field in enumerate(type.fields, 1):
+        if at + _HEAD.size > len(data):
+            raise insufficient()
+        oid, length = _HEAD.unpack_from(data, at)
+        at += _HEAD.size
+        if oid != field.type.oid:
+            pair = f"{oid} ({_name(oid)}) instead of expected {field.type.oid} ({field.type})"
+            raise DatatypeMismatch(f"binary data has type {pair} in record column {number}")
+        if length < -1 or at + length > len(data):
+            raise InvalidBinaryRepresentation("insufficient data left in message")
+        if length == -1:
+            values.append(None)
+            continue
+        try:
+            values.append(read(data[at : at + length], field.type))
+        except TrailingData:
+            raise InvalidBinaryRepresentation(f"improper binary format in record column {number}") from None
+        at += length
+    if at != len(data):
+        raise TrailingData
+    return tuple(values)
+
+
+def _name(oid: int) -> str:
+    return str(BY_OID[oid]) if oid in BY_OID else "???"
 
 
 def _binary_writer(fields: list[tuple[int, Writer]]) -> Writer:

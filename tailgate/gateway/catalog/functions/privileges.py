@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from tailgate.gateway.catalog.functions.identifiers import IdentifierFunctions
 from tailgate.gateway.catalog.functions.object_names import Facts, Session
-from tailgate.lake.catalog import Domain, Enum, Sequence
+from tailgate.lake.catalog import Sequence, UserType
 from tailgate.lake.catalog.roles import (
     COLUMN_PRIVILEGES,
     OPERATOR_ID,
@@ -18,7 +18,7 @@ from tailgate.lake.catalog.roles import (
 )
 from tailgate.lake.catalog.schemas import SYSTEM
 from tailgate.lake.errors import InvalidParameterValue, UndefinedColumn, UndefinedObject, WrongObjectType
-from tailgate.lake.types import ENUM_ARRAYS
+from tailgate.lake.types import ARRAYS_OF_NAMED
 
 GRANT_OPTION = " WITH GRANT OPTION"
 MEMBERSHIP = [f"{word}{option}" for word in ("MEMBER", "USAGE") for option in ("", " WITH ADMIN OPTION", " WITH GRANT OPTION")]
@@ -136,8 +136,8 @@ class Privileges:
         oid = self.regtype_in(type)
         words = _privileges(privileges, TYPE_PRIVILEGES)
         grantee, catalog = self._role(role), self.facts.catalog
-        item = catalog.items.get(oid) or catalog.items.get(oid - ENUM_ARRAYS)
-        if isinstance(item, Enum | Domain):
+        item = catalog.items.get(oid) or catalog.items.get(oid - ARRAYS_OF_NAMED)
+        if isinstance(item, UserType):
             return self._holds(grantee, words, item.id)
         return None if oid not in self.facts.types else grantee.superuser or "USAGE" in words
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tailgate.lake.catalog import Catalog, Enum
-from tailgate.lake.types import ENUM_ARRAYS
+from tailgate.lake.types import ARRAYS_OF_NAMED
 
 TYPE = 1247  # the oid of pg_type
 LABELS = 11 << 28  # where the oids of labels begin
@@ -21,7 +21,7 @@ def types(catalog: Catalog) -> Iterator[dict[str, Any]]:
             "typrelid": 0, "typmodin": 0, "typmodout": 0, "typalign": "i", "typnotnull": False, "typbasetype": 0, "typtypmod": -1,
             "typndims": 0, "typcollation": 0,
         }  # fmt: skip
-        array = item.id + ENUM_ARRAYS
+        array = item.id + ARRAYS_OF_NAMED
         yield common | {
             "oid": item.id, "typname": item.name, "typlen": 4, "typbyval": True, "typtype": "e", "typcategory": "E", "typelem": 0,
             "typarray": array, "typsubscript": 0, "typinput": 3506, "typoutput": 3507, "typreceive": 3532, "typsend": 3533,

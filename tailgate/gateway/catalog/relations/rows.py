@@ -3,7 +3,7 @@
 An item's id is its oid. Oids of dependent objects are computed from it, so all are the same after a
 restart:
 
-    id            the relation               TYPES + id        its row type; TYPES_ARRAY + id: the array of it
+    id            the relation or type       TYPES + id        its row type; TYPES_ARRAY + id: the array of it
     INDEXES + id  the index of its key       RULES + id  the rule of a view          constraints: `constraint_rows`
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tailgate.gateway.catalog.relations import domain_rows, enum_rows, sequence_rows
+from tailgate.gateway.catalog.relations import composite_rows, domain_rows, enum_rows, sequence_rows
 from tailgate.gateway.catalog.relations.access_lists import access_list, column_access_lists
 from tailgate.gateway.catalog.relations.constraint_rows import (
     INDEXES,
@@ -25,7 +25,7 @@ from tailgate.gateway.catalog.relations.constraint_rows import (
 )
 from tailgate.gateway.catalog.relations.sequence_rows import shown_default
 from tailgate.gateway.catalog.relations.storage import COLLATION, storage_of
-from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Domain, Enum, Function, Index, Item, Table, View
+from tailgate.lake.catalog import FIRST_ID, SYSTEM_RELATIONS, Catalog, Composite, Domain, Enum, Function, Index, Item, Table, View
 from tailgate.lake.catalog.formats import IndexExpression
 from tailgate.lake.catalog.indexes import expression_text, indexes
 from tailgate.lake.catalog.roles import OPERATOR_ID, PUBLIC_ID
@@ -129,6 +129,7 @@ def pg_class(catalog: Catalog) -> Iterator[Row]:
     with_index = {i.relation.id for i in indexed(catalog)}
     referenced = {key.table for item in catalog.each(Table) for key in item.foreign_keys}
     yield from ({**row, "relacl": access_list(catalog[row["oid"]], catalog)} for row in sequence_rows.classes(catalog))
+    yield from composite_rows.classes(catalog)
     for item in relations(catalog):
         kind = relkind(item)
         yield {
@@ -179,6 +180,8 @@ def pg_attribute(catalog: Catalog) -> Iterator[Row]:
             for number, name, oid, size, align in SYSTEM_COLUMNS:
                 columns = {"atttypid": oid, "attlen": size, "attbyval": size != 6, "attalign": align, "attnotnull": True}
                 yield _plain(item.id, number, name) | columns
+    for composite in catalog.each(Composite):
+        yield from (_typed(composite_rows.CLASSES + composite.id, n, field) for n, field in enumerate(composite.columns, 1))
     for i in indexed(catalog):
         for number, column in enumerate(i.columns, 1):
             if isinstance(column, int):
@@ -234,24 +237,10 @@ def _plain(relation: int, number: int, name: str) -> Row:
 
 
 def pg_type(catalog: Catalog) -> Iterator[Row]:
-    for of_type in (*enum_rows.types(catalog), *domain_rows.types(catalog)):
+    for of_type in (*enum_rows.types(catalog), *composite_rows.types(catalog), *domain_rows.types(catalog)):
         yield {**of_type, "typacl": access_list(catalog[of_type["oid"]], catalog) if of_type["oid"] in catalog.items else None}
     for item in own_relations(catalog):
-        common = {
-            "typnamespace": item.schema, "typowner": item.owner,
-            "typlen": -1, "typbyval": False, "typispreferred": False, "typisdefined": True,
-            "typdelim": ",", "typmodin": 0, "typmodout": 0, "typalign": "d", "typstorage": "x", "typnotnull": False, "typbasetype": 0,
-            "typtypmod": -1, "typndims": 0, "typcollation": 0,
-        }  # fmt: skip
-        row, array = TYPES + item.id, TYPES_ARRAY + item.id
-        yield common | {
-            "oid": row, "typname": item.name, "typtype": "c", "typcategory": "C", "typrelid": item.id, "typelem": 0, "typarray": array,
-            "typsubscript": 0, "typinput": 2290, "typoutput": 2291, "typreceive": 2402, "typsend": 2403, "typanalyze": 0,
-        }  # fmt: skip
-        yield common | {
-            "oid": array, "typname": f"_{item.name}", "typtype": "b", "typcategory": "A", "typrelid": 0, "typelem": row, "typarray": 0,
-            "typsubscript": 6179, "typinput": 750, "typoutput": 751, "typreceive": 2400, "typsend": 2401, "typanalyze": 3816,
-        }  # fmt: skip
+        yield from composite_rows.row_types(TYPES + item.id, TYPES_ARRAY + item.id, item.id, item.name, item.schema, item.owner)
 
 
 def pg_index(catalog: Catalog) -> Iterator[Row]:
@@ -280,7 +269,7 @@ def comments(catalog: Catalog) -> dict[tuple[int, int, int], str]:
         for name, text in item.comments.items():
             if name in numbers:
                 texts[CLASS, item.id, numbers[name]] = text
-    classes = {Function: PROC, Index: CLASS, Enum: enum_rows.TYPE, Domain: enum_rows.TYPE}
+    classes = {Function: PROC, Index: CLASS, **dict.fromkeys((Enum, Composite, Domain), enum_rows.TYPE)}
     for item in catalog.visible:
         if type(item) in classes and "" in item.comments:
             texts[classes[type(item)], item.id, 0] = item.comments[""]

@@ -26,6 +26,8 @@ class Storage:
 def storage_of(type: Type) -> Storage:
     """Returns how values of a type are stored."""
     align = "d" if type.is_array and type.facts.size in (8, 12) else "i" if type.is_array else ALIGNMENT.get(type.size, "i")
+    if type.name == "record":
+        align = "d"
     if type.size == 16:
         align = "d" if type.name == "interval" else "c"
     storage = STORAGE.get(type.name, "x") if type.size == -1 else "p"

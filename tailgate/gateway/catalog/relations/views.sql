@@ -130,6 +130,31 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
       AND (pg_pg_has_role_2(CAST(c.relowner AS VARCHAR), 'USAGE')
            OR pg_has_column_privilege_3(CAST(c.oid AS VARCHAR), CAST(a.attnum AS VARCHAR), 'SELECT, INSERT, UPDATE, REFERENCES'))
 
+-- view information_schema.attributes
+SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum AS INTEGER), NULL, CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END,
+       CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' WHEN tn.nspname = 'pg_catalog' THEN pg_format_type_2(a.atttypid, NULL) ELSE 'USER-DEFINED' END,
+       CAST(CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN a.atttypmod - 4 WHEN a.atttypid IN (1560, 1562) AND a.atttypmod > 0 THEN a.atttypmod END AS INTEGER),
+       CAST(CASE WHEN a.atttypid IN (25, 1042, 1043) THEN CASE WHEN a.atttypmod > 0 AND a.atttypid <> 25 THEN (a.atttypmod - 4) * 4 ELSE 1073741824 END END AS INTEGER),
+       NULL, NULL, NULL, CASE WHEN co.collname IS NOT NULL THEN pg_current_database_0() END, cn.nspname, co.collname,
+       CAST(CASE a.atttypid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
+            WHEN 1700 THEN CASE WHEN a.atttypmod > 0 THEN ((a.atttypmod - 4) >> 16) & 65535 END END AS INTEGER),
+       CAST(CASE WHEN a.atttypid IN (21, 23, 20, 700, 701) THEN 2 WHEN a.atttypid = 1700 THEN 10 END AS INTEGER),
+       CAST(CASE WHEN a.atttypid IN (21, 23, 20) THEN 0 WHEN a.atttypid = 1700 AND a.atttypmod > 0 THEN (a.atttypmod - 4) & 65535 END AS INTEGER),
+       CAST(CASE WHEN a.atttypid = 1082 THEN 0 WHEN a.atttypid IN (1083, 1114, 1184, 1266) THEN CASE WHEN a.atttypmod < 0 THEN 6 ELSE a.atttypmod END
+            WHEN a.atttypid = 1186 THEN CASE WHEN a.atttypmod < 0 OR (a.atttypmod & 65535) = 65535 THEN 6 ELSE a.atttypmod & 65535 END END AS INTEGER),
+       CASE WHEN a.atttypid = 1186 THEN upper(nullif(regexp_extract(pg_format_type_2(a.atttypid, a.atttypmod), '^interval[()0-9]* (.*)$', 1), '')) END,
+       CAST(NULL AS INTEGER), pg_current_database_0(), tn.nspname, t.typname, NULL, NULL, NULL, CAST(NULL AS INTEGER), CAST(a.attnum AS VARCHAR), 'NO'
+FROM pg.pg_attribute a JOIN pg.pg_class c ON a.attrelid = c.oid JOIN pg.pg_namespace n ON c.relnamespace = n.oid
+JOIN pg.pg_type t ON a.atttypid = t.oid JOIN pg.pg_namespace tn ON t.typnamespace = tn.oid
+LEFT JOIN pg.pg_collation co ON a.attcollation = co.oid AND co.collname <> 'default' LEFT JOIN pg.pg_namespace cn ON co.collnamespace = cn.oid
+WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind = 'c'
+
+-- view information_schema.user_defined_types
+SELECT pg_current_database_0(), n.nspname, c.relname, 'STRUCTURED', 'YES', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+       CAST(NULL AS INTEGER), CAST(NULL AS INTEGER), NULL, NULL, NULL, NULL, NULL, NULL, CAST(NULL AS INTEGER), CAST(NULL AS INTEGER),
+       CAST(NULL AS INTEGER), CAST(NULL AS INTEGER), NULL, CAST(NULL AS INTEGER), NULL, NULL
+FROM pg.pg_class c JOIN pg.pg_namespace n ON c.relnamespace = n.oid WHERE c.relkind = 'c'
+
 -- view information_schema.domains
 SELECT pg_current_database_0(), n.nspname, t.typname,
        CASE WHEN bn.nspname = 'pg_catalog' THEN pg_format_type_2(t.typbasetype, NULL) ELSE 'USER-DEFINED' END,

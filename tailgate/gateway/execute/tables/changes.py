@@ -85,6 +85,8 @@ async def run(session: Session, bound: Bound, statement: Changing, command: str,
         change = await compute()
         if isinstance(change, str):
             return change
+        if change.sql != bound.text:  # the definition of CREATE TABLE AS names the types of the columns
+            resolution = await session.serving.workers.run_bounded(resolve, change.sql, session.catalog, base)
         section = await asyncio.to_thread(_section, change.rows) if change.rows.num_rows else b""
         reads = set[int]().union(*(tables_below(relation, base) for relation in change.reads))
         write = Write(inbox, tuple(sorted(reads)), (Part(change.table, section, memoryview(b"").cast("Q")),), reserve)

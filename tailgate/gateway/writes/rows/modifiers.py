@@ -43,9 +43,18 @@ def _column(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
             return _numeric(values, type)
         if type.name in FRACTIONAL and type.modifiers:
             return _rounded(values, type)
-    elif type.modifiers and (type.name in ("varchar", "bpchar", "bit", "varbit") or type.name in FRACTIONAL):
+        if type.name == "record":
+            return _fields(values, type)
+    elif type.name == "record" or (type.modifiers and (type.name in ("varchar", "bpchar", "bit", "varbit") or type.name in FRACTIONAL)):
         return _elements(values, type)
     return values if values.type == type.arrow else values.cast(type.arrow)
+
+
+def _fields(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
+    """Applies the modifiers of the fields of rows."""
+    structs = values.combine_chunks()
+    fields = [_column(pa.chunked_array([structs.field(n)]), f.type).combine_chunks() for n, f in enumerate(type.fields)]
+    return pa.chunked_array([pa.StructArray.from_arrays(fields, fields=list(type.arrow), mask=structs.is_null())])
 
 
 def _elements(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:

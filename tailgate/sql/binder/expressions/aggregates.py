@@ -19,7 +19,8 @@ from tailgate.sql.binder.expressions.aggregate_levels import owned
 from tailgate.sql.binder.grouping import has_aggregates, has_windows
 from tailgate.sql.binder.positions import aggregate_place, leftmost
 from tailgate.sql.binder.set_returning import refuse
-from tailgate.sql.binder.types.coercion import cast, check_one_form, coerce, require_equality, require_order
+from tailgate.sql.binder.types.coercion import cast, coerce
+from tailgate.sql.binder.types.comparability import check_one_form, require_equality, require_order
 from tailgate.sql.binder.types.dimensions import with_dimensions
 from tailgate.sql.binder.types.json_arrays import json_elements
 from tailgate.sql.binder.types.overloads import arguments, fixed, function, specialized

@@ -95,7 +95,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Scalar:
     if not rows and len(operands) == 1:
         # A type's name in the form of a function is a cast, if that cast exists.
         type_name = Name(name, schema)
-        if (type := _type_of(name) or enums.enum_type(binder, type_name, at)) is not None:
+        if (type := _type_of(name) or enums.user_type(binder, type_name, at)) is not None:
             return cast(operands[0], type, binder.parameters, at)
         if (target := domain_type(binder, type_name, at)) is not None:
             return in_domain(binder, cast(operands[0], target[0], binder.parameters, at), target[1], at)

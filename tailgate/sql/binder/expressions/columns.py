@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake.errors import FeatureNotSupported, TailgateError, UndefinedColumn, WrongObjectType
+from tailgate.lake.types import Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.name_lookup import find_column, find_table, named_item
 from tailgate.sql.binder.positions import leftmost
@@ -29,7 +30,7 @@ def bind_field(binder: ExpressionBinder, node: exp.Dot) -> Scalar:
     row = _row(binder, node)
     number = next((i for i, field in enumerate(row.type.fields) if field.name == name.name), None)
     if number is None:
-        raise _missing(node, name.name)
+        raise _missing(node, name.name, row.type)
     return of_row(row, lambda row: placed(fields(row)[number], position(node)))
 
 
@@ -69,10 +70,12 @@ def _row(binder: ExpressionBinder, node: exp.Dot) -> Scalar:
     raise WrongObjectType(message, position=leftmost(_inner(node)))
 
 
-def _missing(node: exp.Dot, name: str) -> TailgateError:
+def _missing(node: exp.Dot, name: str, type: Type) -> TailgateError:
     inner = _inner(node)
     shown = f'could not identify column "{name}" in record data type'
-    if isinstance(inner, exp.Column):
+    if type.composite is not None:
+        shown = f'column "{name}" not found in data type {type}'
+    elif isinstance(inner, exp.Column):
         shown = f"column {inner.name}.{name} does not exist"
     return UndefinedColumn(shown, position=leftmost(inner))
 

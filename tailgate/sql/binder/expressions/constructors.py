@@ -17,6 +17,7 @@ from tailgate.lake.types import GENERAL, NUMERIC, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.domains import in_domain
 from tailgate.sql.binder.enums import cast_type
+from tailgate.sql.binder.expressions.rows import bind_as
 from tailgate.sql.binder.types.coercion import STRINGS, bare_type, cast
 from tailgate.sql.binder.types.dimensions import with_dimensions
 from tailgate.sql.binder.types.literals import literal
@@ -44,9 +45,12 @@ def _cast(binder: ExpressionBinder, node: exp.Cast, target: Type) -> Scalar:
     if _is_empty(node.this):
         return Literal(((), dimensions.EMPTY) if target.multidimensional else (), target, position(node))
     at = position(node)
+    if isinstance(node.this, exp.Array) and target.composite is not None and target.is_array and not target.multidimensional:
+        elements = [cast(bind_as(binder, n, target.element), target.element, binder.parameters, position(n)) for n in node.this.expressions]
+        return Call(catalogue.calls("ARRAY")[0], tuple(elements), target, at)
     if target.name in ("float4", "float8") and isinstance(node.this, exp.Literal) and not node.this.is_string:
         return literal(node.this.this, target, position(node.this))  # 1e300 does not fit into numeric
-    value = binder.bind(node.this)
+    value = bind_as(binder, node.this, target)
     is_text = value.type == UNKNOWN or (value.type.name in STRINGS and not value.type.is_array)
     if target.is_array and is_text and may_be_general() and target.element == NUMERIC:
         target = replace(GENERAL, is_array=True, multidimensional=target.multidimensional)

@@ -110,6 +110,8 @@ def bind_in(binder: ExpressionBinder, node: exp.In, at: int | None = None, *, ne
         return rows.bind_in(binder, node.this, node.expressions, at, negated=negated)
     value = binder.bind(node.this)
     items = [binder.bind(e) for e in node.expressions]
+    if value.type.composite is not None and len(items) > 1:
+        items = [coerce(item, value.type, binder.parameters) or item for item in items]
     if len(items) > 1 and (in_list := _in_list(binder, value, items)) is not None:
         return Not(in_list) if negated else in_list
     tests = tuple(binder.operate(sign, [value, i], at) for i in items)
@@ -129,7 +131,7 @@ def _in_list(binder: ExpressionBinder, value: Scalar, items: list[Scalar]) -> In
         type = common([value, *items], [None] * (len(items) + 1), "IN")
     except DatatypeMismatch:
         return None
-    if type.general or type.name in ("interval", "bpchar", "json", "jsonb") or type.is_array:
+    if type.general or type.name in ("interval", "bpchar", "json", "jsonb", "record") or type.is_array:
         return None
     casts = [coerce(s, type, binder.parameters) for s in (value, *items)]
     if None in casts:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
-from tailgate.lake.types import BOOL
+from tailgate.lake.types import BOOL, UNKNOWN, Type
 from tailgate.sql.binder.context import ExpressionBinder
 from tailgate.sql.binder.expressions import subqueries
-from tailgate.sql.binder.expressions.columns import bind_fields
+from tailgate.sql.binder.expressions.columns import bind_fields, expanded_row
 from tailgate.sql.binder.expressions.row_comparison import compare_rows
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import And, IsNull, Literal, Or, Scalar, rows
@@ -23,6 +23,24 @@ def bind_row(binder: ExpressionBinder, node: exp.Tuple) -> Scalar:
     if not fields:
         raise FeatureNotSupported("a row without columns is not supported", position=position(node))
     return rows.row(fields, position=position(node))
+
+
+def bind_as(binder: ExpressionBinder, node: exp.Expr, type: Type) -> Scalar:
+    """Binds an expression whose value will be cast to a type.
+
+    Literals and parameters in ROW(…) have no types yet: they get those of the attributes of a composite type.
+    """
+    inner = node
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    if not isinstance(inner, exp.Tuple) or type.composite is None or type.is_array:
+        return binder.bind(node)
+    fields: list[Scalar] = []
+    for item in inner.expressions:
+        columns = expanded_row(binder, item)
+        of_field = type.fields[len(fields)].type if len(fields) < len(type.fields) else UNKNOWN
+        fields += [bind_as(binder, item, of_field)] if columns is None else [c.scalar for c in columns]
+    return rows.row(fields, position=position(inner))
 
 
 def bind_comparison(binder: ExpressionBinder, sign: str, left: exp.Expr, right: exp.Expr, at: int | None) -> Scalar:

@@ -31,7 +31,8 @@ from tailgate.sql.binder.expressions.aggregates import Parts, bind_aggregate_cal
 from tailgate.sql.binder.grouping import Windowed, has_windows, windowed
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.set_returning import refuse
-from tailgate.sql.binder.types.coercion import bare_type, coerce, require_equality, require_order
+from tailgate.sql.binder.types.coercion import bare_type, coerce
+from tailgate.sql.binder.types.comparability import require_equality, require_order
 from tailgate.sql.binder.types.overloads import arguments, fixed, function, result
 from tailgate.sql.functions import catalogue
 from tailgate.sql.functions.aggregates import WITHIN_GROUP

@@ -38,7 +38,7 @@ from tailgate.sql.binder.queries.set_operations import combined
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope, Source, placed
 from tailgate.sql.binder.set_returning import expanded
-from tailgate.sql.binder.types.coercion import require_equality, require_order
+from tailgate.sql.binder.types.comparability import require_equality, require_order
 from tailgate.sql.grammar.names import position
 from tailgate.sql.grammar.queries import written
 from tailgate.sql.grammar.search_and_cycle import added_columns, clauses_of

@@ -15,7 +15,8 @@ from tailgate.lake.types import INT8, Field
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.output_columns import Output, by_name, by_number
-from tailgate.sql.binder.types.coercion import bare_type, coerce, require_equality, require_order
+from tailgate.sql.binder.types.coercion import bare_type, coerce
+from tailgate.sql.binder.types.comparability import require_equality, require_order
 from tailgate.sql.grammar.names import position
 from tailgate.sql.plan import Column, Limit, Literal, Project, Relation, Scalar, Sort, SortKey, TopK, nullable
 from tailgate.sql.plan.correlation import arguments_of, has_subqueries

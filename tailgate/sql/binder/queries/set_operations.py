@@ -13,7 +13,8 @@ from tailgate.lake.errors import SyntaxError_
 from tailgate.lake.types import UNKNOWN, Field
 from tailgate.sql.binder.context import mismatch
 from tailgate.sql.binder.positions import leftmost
-from tailgate.sql.binder.types.coercion import coerce, common, require_equality
+from tailgate.sql.binder.types.coercion import coerce, common
+from tailgate.sql.binder.types.comparability import require_equality
 from tailgate.sql.binder.types.overloads import array_literal
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.plan import Column, Project, Relation, Scalar, SetOperation, UnionAll

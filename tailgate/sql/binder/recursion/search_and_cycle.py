@@ -18,7 +18,7 @@ from sqlglot import exp
 from tailgate.lake.errors import DuplicateColumn, FeatureNotSupported, SyntaxError_
 from tailgate.lake.types import BOOL, INT8, Field, Type
 from tailgate.sql.binder.context import ExpressionBinder
-from tailgate.sql.binder.types.coercion import require_equality
+from tailgate.sql.binder.types.comparability import require_equality
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.grammar.search_and_cycle import Clauses, Cycle, Search
 from tailgate.sql.plan import Call, Case, Column, Filter, Literal, Project, Relation, Scalar

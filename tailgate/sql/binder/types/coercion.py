@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError, UndefinedFunction
-from tailgate.lake.types import FRACTIONAL, GENERAL, NUMERIC, TEXT, UNKNOWN, Type
+from tailgate.lake.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, TailgateError
+from tailgate.lake.types import FRACTIONAL, GENERAL, INT4, NUMERIC, TEXT, UNKNOWN, Type
 from tailgate.sql import numeric_types
 from tailgate.sql.binder.types import enums
 from tailgate.sql.binder.types.dimensions import as_list, with_dimensions
@@ -19,11 +19,10 @@ from tailgate.sql.binder.types.literals import literal
 from tailgate.sql.binder.types.parameters import Parameters
 from tailgate.sql.functions import arrays, catalogue
 from tailgate.sql.functions.casts import LENGTHS, OUTPUT
-from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.functions.entry import Context, Function
 from tailgate.sql.functions.general import templates as general_templates
 from tailgate.sql.functions.multidimensional import templates as multidimensional
-from tailgate.sql.plan import Call, Literal, Parameter, Scalar, rows
+from tailgate.sql.plan import Call, Case, IsNull, Literal, Parameter, Scalar, rows
 from tailgate.sql.plan.rows import is_row
 
 PREFERRED = ("bool", "text", "float8", "oid", "timestamptz", "interval", "inet", "varbit")
@@ -46,7 +45,7 @@ def same(a: Type, b: Type) -> bool:
     """Returns whether two types are equal, ignoring modifiers."""
     if a.enum is not None and b.enum is not None and a.enum.id != b.enum.id:
         return False
-    return a.name == b.name and a.is_array == b.is_array
+    return a.name == b.name and a.is_array == b.is_array and (a.composite and a.composite.id) == (b.composite and b.composite.id)
 
 
 def implicit(source: Type, name: str) -> bool:
@@ -67,9 +66,10 @@ def catalogue_name(type: Type) -> str:
 
 
 def from_name(name: str, types: Iterable[Type] = ()) -> Type:
-    """Returns the type with a name of the function catalogue. An enum type is the one among the types of the arguments."""
+    """Returns the type with a name of the function catalogue. An enum or composite type is the one among the types of the arguments."""
     type = Type(name[:-2], is_array=True) if name.endswith("[]") else Type(name)
-    return replace(type, enum=next((t.enum for t in types if t.enum is not None), None)) if type.name == "enum" else type
+    actual = next((t for t in types if t.name == type.name and (t.enum or t.composite)), None) if type.name in ("enum", "record") else None
+    return type if actual is None else replace(actual, is_array=type.is_array, multidimensional=False)
 
 
 def coerce(
@@ -95,6 +95,8 @@ def coerce(
                 return _modified(array, replace(target, multidimensional=array.type.multidimensional))
             return _modified(Literal(value.value, base, value.position), target) if base is not target else value
         return None
+    if is_row(target) and source.name in STRINGS and not source.is_array:
+        return _row_of_text(scalar, target, parameters, position) if context == "explicit" and target.composite is not None else None
     if is_row(source):
         return _row(scalar, target, parameters, context, position)
     if source.is_array and target.is_array and source.multidimensional != target.multidimensional:
@@ -199,19 +201,45 @@ def elements_as_text(scalar: Scalar, position: int | None) -> Scalar | None:
 
 
 def _row(scalar: Scalar, target: Type, parameters: Parameters, context: Context, position: int | None) -> Scalar | None:
-    """Casts a row to a row with the same number of fields, or to text."""
+    """Casts a row to a row with the same number of fields, or to text. Raises 42846 if a composite type has other fields."""
+    source, composite = scalar.type, target.composite
     if is_row(target):
-        if [f.type for f in scalar.type.fields] == [f.type for f in target.fields] or not target.fields:
+        is_same = composite is None or source.composite == composite
+        if source.composite is not None and not is_same:
+            return None
+        if not target.fields or (is_same and [f.type for f in source.fields] == [f.type for f in target.fields]):
             return scalar
-        if len(scalar.type.fields) != len(target.fields):
+        if len(source.fields) != len(target.fields):
+            number = "few" if len(source.fields) < len(target.fields) else "many"
+            _check_named(source, target, f"Input has too {number} columns.", position)
             return None
         casts = [coerce(s, f.type, parameters, context, position) for s, f in zip(rows.fields(scalar), target.fields, strict=True)]
         if None in casts:
+            place = casts.index(None)
+            pair = f"{bare_type(source.fields[place].type)} to {bare_type(target.fields[place].type)}"
+            _check_named(source, target, f"Cannot cast type {pair} in column {place + 1}.", position)
             return None
-        return rows.unless_null(scalar, rows.row([c for c in casts if c is not None], [f.name for f in target.fields], position))
+        values = [c for c in casts if c is not None]
+        row = rows.row(values, [f.name for f in target.fields], position) if composite is None else rows.row_of(target, values, position)
+        return rows.unless_null(scalar, row)
     if target.name not in STRINGS or target.is_array or RANKS[context] < RANKS["assignment"]:
         return None
-    return _modified(rows.of_row(scalar, lambda value: rows.unless_null(value, _row_text(value, parameters, position))), target)
+    text = rows.of_row(scalar, lambda value: rows.unless_null(value, _row_text(value, parameters, position)))
+    return coerce(text, target, parameters, context, position)
+
+
+def _check_named(source: Type, target: Type, detail: str, position: int | None) -> None:
+    """Raises 42846 if the type whose fields a row does not have is a composite type."""
+    if target.composite is not None:
+        raise CannotCoerce(f"cannot cast type {source} to {target}", detail=detail, position=position)
+
+
+def _row_of_text(scalar: Scalar, target: Type, parameters: Parameters, position: int | None) -> Scalar:
+    """Casts a text to a row of a composite type."""
+    texts = Call(rows.TO_FIELDS, (cast(scalar, TEXT, parameters, position), Literal(len(target.fields), INT4)), TEXT.array(), position)
+    fields = [Call(rows.text_of_field(number), (texts,), TEXT) for number in range(1, len(target.fields) + 1)]
+    row = rows.row_of(target, [cast(text, f.type, parameters, position) for text, f in zip(fields, target.fields, strict=True)], position)
+    return Case(((IsNull(scalar), Literal(None, target)),), row, target)
 
 
 def _row_text(value: Scalar, parameters: Parameters, position: int | None) -> Scalar:
@@ -312,39 +340,6 @@ def cast(scalar: Scalar, target: Type, parameters: Parameters, position: int | N
 
 def _place(scalar: Scalar) -> int | None:
     return getattr(scalar, "position", None)
-
-
-def check_one_form(type: Type, clause: str, position: int | None) -> None:
-    """Raises 0A000 for types whose equal values can have different stored forms.
-
-    Examples are 1.0 and 1 in jsonb, and 24 hours and a day in interval.
-    """
-    if not type.leaves.isdisjoint(("jsonb", "interval")):
-        raise FeatureNotSupported(f"{clause} of type {type} is not supported", hint="Cast it to text.", position=position)
-
-
-def require_equality(type: Type, position: int | None) -> None:
-    """Raises 42883 for types without an operator `=`."""
-    if incomparable := _incomparable(type, position):
-        raise UndefinedFunction(f"could not identify an equality operator for type {incomparable}", position=position)
-
-
-def require_order(type: Type, position: int | None) -> None:
-    """Raises 42883 for types without an operator `<`."""
-    if incomparable := _incomparable(type.element if type.name == "record" else type, position):
-        message = f"could not identify an ordering operator for type {incomparable}"
-        raise UndefinedFunction(message, hint="Use an explicit ordering operator or modify the query.", position=position)
-
-
-def _incomparable(type: Type, position: int | None) -> Type | None:
-    """Returns the type of a value in a type that has no comparisons, or None. Raises 0A000 for arrays of rows."""
-    if type.name == "record" and type.is_array:
-        raise FeatureNotSupported(
-            "comparing arrays of rows is not supported", hint="Compare the rows one by one, or as text.", position=position
-        )
-    if is_row(type):
-        return next((t for f in type.fields if (t := _incomparable(f.type, position))), None)
-    return type if type.name in INCOMPARABLE else None
 
 
 def common(scalars: list[Scalar], places: list[int | None], what: str) -> Type:

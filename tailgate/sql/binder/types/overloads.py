@@ -347,6 +347,9 @@ def function(name: str, types: tuple[Type, ...], position: int | None) -> Functi
     if choice is None:
         if not candidates and name in postgres_names.FUNCTIONS:
             raise FeatureNotSupported(f"function {name} is not supported", position=position)
+        if name == "unnest" and types and types[0].is_array and types[0].name == "record":
+            hint = "Use the subscripts that generate_subscripts returns."
+            raise FeatureNotSupported("unnest of arrays of rows is not supported", hint=hint, position=position)
         raise UndefinedFunction(
             f"function {shown} does not exist",
             hint=NO_MATCH,

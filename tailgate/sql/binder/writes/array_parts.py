@@ -6,12 +6,13 @@ Source: PostgreSQL 15, src/backend/parser/parse_target.c (transformAssignmentSub
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from sqlglot import exp
 
 from tailgate.lake.errors import DatatypeMismatch, FeatureNotSupported
-from tailgate.lake.types import INT4, Field
+from tailgate.lake.types import INT4, Field, Type
 from tailgate.sql.binder.expressions.expressions import Expressions
 from tailgate.sql.binder.expressions.syntax_calls import whole_subscript
 from tailgate.sql.binder.types.coercion import bare_type, coerce
@@ -20,7 +21,7 @@ from tailgate.sql.binder.writes.targets import assigned, without_modifiers
 from tailgate.sql.functions.entry import Function, duckdb_error
 from tailgate.sql.functions.multidimensional.templates import DUCKDB
 from tailgate.sql.plan import Call, Literal, Scalar
-from tailgate.sql.statements.writes import Assignment, ColumnName
+from tailgate.sql.statements.writes import Expression
 from tailgate.values.composites import dimensions
 from tailgate.values.composites.arrays import MULTIDIMENSIONAL, MULTIDIMENSIONAL_HINT
 
@@ -34,22 +35,25 @@ WRONG_NUMBER = duckdb_error("2202E", "wrong number of array subscripts")
 TOO_LARGE = duckdb_error("54000", f"array size exceeds the maximum allowed ({dimensions.ASSIGNED_MAX})")
 
 
-def with_part(column: Field, before: Scalar, target: Assignment | ColumnName, value: Scalar, binder: Expressions) -> Scalar:
-    """Returns the array `before` with a value in place of the element or slice that `target` names.
+def with_element(
+    column: Field, before: Scalar, path: Sequence[Expression], bind: Callable[[Type], Scalar], binder: Expressions, at: int | None
+) -> Scalar:
+    """Returns the array `before` with a value in place of the element or slice with these subscripts.
 
-    Raises 42804, and 0A000 for jsonb and several subscripts.
+    `bind`: binds the value, which will be cast to a type. Raises 42804, and 0A000 for jsonb and several subscripts.
     """
-    type, at = column.type, target.position
+    type = column.type
     if not type.is_array:
         if type.name == "jsonb":
             raise FeatureNotSupported("assigning to a part of a jsonb column is not supported", hint="Use jsonb_set.", position=at)
         raise DatatypeMismatch(f"cannot subscript type {bare_type(type)} because it does not support subscripting", position=at)
-    if len(target.subscripts) > 1 and not type.multidimensional:
+    if len(path) > 1 and not type.multidimensional:
         raise FeatureNotSupported(MULTIDIMENSIONAL, hint=MULTIDIMENSIONAL_HINT, position=at)
-    subscripts = [subscript.tree for subscript in target.subscripts]
+    subscripts = [subscript.tree for subscript in path]
     subscript = subscripts[0]
     type = without_modifiers(type)
     part = type if any(isinstance(s, exp.Slice) for s in subscripts) else type.element
+    value = bind(part)
     new = coerce(value, part, binder.parameters, "assignment", at)
     if new is None:
         shown = f"{bare_type(type.element)}{'[]' * part.is_array}"

@@ -16,12 +16,13 @@ from tailgate.lake.errors import FeatureNotSupported, SyntaxError_
 from tailgate.lake.types import Field, Type
 from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.expressions.expressions import Expressions
+from tailgate.sql.binder.expressions.rows import bind_as
 from tailgate.sql.binder.positions import leftmost
 from tailgate.sql.binder.queries.queries import Queries
 from tailgate.sql.binder.relation_names import NO_WIDTHS, Names
 from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.types.parameters import Parameters
-from tailgate.sql.binder.writes.array_parts import with_part
+from tailgate.sql.binder.writes.parts import with_part
 from tailgate.sql.binder.writes.targets import assigned, default_of, only_default
 from tailgate.sql.binder.writes.updatable_views import Target
 from tailgate.sql.plan import Column, Literal, Scalar
@@ -80,7 +81,7 @@ class RowValues:
         """Returns the values that a row of VALUES assigns, by column."""
         values: dict[int, Scalar] = {}
         for i, (target, value) in enumerate(zip(targets, row, strict=False)):
-            if columns and columns[i].subscripts:
+            if columns and columns[i].path:
                 before = values.get(target, Literal(None, table.columns[target].type))
                 values[target] = self._part(table, target, columns[i], value, before, binder)
             else:
@@ -90,15 +91,16 @@ class RowValues:
     def _part(
         self, table: items.Table, index: int, target: Assignment | ColumnName, value: InsertValue, before: Scalar, binder: Expressions
     ) -> Scalar:
-        """Returns the array `before` with an assigned part."""
+        """Returns the value `before` with an assigned part."""
         if isinstance(value, Default):
-            raise FeatureNotSupported("cannot set an array element to DEFAULT", position=target.position)
-        return with_part(table.columns[index], before, target, binder.bind(value.tree), binder)
+            part = "a subfield" if isinstance(target.path[0], str) else "an array element"
+            raise FeatureNotSupported(f"cannot set {part} to DEFAULT", position=target.position)
+        return with_part(table.columns[index], before, target, lambda type: bind_as(binder, value.tree, type), binder)
 
     def _assigned(self, table: items.Table, index: int, value: InsertValue, binder: Expressions) -> Scalar:
         if isinstance(value, Default):
             return self._default(table, index)
-        return self._fitted(table, index, binder.bind(value.tree), leftmost(value.tree))
+        return self._fitted(table, index, bind_as(binder, value.tree, table.columns[index].type), leftmost(value.tree))
 
     def _fitted(self, table: items.Table, index: int, scalar: Scalar, place: int | None) -> Scalar:
         """Casts a scalar to the type of a column, as an assignment does. Raises 42804."""
@@ -115,13 +117,13 @@ class RowValues:
         for assignment in assignments:
             index = target.position(assignment.column, assignment.position)
             name = table.columns[index].name
-            if index in values and not (assignment.subscripts and index in parts):
+            if index in values and not (assignment.path and index in parts):
                 raise SyntaxError_(f'multiple assignments to same column "{name}"')
             only = table.identity.get(name) == "always" or name in table.generated
             is_default, is_view = isinstance(assignment.value, Default), target.relation is not table
             if only and (is_view or not is_default):
                 raise only_default(table, name)
-            if assignment.subscripts:
+            if assignment.path:
                 parts.add(index)
                 before = values.get(index, Column(begin + index, table.columns[index].type))
                 values[index] = self._part(table, index, assignment, assignment.value, before, binder)

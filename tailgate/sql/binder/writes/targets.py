@@ -30,6 +30,7 @@ from tailgate.sql.binder import domains
 from tailgate.sql.binder import scope as scopes
 from tailgate.sql.binder.context import Level
 from tailgate.sql.binder.expressions.expressions import Expressions
+from tailgate.sql.binder.expressions.rows import bind_as
 from tailgate.sql.binder.queries.queries import Queries
 from tailgate.sql.binder.relation_names import Names
 from tailgate.sql.binder.scope import Scope
@@ -82,10 +83,10 @@ def columns_named(table: Table, columns: tuple[ColumnName, ...]) -> tuple[int, .
         if column.name not in names:
             raise UndefinedColumn(f'column "{column.name}" of relation "{table.name}" does not exist', position=column.position)
         index = names.index(column.name)
-        if index in indexes and not (column.subscripts and index in parts):
+        if index in indexes and not (column.path and index in parts):
             raise DuplicateColumn(f'column "{column.name}" specified more than once', position=column.position)
         indexes.append(index)
-        if column.subscripts:
+        if column.path:
             parts.add(index)
     return tuple(indexes)
 
@@ -166,7 +167,7 @@ def default_of(column: Field, text: str | None, names: Names | None = None) -> S
         raise FeatureNotSupported("cannot use subquery in DEFAULT expression")
     parameters = Parameters()
     level = empty_level(parameters, domains.types_of((column,)))
-    scalar = Expressions(Scope(), level, "DEFAULT expressions", aggregates=False).bind(tree)
+    scalar = bind_as(Expressions(Scope(), level, "DEFAULT expressions", aggregates=False), tree, column.type)
     if names is not None:
         names.demands.update(level.names.demands)
     try:
@@ -199,9 +200,16 @@ def domain_conditions(column: Field) -> tuple[tuple[str, Scalar], ...]:
 
 def without_modifiers(type: Type) -> Type:
     """Returns the type to which an assignment casts a value, before the modifiers are applied to the stored row."""
+    if type.name == "record":
+        return replace(type, fields=tuple(replace(f, type=without_length(f.type)) for f in type.fields))
     if type.name not in MODIFIED or (type.is_array and type.name == "numeric"):
         return type
     return replace(type, modifiers=(), declared=True)
+
+
+def without_length(type: Type) -> Type:
+    """Returns the type to which an assignment casts a value inside of another one, in which all numerics have one scale."""
+    return type if type.name == "numeric" else without_modifiers(type)
 
 
 def assigned(column: Field, scalar: Scalar, parameters: Parameters, place: int | None) -> Scalar:

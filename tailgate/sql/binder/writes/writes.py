@@ -28,9 +28,9 @@ from tailgate.sql.binder.queries.queries import values_plan
 from tailgate.sql.binder.scope import Named, Scope, Source, Table, placed
 from tailgate.sql.binder.types.coercion import coerce
 from tailgate.sql.binder.writes.arbiters import arbiter_of, columns_of_arbiter
-from tailgate.sql.binder.writes.array_parts import with_part
 from tailgate.sql.binder.writes.copying import copied_columns
 from tailgate.sql.binder.writes.index_expressions import stored_value
+from tailgate.sql.binder.writes.parts import bound, with_part
 from tailgate.sql.binder.writes.row_values import RowValues, place_of
 from tailgate.sql.binder.writes.rules import places, rules_of
 from tailgate.sql.binder.writes.targets import (
@@ -151,9 +151,7 @@ class Writes(RowValues):
         tree = query.tree
         shown = tree.expressions if isinstance(tree, exp.Select) else []
         for i, (target, node) in enumerate(zip(targets, shown, strict=False)):
-            if isinstance(node, exp.Parameter) and not (
-                columns and columns[i].subscripts
-            ):  # a parameter without a type gets the column's type
+            if isinstance(node, exp.Parameter) and not (columns and columns[i].path):  # a parameter without a type gets the column's type
                 parameter = self.parameters.at(int(node.name), position(node))
                 if parameter.type == UNKNOWN:
                     coerce(parameter, table.columns[target].type, self.parameters, "assignment")
@@ -173,9 +171,9 @@ class Writes(RowValues):
                 value = None if isinstance(node, exp.Null) else node.this
                 scalar = Literal(value, UNKNOWN, position(node))
             at = leftmost(node) if node is not None else None
-            if columns and columns[i].subscripts:
+            if columns and columns[i].path:
                 before = values.get(target, Literal(None, table.columns[target].type))
-                values[target] = with_part(table.columns[target], before, columns[i], scalar, binder)
+                values[target] = with_part(table.columns[target], before, columns[i], bound(scalar), binder)
             elif i not in ignored:
                 values[target] = self._fitted(table, target, scalar, at)
         filled = self._filled(table, values)

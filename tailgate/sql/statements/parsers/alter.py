@@ -21,7 +21,7 @@ from tailgate.sql.statements.parsers.tables.alter_table import alter_table
 from tailgate.sql.statements.parsers.types.domains import alter_domain
 from tailgate.sql.statements.parsers.types.enums import alter_type
 from tailgate.sql.statements.tables import AlterTable
-from tailgate.sql.statements.types import AlterDomain, AlterEnum
+from tailgate.sql.statements.types import AlterDomain, AlterType
 
 KINDS: dict[str, ObjectKind] = {
     "source": "source", "table": "table", "view": "view", "sink": "sink", "index": "index", "sequence": "sequence",
@@ -54,7 +54,7 @@ def kind_of(cursor: Parser) -> ObjectKind | None:
     return None if word is None else KINDS[word]
 
 
-def alter_item(cursor: Parser) -> AlterItem | AlterTable | AlterSequence | AlterEnum | AlterDomain | RefreshSchema | ResumeSource | None:
+def alter_item(cursor: Parser) -> AlterItem | AlterTable | AlterSequence | AlterType | AlterDomain | RefreshSchema | ResumeSource | None:
     """Parses the rest of ALTER for a catalog item.
 
     Returns None if the statement alters something else.

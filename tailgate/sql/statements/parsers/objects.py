@@ -38,7 +38,7 @@ from tailgate.sql.statements.parsers.unsupported import refuse, refuse_create, r
 from tailgate.sql.statements.queries import Show
 from tailgate.sql.statements.session_statements import AlterRole, CreateRole, DropRole
 from tailgate.sql.statements.tables import AlterTable
-from tailgate.sql.statements.types import AlterDomain, AlterEnum
+from tailgate.sql.statements.types import AlterDomain, AlterType
 from tailgate.sql.statements.values import QueryText
 
 Creation: TypeAlias = CreateSource | CreateView | CreateRole | CreateFunction | CreateIndex
@@ -131,7 +131,7 @@ def _check_option(cursor: Parser) -> CheckOption:
 def alter(
     cursor: Parser,
 ) -> (
-    AlterItem | AlterTable | AlterSequence | AlterEnum | AlterDomain | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource
+    AlterItem | AlterTable | AlterSequence | AlterType | AlterDomain | AlterRole | AlterSchema | AlterSecret | RefreshSchema | ResumeSource
 ):
     """Parses ALTER."""
     start = cursor.index

@@ -115,22 +115,24 @@ def _columns(cursor: Parser) -> tuple[ColumnName, ...]:
     columns = []
     while True:
         at = cursor.position
-        columns.append(ColumnName(names.name(cursor).name, _subscripts(cursor), at))
+        columns.append(ColumnName(names.name(cursor).name, _path(cursor), at))
         if not cursor.accept(","):
             break
     cursor.expect(")")
     return tuple(columns)
 
 
-def _subscripts(cursor: Parser) -> tuple[Expression, ...]:
-    """Parses the subscripts behind the name of a column: [index], [from:to]."""
-    subscripts = []
-    while cursor.at("["):
+def _path(cursor: Parser) -> tuple[Expression | str, ...]:
+    """Parses the subscripts and fields behind the name of a column: [index], [from:to], .field."""
+    path: list[Expression | str] = []
+    while True:
         at = cursor.position
-        subscripts.append(Expression(subscript(cursor), since(cursor, at)))
-    if cursor.at("."):
-        raise unsupported("assigning to a field of a column", cursor.position)
-    return tuple(subscripts)
+        if cursor.at("["):
+            path.append(Expression(subscript(cursor), since(cursor, at)))
+        elif cursor.accept("."):
+            path.append(names.label(cursor).name)
+        else:
+            return tuple(path)
 
 
 def _value_or_default(cursor: Parser) -> InsertValue:
@@ -228,12 +230,12 @@ def _assignments(cursor: Parser) -> tuple[Assignment, ...]:
             cursor.expect(")")
             if len(values) != len(columns):
                 raise _syntax("number of columns does not match number of values", values_at)
-            assignments += [Assignment(c.name, v, c.subscripts, c.position) for c, v in zip(columns, values, strict=True)]
+            assignments += [Assignment(c.name, v, c.path, c.position) for c, v in zip(columns, values, strict=True)]
         else:
             column = names.name(cursor).name
-            subscripts = _subscripts(cursor)
+            path = _path(cursor)
             cursor.expect("=")
-            assignments.append(Assignment(column, _value_or_default(cursor), subscripts, at))
+            assignments.append(Assignment(column, _value_or_default(cursor), path, at))
         if not cursor.accept(","):
             return tuple(assignments)
 

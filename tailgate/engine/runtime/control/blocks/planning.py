@@ -27,14 +27,15 @@ from tailgate.lake.uncommitted import is_local
 from tailgate.sql.sequence_definitions import create_sequence
 from tailgate.sql.statements import (
     AlterDomain,
-    AlterEnum,
     AlterItem,
     AlterKsqldbItem,
     AlterSchema,
     AlterSequence,
     AlterTable,
+    AlterType,
     Comment,
     CommentOnFunction,
+    CreateComposite,
     CreateDomain,
     CreateEnum,
     CreateFunction,
@@ -62,15 +63,15 @@ from tailgate.sql.tables.indexes import create_index
 
 Dropping = Drop | DropFunction | DropSchema
 Altering = (
-    AlterItem | AlterEnum | AlterDomain | AlterSequence | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
+    AlterItem | AlterType | AlterDomain | AlterSequence | AlterSchema | CreateSchema | Comment | CommentOnFunction | ddl.RoleStatement
 )
-TypeStatement = CreateEnum | CreateDomain | CreateKsqldbType | DropKsqldbType
+TypeStatement = CreateEnum | CreateComposite | CreateDomain | CreateKsqldbType | DropKsqldbType
 Defining = Creation | AlterKsqldbItem | TypeStatement | CreateIndex | CreateSequence | AlterTable | Dropping | Altering
 
 # the statements that a transaction block may contain: they change the catalog and nothing else
 IN_BLOCKS = (
     CreateView | CreateTable | CreateFunction | CreateIndex | CreateSequence | AlterSequence | AlterTable | Dropping | AlterItem
-    | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant | CreateEnum | AlterEnum | CreateDomain
+    | AlterSchema | CreateSchema | Comment | CommentOnFunction | Grant | CreateEnum | CreateComposite | AlterType | CreateDomain
 )  # fmt: skip
 BLOCK_KINDS = ("table", "view", "materialized view", "index", "sequence", "type", "domain")  # of objects that a block may drop or alter
 
@@ -134,9 +135,9 @@ class Planning:
                 return Planned(tag, change, tuple(notice(message, sqlstate) for message, sqlstate in altered.notices))
             case AlterKsqldbItem(statement=added):
                 return Planned(tag, Change(put=self._new_items.with_columns(added, catalog)), changes_plans=True)
-            case _ if isinstance(statement, TypeStatement | AlterEnum | AlterDomain):
+            case _ if isinstance(statement, TypeStatement | AlterType | AlterDomain):
                 planned = _types(statement, text, catalog, owner_id(creator, catalog))
-                if in_block and isinstance(statement, AlterEnum):
+                if in_block and isinstance(statement, AlterType):
                     _check_labels(planned.change, catalog)
                 return planned
             case Drop():
@@ -200,14 +201,16 @@ class Planning:
         return {"tag": planned.tag, "n": newest.n, "time": newest.time, "notices": notices, "block": changed.to_json()}
 
 
-def _types(statement: TypeStatement | AlterEnum | AlterDomain, text: str, catalog: Catalog, owner: int) -> Planned:
-    """Returns the change of a statement about custom types, enum types and domains."""
+def _types(statement: TypeStatement | AlterType | AlterDomain, text: str, catalog: Catalog, owner: int) -> Planned:
+    """Returns the change of a statement about types and domains."""
     tag = tag_of(statement)
     match statement:
         case CreateEnum():
             return Planned(tag, ddl.create_enum(statement, catalog, owner))
-        case AlterEnum(action=action):
-            planned = replace(_planned(tag, *ddl.alter_enum(statement, catalog)), changes_plans=True)
+        case CreateComposite():
+            return Planned(tag, ddl.create_composite(statement, catalog, owner))
+        case AlterType(action=action):
+            planned = replace(_planned(tag, *ddl.alter_type(statement, catalog)), changes_plans=True)
             if not isinstance(action, RenameValue):
                 return planned
             return replace(planned, changed_rows=printing(catalog.stored, catalog.stored.apply(planned.change)))
