@@ -5,6 +5,7 @@ import java.io.DataOutput;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.*;
 import tailgate.rows.Rows.Bytes;
@@ -49,35 +50,32 @@ public abstract class Accumulator {
 
   public void read(DataInput in) throws IOException {}
 
-  public static Accumulator of(AggregateCall call, StructType row) { return of(call, row, false); }
-
-  /** Creates the accumulator for a call. `appendOnly`: no row of the input is ever deleted. */
-  public static Accumulator of(AggregateCall call, StructType row, boolean appendOnly) {
-    Accumulator accumulator = call.distinct && !call.is("min", "max")
-        && !OrderedAccumulator.is(call) ? new DistinctAccumulator(call, row)
-        : plain(call, row, appendOnly);
-    return call.filter < 0 ? accumulator : new Filtered(accumulator, call.filter);
+  /**
+   * Returns a factory of the accumulators of a call: a tick needs two for each changed group. Rejects a call that cannot be computed.
+   *
+   * @param appendOnly no row of the input is ever deleted
+   */
+  public static Supplier<Accumulator> factory(AggregateCall call, StructType row, boolean appendOnly) {
+    boolean isDistinct = call.distinct && !call.is("min", "max") && !OrderedAccumulator.is(call);
+    Supplier<Accumulator> factory = isDistinct ? DistinctAccumulator.factory(call, row) : plain(call, row, appendOnly);
+    factory.get();
+    return call.filter < 0 ? factory : () -> new Filtered(factory.get(), call.filter);
   }
 
-  /** Creates the accumulator for a call, ignoring its DISTINCT and FILTER. */
-  static Accumulator plain(AggregateCall call, StructType row, boolean appendOnly) {
-    if (OrderedAccumulator.is(call)) return new OrderedAccumulator(call, row, appendOnly);
+  /** Returns the factory for a call, ignoring its DISTINCT and FILTER. */
+  static Supplier<Accumulator> plain(AggregateCall call, StructType row, boolean appendOnly) {
+    if (OrderedAccumulator.is(call)) return () -> new OrderedAccumulator(call, row, appendOnly);
     return switch (call.function) {
-      case "count" -> Counts.of(call);
-      case "sum", "avg" -> {
-        GeneralTotals general = GeneralTotals.ofGeneral(call, row);
-        yield general == null ? Sums.of(call, row) : general;
-      }
-      case "bool_and", "bool_or", "every" -> new Bits.Truth(call, row);
+      case "count" -> Counts.factory(call);
+      case "sum", "avg" -> GeneralTotals.fits(call, row) ? () -> new GeneralTotals(call) : Sums.factory(call, row);
+      case "bool_and", "bool_or", "every" -> () -> new Bits.Truth(call, row);
       case "bit_and", "bit_or", "bit_xor" ->
-          call.type(row, 0) == DataTypes.StringType ? new BitStringTotals(call) : new Bits.Whole(call, row);
-      case "min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset" -> ExtremeAccumulator.of(call, row, appendOnly);
-      case "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev" -> {
-        GeneralTotals general = GeneralTotals.ofGeneral(call, row);
-        yield general == null ? Moments.of(call, row) : general;
-      }
-      case "ksqldb_high_watermark" -> new HighWatermark(call);
-      default -> Moments.of(call, row);
+          call.type(row, 0) == DataTypes.StringType ? () -> new BitStringTotals(call) : () -> new Bits.Whole(call, row);
+      case "min", "max", "min_by", "max_by", "earliest_by_offset", "latest_by_offset" -> ExtremeAccumulator.extremes(call, row, appendOnly);
+      case "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev" ->
+          GeneralTotals.fits(call, row) ? () -> new GeneralTotals(call) : () -> Moments.of(call, row);
+      case "ksqldb_high_watermark" -> () -> new HighWatermark(call);
+      default -> () -> Moments.of(call, row);
     };
   }
 

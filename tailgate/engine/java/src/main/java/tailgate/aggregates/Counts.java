@@ -3,6 +3,7 @@ package tailgate.aggregates;
 import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
+import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
 
@@ -13,9 +14,11 @@ class Counts extends Accumulator {
 
   Counts(int column) { this.column = column; }
 
-  public static Accumulator of(AggregateCall call) {
+  static Supplier<Accumulator> factory(AggregateCall call) {
     if (call.result != DataTypes.LongType) throw none(call);
-    return call.columns.length > 0 ? new Counts(call.columns[0]) : call.filter < 0 ? new Rows() : new Counts(call.filter);
+    if (call.columns.length == 0 && call.filter < 0) return Rows::new;
+    int column = call.columns.length > 0 ? call.columns[0] : call.filter;
+    return () -> new Counts(column);
   }
 
   @Override public void add(InternalRow row, long weight) { if (!row.isNullAt(column)) n += weight; }

@@ -4,6 +4,7 @@ import tailgate.rows.SortKey;
 import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
+import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.StructField;
@@ -15,28 +16,33 @@ import tailgate.rows.SortKeyCodec;
  * last copy is deleted.
  */
 final class DistinctAccumulator extends Accumulator.Keeping {
-  private final AggregateCall of;
-  private final StructType values;
+  private final Supplier<Accumulator> totals;
   private final SortKeyCodec order;
   private final Accumulator total;
 
-  DistinctAccumulator(AggregateCall call, StructType row) {
+  private DistinctAccumulator(Supplier<Accumulator> totals, SortKeyCodec order) {
+    this.totals = totals;
+    this.order = order;
+    this.total = totals.get();
+  }
+
+  static Supplier<Accumulator> factory(AggregateCall call, StructType row) {
     int[] columns = new int[call.columns.length];
     StructField[] fields = new StructField[columns.length];
     for (int i = 0; i < columns.length; i++) {
       columns[i] = i;
       fields[i] = row.apply(call.columns[i]);
     }
-    this.of = new AggregateCall(call.function, columns, call.result, false, -1, new SortKey[0], call.fraction);
-    this.values = new StructType(fields);
-    this.order = new SortKeyCodec(row, SortKeyCodec.ascending(call.columns));
-    this.total = Accumulator.plain(of, values, false);
+    AggregateCall of = new AggregateCall(call.function, columns, call.result, false, -1, new SortKey[0], call.fraction);
+    Supplier<Accumulator> totals = Accumulator.plain(of, new StructType(fields), false);
+    SortKeyCodec order = new SortKeyCodec(row, SortKeyCodec.ascending(call.columns));
+    return () -> new DistinctAccumulator(totals, order);
   }
 
   @Override public void add(InternalRow row, long weight) { change(order.encode(row), weight); }
 
   @Override public void merge(Accumulator change, GroupValues kept) {
-    Accumulator net = Accumulator.plain(of, values, false);
+    Accumulator net = totals.get();
     ((DistinctAccumulator) change).changes.forEach((value, weight) -> {
       if (weight == 0) return;
       long now = kept.weigh(value.bytes, weight);

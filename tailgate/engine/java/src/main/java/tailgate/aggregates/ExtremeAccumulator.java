@@ -4,6 +4,7 @@ import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 import tailgate.rows.SortKey;
@@ -24,22 +25,27 @@ final class ExtremeAccumulator extends Accumulator.Keeping {
   private final boolean appendOnly;
   private byte[] best;
 
-  private ExtremeAccumulator(StructType row, boolean appendOnly, int[] needed, int shown, SortKey... keys) {
+  private ExtremeAccumulator(boolean appendOnly, int[] needed, int shown, SortKeyCodec order) {
     this.appendOnly = appendOnly;
     this.needed = needed;
-    this.order = new SortKeyCodec(row, keys);
+    this.order = order;
     this.shown = shown;
   }
 
-  public static ExtremeAccumulator of(AggregateCall call, StructType row, boolean appendOnly) {
+  static Supplier<Accumulator> extremes(AggregateCall call, StructType row, boolean appendOnly) {
     if (!call.type(row, 0).equals(call.result)) throw none(call);
     int value = call.columns[0];
     boolean last = call.is("max", "max_by", "latest_by_offset");
-    if (call.is("min", "max")) return new ExtremeAccumulator(row, appendOnly, new int[] {value}, 0, new SortKey(value, last, false));
+    if (call.is("min", "max")) {
+      SortKeyCodec order = new SortKeyCodec(row, new SortKey(value, last, false));
+      int[] needed = {value};
+      return () -> new ExtremeAccumulator(appendOnly, needed, 0, order);
+    }
     call.type(row, 1);
     int by = call.columns[1];
     int[] needed = call.is("min_by", "max_by") ? new int[] {by} : new int[] {value, by};
-    return new ExtremeAccumulator(row, appendOnly, needed, 1, new SortKey(by, last, false), new SortKey(value, false, false));
+    SortKeyCodec order = new SortKeyCodec(row, new SortKey(by, last, false), new SortKey(value, false, false));
+    return () -> new ExtremeAccumulator(appendOnly, needed, 1, order);
   }
 
   @Override public void add(InternalRow row, long weight) {

@@ -30,17 +30,17 @@ final class GeneralTotals extends Counts {
   private BigDecimal sum = BigDecimal.ZERO;
   private BigDecimal squares = BigDecimal.ZERO;
 
-  private GeneralTotals(String function, int column, boolean variance) {
-    super(column);
-    this.function = function;
-    this.variance = variance;
+  GeneralTotals(AggregateCall call) {
+    super(call.columns[0]);
+    this.function = call.function;
+    this.variance = !call.is("sum", "avg");
   }
 
-  /** Returns the accumulator for a call of sum, avg or a variance, or null if its argument is not a general numeric. */
-  static GeneralTotals ofGeneral(AggregateCall call, StructType row) {
-    if (!call.type(row, 0).sameType(General.TYPE)) return null;
+  /** Returns whether the argument of a call of sum, avg or a variance is a general numeric. */
+  static boolean fits(AggregateCall call, StructType row) {
+    if (!call.type(row, 0).sameType(General.TYPE)) return false;
     if (!call.result.sameType(General.TYPE)) throw none(call);
-    return new GeneralTotals(call.function, call.columns[0], !call.is("sum", "avg"));
+    return true;
   }
 
   @Override public void add(InternalRow row, long weight) {

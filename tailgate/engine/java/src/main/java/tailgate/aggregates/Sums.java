@@ -6,8 +6,10 @@ import java.io.IOException;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.RoundingMode;
+import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.*;
 import tailgate.functions.numeric.Numbers;
 import tailgate.functions.time.Interval;
@@ -18,12 +20,39 @@ import tailgate.state.State;
 final class Sums {
   private Sums() {}
 
-  static Accumulator of(AggregateCall call, StructType row) {
+  static Supplier<Accumulator> factory(AggregateCall call, StructType row) {
     DataType type = call.type(row, 0);
+    int column = call.columns[0];
     boolean average = call.is("avg");
-    if (type.equals(Intervals.TYPE) && call.result.equals(type)) return new Intervals(call.columns[0], average);
-    if (type == DataTypes.DoubleType || type == DataTypes.FloatType) return new Floating(call.columns[0], type, call.result, average);
-    return new Whole(call.columns[0], type, call.result, average);
+    if (type.equals(Intervals.TYPE) && call.result.equals(type)) return () -> new Intervals(column, average);
+    if (type == DataTypes.DoubleType || type == DataTypes.FloatType) return () -> new Floating(column, type, call.result, average);
+    Numbers.of(BigDecimal.ZERO, call.result);
+    Exact exact = Exact.of(type, call.result, average);
+    return () -> new Whole(column, exact);
+  }
+
+  /** The types of a sum or average of integers or decimals. A column whose value fits a long is `small`. */
+  private record Exact(DataType type, DataType result, boolean average, int precision, int scale, boolean isDecimal, boolean small) {
+    static Exact of(DataType type, DataType result, boolean average) {
+      if (type instanceof DecimalType d)
+        return new Exact(type, result, average, d.precision(), d.scale(), true, d.precision() <= Decimal.MAX_LONG_DIGITS());
+      if (type instanceof IntegralType || type instanceof DayTimeIntervalType || type instanceof YearMonthIntervalType)
+        return new Exact(type, result, average, 0, 0, false, true);
+      throw new IllegalArgumentException("no sum of " + type.catalogString());
+    }
+
+    /** Returns the value of a column as an integer at the column's scale. */
+    long small(InternalRow row, int column) {
+      if (isDecimal && row instanceof UnsafeRow) return row.getLong(column);
+      if (isDecimal) return row.getDecimal(column, precision, scale).toUnscaledLong();
+      if (type == DataTypes.LongType || type instanceof DayTimeIntervalType) return row.getLong(column);
+      if (type == DataTypes.IntegerType || type instanceof YearMonthIntervalType) return row.getInt(column);
+      return type == DataTypes.ShortType ? row.getShort(column) : row.getByte(column);
+    }
+
+    BigInteger large(InternalRow row, int column) {
+      return row.getDecimal(column, precision, scale).toJavaBigDecimal().setScale(scale, RoundingMode.HALF_UP).unscaledValue();
+    }
   }
 
   /**
@@ -31,65 +60,52 @@ final class Sums {
    * scale.
    */
   private static final class Whole extends Counts {
-    private final DataType type, result;
-    private final boolean average;
-    private final int precision, scale;
-    private long small;                         // the sum is small + large
-    private BigInteger large = BigInteger.ZERO;
+    private final Exact of;
+    private long small;        // the sum is small + large
+    private BigInteger large;  // null is zero
 
-    Whole(int column, DataType type, DataType result, boolean average) {
+    Whole(int column, Exact of) {
       super(column);
-      this.type = type;
-      this.result = result;
-      this.average = average;
-      this.precision = type instanceof DecimalType d ? d.precision() : 0;
-      this.scale = type instanceof DecimalType d ? d.scale() : 0;
-      if (!(type instanceof IntegralType || type instanceof DecimalType
-          || type instanceof DayTimeIntervalType || type instanceof YearMonthIntervalType))
-        throw new IllegalArgumentException("no sum of " + type.catalogString());
-      Numbers.of(BigDecimal.ZERO, result);
+      this.of = of;
     }
 
     @Override public void add(InternalRow row, long weight) {
       if (row.isNullAt(column)) return;
       n += weight;
-      if (type instanceof DecimalType) {
-        Decimal value = row.getDecimal(column, precision, scale);
-        if (precision <= Decimal.MAX_LONG_DIGITS()) plus(value.toUnscaledLong(), weight);
-        else
-          large = large.add(value.toJavaBigDecimal().setScale(scale, RoundingMode.HALF_UP)
-              .unscaledValue().multiply(BigInteger.valueOf(weight)));
-      } else if (type == DataTypes.LongType || type instanceof DayTimeIntervalType) plus(row.getLong(column), weight);
-      else if (type == DataTypes.IntegerType || type instanceof YearMonthIntervalType) plus(row.getInt(column), weight);
-      else plus(type == DataTypes.ShortType ? row.getShort(column) : row.getByte(column), weight);
+      if (of.small) plus(of.small(row, column), weight);
+      else plus(of.large(row, column).multiply(BigInteger.valueOf(weight)));
     }
 
     private void plus(long value, long weight) {
       long high = Math.multiplyHigh(value, weight), low = value * weight, sum = small + low;
       if (high == low >> 63 && ((small ^ sum) & (low ^ sum)) >= 0) small = sum;
-      else large = large.add(BigInteger.valueOf(value).multiply(BigInteger.valueOf(weight)));
+      else plus(BigInteger.valueOf(value).multiply(BigInteger.valueOf(weight)));
     }
 
-    private BigInteger sum() { return large.signum() == 0 ? BigInteger.valueOf(small) : large.add(BigInteger.valueOf(small)); }
+    private void plus(BigInteger value) { large = large == null ? value : large.add(value); }
+
+    private boolean isSmall() { return large == null || large.signum() == 0; }
+
+    private BigInteger sum() { return large.add(BigInteger.valueOf(small)); }
 
     @Override public void merge(Accumulator change, GroupValues values) {
       super.merge(change, values);
       Whole other = (Whole) change;
       plus(other.small, 1);
-      large = large.add(other.large);
+      if (other.large != null) plus(other.large);
     }
 
-    @Override public boolean isZero() { return n == 0 && sum().signum() == 0; }
+    @Override public boolean isZero() { return n == 0 && (isSmall() ? small == 0 : sum().signum() == 0); }
 
     @Override public Object result(long rows, GroupValues values) {
       if (n == 0) return null;
-      BigDecimal sum = new BigDecimal(sum(), scale);
-      return average ? Numbers.quotient(sum, n, result) : Numbers.of(sum, result);
+      BigDecimal sum = isSmall() ? BigDecimal.valueOf(small, of.scale) : new BigDecimal(sum(), of.scale);
+      return of.average ? Numbers.quotient(sum, n, of.result) : Numbers.of(sum, of.result);
     }
 
     @Override public void write(DataOutput out) throws IOException {
       super.write(out);
-      byte[] bytes = sum().toByteArray();
+      byte[] bytes = isSmall() ? State.weight(small) : sum().toByteArray();
       out.writeShort(bytes.length);
       out.write(bytes);
     }

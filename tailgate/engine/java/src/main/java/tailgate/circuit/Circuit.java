@@ -14,6 +14,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.types.StructType;
+import tailgate.rows.Columns;
 import tailgate.rows.Steps;
 import tailgate.sources.Decoder;
 import tailgate.state.StateIds;
@@ -235,6 +236,7 @@ public final class Circuit implements Serializable {
         channels.computeIfAbsent(source.channel, c -> new ArrayList<>()).add(source);
         channels.put(RETRY + source.id, List.of(source));
       }
+    nodes.values().forEach(this::chooseBatched);
   }
 
   private void connect(Link link) {
@@ -303,6 +305,18 @@ public final class Circuit implements Serializable {
   }
 
   /**
+   * Chooses the edges along which a node sends its output in batches, if there are several: not those to sequential operators, and
+   * not those within a loop.
+   */
+  private void chooseBatched(Node node) {
+    node.batched = node.out.stream()
+        .filter(e -> !e.inLoop && (e.port == Node.Edge.RELATION || !((Operator) nodes.get(e.to)).sequential())).toList();
+    if (node.batched.size() < 2) node.batched = List.of();
+    node.direct = node.out.stream().filter(e -> !node.batched.contains(e)).toList();
+    if (node instanceof Operator o && o.batch == null && !o.batched.isEmpty()) o.batch = Columns.first(o.output(), o.output().length());
+  }
+
+  /**
    * Prepares the circuit for ticks with this number of partitions: compiles its expressions and, if ticks
    * are jobs, ships it. Otherwise the first tick would do so, for which all views would wait.
    *
@@ -343,7 +357,10 @@ public final class Circuit implements Serializable {
   /** Compiles the expressions of all edges, and of the operators that another circuit does not have. */
   void compile(Circuit previous) {
     forEachSteps((place, steps) -> steps.compile());
-    for (Operator o : order) if (previous == null || !previous.nodes.containsKey(o.id)) o.compile();
+    for (Operator o : order) {
+      if (previous == null || !previous.nodes.containsKey(o.id)) o.compile();
+      if (o.batch != null) o.batch.compile();
+    }
   }
 
   private Stages stages(SparkSession session) {

@@ -11,12 +11,13 @@ import org.apache.arrow.vector.ipc.ArrowStreamWriter;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.arrow.ArrowWriter;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.Utils;
+import tailgate.rows.RowMap;
 import tailgate.rows.Rows;
-import tailgate.rows.Rows.Bytes;
 
 /**
  * The net changes of one relation in one tick: each row once, with a non-zero weight.
@@ -32,7 +33,7 @@ final class Net {
   private static final long ARROW_BATCH_BYTES = 16 << 20;
   private final StructType schema;
   private final long memory;
-  private final Map<Bytes, long[]> rows = new LinkedHashMap<>();
+  private RowMap<long[]> rows = new RowMap<>();
   private long size;
   private Path folder;
   private DataOutputStream[] parts;
@@ -42,9 +43,10 @@ final class Net {
     this.memory = memory;
   }
 
-  void add(byte[] row, long weight) {
-    long[] sum = rows.computeIfAbsent(new Bytes(row), r -> new long[1]);
-    if (sum[0] == 0) size += row.length + OVERHEAD;
+  /** Adds a change. The caller may reuse the row. */
+  void add(UnsafeRow row, long weight) {
+    long[] sum = rows.computeIfAbsent(row, () -> new long[1]);
+    if (sum[0] == 0) size += row.getSizeInBytes() + OVERHEAD;
     sum[0] += weight;
     if (size > memory) spill();
   }
@@ -82,18 +84,17 @@ final class Net {
         parts = new DataOutputStream[PARTS];
         for (int i = 0; i < PARTS; i++) parts[i] = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(part(i)), 1 << 16));
       }
-      for (var e : rows.entrySet()) {
-        if (e.getValue()[0] == 0) continue;
-        byte[] row = e.getKey().bytes;
-        DataOutputStream out = parts[Math.floorMod(Rows.hash(row, 7), PARTS)];
-        out.writeInt(row.length);
-        out.write(row);
-        out.writeLong(e.getValue()[0]);
+      for (RowMap.Entry<long[]> e : rows) {
+        if (e.value[0] == 0) continue;
+        DataOutputStream out = parts[Math.floorMod(Rows.hash(e.key, 7), PARTS)];
+        out.writeInt(e.key.length);
+        out.write(e.key);
+        out.writeLong(e.value[0]);
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    rows.clear();
+    rows = new RowMap<>();
     size = 0;
   }
 
@@ -106,7 +107,7 @@ final class Net {
   private Path part(int i) { return folder.resolve(Integer.toString(i)); }
 
   private void read(int i) throws IOException {
-    rows.clear();
+    rows = new RowMap<>();
     try (DataInputStream in = new DataInputStream(new BufferedInputStream(Files.newInputStream(part(i)), 1 << 16))) {
       while (true) {
         byte[] row;
@@ -116,7 +117,7 @@ final class Net {
           break;
         }
         in.readFully(row);
-        rows.computeIfAbsent(new Bytes(row), r -> new long[1])[0] += in.readLong();
+        rows.computeIfAbsent(Rows.row(row, schema.length()), () -> new long[1])[0] += in.readLong();
       }
     }
     Files.delete(part(i));
@@ -140,12 +141,14 @@ final class Net {
     JoinedRow weighted = new JoinedRow();
     GenericInternalRow weight = new GenericInternalRow(1);
     long n = 0, inBatch = 0, bytes = 0;
-    for (var e : rows.entrySet()) {
-      if (e.getValue()[0] == 0) continue;
-      weight.update(0, e.getValue()[0]);
-      writer.write(weighted.apply(Rows.row(e.getKey().bytes, schema.length()), weight));
+    UnsafeRow row = new UnsafeRow(schema.length());
+    for (RowMap.Entry<long[]> e : rows) {
+      if (e.value[0] == 0) continue;
+      weight.update(0, e.value[0]);
+      row.pointTo(e.key, e.key.length);
+      writer.write(weighted.apply(row, weight));
       n++;
-      bytes += e.getKey().bytes.length;
+      bytes += e.key.length;
       if (++inBatch == ARROW_BATCH_ROWS || bytes > ARROW_BATCH_BYTES) {
         flush(writer, stream);
         inBatch = bytes = 0;

@@ -18,12 +18,15 @@ public abstract class Node implements Serializable, Cloneable {
   public List<Edge> out = new ArrayList<>();
   /** Relations that receive an error of this node. */
   public int[] errors;
+  /** The edges along which changes are sent one by one, and those along which a batch is sent edge by edge ({@link Tick#flush}). */
+  List<Edge> direct = List.of(), batched = List.of();
 
   /** Returns this node without edges, for another circuit. Both share generated code. */
   Node copy() {
     try {
       Node copy = (Node) clone();
       copy.out = new ArrayList<>();
+      copy.direct = copy.batched = List.of();
       copy.errors = null;
       return copy;
     } catch (CloneNotSupportedException e) {

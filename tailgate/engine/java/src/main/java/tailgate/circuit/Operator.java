@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 import tailgate.errors.SqlError;
 import tailgate.rows.Change;
+import tailgate.rows.Columns;
 
 /**
  * A stateful step of a circuit: it receives changes at its ports and emits the resulting changes.
@@ -25,6 +26,9 @@ public abstract class Operator extends Node {
 
   /** The operators of the {@link Loops loop} that this one belongs to, in the order in which they run, or null. */
   Operator[] loop;
+
+  /** The projection of the output to rows of batches, or null without {@link #batched} edges. */
+  Columns batch;
 
   /** Whether an operator that this one sends its output to is {@link #sequential}. */
   public boolean stepwise;

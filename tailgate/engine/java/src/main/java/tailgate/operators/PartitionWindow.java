@@ -1,6 +1,7 @@
 package tailgate.operators;
 
 import java.util.*;
+import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.*;
@@ -29,6 +30,7 @@ final class PartitionWindow {
   private final StructType row;
   private final WindowCall window;
   private final AggregateCall call;
+  private final Supplier<Accumulator> totals;  // null for a function that is not an aggregate
   private final SortKeyCodec key, startKey, endKey;
   private List<Placed> rows;
   private int n;
@@ -44,8 +46,8 @@ final class PartitionWindow {
       StructType placed = row.add("place", DataTypes.LongType);
       call = new AggregateCall(call.function, call.columns, call.result, false, call.filter,
           new SortKey[] {new SortKey(row.length(), false, false)}, call.fraction);
-      Accumulator.of(call, placed);
-    } else if (window.isAggregate()) Accumulator.of(call, row);
+      totals = Accumulator.factory(call, placed, false);
+    } else totals = window.isAggregate() ? Accumulator.factory(call, row, false) : null;
     this.call = call;
     boolean range = window.mode == Mode.RANGE && window.key >= 0;
     this.key = range ? order(row, keys, window.key) : null;
@@ -245,10 +247,8 @@ final class PartitionWindow {
     }
   }
 
-  private StructType schema() { return call == window.call ? row : row.add("place", DataTypes.LongType); }
-
   private void begin(int at) {
-    total = Accumulator.of(call, schema());
+    total = totals.get();
     kept = new GroupValues.InMemory();
     low = high = at;
   }
@@ -268,7 +268,7 @@ final class PartitionWindow {
       values[row.length()] = (long) i;
       seen = new GenericInternalRow(values);
     }
-    Accumulator change = Accumulator.of(call, schema());
+    Accumulator change = totals.get();
     change.add(seen, weight);
     total.merge(change, kept);
   }

@@ -3,6 +3,7 @@ package tailgate.operators;
 import java.io.*;
 import java.nio.ByteBuffer;
 import java.util.*;
+import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
@@ -49,6 +50,7 @@ final class Reduce extends Operator {
   private final int end;
   private final long retention;
   private final boolean keeps;  // whether groups stay when their last row leaves
+  private transient List<Supplier<Accumulator>> factories;  // of the calls
 
   /** `end`: the column from which the retention of a group in µs is counted, or -1. */
   Reduce(StructType row, int[] group, AggregateCall[] calls, boolean appendOnly, int end, long retention) {
@@ -68,8 +70,9 @@ final class Reduce extends Operator {
   }
 
   private Accumulator[] totals() {
+    if (factories == null) factories = Arrays.stream(calls).map(call -> Accumulator.factory(call, row, appendOnly)).toList();
     Accumulator[] totals = new Accumulator[calls.length];
-    for (int i = 0; i < totals.length; i++) totals[i] = Accumulator.of(calls[i], row, appendOnly);
+    for (int i = 0; i < totals.length; i++) totals[i] = factories.get(i).get();
     return totals;
   }
 

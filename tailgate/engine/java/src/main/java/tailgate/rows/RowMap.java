@@ -1,5 +1,7 @@
 package tailgate.rows;
 
+import java.util.Iterator;
+import java.util.NoSuchElementException;
 import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -11,25 +13,26 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32;
  * A map whose keys are rows, in the order of insertion. Rows with the same bytes are one key. Only a
  * new key is copied: a look-up allocates nothing.
  */
-public final class RowMap<V> {
+public final class RowMap<V> implements Iterable<RowMap.Entry<V>> {
   private static final int SEED = 42;
   private Entry<V>[] slots = table(16);
   private Entry<V> first, last;
   private int size;
 
-  private static final class Entry<V> {
-    final byte[] key;
-    final int hash;
-    final V value;
-    Entry<V> inSlot, after;
+  /** The bytes of a row, and its value. */
+  public static final class Entry<V> {
+    public final byte[] key;
+    public final V value;
+    private final int hash;
+    private Entry<V> inSlot, after;
 
-    Entry(byte[] key, int hash, V value) {
+    private Entry(byte[] key, int hash, V value) {
       this.key = key;
       this.hash = hash;
       this.value = value;
     }
 
-    boolean is(UnsafeRow row) {
+    private boolean is(UnsafeRow row) {
       return key.length == row.getSizeInBytes()
           && ByteArrayMethods.arrayEquals(row.getBaseObject(), row.getBaseOffset(), key, Platform.BYTE_ARRAY_OFFSET, key.length);
     }
@@ -54,6 +57,21 @@ public final class RowMap<V> {
   /** Calls the action with the bytes and the value of each row. */
   public void forEach(BiConsumer<byte[], ? super V> action) {
     for (Entry<V> e = first; e != null; e = e.after) action.accept(e.key, e.value);
+  }
+
+  @Override public Iterator<Entry<V>> iterator() {
+    return new Iterator<>() {
+      private Entry<V> next = first;
+
+      @Override public boolean hasNext() { return next != null; }
+
+      @Override public Entry<V> next() {
+        if (next == null) throw new NoSuchElementException();
+        Entry<V> entry = next;
+        next = entry.after;
+        return entry;
+      }
+    };
   }
 
   private void grow() {

@@ -29,7 +29,7 @@ class AccumulatorTest {
     Group(String ddl, AggregateCall call) {
       this.row = StructType.fromDDL(ddl);
       this.call = call;
-      this.total = Accumulator.of(call, row);
+      this.total = Accumulator.factory(call, row, false).get();
     }
 
     Group with(long weight, Object... values) {
@@ -38,7 +38,7 @@ class AccumulatorTest {
         else if (values[i] instanceof BigDecimal d)
           values[i] = Decimal.apply(d, ((DecimalType) row.apply(i).dataType()).precision(),
               d.scale());
-      Accumulator change = Accumulator.of(call, row);
+      Accumulator change = Accumulator.factory(call, row, false).get();
       change.add(new GenericInternalRow(values), weight);
       total.merge(change, kept);
       rows += weight;

@@ -10,7 +10,6 @@ import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import tailgate.rows.Rows;
 import tailgate.sources.Decoder;
 import tailgate.operators.Operators;
 
@@ -18,7 +17,7 @@ import tailgate.operators.Operators;
 class NetTest {
   private static final StructType ROW = schema("k int");
 
-  private static byte[] bytes(int k) { return Rows.bytes(UnsafeProjection.create(ROW).apply(new GenericInternalRow(new Object[] {k}))); }
+  private static UnsafeRow unsafe(int k) { return UnsafeProjection.create(ROW).apply(new GenericInternalRow(new Object[] {k})); }
 
   @Test void filesHoldWhatMemoryHolds(@TempDir Path folder) throws Exception {
     for (long memory : new long[] {Net.MEMORY_MAX, 10_000}) {
@@ -27,7 +26,7 @@ class NetTest {
       Random random = new Random(3);
       for (int i = 0; i < 20_000; i++) {
         int k = random.nextInt(3000), weight = random.nextInt(5) - 2;
-        net.add(bytes(k), weight);
+        net.add(unsafe(k), weight);
         if (weight != 0) expected.add(row(k), weight);
       }
       Sent sent = net.sent(7, folder.resolve("results").toString());
@@ -42,8 +41,8 @@ class NetTest {
 
   @Test void nothingIsNothing(@TempDir Path folder) throws Exception {
     Net net = new Net(ROW, 500);
-    for (int k = 0; k < 100; k++) net.add(bytes(k), 1);
-    for (int k = 0; k < 100; k++) net.add(bytes(k), -1);
+    for (int k = 0; k < 100; k++) net.add(unsafe(k), 1);
+    for (int k = 0; k < 100; k++) net.add(unsafe(k), -1);
     assertNull(net.sent(7, folder.resolve("results").toString()));
     try (var left = Files.list(folder.resolve("results"))) {
       assertEquals(0, left.count());
