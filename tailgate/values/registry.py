@@ -22,6 +22,7 @@ from tailgate.values.numbers.general import GENERAL
 from tailgate.values.numbers.integers import BIGINT, INTEGER, OID, SMALLINT
 from tailgate.values.numbers.money import MONEY
 from tailgate.values.numbers.numerics import NUMERIC
+from tailgate.values.ranges import codec as ranges
 from tailgate.values.stored import stored
 from tailgate.values.strings.bits import BITS
 from tailgate.values.strings.byte_strings import BYTEA
@@ -72,6 +73,12 @@ CODECS: dict[str, Codec] = {
     "macaddr8": MACADDR8,
     "bit": BITS,
     "varbit": BITS,
+    "int4range": ranges.codec_of(INTEGER),
+    "int8range": ranges.codec_of(BIGINT),
+    "numrange": ranges.codec_of(GENERAL),
+    "daterange": ranges.codec_of(DATE),
+    "tsrange": ranges.codec_of(TIMESTAMP),
+    "tstzrange": ranges.codec_of(TIMESTAMPTZ),
     "json": JSON,
     "jsonb": JSONB,
     "jsonpath": JSONPATH,

@@ -101,6 +101,7 @@ TYPES: list[tuple[Type, Any]] = [
     (MOOD, "string"),
     (types.UUID, {"type": "string", "logicalType": "uuid"}),
     *((Type(name), "string") for name in ("inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "timetz", "char", "money", "jsonpath")),
+    *((Type(name), "string") for name in types.RANGES),
     (types.JSON, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.JSONB, {"type": "string", "connect.name": "io.debezium.data.Json"}),
     (types.INT4.array(), {"type": "array", "items": ["null", "int"]}),
@@ -149,6 +150,12 @@ PRINTED = {
     "timetz": ["00:00:00+00", "12:34:56.5-03:30"],
     "money": ["$0.00", "-$1,234.56"],
     "jsonpath": ['$."a"'],
+    "int4range": ["empty", "[1,5)"],
+    "int8range": ["(,)"],
+    "numrange": ["(1.50,2]"],
+    "daterange": ["[2024-01-01,infinity)"],
+    "tsrange": ['["2024-01-01 00:00:00",)'],
+    "tstzrange": ['["2024-01-01 00:00:00+00",)'],
 }
 VALUES: list[tuple[Type, list[Any]]] = [
     (types.BOOL, [True, False]),

@@ -68,6 +68,26 @@ def _timestamptz(rng: random.Random) -> str:
     return f"{datetime(1970, 1, 1) + timedelta(microseconds=rng.randint(-(10**15), 4 * 10**15))}Z"
 
 
+# few bounds of ranges, in ascending order, so that ranges often overlap and meet
+WHOLE = [str(n) for n in range(-9, 10)]
+NUMBERS = [f"{n}{fraction}" for n in range(6) for fraction in ("", ".0", ".50", ".5")]
+FEBRUARY = ["-infinity", *(f"2024-02-{day:02d}" for day in range(20, 30)), "infinity"]
+RANGE_BOUNDS = {
+    **dict.fromkeys(("int4range", "int8range"), WHOLE),
+    "numrange": NUMBERS,
+    **dict.fromkeys(("daterange", "tsrange", "tstzrange"), FEBRUARY),
+}
+
+
+def _range(bounds: Sequence[str]) -> Callable[[random.Random], str]:
+    def generate(rng: random.Random) -> str:
+        places = sorted(rng.choices(range(len(bounds)), k=2))
+        low, high = (bounds[place] if rng.random() < 0.9 else "" for place in places)
+        return rng.choice("[(") + low + "," + high + rng.choice(")]") if rng.random() < 0.95 else "empty"
+
+    return generate
+
+
 def _interval(rng: random.Random) -> str:
     parts = [f"{rng.randint(-40, 40)} {unit}" for unit in ("years", "mons", "days", "hours", "minutes") if rng.random() < 0.4]
     return " ".join([*parts, f"{rng.randint(-90, 90)}.{rng.randrange(10**6):06d} seconds"])
@@ -142,6 +162,7 @@ GENERATORS: dict[str, Callable[[random.Random], str]] = {
     "macaddr8": lambda rng: _octets(8)(rng) if rng.random() < 0.7 else _octets(3)(rng) + ":ff:fe:" + _octets(3)(rng),
     "bit": lambda rng: _bits(rng, (1, 3, 8, 32)),
     "varbit": lambda rng: _bits(rng, range(70)),
+    **{name: _range(bounds) for name, bounds in RANGE_BOUNDS.items()},
     "json": lambda rng: json.dumps(_json(rng), ensure_ascii=rng.random() < 0.5, indent=rng.choice((None, None, 1))),
     "jsonb": lambda rng: json.dumps(_json(rng), ensure_ascii=rng.random() < 0.5),
     "oid": lambda rng: str(rng.getrandbits(32)),

@@ -50,6 +50,7 @@ SCRIPTS = (
     "composites",
     "domains",
     "networks",
+    "ranges",
     "bit_strings",
     "zoned_times",
     "single_bytes",
@@ -110,7 +111,10 @@ DIFFERENT: dict[str, str] = {
         f"""select * from jsonb_path_query('{{"a": 10}}', '$ ? (@.a < $value)', '{variables}')""": "detail"
         for variables in ("1", '[{"value" : 13}]')
     },
-    **dict.fromkeys(("EXECUTE q ('[1, 2]', '$[')", "EXECUTE q ('1 5')", "EXECUTE p ('x')", "EXECUTE p ('x', '01:02:03.45Z')"), "position"),
+    **dict.fromkeys(
+        ("EXECUTE q ('[1, 2]', '$[')", "EXECUTE q ('1 5')", "EXECUTE p ('x')", "EXECUTE p ('x', '01:02:03.45Z')", "EXECUTE p ('[1,5', 3)"),
+        "position",
+    ),
     "UPDATE t SET a[:2] = '{1,2}' WHERE id = 3": "detail",
     **dict.fromkeys(
         (
@@ -126,6 +130,8 @@ DIFFERENT: dict[str, str] = {
     "INSERT INTO t (id, n[1]) VALUES (15, 1)": "position",
     "UPDATE t SET d[2] = 12345.1 WHERE id = 1": "detail",
     "CREATE VIEW v AS WITH a AS (DELETE FROM bag RETURNING a) SELECT * FROM a": "message position",
+    **dict.fromkeys(("SELECT '[1'::text::int4range", "SELECT 'x'::text::tsrange"), "detail"),
+    "SELECT int4range(1, 5, '[') AS a": "hint",
     "SELECT mac FROM hosts UNION SELECT mac8 FROM hosts ORDER BY mac": "hint",
     "SELECT '08:00:2b:01:02:03:04:05'::macaddr8::macaddr": "hint",
     'SELECT * FROM jsonb_to_record(\'{"a":{"k":1}}\') AS x (a int[])': "hint",

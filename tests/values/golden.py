@@ -20,7 +20,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from tailgate.lake.types import Type
+from tailgate.lake.types import RANGES, Type
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from testing.postgres import Postgres
 
@@ -61,6 +61,7 @@ TYPES = {  # by the name of the file
     "bit_3": Type("bit", (3,)),
     "varbit": Type("varbit"),
     "varbit_3": Type("varbit", (3,)),
+    **{name: Type(name) for name in RANGES},
     "json": Type("json"),
     "jsonb": Type("jsonb"),
     "int4_array": Type("int4", is_array=True),

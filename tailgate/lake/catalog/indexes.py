@@ -30,6 +30,11 @@ KEY_TYPES = frozenset(
         "timetz",
         "char",
         "money",
+        "int4range",
+        "int8range",
+        "daterange",
+        "tsrange",
+        "tstzrange",
     )
 )
 

@@ -237,7 +237,7 @@ class ExpressionBinder(ABC):
         """Returns IS DISTINCT FROM of two operands."""
         equal = self.operate("=", operands, at)
         assert isinstance(equal, Call)
-        if equal.function.arguments[0] not in ("jsonb", "interval", "bpchar") and not equal.function.takes_general:
+        if equal.function.arguments[0] not in ("jsonb", "interval", "bpchar", "numrange") and not equal.function.takes_general:
             return IsDistinct(*equal.arguments)
         # Values of these types can be equal in different stored forms, so `=` is needed. It is NULL
         # if an operand is NULL.

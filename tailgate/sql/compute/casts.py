@@ -25,7 +25,7 @@ from tailgate.values.times.intervals import Interval, write_postgres
 
 PARSED_TYPES = """
     bool int2 int4 int8 float4 float8 date time timetz timestamp timestamptz interval uuid bytea oid inet cidr macaddr macaddr8 bit varbit
-    money
+    money int4range int8range numrange daterange tsrange tstzrange
 """.split()
 
 # --- to text -------------------------------------------------------------------------------------

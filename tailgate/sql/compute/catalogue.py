@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from tailgate.sql.compute import aggregates, casts, dimensions, json_texts, networks, registry
+from tailgate.sql.compute import aggregates, casts, dimensions, json_texts, networks, ranges, registry
 from tailgate.sql.compute.jsonb import access, construction, edits, paths
 from tailgate.sql.compute.ksqldb import casts as ksqldb_casts
 from tailgate.sql.compute.ksqldb import collections as ksqldb_collections
@@ -55,6 +55,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     number_parsing,
     numeric_functions,
     paths,
+    ranges,
     regexps,
     strings,
     times,

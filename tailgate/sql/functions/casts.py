@@ -8,7 +8,7 @@ Source: PostgreSQL 15, catalog pg_cast.
 
 from __future__ import annotations
 
-from tailgate.lake.types import MICROSECONDS
+from tailgate.lake.types import MICROSECONDS, RANGES
 from tailgate.sql.functions.arithmetic import DUCKDB, OVERFLOW, SPARK, UNDERFLOW
 from tailgate.sql.functions.entry import Context, Function, ResultType, duckdb_error, spark_error, strict
 from tailgate.sql.numeric_types import integer, of_scale
@@ -75,6 +75,7 @@ TO_TEXT: dict[str, tuple[str, str]] = {
     "inet": ("tg_inet_to_text({0})",) * 2,
     "cidr": ("tg_inet_to_text({0})",) * 2,
     "char": ("tg_char_to_text({0})",) * 2,
+    **dict.fromkeys(RANGES, ("tg_range_to_text({0})",) * 2),
     **dict.fromkeys(("uuid", "macaddr", "macaddr8", "bit", "varbit", "json", "jsonb", "jsonpath"), ("{0}", "{0}")),
 }
 # casts to text that print a value as its type's output function does, where the cast of PostgreSQL differs
@@ -89,7 +90,7 @@ OUTPUT = {
 }
 TEXT_TARGETS = (
     "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "timestamp", "timestamptz", "json", "jsonb", "bytea", "time",
-    "timetz", "interval", "uuid", "oid", "inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "money",
+    "timetz", "interval", "uuid", "oid", "inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "money", *RANGES,
 )  # fmt: skip
 INPUT_FUNCTIONS = {"jsonb": "jsonb_parse"}  # others are text_to_<type>
 

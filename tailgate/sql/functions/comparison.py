@@ -14,10 +14,14 @@ SIGNS = ("=", "<>", "<", "<=", ">", ">=")
 INCOMPARABLE = frozenset({"json", "jsonpath"})  # types without comparison operators
 TYPES = """
     bool char int2 int4 int8 float4 float8 numeric text bytea date time timetz timestamp timestamptz uuid oid name inet macaddr macaddr8
-    bit varbit money
+    bit varbit money int4range int8range daterange tsrange tstzrange
 """.split()
 INTERVAL_SPARK = "(CAST({%d}.months AS DECIMAL(38,0)) * 2592000000000 + CAST({%d}.days AS DECIMAL(20,0)) * 86400000000 + {%d}.micros)"
 INTERVAL_DUCKDB = "(CAST({%d}.months AS HUGEINT) * 2592000000000 + CAST({%d}.days AS HUGEINT) * 86400000000 + {%d}.micros)"
+
+
+# a numrange without the display scales of its bounds, which are the last 4 bytes
+NUMRANGE_SPARK, NUMRANGE_DUCKDB = "substring({%d}, 1, length({%d}) - 4)", "({%d})[:-5]"
 
 
 def nested_duckdb(sign: str, left: str, right: str) -> str:
@@ -68,6 +72,7 @@ def _rows() -> list[Function]:
             _row(sign, "timestamptz", "timestamp", "CAST({%d} AS TIMESTAMP)", "CAST({%d} AS TIMESTAMPTZ)"),
             _row(sign, "bpchar", "bpchar", "rtrim({%d})", "rtrim({%d}, ' ')"),
             _row(sign, "interval", "interval", INTERVAL_SPARK, INTERVAL_DUCKDB),
+            _row(sign, "numrange", "numrange", NUMRANGE_SPARK, NUMRANGE_DUCKDB),
             _row(sign, "anyenum", "anyenum"),
         ]
     return rows

@@ -21,7 +21,7 @@ _TEXTS = ("text", "varchar", "name")
 _PLAIN = frozenset(
     """
     bool int2 int4 int8 float4 float8 text numeric date timestamp timestamptz uuid bytea varchar json jsonb enum
-    inet cidr macaddr macaddr8 bit varbit timetz char jsonpath money
+    inet cidr macaddr macaddr8 bit varbit timetz char jsonpath money int4range int8range numrange daterange tsrange tstzrange
     """.split()
 )
 

@@ -131,7 +131,7 @@ def _in_list(binder: ExpressionBinder, value: Scalar, items: list[Scalar]) -> In
         type = common([value, *items], [None] * (len(items) + 1), "IN")
     except DatatypeMismatch:
         return None
-    if type.general or type.name in ("interval", "bpchar", "json", "jsonb", "record") or type.is_array:
+    if type.general or type.name in ("interval", "bpchar", "json", "jsonb", "numrange", "record") or type.is_array:
         return None
     casts = [coerce(s, type, binder.parameters) for s in (value, *items)]
     if None in casts:

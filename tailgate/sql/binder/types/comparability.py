@@ -11,9 +11,9 @@ from tailgate.sql.plan.rows import is_row
 def check_one_form(type: Type, clause: str, position: int | None) -> None:
     """Raises 0A000 for types whose equal values can have different stored forms.
 
-    Examples are 1.0 and 1 in jsonb, and 24 hours and a day in interval.
+    Examples are 1.0 and 1 in jsonb and numrange, and 24 hours and a day in interval.
     """
-    if not type.leaves.isdisjoint(("jsonb", "interval")):
+    if not type.leaves.isdisjoint(("jsonb", "interval", "numrange")):
         raise FeatureNotSupported(f"{clause} of type {type} is not supported", hint="Cast it to text.", position=position)
 
 

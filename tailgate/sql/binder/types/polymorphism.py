@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tailgate.lake.types import TEXT, UNKNOWN, Type
-from tailgate.sql.binder.types.coercion import PREFERRED, common_numeric, implicit, same
+from tailgate.lake.types import RANGES, TEXT, UNKNOWN, Type
+from tailgate.sql.binder.types.coercion import PREFERRED, catalogue_name, common_numeric, implicit, same
 from tailgate.sql.functions.entry import Function
 
 FAMILIES = ("anyelement", "anyarray", "anycompatible", "anycompatiblearray", "anyenum")
@@ -40,6 +40,8 @@ def concrete(row: Function, types: tuple[Type, ...]) -> Function | None:
 
     Returns None if the arguments do not fit them.
     """
+    if any(a in RANGES for a in row.arguments):  # as the concrete rows of anyrange, which casts no other argument
+        return row if all(t == UNKNOWN or catalogue_name(t) == a for t, a in zip(types, row.arguments, strict=False)) else None
     if not any(a in FAMILIES for a in row.arguments) or not (row.variadic or len(types) == len(row.arguments)):
         return row
     names = row.arguments + row.arguments[-1:] * (len(types) - len(row.arguments))

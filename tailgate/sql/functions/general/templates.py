@@ -9,6 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tailgate.lake.types import NUMERIC_PRECISION, Type
+from tailgate.sql.functions import ranges
 from tailgate.sql.functions.aggregates import VARIANCES
 from tailgate.sql.functions.arrays import NULL_POSITION, NULL_THRESHOLDS, WITHOUT_POSITION
 from tailgate.sql.functions.comparison import SIGNS, nested_duckdb
@@ -45,6 +46,15 @@ def _contains(container: str, elements: str) -> str:
     return strict(f"(len(list_filter({elements}, lambda tg_y: NOT {_CONTAINS % container})) = 0)", 2)
 
 
+# functions of numrange: templates of Spark and DuckDB
+_BOTH_TEXTS = ("tg_general_to_text({0})", TEXT)
+RANGES: dict[tuple[str, str, tuple[str, ...]], tuple[str, str]] = {
+    ("function", "numrange", (N, N)): ranges.constructor("numrange", 2, _BOTH_TEXTS),
+    ("function", "numrange", (N, N, "text")): ranges.constructor("numrange", 3, _BOTH_TEXTS),
+    ("operator", "@>", ("numrange", N)): ranges.contains(0, 1, _BOTH_TEXTS),
+    ("operator", "<@", (N, "numrange")): ranges.contains(1, 0, _BOTH_TEXTS),
+    **{("function", side, ("numrange",)): (f"tg_text_to_general(tg_range_{side}({{0}}))",) * 2 for side in ("lower", "upper")},
+}
 # by kind, name and types of the arguments
 TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
     **{("operator", sign, (N, N)): f"tg_general_{name}({{0}}, {{1}})" for sign, name in _BINARY.items()},
@@ -79,6 +89,7 @@ TEMPLATES: dict[tuple[str, str, tuple[str, ...]], str] = {
     ("function", "to_json", (N,)): f"tg_json_number({TEXT})",
     ("function", "factorial", ("int8",)): "tg_general_factorial({0})",
     ("function", "to_number", ("text", "text")): "tg_text_to_general(tg_to_number({0}, {1}))",
+    **{signature: duckdb for signature, (_, duckdb) in RANGES.items()},
     ("aggregate", "sum", (N,)): _SUM,
     ("aggregate", "avg", (N,)): f"tg_general_divide({_SUM}, {_COUNT % 'tg_general_key_any({0})'})",
     ("aggregate", "min", (N,)): f"arg_min({{0}}, {_KEYED.format('{0}.s')}){{present}}",
@@ -137,6 +148,7 @@ SPARK: dict[tuple[str, str, tuple[str, ...]], str] = {
     ("function", "width_bucket", (N, N, N, "int4")): "tg_width_bucket_general({0}, {1}, {2}, {3})",
     ("function", "to_jsonb", (N,)): "tg_general_to_json({0})",
     ("function", "to_json", (N,)): "tg_general_to_json({0})",
+    **{signature: spark for signature, (spark, _) in RANGES.items()},
     **{("aggregate", name, (N,)): MAINTAINED for name in ("min", "max", "sum", "avg", *VARIANCES)},
 }
 

@@ -60,6 +60,7 @@ import tailgate.functions.numeric.NumberFormats;
 import tailgate.functions.numeric.NumberInput;
 import tailgate.functions.numeric.NumberParsing;
 import tailgate.functions.numeric.NumericFunctions;
+import tailgate.functions.range.RangeFunctions;
 import tailgate.functions.text.ArrayDimensions;
 import tailgate.functions.text.BitStrings;
 import tailgate.functions.text.ByteStrings;
@@ -131,6 +132,7 @@ public final class Functions {
       NumberFormats.class,
       NumberParsing.class,
       NumericFunctions.class,
+      RangeFunctions.class,
       RegularExpressions.class,
       Strings.class,
       TextArrays.class,

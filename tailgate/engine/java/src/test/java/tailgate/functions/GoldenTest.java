@@ -48,6 +48,12 @@ class GoldenTest {
       "macaddr8|tg_text_to_macaddr8(x)",
       "bit|tg_text_to_bit(x)",
       "varbit|tg_text_to_varbit(x)",
+      "int4range|tg_range_to_text(tg_text_to_int4range(x))",
+      "int8range|tg_range_to_text(tg_text_to_int8range(x))",
+      "numrange|tg_range_to_text(tg_text_to_numrange(x))",
+      "daterange|tg_range_to_text(tg_text_to_daterange(x))",
+      "tsrange|tg_range_to_text(tg_text_to_tsrange(x))",
+      "tstzrange|tg_range_to_text(tg_text_to_tstzrange(x))",
       "json|tg_text_to_json(x)",
       "jsonb|tg_jsonb_parse(x)",
   })

@@ -120,11 +120,15 @@ public record General(BigDecimal value, int head) {
     return key;
   }
 
+  /** Returns the text as PostgreSQL prints it. */
+  public String text() { return value != null ? value.toPlainString() : isNan() ? "NaN" : signum() < 0 ? "-Infinity" : "Infinity"; }
+
   private static byte[] withoutScale(byte[] bytes) { return Arrays.copyOf(bytes, bytes.length - 2); }
 
   // ---- sortable bytes ---------------------------------------------------------------------------
 
-  private byte[] encoded() {
+  /** Returns the sortable bytes with the display scale. */
+  public byte[] encoded() {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     if (value == null || value.signum() == 0) {
       out.write(value == null ? head : HEAD_ZERO);
@@ -157,7 +161,8 @@ public record General(BigDecimal value, int head) {
 
   private static int digit(String digits, int at) { return at < 0 || at >= digits.length() ? 0 : digits.charAt(at) - '0'; }
 
-  private static General decoded(byte[] bytes) {
+  /** Returns the number with these sortable bytes. */
+  public static General decoded(byte[] bytes) {
     int head = bytes[0] & 0xFF;
     if (head == HEAD_NAN) return NAN;
     if (head == HEAD_INFINITY) return INFINITY;

@@ -260,9 +260,7 @@ public final class GeneralNumerics {
   // ---- casts ------------------------------------------------------------------------------------
 
   public static UTF8String generalToText(InternalRow a) {
-    General value = General.of(a);
-    if (value.isFinite()) return UTF8String.fromString(value.value().toPlainString());
-    return UTF8String.fromString(value.isNan() ? "NaN" : value.signum() < 0 ? "-Infinity" : "Infinity");
+    return UTF8String.fromString(General.of(a).text());
   }
 
   /** Returns the JSON of a number; of NaN and infinities a string. */

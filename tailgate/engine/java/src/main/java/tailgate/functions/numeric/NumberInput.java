@@ -116,7 +116,7 @@ public final class NumberInput {
   }
 
   /** Returns a number with the display scale of its text, NaN or an infinity. */
-  static General toGeneral(UTF8String text) {
+  public static General toGeneral(UTF8String text) {
     String s = TextInput.trimmed(text);
     if (!NUMBER.matcher(s).matches()) {
       return switch (s.toLowerCase(Locale.ROOT)) {

@@ -1,0 +1,1 @@
+"""Range types: intervals of integers, numerics, dates and timestamps."""
