@@ -90,7 +90,7 @@ def test_drop_of_the_type_of_a_table_that_a_function_reads(sql: psycopg.Connecti
 
 
 def test_privileges(sql: psycopg.Connection) -> None:
-    """The access lists and errors are PostgreSQL's. Every role may use all types."""
+    """The access lists and errors are PostgreSQL's."""
     acl = "SELECT array_to_string(typacl, ',') FROM pg_type WHERE typname IN ('mood', 'cents') ORDER BY typname DESC"
     sql.execute("CREATE ROLE ann")
     sql.execute("CREATE DOMAIN cents AS int")
@@ -104,12 +104,13 @@ def test_privileges(sql: psycopg.Connection) -> None:
     assert error.value.diag.message_detail == "privileges for type s.mood\nprivileges for type cents"
     sql.execute("REVOKE USAGE ON TYPE s.mood, cents FROM ann CASCADE")
     sql.execute("DROP ROLE ann")
+    sql.execute("REVOKE USAGE ON TYPE cents FROM PUBLIC")
+    assert sql.execute(acl).fetchall() == [("=U/tailgate,tailgate=U/tailgate",), ("tailgate=U/tailgate",)]
     for statement, sqlstate, message in (
         ("GRANT SELECT ON TYPE cents TO tailgate", "0LP01", "invalid privilege type SELECT for type"),
         ("GRANT CREATE ON DOMAIN cents TO tailgate", "0LP01", "invalid privilege type CREATE for domain"),
         ("GRANT USAGE ON DOMAIN s.mood TO tailgate", "42809", '"mood" is not a domain'),
         ("GRANT USAGE ON DOMAIN nosuch TO tailgate", "42704", 'type "nosuch" does not exist'),
-        ("REVOKE USAGE ON TYPE cents FROM PUBLIC", "0A000", "REVOKE USAGE ON TYPE … FROM PUBLIC is not supported"),
     ):
         with pytest.raises(psycopg.Error) as refused:
             sql.execute(statement)

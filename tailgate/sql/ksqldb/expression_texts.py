@@ -18,6 +18,8 @@ def text(expression: e.Expression) -> str:
             return quoted(column) if source is None else f"{quoted(source)}.{quoted(column)}"
         case e.FunctionCall(name, arguments, star):
             return f"{name.upper()}({'*' if star else _listed(arguments)})"
+        case e.Operation("not", (e.Operation("is null", (operand,)),)):
+            return f"({text(operand)} IS NOT NULL)"
         case e.Operation("is null", (operand,)):
             return f"({text(operand)} IS NULL)"
         case e.Operation(operator, (operand,)):
@@ -28,9 +30,9 @@ def text(expression: e.Expression) -> str:
         case e.Operation(operator):
             return operator.upper()
         case e.InList(operand, items, negated):
-            return f"({text(operand)} {'NOT ' if negated else ''}IN ({_listed(items)}))"
+            return _negated(f"({text(operand)} IN ({_listed(items)}))", negated)
         case e.Between(operand, low, high, negated):
-            return f"({text(operand)} {'NOT ' if negated else ''}BETWEEN {text(low)} AND {text(high)})"
+            return _negated(f"({text(operand)} BETWEEN {text(low)} AND {text(high)})", negated)
         case e.CaseExpression(operand, branches, otherwise):
             start = "CASE" if operand is None else f"CASE {text(operand)}"
             middle = "".join(f" WHEN {text(condition)} THEN {text(result)}" for condition, result in branches)
@@ -50,6 +52,10 @@ def text(expression: e.Expression) -> str:
             return f"({', '.join(map(quoted, parameters))}) => {text(body)}"
         case _:
             assert_never(expression)
+
+
+def _negated(predicate: str, negated: bool) -> str:
+    return f"(NOT {predicate})" if negated else predicate
 
 
 def _listed(expressions: tuple[e.Expression, ...]) -> str:

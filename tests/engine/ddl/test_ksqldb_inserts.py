@@ -14,7 +14,7 @@ from tailgate.gateway.ksqldb import lists
 from tailgate.lake.catalog import Catalog, Change, MaterializedView, Sink
 from tailgate.lake.catalog.codec import decode_item, encode_item
 from tailgate.lake.catalog.schemas import Schema
-from tailgate.lake.errors import DependentObjectsStillExist, TailgateError
+from tailgate.lake.errors import DependentObjectsStillExist, TailgateError, WrongObjectType
 from tailgate.sql.definitions import bind_definition
 from tailgate.sql.ksqldb.statements import CreateAs
 from tailgate.sql.statements import CreateKsqldbItem, Drop, InsertStream, parse
@@ -71,6 +71,8 @@ def test_terminate_drops_the_query_and_drop_needs_it() -> None:
         assert isinstance(dropped, Drop)
         with pytest.raises(DependentObjectsStillExist, match=rf"The following queries {use} this source: \[INSERTQUERY_0\]\."):
             check_no_queries(dropped, catalog)
+        with pytest.raises(WrongObjectType):
+            check_no_queries(replace(dropped, kind="table"), catalog)
     change = stopped((query_view("INSERTQUERY_0", catalog),), catalog, ends=True)
     assert (set(change.drop), change.put) == ({view.id, view.errors, sink.id}, ())
     assert [i.id for i in stopped((view,), catalog, ends=False).put] == [view.id]

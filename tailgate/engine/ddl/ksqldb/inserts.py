@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from tailgate.engine.ddl.drop import find_of_kind
 from tailgate.engine.ddl.ksqldb.endpoints import Endpoints
 from tailgate.engine.ddl.ksqldb.items import view_of, writing_sink
 from tailgate.engine.ddl.replace import check_ready
@@ -87,9 +88,11 @@ def check_inserts(change: Change, catalog: Catalog) -> None:
 
 
 def check_no_queries(statement: Drop, catalog: Catalog) -> None:
-    """Raises 2BP01, with ksqlDB's message, if DROP names one stream or table of ksqlDB that its queries read or write."""
-    item = catalog.find(statement.names[0]) if len(statement.names) == 1 and not statement.cascade else None
-    if item is None or statement.kind not in ("stream", "table") or ksqldb_of(item) is None:
+    """Raises 2BP01, with ksqlDB's message, if DROP names one stream or table of ksqlDB that queries use; 42809 for the other kind."""
+    if statement.kind not in ("stream", "table") or len(statement.names) > 1 or statement.cascade:
+        return
+    item = find_of_kind(statement.kind, statement.names[0], catalog, if_exists=True)
+    if item is None or ksqldb_of(item) is None:
         return
     views = [v for v in catalog.dependents(item.id) if isinstance(v, MaterializedView) and not v.replaces and not is_transient(v)]
     persistent = [(view, view.ksqldb) for view in views if view.ksqldb is not None]

@@ -115,7 +115,10 @@ def aggregation(query: e.SelectQuery, source: FromClause, target: str = "") -> T
     if missing and not is_push:
         expressions = f"grouping expression{'s'[: len(missing) - 1]} {' and '.join(map(expression_text, missing))}"
         raise missing_key(target, expressions, missing[0].position)
-    having = f" HAVING {translator.where(query.having)}" if query.having is not None else ""
+    having = ""
+    if query.having is not None:
+        translator.clause = "HAVING"
+        having = f" HAVING {translator.where(query.having)}"
     message_key = () if missing else tuple(key_names[key] for key in query.group_by)
     hidden, columns = tuple[str, ...](), columns_of(items)
     if query.window is not None:

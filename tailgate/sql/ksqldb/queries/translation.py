@@ -45,11 +45,11 @@ ROWTIME = "CAST(extract(epoch FROM {}) * 1000 AS bigint)"  # milliseconds, as in
 
 
 class Translator:
-    """Translates the expressions of one clause of a query.
+    """Translates the expressions of one clause of a query, or of SELECT and then HAVING.
 
-    `aggregates`: whether aggregates are allowed in SELECT and HAVING. Other clauses have neither aggregates nor table functions.
-    `no_tables`: why SELECT has no table functions, if it has none. `per_record`: whether the clause is evaluated once for each row, so
-    that it may contain functions whose value differs each time.
+    `clause`: its name, for messages. `aggregates`: whether aggregates are allowed in SELECT and HAVING. Other clauses have neither
+    aggregates nor table functions. `no_tables`: why SELECT has no table functions, if it has none. `per_record`: whether the clause is
+    evaluated once for each row, so that it may contain functions whose value differs each time.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Translator:
     ) -> None:
         self._grouping = grouping = grouping or Grouping({}, {})
         self.scope, self._per_record = scope, per_record
-        self._aggregates, self._clause, self._no_tables = aggregates, clause, no_tables
+        self._aggregates, self.clause, self._no_tables = aggregates, clause, no_tables
         self._limits, self._order, self._keys = grouping.limits, order(scope.position), grouping.keys
         self._in_table = self._in_aggregate = False
         self.row_counts: dict[str, None] = {}  # the texts of the numbers of rows that table functions have returned, in order
@@ -224,7 +224,7 @@ class Translator:
             return Typed(WINDOWSTART if is_start else scope.window_end, types.BIGINT)
         prefix = f"{ksqldb_name(reference.source)}." if reference.source else ""
         column = f"{prefix}{ksqldb_name(reference.column)}"
-        raise UndefinedColumn(f"{self._clause} column '{column}' cannot be resolved.", position=reference.position)
+        raise UndefinedColumn(f"{self.clause} column '{column}' cannot be resolved.", position=reference.position)
 
     def _constructor(self, constructor: e.Constructor) -> Typed:
         values = [value.or_null() for value in self._all(constructor.values)]  # an element that fails is NULL
@@ -283,8 +283,8 @@ class Translator:
             message = "Table functions can not be nested"
         elif self._parameters:
             message = f"Lambda functions can not contain {'aggregate' if is_aggregate else 'table'} functions: {name}"
-        elif self._clause != "SELECT":
-            message = f"{self._clause} does not support {'aggregate' if is_aggregate else 'table'} functions: {name}"
+        elif self.clause not in ("SELECT", "HAVING"):
+            message = f"{self.clause} does not support {'aggregate' if is_aggregate else 'table'} functions: {name}"
         elif is_aggregate and not self._aggregates:
             message = f"Use of aggregate function {name} requires a GROUP BY clause."
         elif not is_aggregate:
