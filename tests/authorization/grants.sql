@@ -108,6 +108,20 @@ boss: REVOKE USAGE ON TYPE mood FROM low CASCADE
 low: SELECT has_type_privilege('mood', 'USAGE'), has_type_privilege('boss', 'mood', 'USAGE WITH GRANT OPTION'), has_type_privilege('mood[]', 'USAGE'), has_type_privilege('positive', 'usage'), has_type_privilege('int', 'USAGE'), has_type_privilege(99999999::oid, 'USAGE')
 low: SELECT has_type_privilege('nosuch', 'USAGE')
 low: SELECT has_type_privilege('int', 'SELECT')
+boss: CREATE TYPE pair AS (a int, b int)
+low: CREATE TABLE lo.three (p pair)
+low: DROP TABLE lo.three
+boss: REVOKE USAGE ON TYPE pair FROM PUBLIC
+low: CREATE TABLE lo.three (p pair[])
+low: CREATE TYPE lo.six AS (p pair)
+low: CREATE TYPE lo.six AS (m mood)
+boss: GRANT USAGE ON TYPE pair TO low
+boss: SELECT typname, typacl FROM pg_type WHERE typname = 'pair'
+low: CREATE TYPE lo.six AS (p pair)
+low: ALTER TYPE lo.six ADD ATTRIBUTE m mood
+low: SELECT has_type_privilege('pair', 'USAGE'), has_type_privilege('helper', 'pair', 'USAGE')
+low: DROP TYPE lo.six
+boss: DROP TYPE pair
 boss: DROP TYPE mood
 boss: DROP DOMAIN positive
 operator: CREATE ROLE granted_role

@@ -51,7 +51,7 @@ def test_an_absent_lake_and_an_unknown_format_are_refused(tmp_path: Path) -> Non
     with pytest.raises(FeatureNotSupported):
         Lake(lake.location)
     with pytest.raises(FeatureNotSupported):
-        decode_header(encode_header(Header(1, 1, 1, "tick")).replace(b'"format":1', b'"format":5'))
+        decode_header(encode_header(Header(1, 1, 1, "tick")).replace(b'"format":1', b'"format":6'))
 
 
 def test_a_header_keeps_its_fields() -> None:

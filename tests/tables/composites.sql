@@ -217,6 +217,7 @@ ALTER TYPE one RENAME TO single;
 SELECT '(1,2)'::one;
 SELECT '(1,2)'::single AS o;
 ALTER TYPE single RENAME TO mood;
+ALTER TYPE single RENAME TO quadtable;
 DROP TYPE single;
 ALTER TYPE complex RENAME TO cplx;
 SELECT pg_typeof((q).c1)::text AS t, q FROM quadtable ORDER BY f1 LIMIT 1;

@@ -112,7 +112,25 @@ def test_restart(tmp_path: Path) -> None:
             world.close()
 
 
+def test_limits(sql: psycopg.Connection) -> None:
+    for level in range(1, 33):
+        sql.execute(f"CREATE TYPE level{level} AS (a {'int' if level == 1 else f'level{level - 1}'})".encode())
+    sql.execute(f"CREATE TYPE wide AS ({', '.join(f'a{n} int' for n in range(800))})".encode())
+    for statement, message in (
+        ("CREATE TYPE deep AS (a level32)", 'type "deep" has more than 32 levels'),
+        ("ALTER TYPE level1 ADD ATTRIBUTE c complex", 'type "level32" has more than 32 levels'),
+        ("CREATE TYPE twice AS (a wide, b wide)", 'type "twice" has more than 1600 fields, with those of its attributes'),
+    ):
+        with pytest.raises(psycopg.errors.ProgramLimitExceeded) as refused:
+            sql.execute(statement)
+        assert refused.value.diag.message_primary == message
+
+
 def test_refused(sql: psycopg.Connection) -> None:
+    for name, attribute in (("part", "a int"), ("whole", "p part"), ("solo", "a int")):
+        sql.execute(f"CREATE TYPE {name} AS ({attribute})".encode())
+    sql.execute("CREATE VIEW wholes AS SELECT NULL::whole AS w")
+    sql.execute("CREATE TEMPORARY TABLE solos (s solo[])")
     for statement, message in (
         ("CREATE TABLE t (c complex PRIMARY KEY)", "a primary key of type complex is not supported"),
         ("CREATE TABLE t (c complex UNIQUE)", "a unique constraint of type complex is not supported"),
@@ -121,6 +139,8 @@ def test_refused(sql: psycopg.Connection) -> None:
         ("CREATE TYPE empty AS ()", "a composite type without attributes is not supported"),
         ("CREATE FUNCTION f(c complex) RETURNS int LANGUAGE SQL RETURN 1", "an argument of type complex is not supported"),
         ("DROP TYPE complex CASCADE", "dropping an attribute of composite type item with its type is not supported"),
+        ("ALTER TYPE part ADD ATTRIBUTE b int", 'cannot alter type "part" because view wholes names type whole'),
+        ("ALTER TYPE solo ADD ATTRIBUTE b int", 'cannot alter type "solo" because column "solos.s" uses it'),
         ("ALTER TYPE complex ADD ATTRIBUTE x int", 'cannot alter type "complex" because column "items.item" uses it'),
     ):
         with pytest.raises(psycopg.errors.FeatureNotSupported) as refused:

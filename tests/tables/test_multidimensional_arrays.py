@@ -68,6 +68,8 @@ def test_earlier_versions_refuse_the_log_from_the_first_column_on(world: World) 
         assert writer.newest.format == 3
         sql.execute("CREATE TABLE numbers (id int PRIMARY KEY, a numeric)")
         assert writer.newest.format == 3
+        sql.execute("CREATE TABLE spans (id int PRIMARY KEY, a int4range[])")
+        assert writer.newest.format == 5
 
 
 @pytest.mark.parametrize("bounds", ["[99999999999:99999999999]", "[-9999999999:-9999999999]", f"[{'9' * 5000}]"])

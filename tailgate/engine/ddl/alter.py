@@ -11,7 +11,7 @@ from dataclasses import replace
 from tailgate.engine.ddl.drop import Notice, find_of_kind, notice
 from tailgate.engine.ddl.enums import with_tables
 from tailgate.engine.ddl.history import OPTION, milliseconds
-from tailgate.lake.catalog import Catalog, Change, Companion, DroppedWithOwner, Function, HistoryItem, Index, Item, Sequence
+from tailgate.lake.catalog import Catalog, Change, Companion, Composite, DroppedWithOwner, Function, HistoryItem, Index, Item, Sequence
 from tailgate.lake.catalog.schemas import SYSTEM, TEMPORARY, Schema
 from tailgate.lake.errors import (
     DuplicateTable,
@@ -112,6 +112,8 @@ def move(item: Item, name: str, schema: Schema, catalog: Catalog) -> Change:
         return Change()
     put = [replace(item, name=name, schema=schema.id)]
     catalog.check_new(name, schema, item.namespace)
+    if isinstance(item, Composite):
+        catalog.check_new(name, schema)  # no relation may have the name, either
     for other in catalog.dependents(item.id):
         if isinstance(other, Companion):
             companion = name + other.name.removeprefix(item.name)

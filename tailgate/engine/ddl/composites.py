@@ -5,13 +5,14 @@ Source: PostgreSQL 15, src/backend/commands/typecmds.c (DefineCompositeType), ta
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from typing_extensions import assert_never
 
 from tailgate.engine.ddl.drop import Notice, notice
 from tailgate.lake.catalog import Catalog, Change, Composite, Table
-from tailgate.lake.catalog.custom_types import types_of
+from tailgate.lake.catalog.custom_types import types_of, types_of_column
 from tailgate.lake.catalog.dropping import described
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import SCHEMA
@@ -20,6 +21,7 @@ from tailgate.lake.errors import (
     DuplicateObject,
     FeatureNotSupported,
     InvalidTableDefinition,
+    ProgramLimitExceeded,
     UndefinedColumn,
     UndefinedTable,
 )
@@ -37,9 +39,12 @@ from tailgate.sql.statements import (
 )
 from tailgate.sql.tables.definition import column_definitions
 
+FIELDS_MAX = 1_600  # of a composite type, with those of its attributes; PostgreSQL's limit for the attributes alone
+LEVELS_MAX = 32  # of a composite type, with those of its attributes
+
 
 def create_composite(statement: CreateComposite, catalog: Catalog, owner: int) -> Change:
-    """Returns the change of CREATE TYPE … AS (…). Raises 42710, 42701, 42704, 0A000."""
+    """Returns the change of CREATE TYPE … AS (…). Raises 42710, 42701, 42704, 54000, 0A000."""
     name, schema = statement.name.name, catalog.home(statement.name)
     catalog.check_new(name, schema, "type")
     if (relation := catalog.at(name, schema)) is not None and relation.is_relation:
@@ -47,11 +52,12 @@ def create_composite(statement: CreateComposite, catalog: Catalog, owner: int) -
     columns = tuple(_column(attribute, catalog) for attribute in statement.attributes)
     check_columns(columns)
     item = Composite(catalog.next_id, name, columns, schema=schema.id, owner=owner)
+    _check_size(item)
     return Change(put=(replace(item, sql=definition(item, schema.name)),))
 
 
 def alter_attributes(statement: AlterType, actions: tuple[AttributeAction, ...], catalog: Catalog) -> tuple[Change, list[Notice]]:
-    """Returns the change of ALTER TYPE … ATTRIBUTE, and notices. Raises 42P01, 42704, 42701, 42703, 42P16, 0A000."""
+    """Returns the change of ALTER TYPE … ATTRIBUTE, and notices. Raises 42P01, 42704, 42701, 42703, 42P16, 54000, 0A000."""
     item = catalog.find(statement.name, "type")
     if not isinstance(item, Composite):
         raise UndefinedTable(f'relation "{statement.name}" does not exist')
@@ -82,7 +88,11 @@ def alter_attributes(statement: AlterType, actions: tuple[AttributeAction, ...],
     after = replace(item, columns=tuple(columns))
     if item.id in types_of(after):
         raise InvalidTableDefinition(f"composite type {item.name} cannot be made a member of itself")
-    return Change(put=(replace(after, sql=definition(after, catalog.schema_of(item).name)),)), notices
+    change = Change(put=(replace(after, sql=definition(after, catalog.schema_of(item).name)),))
+    for other in catalog.stored.apply(change).each(Composite):
+        if item.id in (other.id, *types_of(other)):
+            _check_size(other)
+    return change, notices
 
 
 def definition(item: Composite, schema: str) -> str:
@@ -107,11 +117,30 @@ def _place(name: str, columns: list[Field], item: Composite, *, quoted: bool = T
     return names.index(name)
 
 
+def _check_size(item: Composite) -> None:
+    """Raises 54000 for a composite type that has too many fields or levels."""
+    for number, level in enumerate(_levels(item.columns), 1):
+        if number > FIELDS_MAX:
+            raise ProgramLimitExceeded(f'type "{item.name}" has more than {FIELDS_MAX} fields, with those of its attributes')
+        if level > LEVELS_MAX:
+            raise ProgramLimitExceeded(f'type "{item.name}" has more than {LEVELS_MAX} levels')
+
+
+def _levels(columns: Sequence[Field], level: int = 1) -> Iterator[int]:
+    """Yields the level of each field of rows, and of the fields in it."""
+    for column in columns:
+        yield level
+        yield from _levels(column.type.fields, level + 1)
+
+
 def _check_unused(item: Composite, catalog: Catalog) -> None:
-    """Raises 0A000 if a column of a table has values of the type, or if a definition names it."""
+    """Raises 0A000 if a column of a table has values of the type, or if a definition names it or a composite type that has it."""
     for table in catalog.each(Table):
         for column in table.columns:
-            if not column.is_dropped and item.id in types_of(replace(table, columns=(column,))):
+            if not column.is_dropped and item.id in types_of_column(column):
                 raise FeatureNotSupported(f'cannot alter type "{item.name}" because column "{table.name}.{column.name}" uses it')
-    for other in catalog.dependents(item.id):
-        raise FeatureNotSupported(f'cannot alter type "{item.name}" because {described(catalog, other)} names it', hint="Drop that first.")
+    for type in (item, *(other for other in catalog.each(Composite) if item.id in types_of(other))):
+        for other in catalog.dependents(type.id):
+            names = "it" if type is item else described(catalog, type)
+            message = f'cannot alter type "{item.name}" because {described(catalog, other)} names {names}'
+            raise FeatureNotSupported(message, hint="Drop that first.")

@@ -70,8 +70,8 @@ def check_definitions(items: tuple[Item, ...], catalog: Catalog) -> None:
 
 
 def check_types(items: tuple[Item, ...], role: Role, catalog: Catalog) -> None:
-    """Raises 42501 if a role may not use the domain or enum type of a new column of these items."""
-    for item in (item for item in items if item.is_relation or isinstance(item, Function | Domain)):
+    """Raises 42501 if a role may not use the type of a new column, argument or attribute of these items."""
+    for item in (item for item in items if item.is_relation or isinstance(item, Function | Domain | Composite)):
         old = catalog.items.get(item.replaces or item.id)
         old_types = () if old is None else _types(old)
         for id in (id for id in _types(item) if id not in old_types and id in catalog.items):

@@ -37,6 +37,7 @@ PRIVILEGES_OF: Mapping[str, Mapping[str, str]] = {  # by kind of object; others 
     "endpoint": ENDPOINT_PRIVILEGES,
     "type": TYPE_PRIVILEGES,
     "enum": TYPE_PRIVILEGES,
+    "composite": TYPE_PRIVILEGES,
     "domain": TYPE_PRIVILEGES,
     "sequence": SEQUENCE_PRIVILEGES,
 }

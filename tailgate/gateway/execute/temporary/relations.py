@@ -17,6 +17,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog, Change, Item, View
+from tailgate.lake.catalog.custom_types import types_of_column
 from tailgate.lake.catalog.dropping import described, dropping
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID, Schema
@@ -61,6 +62,8 @@ async def answer(session: Session, bound: Bound) -> str | None:
             _check_own(session, [schema for n in names if (schema := catalog.find_schema(n.name)) is not None], statement.cascade)
         case s.AlterItem():
             return await _alter(session, statement)
+        case s.AlterType(name=name, action=tuple()):
+            _check_unused(session, name)
         case s.Pause() | s.RetryDeadLetters() | s.DeleteDeadLetters() | s.RefreshSchema() | s.ResumeSource():
             _check_kind(session, statement)
         case s.AlterSecret() | s.ValidateConnection():
@@ -205,6 +208,15 @@ def _check_own(session: Session, roots: Sequence[Item | Schema], cascade: bool) 
     """Raises 2BP01 if one of the session's temporary relations, which the engine does not know, depends on `roots`."""
     if session.naming.has_temporary and roots:
         dropping(session.catalog, roots, cascade=cascade)
+
+
+def _check_unused(session: Session, name: Name) -> None:
+    """Raises 0A000 if a column of one of the session's temporary tables has values of a composite type."""
+    type = session.catalog.find(name, "type")
+    for table in session.naming.temporary.values():
+        for column in table.columns:
+            if type is not None and type.id in types_of_column(column):
+                raise e.FeatureNotSupported(f'cannot alter type "{type.name}" because column "{table.name}.{column.name}" uses it')
 
 
 def _create_index(session: Session, statement: s.CreateIndex) -> str:
