@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tailgate.gateway.engine_connection import Connection, HeldLock, Printed, PushView
+from tailgate.gateway.engine_connection import REPLACED_LOOK_S, Connection, HeldLock, Printed, PushView
 from tailgate.gateway.engine_looks import EngineLooks
 from tailgate.lake import control
 from tailgate.lake.catalog.resolution import Resolution
@@ -25,6 +25,7 @@ from tailgate.lake.control import BlockCommit, FilledTable, Notice, StatementRes
 from tailgate.lake.errors import AdminShutdown, CrashShutdown, Replaced, SystemError_, TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import process_tls
+from tailgate.lake.host.keepalive import keep_alive
 from tailgate.lake.uncommitted import Uncommitted
 from tailgate.lake.writer import engines
 
@@ -34,7 +35,6 @@ STATUS_TIMEOUT_S = 5.0  # the engine waits up to three seconds for a broker
 SEQUENCE_TIMEOUT_S = 30.0  # a statement that changes the catalog may hold its lock
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 NEXT_ENGINE_LOOK_S = 0.05  # between two attempts to reach an engine that stands by
-REPLACED_LOOK_S = 1.0  # between checks whether the engine, which has not answered, was replaced
 KEPT_MAX = 8  # connections that wait for the next write
 KEPT_S = 30.0  # that one waits; the engine closes it after a minute
 ENDED = (Replaced.sqlstate, CrashShutdown.sqlstate, AdminShutdown.sqlstate)  # of requests that the next engine answers
@@ -121,7 +121,7 @@ class Control:
         """Gets an advisory lock. Returns None if the request does not wait and another session has the lock. Raises 40P01, 53200."""
         connection, answer = await self._answered(_Request("POST", control.LOCK, request.encode(), keeps=True), None)
         if answer["granted"]:
-            return HeldLock(connection)
+            return HeldLock(connection, self._is_replaced)
         connection.close()
         return None
 
@@ -309,6 +309,7 @@ async def _opened(engine: engines.Announcement, timeout: float) -> Connection:
     context = process_tls.trusting(engine.certificate)
     try:
         reader, writer = await asyncio.wait_for(asyncio.open_connection(host, port, ssl=context), timeout)
+        keep_alive(writer.get_extra_info("socket"))
     except (OSError, asyncio.TimeoutError):
         raise SystemError_("the engine does not answer", detail=f"Nothing takes connections at {engine.address}.") from None
     return Connection(engine, reader, writer)

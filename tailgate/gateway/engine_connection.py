@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tailgate.lake import control
 from tailgate.lake.control import StatementResult
 from tailgate.lake.errors import SystemError_
 from tailgate.lake.writer import engines
+
+REPLACED_LOOK_S = 1.0  # between checks whether the engine was replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,18 @@ class HeldLock:
     """An advisory lock. The engine releases it when the connection ends."""
 
     _connection: Connection
+    _is_replaced: Callable[[engines.Announcement], bool]
 
     async def lost(self) -> None:
-        """Waits until the connection ends."""
+        """Waits until the connection ends, or another engine has replaced this one, which may hang or be out of reach."""
+        end = asyncio.ensure_future(self._end())
+        try:
+            while not end.done() and not self._is_replaced(self._connection.engine):
+                await asyncio.wait((end,), timeout=REPLACED_LOOK_S)
+        finally:
+            end.cancel()
+
+    async def _end(self) -> None:
         with contextlib.suppress(OSError):
             await self._connection.reader.read()
 

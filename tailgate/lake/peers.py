@@ -76,12 +76,13 @@ class Announcement:
             "certificate": certificate,
         }
         self.number = number or random_number()
-        while not self._write():
-            self.number = random_number()
+        self._write()
         self._renewals: dict[str, tuple[Hashable, float]] = {}  # of others: the last one, and when it was first seen
 
-    def _write(self) -> bool:
-        return documents.replace(self._lake.store, self.name, {**self._content, "number": self.number}, None)
+    def _write(self) -> None:
+        """Writes the announcement, under another number if a gateway has this one."""
+        while not documents.replace(self._lake.store, self.name, {**self._content, "number": self.number}, None):
+            self.number = random_number()
 
     @property
     def name(self) -> str:

@@ -89,3 +89,9 @@ def test_invalid_numbers_in_control_requests_are_400(doors: Doors, query: str) -
     port, headers = doors["control"]
     head = f"GET {query} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{headers}"
     assert status(answered(port, f"{head}\r\n")) == 400
+
+
+@pytest.mark.parametrize("token", ["x", "é"])
+def test_a_wrong_token_is_401(doors: Doors, token: str) -> None:
+    port, _ = doors["control"]
+    assert status(answered(port, f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n")) == 401

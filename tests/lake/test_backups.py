@@ -99,6 +99,8 @@ def test_a_backup_of_an_earlier_entry(location: Path | str, tmp_path: Path, monk
         assert (backup.time, log.n) == (header.time, n)
         check_restored(restored, [life.history.at(item.id, header.time) for item in (KEYED, BAG)], set(), tmp_path / f"work-{n}")
     assert back_up(Lake(life.path), target, at=newest).backup.time == life.writer.newest.time
+    earlier = back_up(Lake(life.path), target, keep=1, at=created).backup
+    assert [backup.time for backup in backups(target)] == [earlier.time, life.writer.newest.time]
     with pytest.raises(InvalidParameterValue, match=f"there is no entry {newest + 1}"):
         back_up(Lake(life.path), target, at=newest + 1)
     assert [f.problem for f in findings(Lake(life.path)) if f.problem is not None] == []  # the original is unchanged

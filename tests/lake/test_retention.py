@@ -76,6 +76,16 @@ def test_a_reader_holds_entries_until_it_is_stopped(lake: Lake, monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("old")
+def test_a_dropped_subscription_leaves_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holds, "AGE_MAX_MS", -1)  # the sweep that releases it could stop it, too
+    writer, follower = begin(lake)
+    holds.hold(lake, subscriptions.reader(BAG.id - 1), 1)
+    ticks(writer, follower, 3)
+    sweep(writer)
+    assert lake.store.names(holds.FOLDER) == []
+
+
+@pytest.mark.usefixtures("old")
 def test_a_relation_may_ask_for_a_longer_history(lake: Lake) -> None:
     writer = open_epoch(lake)
     long = item(16390, COLUMNS, None, retain_history_ms=3_600_000)

@@ -12,13 +12,14 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg.errors import CrashShutdown, DeadlockDetected, FeatureNotSupported, LockNotAvailable, QueryCanceled
+from psycopg.errors import CrashShutdown, DeadlockDetected, DivisionByZero, FeatureNotSupported, LockNotAvailable, QueryCanceled
 
 from tailgate.engine.runtime.control import advisory_locks
 from tailgate.engine.runtime.control.control import NOBODY
 from tailgate.lake.control import LockRequest
 from tailgate.lake.errors import OutOfMemory
 from tailgate.lake.folder import Lake
+from tailgate.lake.writer.log_writer import open_epoch
 from testing.engine_process import until
 from tests.tables.test_crash import engine
 from tests.tables.world import Served, World
@@ -148,6 +149,44 @@ def test_the_end_of_a_session_releases_its_locks(sessions: tuple[Sql, Sql], thre
     until(lambda: one(second, "SELECT pg_try_advisory_lock(2)"), 5)
 
 
+def test_an_error_releases_the_locks_of_the_transaction(sessions: tuple[Sql, Sql]) -> None:
+    """Those since the last savepoint, if there is one. PostgreSQL does not wait for ROLLBACK either."""
+    first, second = sessions
+    first.execute("BEGIN; SELECT pg_advisory_xact_lock(1); SAVEPOINT s; SELECT pg_advisory_xact_lock(2)")
+    with pytest.raises(DivisionByZero):
+        first.execute("SELECT 1 / 0")
+    assert one(second, "SELECT pg_try_advisory_lock(2)")
+    assert not one(second, "SELECT pg_try_advisory_lock(1)")
+    first.execute("ROLLBACK TO s; RELEASE s; SAVEPOINT s; RELEASE s")
+    with pytest.raises(DivisionByZero):
+        first.execute("SELECT 1 / 0")
+    assert one(second, "SELECT pg_try_advisory_lock(1)")
+
+
+def test_connections_of_locks_have_keepalive(world: World) -> None:
+    """Without it, the locks of a gateway on a machine that fails would never be released."""
+    port = f":{int(world.engine.control.address.rpartition(':')[2]):04X}"
+
+    def timers(side: int) -> set[str]:
+        """Returns the kernel's timers of the connections to the engine: 02 is that of keepalive."""
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        return {row[5][:2] for row in rows if row[3] == "01" and row[side].endswith(port)}
+
+    with connected(world.gateways[0]) as connection:
+        connection.execute("SELECT pg_advisory_lock(1)")
+        until(lambda: "02" in timers(1) and "02" in timers(2), 5)
+
+
+def test_the_replacement_of_an_engine_that_hangs_ends_sessions_with_locks(world: World) -> None:
+    """The connections to the replaced engine stay open."""
+    with connected(world.gateways[0]) as connection:
+        connection.execute("SELECT pg_advisory_lock(1)")
+        successor = open_epoch(Lake(world.lake.location), take_over=True)
+        with pytest.raises(CrashShutdown, match="terminating connection because the engine that held its advisory locks has ended"):
+            _repeat(connection)
+        successor.close()
+
+
 def test_the_end_of_the_engine_ends_sessions_with_locks(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
     child = engine(lake.path, "")
@@ -204,6 +243,25 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     request(4, 11)
     first()
     request(3, 10)
+
+
+class Ended:
+    """A client that has disconnected."""
+
+    attempt = NOBODY.attempt
+
+    def tell(self, notice: dict[str, Any]) -> None:
+        return
+
+    def gone(self) -> bool:
+        return True
+
+
+def test_a_lock_is_free_as_soon_as_its_connection_has_ended() -> None:
+    """The thread of the connection may notice later than another session requests the lock."""
+    locks = advisory_locks.AdvisoryLocks()
+    locks.request(LockRequest((1,), False, False, 1, 10).encode(), Ended())
+    assert locks.request(LockRequest((1,), False, False, 2, 10).encode(), NOBODY)[0]["granted"]
 
 
 def test_a_session_with_a_lock_does_not_wait_behind_others_for_its_other_mode() -> None:

@@ -138,7 +138,12 @@ def test_the_announcement_of_a_gateway_that_renews_it_stays(tmp_path: Path, monk
 
 def test_gateways_have_different_numbers(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake")
-    first = peers.Announcement(lake, "127.0.0.1:1", "token", number=7)
-    second = peers.Announcement(lake, "127.0.0.1:2", "token", number=7)
+    first = peers.Announcement(lake, "127.0.0.1:1", "token 1", number=7)
+    second = peers.Announcement(lake, "127.0.0.1:2", "token 2", number=7)
     assert first.number == 7
     assert second.number != 7
+    lake.store.discard([first.name])  # as after a suspension, in which another gateway takes its number
+    third = peers.Announcement(lake, "127.0.0.1:3", "token 3", number=7)
+    first.renew()
+    assert third.number == 7
+    assert {peer.number for peer in peers.announced(lake)} == {first.number, second.number, 7}

@@ -31,6 +31,7 @@ from tailgate.gateway.server.handshake import Refusals
 from tailgate.gateway.session.gateway import Gateway
 from tailgate.gateway.session.session import Session
 from tailgate.lake.errors import OutOfMemory
+from tailgate.lake.host.keepalive import keep_alive
 
 log = logging.getLogger("tailgate.gateway")
 
@@ -44,7 +45,6 @@ SEND_BYTES = 64 * 1024  # buffered output that is sent without a flush
 CONNECTIONS_MAX = 20_000  # including unauthenticated ones; beyond it the oldest unauthenticated one is closed
 STARTUP_TIMEOUT_S = 60.0  # PostgreSQL's authentication_timeout
 AUTHENTICATED = (Phase.READY, Phase.EXTENDED, Phase.SKIPPING)
-KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # seconds: a vanished client is noticed within a minute
 
 
 def peer_of(transport: asyncio.BaseTransport, insecure: bool, *, tls: bool = False) -> Peer:
@@ -117,10 +117,7 @@ class Connection(asyncio.Protocol):
         peer = transport.get_extra_info("socket")
         if peer is not None and peer.family != getattr(socket, "AF_UNIX", None):
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            for name, value in KEEPALIVE:
-                if hasattr(socket, name):
-                    peer.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+            keep_alive(peer)
         self._connections.admit(self)
         self.session.client.peer = peer_of(transport, self._gateway.insecure)
         self._impatience = self._loop.call_later(STARTUP_TIMEOUT_S, self._give_up)

@@ -28,7 +28,7 @@ from tailgate.gateway.resources.background import Background
 from tailgate.gateway.resources.concurrency import Requester
 from tailgate.gateway.session.registry import Row, Sessions
 from tailgate.lake import peers
-from tailgate.lake.errors import InsufficientPrivilege
+from tailgate.lake.errors import InsufficientPrivilege, TailgateError
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import process_tls
 from tailgate.lake.host.internal_errors import InternalErrors
@@ -88,7 +88,13 @@ class Peers:
         host, _ = process_tls.split(address)
         context = None if certificate is None else certificate.context
         try:
-            self._server = await asyncio.start_server(self._serve, *process_tls.split(address), limit=REQUEST_BYTES_MAX, ssl=context)
+            self._server = await asyncio.start_server(
+                self._serve,
+                *process_tls.split(address),
+                limit=REQUEST_BYTES_MAX,
+                ssl=context,
+                ssl_handshake_timeout=None if context is None else process_tls.HANDSHAKE_S,
+            )
         except OSError as error:
             raise process_tls.cannot_listen(address, error) from error
         reached = process_tls.joined(host, self._server.sockets[0].getsockname()[1])
@@ -97,8 +103,8 @@ class Peers:
             self._announcement = await asyncio.to_thread(
                 peers.Announcement, self._lake, reached, self._token, addresses, pem, self._own.number
             )
-        except OSError as error:
-            log.warning("other gateways cannot be told of this one: %s", error)
+        except (OSError, TailgateError) as error:
+            log.warning("this gateway cannot be announced to the others: %s", error)
             return
         self._own.number = self._announcement.number
         if certificate is not None:
@@ -109,8 +115,9 @@ class Peers:
             await asyncio.sleep(peers.RENEW_S)
             try:
                 await asyncio.to_thread(announcement.renew)
-            except OSError as error:
+            except (OSError, TailgateError) as error:  # of a bucket that does not answer
                 log.warning("the announcement of this gateway cannot be renewed: %s", error)
+            self._own.number = announcement.number
 
     def stop(self) -> None:
         """Stops the server and withdraws the announcement."""

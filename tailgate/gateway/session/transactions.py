@@ -162,6 +162,8 @@ class Transaction:
         self.state = MOVES[self.state, move]
         if self.state is State.IDLE or (self.state is State.FAILED and not self.savepoints):  # after ROLLBACK TO, a block keeps its time
             self.release()
+        if self.state is State.FAILED:
+            self.advisory_locks.back_to(self.savepoints[-1].advisory_locks if self.savepoints else 0)
         if not self.in_block:
             self.savepoints.clear()
         if self.state is State.IDLE:

@@ -6,10 +6,9 @@
     TARGET/<time> ── copy, without the state of a folder ──► bucket, lake.json last
 
 A backup is a lake: a folder with everything up to one entry of the log, whose time is its name. This is the newest entry, or an
-earlier one (`cut`). Files
-of a lake never change; they are created, replaced or removed. Of a lake in a bucket, a backup has the state that was
-uploaded, from which an engine continues (ADR 0025). The image is made in this order, so that
-it is a state that a power loss could have left, and an engine that opens it recovers as after one:
+earlier one (`cut`). Files of a lake never change; they are created, replaced or removed. Of a lake in a bucket, a backup has the state
+that was uploaded, from which an engine continues (ADR 0025). The image is made in this order, so that it is a state that a power loss
+could have left, and an engine that opens it recovers as after one:
 
     settings             at any time: of ALTER SYSTEM
     readers, inbox       before the log: nothing acknowledges a later entry, no unread write is missing
@@ -88,7 +87,9 @@ def backups(target: Path) -> list[Backup]:
 
 
 def back_up(lake: Lake, target: Path, keep: int | None = None, at: int | None = None) -> Copied:
-    """Copies a lake up to its newest entry, or up to entry `at`, into a new folder below `target`. Then removes all but `keep` backups.
+    """Copies a lake up to its newest entry, or up to entry `at`, into a new folder below `target`.
+
+    Then removes all but this backup and the `keep` newest ones.
 
     Raises 55000 if `target` has backups of another lake or the lake has no log, 55006 if another backup
     is being made there, 58030 if the lake changes faster than it can be read, and 22023 if `at` is not readable.
@@ -106,18 +107,19 @@ def back_up(lake: Lake, target: Path, keep: int | None = None, at: int | None = 
         header = _image(lake, image, previous, at)
         backup = Backup(target / _name_of(header.time), header.time)
         if backup.path.exists():
-            return Copied(backup, False, 0, 0, _remove(existing, keep))
+            return Copied(backup, False, 0, 0, _remove(existing, backup, keep))
         for abandoned in target.glob(".*T*Z"):
             files.discard_folder(abandoned)
         count, size = _copy(image, target / f".{backup.path.name}", previous)
         files.rename(target / f".{backup.path.name}", backup.path)
         files.sync_folder(target)
-        return Copied(backup, True, count, size, _remove([*existing, backup], keep))
+        return Copied(backup, True, count, size, _remove([*existing, backup], backup, keep))
 
 
-def _remove(existing: list[Backup], keep: int | None) -> tuple[Backup, ...]:
-    """Removes all but the newest backups. Returns those that were removed."""
-    removed = () if keep is None else tuple(sorted(existing, key=lambda backup: backup.time)[:-keep])
+def _remove(existing: list[Backup], new: Backup, keep: int | None) -> tuple[Backup, ...]:
+    """Removes all but the newest backups and `new`, which may be of an earlier entry. Returns those that were removed."""
+    oldest_first = sorted(existing, key=lambda backup: backup.time)
+    removed = () if keep is None else tuple(backup for backup in oldest_first[:-keep] if backup != new)
     for backup in removed:
         unnamed = backup.path.with_name(f".{backup.path.name}")  # an interrupted removal leaves no backup without files
         files.rename(backup.path, unnamed)

@@ -3,17 +3,21 @@
     POST /lock ──► granted, or in the order of requests when the sessions before it have released ──► answer
                                                         └── the connection ends: the lock is released
 
-A gateway closes the connection when the session releases the lock, and the kernel does so when the gateway is killed. If the engine
-ends, its gateways end the sessions that hold locks. Two modes of one session never conflict.
+A gateway closes the connection when the session releases the lock, and the kernel does so when the gateway is killed. A request whose
+connection has ended blocks nobody, also before its thread has noticed. If the engine ends or is replaced, its gateways end the sessions
+that hold locks. Two modes of one session never conflict.
 
 Source: PostgreSQL 15, "Advisory Locks"; src/backend/storage/lmgr/README, deadlock.c.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from tailgate.engine.runtime.control.control import Client
@@ -27,12 +31,25 @@ DEADLOCK_S = 1.0  # that a request waits before it looks for a deadlock, as Post
 CANCEL_LOOK_S = 0.25  # between two checks whether the client of a waiting request is still connected
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Claim:
+    """A lock that a session holds or waits for, until its client ends."""
+
+    request: LockRequest
+    client: Client
+
+    def blocks(self, other: LockRequest) -> bool:
+        """Returns whether another request has to wait for this one, if its client is still connected."""
+        own = self.request
+        return own.key == other.key and own.session != other.session and not (own.shared and other.shared)
+
+
 class AdvisoryLocks:
     """The locks that sessions hold and wait for. Thread safe."""
 
     def __init__(self) -> None:
-        self._held: list[LockRequest] = []
-        self._waiting: list[LockRequest] = []  # in the order of their requests
+        self._held: list[_Claim] = []
+        self._waiting: list[_Claim] = []  # in the order of their requests
         self._released = threading.Condition()
 
     def request(self, body: bytes, client: Client) -> tuple[dict[str, Any], Callable[[], None]]:
@@ -40,71 +57,75 @@ class AdvisoryLocks:
 
         Raises 40P01 for a deadlock, 53200 if there are too many locks, 57014 if the client ends.
         """
-        request = LockRequest.decode(body)
+        claim = _Claim(LockRequest.decode(body), client)
         with self._released:
-            self._check_limits(request.role)
-            granted = self._is_free(request)
-            if not granted and request.waits:
-                self._wait(request, client)
+            self._check_limits(claim.request.role)
+            granted = self._is_free(claim)
+            if not granted and claim.request.waits:
+                self._wait(claim)
                 granted = True
             if not granted:
                 return {"granted": False}, lambda: None
-            self._held.append(request)
-        return {"granted": True}, lambda: self._release(request)
+            self._held.append(claim)
+        return {"granted": True}, lambda: self._release(claim)
 
     def _check_limits(self, role: int) -> None:
-        roles = [request.role for request in (*self._held, *self._waiting)]
+        roles = [claim.request.role for claim in (*self._held, *self._waiting)]
         if len(roles) >= LOCKS_MAX or roles.count(role) >= LOCKS_EACH:
             detail = f"Sessions can hold {LOCKS_MAX} locks, those of one role {LOCKS_EACH}."
             raise OutOfMemory("too many advisory locks", detail=detail, hint="Release locks that are not needed.")
 
-    def _wait(self, request: LockRequest, client: Client) -> None:
+    def _wait(self, claim: _Claim) -> None:
         """Waits until the request can be granted. The caller holds `_released`."""
-        self._waiting.append(request)
+        self._waiting.append(claim)
         deadlock_look = time.monotonic() + DEADLOCK_S
         try:
-            while not self._is_free(request):
+            while not self._is_free(claim):
                 self._released.wait(CANCEL_LOOK_S)
-                check_canceled(client)
+                check_canceled(claim.client)
                 if time.monotonic() >= deadlock_look:
-                    self._check_deadlock(request)
+                    self._check_deadlock(claim)
+                    deadlock_look = math.inf  # a later request that completes a cycle looks for it
         finally:
-            self._waiting.remove(request)
+            self._waiting.remove(claim)
             self._released.notify_all()
 
-    def _release(self, request: LockRequest) -> None:
+    def _release(self, claim: _Claim) -> None:
         with self._released:
-            self._held.remove(request)
+            self._held.remove(claim)
             self._released.notify_all()
 
-    def _is_free(self, request: LockRequest) -> bool:
-        return next(self._blocking(request), None) is None
+    def _is_free(self, claim: _Claim) -> bool:
+        return all(other.client.gone() for other in self._blocking(claim))
 
-    def _blocking(self, request: LockRequest) -> Iterator[LockRequest]:
-        """Yields the locks and the earlier requests of other sessions that a request has to wait for.
+    def _blocking(self, claim: _Claim) -> Iterator[_Claim]:
+        """Yields the locks and the earlier requests of other sessions that a request has to wait for, unless their clients have ended.
 
         If the session has the lock in the other mode, it does not wait for earlier requests, which may wait for it.
         """
-        others = [held for held in self._held if held.key == request.key]
-        if not request.waits or all(held.session != request.session for held in others):
-            earlier = self._waiting[: self._waiting.index(request)] if request in self._waiting else self._waiting
-            others += [waiting for waiting in earlier if waiting.key == request.key]
-        yield from (o for o in others if o.session != request.session and not (o.shared and request.shared))
+        request = claim.request
+        yield from (held for held in self._held if held.blocks(request))
+        own = (held for held in self._held if (held.request.session, held.request.key) == (request.session, request.key))
+        if not request.waits or all(held.client.gone() for held in own):
+            earlier = takewhile(lambda other: other is not claim, self._waiting)
+            yield from (other for other in earlier if other.blocks(request))
 
-    def _check_deadlock(self, request: LockRequest) -> None:
+    def _check_deadlock(self, claim: _Claim) -> None:
         """Raises 40P01 if the session waits, directly or not, for itself."""
-        waiting = {other.session: other for other in self._waiting}
+        session = claim.request.session
+        waiting = {other.request.session: other for other in self._waiting}  # the last request of each, which is not canceled
         reached: dict[int, tuple[LockRequest, int]] = {}  # by session: a request that it blocks
-        paths = [request]
+        paths = [claim]
         while paths:
             blocked = paths.pop()
-            for blocker in {other.session for other in self._blocking(blocked)}:
-                if blocker in reached:
+            for other in self._blocking(blocked):
+                blocker = other.request.session
+                if blocker in reached or other.client.gone():
                     continue
-                reached[blocker] = (blocked, blocker)
-                if blocker == request.session:
-                    raise DeadlockDetected("deadlock detected", detail=_cycle(request.session, reached))
-                if blocker in waiting:
+                reached[blocker] = (blocked.request, blocker)
+                if blocker == session:
+                    raise DeadlockDetected("deadlock detected", detail=_cycle(session, reached))
+                if blocker in waiting and not waiting[blocker].client.gone():
                     paths.append(waiting[blocker])
 
 

@@ -30,6 +30,7 @@ from tailgate.lake.catalog.resolution import Resolution
 from tailgate.lake.host import process_tls
 from tailgate.lake.host.http import BadRequest, body_length
 from tailgate.lake.host.internal_errors import DEFECT, InternalErrors
+from tailgate.lake.host.keepalive import keep_alive
 from tailgate.lake.host.process_tls import Certificate
 from tailgate.lake.host.readiness import readable
 from tailgate.lake.host.server_thread import ServerThread
@@ -122,6 +123,7 @@ class _Server(ThreadingHTTPServer):
     def finish_request(self, request: Any, client_address: Any) -> None:
         """Serves a connection, in its thread."""
         try:
+            keep_alive(request)
             if self._certificate is None:
                 super().finish_request(request, client_address)
                 return
@@ -272,7 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _allowed(self) -> bool:
         header = self.headers.get("Authorization", "")
-        if hmac.compare_digest(header, f"Bearer {self.server.token}"):
+        if hmac.compare_digest(header.encode(), f"Bearer {self.server.token}".encode()):
             return True
         self.close_connection = True  # a body may be left unread
         self._answer(401, {"message": "no token, or that of another epoch"})
