@@ -100,6 +100,7 @@ class Definitions(Expressions):
             (1, lambda: f"ALTER STREAM {stream} ADD COLUMN c{self.r.randrange(9)} INT"),
             (1, lambda: f"{self.of('TERMINATE', 'PAUSE', 'RESUME')} {self.of('ALL', 'CTAS_OWN_0', 'CSAS_S0_1')}"),
             (1, lambda: self.of(f"CREATE TYPE IF NOT EXISTS {type} AS STRUCT<a INT>", f"CREATE TYPE {type} AS ENUM ('a', 'b')")),
+            (0.5, lambda: f"CREATE TYPE {type} AS (n bigint, name text)"),
             (1, lambda: self.of(f"DROP TYPE `{type.upper()}`", f"DROP TYPE IF EXISTS {type}", f"ALTER TYPE {type} ADD VALUE 'c'")),
             (1, lambda: self.of(f"CREATE DOMAIN {type} AS int", f"ALTER DOMAIN {type} ADD CHECK (VALUE > 0)", f"DROP DOMAIN {type}")),
             (0.5, lambda: self.of("CREATE SOURCE CONNECTOR c WITH ('connector.class' = 'x')", "DROP CONNECTOR c")),

@@ -270,6 +270,8 @@ class Grammar(Definitions):
             (0.5, lambda: f"CREATE ROLE {self.of('x', 'y')} SUPERUSER LOGIN"),
             (0.5, lambda: f"ALTER ROLE {self.of('low', 'boss', 'helper')} {self.of('SUPERUSER', 'NOLOGIN', chr(76) + 'OGIN')}"),
             (0.3, lambda: f"DROP ROLE {self.of('boss', 'staff', 'x')}"),
+            (0.3, lambda: f"DROP OWNED BY {self.of('boss', 'staff', 'tailgate')}{self.of('', ' CASCADE')}"),
+            (0.3, lambda: f"REASSIGN OWNED BY {self.of('boss', 'staff', 'tailgate')} TO {self.of('low', 'helper')}"),
         )
 
     def sequences(self) -> str:

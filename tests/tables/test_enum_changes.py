@@ -115,6 +115,8 @@ def test_privileges(sql: psycopg.Connection) -> None:
         with pytest.raises(psycopg.Error) as refused:
             sql.execute(statement)
         assert (refused.value.sqlstate, refused.value.diag.message_primary) == (sqlstate, message)
+    sql.execute("REVOKE USAGE ON TYPE s.mood, cents FROM PUBLIC")
+    assert sql.execute(acl).fetchall() == [("tailgate=U/tailgate",), ("tailgate=U/tailgate",)]
 
 
 @pytest.mark.parametrize(
