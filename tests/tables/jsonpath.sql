@@ -437,6 +437,8 @@ select jsonb_path_query('[1, 2, 3]', 'strict ($[*].a > 3).type()');
 select jsonb_path_query('[1,null,true,"11",[],[1],[1,2,3],{},{"a":1,"b":2}]', 'strict $[*].size()');
 select jsonb_path_query('[1,null,true,"11",[],[1],[1,2,3],{},{"a":1,"b":2}]', 'strict $[*].size()', silent => true);
 select jsonb_path_query('[1,null,true,"11",[],[1],[1,2,3],{},{"a":1,"b":2}]', 'lax $[*].size()');
+select jsonb_path_query('{"a": [1, [2, 3]], "b": {}}', 'strict $.**.size()'), jsonb_path_exists('{"a": 1}', 'strict $.**.size()');
+select jsonb_path_query('{"a": [1, [2, 3]], "b": {}}', 'lax $.**.size()'), jsonb_path_exists('{"a": 1}', 'lax $.**.size()');
 select jsonb_path_query('[0, 1, -2, -3.4, 5.6]', '$[*].abs()');
 select jsonb_path_query('[0, 1, -2, -3.4, 5.6]', '$[*].floor()');
 select jsonb_path_query('[0, 1, -2, -3.4, 5.6]', '$[*].ceiling()');

@@ -234,6 +234,8 @@ def _method(context: Context, nodes: tuple[Node, ...], value: Json, unwrap: bool
     name, rest = nodes[0].text, nodes[1:]
     if unwrap and isinstance(value, list) and name not in ("type", "size"):
         return _of_elements(context, nodes, value)
+    if name == "size" and not isinstance(value, list) and context.forgiving and not context.lax:
+        return iter(())
     return _following(context, rest, _applied(context, name, value))
 
 
@@ -242,7 +244,7 @@ def _applied(context: Context, name: str, value: Json) -> Json:
         case "type":
             return type_name(value)
         case "size":
-            if not isinstance(value, list) and not context.lax and not context.forgiving:
+            if not isinstance(value, list) and not context.lax:
                 raise PathError(ARRAY, "jsonpath item method .size() can only be applied to an array")
             return Decimal(len(value) if isinstance(value, list) else 1)
         case "double":

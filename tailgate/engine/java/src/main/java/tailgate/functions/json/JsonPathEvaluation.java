@@ -166,6 +166,7 @@ final class JsonPathEvaluation {
       default: {
         boolean ofArrays = node.text().equals("type") || node.text().equals("size");
         if (unwrap && elements != null && !ofArrays) return ofElements(place, nodes, elements, sink);
+        if (node.text().equals("size") && elements == null && place.forgiving && !path.lax()) return true;  // no item
         return following(place, rest, applied(place, node.text(), value), sink);
       }
     }
@@ -273,7 +274,7 @@ final class JsonPathEvaluation {
       case "type": return typeName(value);
       case "size": {
         if (value instanceof List<?> list) return new JsonNumber(String.valueOf(list.size()));
-        if (path.lax() || place.forgiving) return new JsonNumber("1");
+        if (path.lax()) return new JsonNumber("1");
         throw new PathError(ARRAY, "jsonpath item method .size() can only be applied to an array");
       }
       case "double": return toDouble(value);
