@@ -206,7 +206,7 @@ public final class TopicBackfill implements AutoCloseable {
         for (Piece piece = piece(); piece != null && !closed; piece = piece()) pieces.put(piece);
         if (!closed) pieces.put(this);
       } catch (org.apache.kafka.common.errors.InterruptException e) {
-        Thread.currentThread().interrupt();
+        Thread.interrupted();  // closed: an interrupted thread cannot close the consumer without an error in the log
       } catch (RuntimeException e) {
         pieces.put(e);
       }
