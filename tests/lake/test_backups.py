@@ -182,12 +182,12 @@ def test_state_that_is_removed_meanwhile(bucket: BucketStore, tmp_path: Path, mo
     take = module._take_uploaded
     removed: list[str] = []
 
-    def take_after_removal(*arguments: Any) -> None:
+    def take_after_removal(*arguments: Any, **options: Any) -> None:
         if not removed:
             removed.append("state/0/0/1_a.changelog")
             uploaded(life, "state/0/0/2_b.changelog")
             bucket.discard(removed)
-        take(*arguments)
+        take(*arguments, **options)
 
     monkeypatch.setattr(module, "_take_uploaded", take_after_removal)
     backup = back_up(life.lake, tmp_path / "backups").backup

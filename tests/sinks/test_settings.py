@@ -35,7 +35,7 @@ def test_options_of_with_go_where_they_belong() -> None:
     }
     got = settings(item(settings=options, kafka={"protocol": "SASL_SSL", "username": "u"}, envelope="upsert", message_key=(1,)))
     assert (got.partitions, got.replication, got.topic_config) == (3, 2, {"retention.ms": "1000"})
-    assert got.client == {"security.protocol": "SASL_SSL", "sasl.username": "u"}
+    assert got.client == {"allow.auto.create.topics": "false", "security.protocol": "SASL_SSL", "sasl.username": "u"}
     assert (got.value_name, got.compression, got.envelope, got.key) == ("a.b", "lz4", "upsert", (1,))
 
 

@@ -32,15 +32,15 @@ def test_figures_are_sums_over_partitions(session: Any, tmp_path: Path, partitio
     views.build()
     join, reduce = sorted(nodes.nodes_by_digest(views.catalog.relation("v")).values())
     views.tick([(table, (i, i % 4), 1) for i in range(1, 41)])
-    figures = views.circuits.figures(str(tmp_path), [])
+    figures = views.circuits.figures(str(tmp_path), [], partitions)
     assert figures.ticks == 1
     assert (figures.nodes[join].state_rows, figures.nodes[reduce].state_rows) == (80, 3)
     assert (figures.nodes[join].rows_in, figures.nodes[join].rows_out, figures.nodes[reduce].rows_in) == (80, 30, 30)
     assert figures.nodes[join].nanoseconds > 0
     views.tick([(table, (i, i % 4), -1) for i in range(1, 40)])
-    figures = views.circuits.figures(str(tmp_path), [])
+    figures = views.circuits.figures(str(tmp_path), [], partitions)
     assert (figures.ticks, figures.nodes[join].state_rows, figures.nodes[reduce].state_rows) == (2, 2, 0)
     views.build()  # a new circuit over the same state reports its size without further input
     views.tick([(table, (50, 60), 1)])
-    assert views.circuits.figures(str(tmp_path), []).nodes[reduce].state_rows == 0
-    assert views.circuits.figures(str(tmp_path), []).nodes[join].state_rows == 4
+    assert views.circuits.figures(str(tmp_path), [], partitions).nodes[reduce].state_rows == 0
+    assert views.circuits.figures(str(tmp_path), [], partitions).nodes[join].state_rows == 4

@@ -174,7 +174,7 @@ def test_a_change_costs_its_descendants(session: Any, tmp_path: Path, query: str
     used = sorted(nodes.nodes_by_digest(views.catalog.relation(query)).values())
 
     def rows_in() -> int:
-        return sum(n.rows_in for node, n in views.circuits.figures(str(views.folder), []).nodes.items() if node in used)
+        return sum(n.rows_in for node, n in views.circuits.figures(str(views.folder), [], 1).nodes.items() if node in used)
 
     views.tick([(ROOTS, (0, "x"), 1), *((EDGES, ((i - 1) // 10, i), 1) for i in range(1, 2000))])
     whole = rows_in()
