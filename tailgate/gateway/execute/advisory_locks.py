@@ -14,17 +14,12 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.settings.settings import milliseconds
 from tailgate.lake.control import LockRequest
 from tailgate.lake.errors import LockNotAvailable
-from tailgate.sql.functions.advisory_locks import ACTIONS, UNLOCK_ALL, Action
-
-NAMES = frozenset((UNLOCK_ALL, *ACTIONS))
+from tailgate.sql.functions.advisory_locks import ACTIONS, Action
 
 
 async def called(session: Session, name: str, arguments: Sequence[object]) -> object:
     """Returns the value of a call. Raises 40P01, 53200, 55P03, 58000."""
     locks = session.transaction.advisory_locks
-    if name == UNLOCK_ALL:
-        locks.release_all()
-        return ""
     if None in arguments:
         return None
     action = ACTIONS[name]

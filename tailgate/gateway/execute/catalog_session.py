@@ -78,6 +78,11 @@ class CatalogSession:
 
         return asyncio.run_coroutine_threadsafe(export(), self._loop).result(EXPORT_TIMEOUT_S)
 
+    def release_advisory_locks(self) -> str:
+        """Releases the advisory locks of the session before the statement is answered. Returns the empty text of type void."""
+        self._session.call_soon(self._session.transaction.advisory_locks.release_all)
+        return ""
+
     def signal(self, process: int, *, terminate: bool) -> bool:
         """Implements pg_cancel_backend and pg_terminate_backend.
 

@@ -34,6 +34,7 @@ from tailgate.lake.readers.failed import failure
 from tailgate.lake.uncommitted import is_local
 from tailgate.sql import statements as s
 from tailgate.sql.authorization import Authorized, Followed
+from tailgate.sql.functions.advisory_locks import ACTIONS
 from tailgate.sql.grammar.queries import strongest_lock
 from tailgate.sql.plan.session_calls import SessionCall
 
@@ -157,9 +158,7 @@ async def _called(session: Session, calls: tuple[SessionCall, ...], values: Sequ
     """Returns the values of calls that are evaluated once, from left to right."""
     arguments = arguments_of(calls, values)
     return [
-        await advisory_locks.called(session, call.name, values)
-        if call.name in advisory_locks.NAMES
-        else await sequences.called(session, call, values)
+        await advisory_locks.called(session, call.name, values) if call.name in ACTIONS else await sequences.called(session, call, values)
         for call, values in zip(calls, arguments[0] if arguments else [()] * len(calls), strict=True)
     ]
 

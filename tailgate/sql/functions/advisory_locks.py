@@ -1,5 +1,7 @@
 """The functions of advisory locks. The gateway evaluates them (`sql.plan.session_calls`).
 
+pg_advisory_unlock_all is a function of the system catalog (`gateway.catalog.functions`), as other functions of the session.
+
 The key is one bigint or two integers, which are two separate sets of keys.
 
 Source: PostgreSQL 15, "Advisory Lock Functions".
@@ -12,7 +14,6 @@ from typing import Literal
 
 from tailgate.sql.functions.entry import Function
 
-UNLOCK_ALL = "pg_advisory_unlock_all"
 _KEYS = (("int8",), ("int4", "int4"))
 
 
@@ -41,7 +42,4 @@ def _function(name: str, key: tuple[str, ...], *, is_void: bool) -> Function:
     return Function(name, key, result, volatility="volatile", note=note, by_session=True)
 
 
-ROWS: tuple[Function, ...] = (
-    *(_function(name, key, is_void=action.waits) for name, action in ACTIONS.items() for key in _KEYS),
-    _function(UNLOCK_ALL, (), is_void=True),
-)
+ROWS: tuple[Function, ...] = tuple(_function(name, key, is_void=action.waits) for name, action in ACTIONS.items() for key in _KEYS)

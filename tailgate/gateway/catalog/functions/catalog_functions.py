@@ -117,6 +117,7 @@ class Functions(FunctionGroup):
             ("pg_backend_pid() int", lambda: s._session.process),
             ("pg_is_in_recovery() bool", lambda: False),
             ("pg_export_snapshot() text", lambda: s._session.export_snapshot()),
+            ("pg_advisory_unlock_all() text", lambda: s._session.release_advisory_locks()),
             ("pg_postmaster_start_time() timestamptz", lambda: STARTED),
             ("pg_notify(text, text) text", s.notify),
             ("txid_current() int", lambda: 1),

@@ -60,6 +60,9 @@ class Session(Protocol):
     def export_snapshot(self) -> str:
         """Returns a name under which other sessions can read at the time of this transaction."""
 
+    def release_advisory_locks(self) -> str:
+        """Releases the advisory locks of the session. Returns an empty text."""
+
     def signal(self, process: int, *, terminate: bool) -> bool:
         """Cancels the statement of a session, or ends the session. Returns False if it does not exist."""
 
