@@ -71,7 +71,8 @@ def restricted_values(function: Function, index: int, name: str) -> list[str | N
     if function.name == "generate_series" and name not in ("int4", "int8"):
         return SERIES[name]
     small = SMALL.get(f"{function.name}/{len(function.arguments)}", SMALL.get(function.name, {}))
-    return [v for v in small.get(index, []) if v == ANY or is_valid(v, declared(name))]
+    values = [v for v in small.get(index, []) if v == ANY or is_valid(v, declared(name))]
+    return values if values != [None] else []  # those of another type, such as texts for `lower` of a range
 
 
 def is_valid(text: str | None, type: Type) -> bool:
