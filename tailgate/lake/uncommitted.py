@@ -39,7 +39,7 @@ class Uncommitted:
     - `change`: their sum. `next_id`: of the block's next object.
     - `changed`: digests of existing items and schemas that the block changes or drops, by id.
     - `dependents`: the items that depended on these items.
-    - `read`: versions of other existing items that the block's items depend on.
+    - `read`: versions of other existing items that the block's items depend on, or on which it changes privileges.
     - `access`: of existing objects on which the block changes privileges, by id, the privileges before; None without GRANTs.
     """
 
@@ -62,10 +62,12 @@ class Uncommitted:
 
     def including(self, change: Change, catalog: Catalog) -> Uncommitted:
         """Returns the changes with a further one, which was planned over `applied(catalog)`."""
+        granted = [each.id for each in change.put_access]
         existing = [*(i.id for i in change.put), *change.drop, *(s.id for s in change.put_schemas), *change.drop_schemas]
+        existing += [id for id in granted if id in catalog.all_schemas()]
         changed = {id: text for id in existing if (text := _digest(catalog, id)) is not None}
         dependents = {id: _dependents(catalog, id) for id in changed if id in catalog.items}
-        depends = {id for item in change.put for id in (*item.depends, *referenced(item), *types_of(item))}
+        depends = {*granted, *(id for item in change.put for id in (*item.depends, *referenced(item), *types_of(item)))}
         read = {id: version(catalog[id]) for id in depends if id in catalog.items}
         access = {each.id: catalog.access.get(each.id) for each in change.put_access if not is_local(each.id)}
         ids = [id for item in change.put for id in (item.id, item.errors)] + [schema.id for schema in change.put_schemas]

@@ -43,6 +43,10 @@ boss: SELECT grantor, grantee, column_name, privilege_type, is_grantable FROM in
 boss: REVOKE SELECT (a) ON g FROM helper
 boss: REVOKE SELECT ON g FROM helper
 boss: REVOKE ALL ON g FROM helper CASCADE
+boss: GRANT DELETE ON g TO helper WITH GRANT OPTION
+helper: GRANT SELECT (a) ON g TO low
+helper: GRANT SELECT ON g TO low
+boss: REVOKE DELETE ON g FROM helper
 boss: SELECT attname, attacl FROM pg_attribute WHERE attrelid = 'g'::regclass AND attnum > 0 ORDER BY 1
 boss: SELECT relacl FROM pg_class WHERE relname = 'g'
 boss: REVOKE SELECT ON g FROM boss
@@ -96,6 +100,23 @@ low: ALTER TABLE lo.one ADD COLUMN m mood
 low: CREATE VIEW lo.four AS SELECT 'ok'::mood AS m
 low: CREATE TABLE lo.four AS SELECT 'ok'::mood AS m
 low: CREATE DOMAIN lo.five AS positive
+low: CREATE TYPE lo.five AS (m mood)
+boss: CREATE TYPE pair AS (a int, m mood)
+low: SELECT has_type_privilege('pair', 'USAGE'), has_type_privilege('pair', 'USAGE WITH GRANT OPTION')
+low: CREATE TABLE lo.three (p pair)
+low: DROP TABLE lo.three
+boss: REVOKE USAGE ON TYPE pair FROM PUBLIC
+low: CREATE TABLE lo.three (p pair)
+boss: GRANT SELECT ON TYPE pair TO low
+boss: GRANT ALL ON TYPE pair TO low
+boss: SELECT typname, typacl FROM pg_type WHERE typname = 'pair'
+low: CREATE TABLE lo.three (p pair[])
+low: DROP TABLE lo.three
+operator: ALTER TYPE pair OWNER TO helper
+operator: ALTER DOMAIN positive OWNER TO helper
+boss: SELECT typname, typacl FROM pg_type WHERE typname IN ('pair', 'positive') ORDER BY 1
+operator: ALTER DOMAIN positive OWNER TO boss
+operator: DROP TYPE pair
 low: SELECT 'ok'::mood::text, 1::positive
 low: GRANT USAGE ON TYPE mood TO helper
 boss: GRANT USAGE ON TYPE mood TO low WITH GRANT OPTION

@@ -19,6 +19,7 @@ from tailgate.lake.catalog import Change, MaterializedView
 from tailgate.lake.catalog.formats import KsqldbItem
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution
+from tailgate.lake.catalog.roles import SCHEMA_ID
 from tailgate.lake.errors import InsufficientPrivilege, SerializationFailure, TailgateError
 from tailgate.sql.name_resolution import resolve
 from tailgate.sql.statements import parse
@@ -231,6 +232,30 @@ def test_an_object_that_takes_the_name_meanwhile_is_refused(world: World) -> Non
     catalog = world.lake.catalog()
     view = catalog.find("v")
     assert view is not None and view.id not in catalog.access
+
+
+GIVEN = {"SCHEMA own": "USAGE", "TABLE salaries": "SELECT"}
+
+
+@pytest.mark.parametrize("object", GIVEN)
+def test_an_object_that_gets_another_owner_before_commit(world: World, object: str) -> None:
+    """The old owner keeps no privilege, whether it has granted others in the block or before the block that gives the object."""
+    grant = f"GRANT {GIVEN[object]} ON {object} TO low"
+    with world.connect("boss") as block:
+        block.execute(f"BEGIN; {grant}".encode())
+        world.sql("tailgate", f"ALTER {object} OWNER TO helper")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            block.execute("COMMIT")
+    world.sql("tailgate", f"ALTER {object} OWNER TO boss")
+    with world.connect() as block:
+        block.execute(f"BEGIN; ALTER {object} OWNER TO helper".encode())
+        world.sql("boss", grant)
+        block.execute("COMMIT")
+    catalog = world.lake.catalog()
+    (access,) = (access for id, access in catalog.access.items() if id != SCHEMA_ID)
+    boss, low, helper = (catalog.role(name).id for name in ("boss", "low", "helper"))
+    assert {(entry.grantee, entry.grantor) for entry in access.entries or ()} >= {(helper, helper), (low, helper)}
+    assert not access.mentions(boss)
 
 
 CHANGES = [

@@ -165,6 +165,8 @@ WRITES = [
     "MERGE INTO t USING t AS s ON t.a = s.a WHEN MATCHED THEN DELETE",
     "INSERT INTO t VALUES (1, 'x') RETURNING a",
     "SELECT * FROM t ORDER BY a",
+    f"INSERT INTO t VALUES (7, 'x') {' ' * 9_000} RETURNING a",
+    f"INSERT INTO t VALUES (8, 'x') {' ' * 9_000}",
     "DELETE FROM t WHERE a > 1 RETURNING t",
     "SELECT * FROM t ORDER BY a",
 ]

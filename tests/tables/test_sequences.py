@@ -231,6 +231,12 @@ def test_copy_gives_each_row_a_value(world: World) -> None:
         rows = sql.execute("SELECT id, x FROM t ORDER BY id").fetchall()
         assert rows == [(number + 1, f"row {number}") for number in range(2000)]
         assert sql.execute("SELECT currval('s')").fetchone() == (2000,)
+        sql.execute("CREATE TABLE c (id int DEFAULT CASE WHEN now() > '2000-01-01' THEN nextval('s') ELSE 0 END, x text)")
+        with sql.cursor().copy("COPY c (x) FROM STDIN") as copy:
+            copy.write_row(("a",))
+            copy.write_row(("b",))
+        sql.execute("INSERT INTO c (x) VALUES ('c')")
+        assert sql.execute("SELECT id, x FROM c ORDER BY x").fetchall() == [(2001, "a"), (2002, "b"), (2003, "c")]
 
 
 def test_the_name_may_change(world: World) -> None:

@@ -54,6 +54,7 @@ from tailgate.sql.definitions import bind_definition
 from tailgate.sql.statements import AddValue, AlterType, CreateEnum, NewOwner, RenameValue
 from tailgate.sql.tables.definition import definition as table_definition
 from tailgate.sql.tables.domains import definition as domain_definition
+from tailgate.sql.tables.owners import access_given
 from tailgate.values.strings.strings import NAME_BYTES_MAX
 
 Labels = tuple[tuple[int, str], ...]
@@ -82,7 +83,8 @@ def alter_type(statement: AlterType, catalog: Catalog) -> tuple[Change, list[Not
     item = find_of_kind("type", statement.name, catalog)
     assert item is not None
     if isinstance(statement.action, NewOwner):
-        return Change(put=(replace(item, owner=catalog.role(statement.action.role).id),)), []
+        owner = catalog.role(statement.action.role).id
+        return Change(put=(replace(item, owner=owner),), put_access=access_given((item,), owner, catalog)), []
     if not isinstance(item, Enum):
         raise WrongObjectType(f"{statement.name} is not an enum")
     texts = [text for _, text in item.labels]

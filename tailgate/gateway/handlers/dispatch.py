@@ -68,7 +68,7 @@ class Executor:
     bind: Bind | None = None
 
 
-WRITES = (s.Insert, s.Update, s.Delete, s.WithWrites)  # of COPY … TO
+WRITES = (s.Insert, s.Update, s.Delete, s.WithWrites, LongWrite)  # of COPY … TO
 WITHOUT_SNAPSHOT = (
     *(s.Begin, s.Commit, s.Rollback, s.Savepoint, s.Release, s.RollbackTo),
     *(s.Set, s.Reset, s.Show, s.SetConstraints, s.Lock, s.Fetch, s.Unlisten, s.Checkpoint),

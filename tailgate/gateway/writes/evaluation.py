@@ -137,7 +137,7 @@ class Evaluation(RowQueries):
         if write.rows is None or write.rows.written is not None:
             return copied
         if write.rows.source is not None:
-            return self.numbered(write.rows, copied)
+            return self.numbered(write.rows, self.source_of(write.rows, copied))
         with self.incoming(copied):
             return self.query(write.rows)
 

@@ -17,7 +17,7 @@ from tailgate.lake.catalog.item_fields import Namespace, is_transient
 from tailgate.lake.catalog.items import Function, Index, Item, ItemType, Sequence, Table, ksqldb_of
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.resolution import Resolution, authority, changed, version
-from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Access, AccessList, Role, default_entries, includes, without_grants
+from tailgate.lake.catalog.roles import BUILT_IN, PUBLIC_ID, Access, AccessList, Role, default_entries, following, includes, without_grants
 from tailgate.lake.catalog.schemas import BUILT_IN as SCHEMAS
 from tailgate.lake.catalog.schemas import SCHEMA, SYSTEM, TAILGATE_ID, TEMPORARY, Schema, is_system
 from tailgate.lake.errors import (
@@ -88,8 +88,8 @@ class Catalog:
         used = [max(i.id, i.errors) for i in change.put] + [r.id for r in change.put_roles] + [s.id for s in change.put_schemas]
         next_query = max([self.next_query, *(k.number + 1 for i in change.put if (k := ksqldb_of(i)) is not None)])
         next_id = max([self.next_id, *(id + 1 for id in used)])
-        removed = {*change.drop, *change.drop_schemas}
-        access = {i: a for i, a in self.access.items() if i not in removed} | {a.id: a for a in change.put_access}
+        before: Mapping[int, Item | Schema] = {**SCHEMAS, **self.schemas, **self.items}
+        access = following(self.access, before, {**SCHEMAS, **schemas, **items}) | {a.id: a for a in change.put_access}
         after = replace(self, items=items, next_id=next_id, next_query=next_query, roles=roles, schemas=schemas)
         after = replace(after, access=access).with_access()
         if any(isinstance(item, UserType) for item in change.put) or change.put_schemas:

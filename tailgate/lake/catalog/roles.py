@@ -164,6 +164,32 @@ def _with_grant(entries: AccessList, role: int, owner: int, privileges: frozense
     return (*others, Granted(role, owner, privileges)) if privileges else others
 
 
+def given(access: Access, old: int, new: int) -> Access:
+    """Returns the privileges on an object with another owner, which has those of the old owner and has granted what that had granted."""
+    entries = None if access.entries is None else _given(access.entries, old, new)
+    return replace(access, entries=entries, columns={column: _given(of, old, new) for column, of in access.columns.items()})
+
+
+def _given(entries: AccessList, old: int, new: int) -> AccessList:
+    """Returns the entries with a role in the place of another one; those of the same roles become one."""
+    after: dict[tuple[int, int], Granted] = {}
+    for entry in entries:
+        grantee, grantor = (new if role == old else role for role in (entry.grantee, entry.grantor))
+        other = after.get((grantee, grantor), Granted(grantee, grantor, frozenset()))
+        after[grantee, grantor] = replace(other, privileges=other.privileges | entry.privileges, options=other.options | entry.options)
+    return tuple(after.values())
+
+
+def following(access: Mapping[int, Access], before: Mapping[int, Object], after: Mapping[int, Object]) -> dict[int, Access]:
+    """Returns the privileges on objects that remain, with the new owners of those that were given to another role.
+
+    A change may have a new owner and no privileges: ALTER DOMAIN, a change of an earlier version, or a block, if others have granted some
+    before it was committed.
+    """
+    remaining = ((each, before[id].owner, after[id].owner) for id, each in access.items() if id in before and id in after)
+    return {each.id: each if old == new else given(each, old, new) for each, old, new in remaining}
+
+
 def with_new_ids(access: Access, ids: Mapping[int, int]) -> Access:
     """Returns the privileges on an object that gets another id."""
     return replace(access, id=ids.get(access.id, access.id))

@@ -102,7 +102,7 @@ def _separated(relation: Relation, first: int) -> Numbered:
             to_parameter = _parameters(calls, first)
             values = tuple(tuple(map(to_parameter, row)) for row in rows)
             if not all(map(_is_simple, calls)):
-                return Numbered(relation)
+                return _for_each_row(Project(ONE_ROW, rows[0], relation.columns)) if len(rows) == 1 else Numbered(relation)
             return Numbered(replace(relation, rows=values), tuple(calls))
         case Project(input=input, expressions=expressions) if _calls(*expressions):
             if input == ONE_ROW:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailgate.lake.catalog import Catalog, Change, Companion, Index, Item, Sequence
-from tailgate.lake.catalog.roles import Access, AccessList, Granted
+from tailgate.lake.catalog.roles import Access
+from tailgate.lake.catalog.roles import given as given_access
 from tailgate.lake.catalog.schemas import Schema
 
 
@@ -20,23 +21,5 @@ def given(item: Item, owner: int, catalog: Catalog) -> Change:
 
 
 def access_given(objects: tuple[Item | Schema, ...], owner: int, catalog: Catalog) -> tuple[Access, ...]:
-    """Returns the privileges on objects that get another owner, which has those of the old owner and has granted what that had granted."""
-    before = ((object.owner, access) for object in objects if (access := catalog.access.get(object.id)) is not None)
-    return tuple(
-        replace(
-            access,
-            entries=None if access.entries is None else _given(access.entries, old, owner),
-            columns={column: _given(entries, old, owner) for column, entries in access.columns.items()},
-        )
-        for old, access in before
-    )
-
-
-def _given(entries: AccessList, old: int, new: int) -> AccessList:
-    """Returns the entries with a role in the place of another one; those of the same roles become one."""
-    after: dict[tuple[int, int], Granted] = {}
-    for entry in entries:
-        grantee, grantor = (new if role == old else role for role in (entry.grantee, entry.grantor))
-        other = after.get((grantee, grantor), Granted(grantee, grantor, frozenset()))
-        after[grantee, grantor] = replace(other, privileges=other.privileges | entry.privileges, options=other.options | entry.options)
-    return tuple(after.values())
+    """Returns the privileges on objects that get another owner."""
+    return tuple(given_access(access, o.owner, owner) for o in objects if (access := catalog.access.get(o.id)) is not None)

@@ -71,8 +71,8 @@ class _Place:
 
     def check_any_privilege(self, role: Role, catalog: Catalog) -> None:
         """Raises 42501 if the role has no privilege on it."""
-        columns = None if self.column is None else (self.column,)
-        if not any(catalog.may(role, word, self.object.id, columns) for word in self.object.privileges):
+        columns, words = (None, self.object.privileges) if self.column is None else ((self.column,), COLUMN_PRIVILEGES)
+        if not any(catalog.may(role, word, self.object.id, columns) for word in words):
             raise InsufficientPrivilege(f"permission denied for {self.text if columns else f'{_kind(self.object)} {self.object.name}'}")
 
 

@@ -55,6 +55,13 @@ class RowQueries:
                 return literal
         return self._queried(query, values)
 
+    def source_of(self, query: Query, rows: pa.Table) -> pa.Table:
+        """Returns incoming rows as the source of a plan: with the columns that its calls have as arguments."""
+        if query.source is None or not any(isinstance(argument, Column) for call in query.calls for argument in call.arguments):
+            return rows
+        with self.incoming(rows):
+            return self.query(query.source)
+
     def numbered(self, query: Query, source: pa.Table) -> pa.Table:
         """Returns the rows of a plan that calls sequences for each row of its source."""
         arguments = arguments_of(query.calls, self.values, source)

@@ -162,7 +162,9 @@ class Planning:
             case CommentOnFunction():
                 return Planned(tag, ddl.comment_on_function(statement, catalog))
             case _ if isinstance(statement, ddl.RoleStatement):
-                return _planned(tag, *ddl.change_roles(statement, acting_role(creator, catalog), catalog))
+                planned = _planned(tag, *ddl.change_roles(statement, acting_role(creator, catalog), catalog))
+                check_inserts(planned.change, catalog)
+                return planned
             case _:
                 return self._create(statement, text, catalog, owner_id(creator, catalog))
 
