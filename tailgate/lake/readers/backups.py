@@ -193,12 +193,18 @@ def _image(lake: Lake, image: Path, previous: Path | None, at: int | None) -> He
             if attempt < IMAGE_ATTEMPTS - 1:
                 continue
             raise IoError(f"the image of the lake took longer than {IMAGE_S_MAX:.0f} s", hint="Back up when there is less to do.")
-        first = Lake(image).log.first()
-        if all(hold.stopped is not None or hold.n + 1 >= first for hold in holds.holds(Lake(image))):
+        if _has_needed_entries(Lake(image)):
             return header
     if missing:
         raise IoError(f"{missing} of the uploaded state is missing", hint="The engine uploads again, in a minute in which views change.")
-    raise IoError("sinks or subscriptions move on faster than the lake can be read", hint="Try again.")
+    raise IoError("checkpoints, sinks or subscriptions move on faster than the lake can be read", hint="Try again.")
+
+
+def _has_needed_entries(image: Lake) -> bool:
+    """Returns whether the log has the entries after a checkpoint, and those that readers have not read."""
+    first = image.log.first()
+    is_reached = first <= 1 or any(checkpoint.position >= first for checkpoint in checkpoints.listed(image))
+    return is_reached and all(hold.stopped is not None or hold.n + 1 >= first for hold in holds.holds(image))
 
 
 def _is_taken(path: str, matches: Callable[[str], bool]) -> bool:
