@@ -14,8 +14,10 @@ import psycopg
 import pytest
 
 from tailgate.lake import peers
+from tailgate.lake.host.process_tls import split
 from testing.engine_process import until
 from tests.tables.world import World
+from tests.wire.live import Live
 from tests.wire.wire import Client, Query
 
 SLOW = "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b"
@@ -102,3 +104,13 @@ def test_a_dead_gateway_is_removed_from_the_list(world: World, first: psycopg.Co
     stale.write_text(json.dumps({"pid": ended.pid, "port": 1, "token": "x"}))
     first.execute("SELECT count(*) FROM pg_stat_activity")
     assert not stale.exists()
+
+
+def test_requests_end_with_their_gateway(tmp_path: Path) -> None:
+    live = Live(tmp_path)
+    (peer,) = peers.of_this_machine(live.model.lake)
+    with socket.create_connection(split(peer.address)) as connection:
+        until(lambda: live.gateway.peers.connections == 1)
+        live.close()
+        assert connection.recv(1) == b""
+    assert live.gateway.peers.connections == 0

@@ -75,7 +75,7 @@ class Peers:
         self._server: asyncio.Server | None = None
         self._announcement: peers.Announcement | None = None
         self._renewing: asyncio.Task[None] | None = None
-        self._connections = 0
+        self.connections = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._cancels = 0  # in flight
         self.alert_rows: AlertRows = _no_alerts
@@ -89,7 +89,7 @@ class Peers:
         context = None if certificate is None else certificate.context
         try:
             self._server = await asyncio.start_server(
-                self._serve,
+                lambda reader, writer: self._background.run(self._serve(reader, writer)),
                 *process_tls.split(address),
                 limit=REQUEST_BYTES_MAX,
                 ssl=context,
@@ -202,9 +202,9 @@ class Peers:
     # --- the server
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._connections += 1
+        self.connections += 1
         try:
-            if self._connections > CONNECTIONS_MAX:
+            if self.connections > CONNECTIONS_MAX:
                 return
             line = await asyncio.wait_for(reader.readline(), ANSWER_S)
             request = json.loads(line)
@@ -215,7 +215,7 @@ class Peers:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, asyncio.TimeoutError):
             pass
         finally:
-            self._connections -= 1
+            self.connections -= 1
             writer.close()
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
