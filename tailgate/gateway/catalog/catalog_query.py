@@ -25,7 +25,8 @@ from tailgate.lake.catalog.schemas import TAILGATE
 from tailgate.lake.system_relations import COLUMNS
 from tailgate.lake.types import BY_OID, Field, Type
 from tailgate.sql.authorization import SELECT, SUPERUSER, Demand
-from tailgate.sql.plan.session_calls import CALLED
+from tailgate.sql.functions.advisory_locks import ACTIONS
+from tailgate.sql.plan.session_calls import SEQUENCE_FUNCTIONS
 
 # Of a query of the system catalog. The longest one seen from a client has 9,000 characters.
 CHARACTERS_MAX = 65_536
@@ -95,7 +96,7 @@ def _is_system(node: exp.Expr) -> bool:
             return False
 
 
-SESSION_FUNCTIONS = {function.name for function in CALLED}
+SESSION_FUNCTIONS = {*SEQUENCE_FUNCTIONS, *ACTIONS}
 SIGNATURES = {key: (types, result) for key, (types, result, _) in Functions().all.items()}
 NAMES = frozenset(SIGNATURES) | {("pg_get_keywords", 0)}
 

@@ -13,13 +13,13 @@ A call elsewhere stays in the plan, and the renderer refuses it by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import BOOL, INT8, Field, Type
-from tailgate.sql.functions import advisory_locks
+from tailgate.sql.functions.advisory_locks import ACTIONS
 from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan.grouping import ONE_ROW
 from tailgate.sql.plan.relations import Project, Relation, Scan, Values
@@ -32,7 +32,7 @@ from tailgate.values.numbers.integers import RANGES
 
 # by name, with the number of arguments: the functions as plans contain them
 SEQUENCE_FUNCTIONS = {
-    name: Function(name, arguments, "int8", volatility="volatile")
+    name: Function(name, arguments, "int8", volatility="volatile", by_session=True)
     for name, arguments in {
         "nextval": ("regclass",),
         "currval": ("regclass",),
@@ -40,12 +40,10 @@ SEQUENCE_FUNCTIONS = {
         "setval": ("regclass", "int8", "bool"),
     }.items()
 }
-Functions: TypeAlias = Collection[Function]
 # the columns of a sequence's row
 ROW = tuple(Field(name, type, False) for name, type in (("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)))
 ROW_FUNCTIONS = {f.name: Function(f.name, ("regclass",), f.type.name, volatility="volatile") for f in ROW}
-CALLED: Functions = (*SEQUENCE_FUNCTIONS.values(), *advisory_locks.ROWS)
-COLUMNS: Functions = tuple(ROW_FUNCTIONS.values())
+Kind: TypeAlias = Callable[[Function], bool]  # whether a function is of a kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +83,11 @@ def separated(relation: Relation, first: int) -> Numbered:
 
     The rows of sequences stay in a plan that also has calls for each row of a source.
     """
-    if not any(_calls(*scalars_of(node), among=COLUMNS) for node in nodes(relation)):
+    if not any(_calls(*scalars_of(node), kind=_is_column) for node in nodes(relation)):
         return _separated(relation, first)
     columns: list[SessionCall] = []
-    over = _replaced(columns, lambda number, type: Parameter(first + number, type), COLUMNS)
-    rest = bottom_up(relation, lambda node: with_scalars(node, over) if _calls(*scalars_of(node), among=COLUMNS) else node)
+    over = _replaced(columns, lambda number, type: Parameter(first + number, type), _is_column)
+    rest = bottom_up(relation, lambda node: with_scalars(node, over) if _calls(*scalars_of(node), kind=_is_column) else node)
     numbered = _separated(rest, first + len(columns))
     return Numbered(relation) if numbered.source is not None else replace(numbered, calls=(*columns, *numbered.calls))
 
@@ -122,7 +120,7 @@ def _for_each_row(relation: Project) -> Numbered:
     Raises 0A000 for advisory locks: a thread that runs a query must not wait for them.
     """
     for part in (part for scalar in relation.expressions for part in walk(scalar)):
-        if _is_call(part, advisory_locks.ROWS) and isinstance(part, Call):
+        if isinstance(part, Call) and _is_lock(part.function):
             hint = "Call it in a SELECT without FROM, with literals or parameters."
             raise FeatureNotSupported(f"{part.function.name} of a computed key or for each row is not supported", hint=hint)
     calls: list[SessionCall] = []
@@ -172,12 +170,20 @@ def merged(outer: Project) -> Relation:
     return replace(outer, input=inner.input, expressions=tuple(map(over, outer.expressions)))
 
 
-def _calls(*scalars: Scalar, among: Functions = CALLED) -> bool:
-    return any(_is_call(part, among) for scalar in scalars for part in walk(scalar))
+def _is_called(function: Function) -> bool:
+    return function.by_session
 
 
-def _is_call(scalar: Scalar, among: Functions = CALLED) -> bool:
-    return isinstance(scalar, Call) and scalar.function in among
+def _is_lock(function: Function) -> bool:
+    return function.by_session and function.name in ACTIONS
+
+
+def _is_column(function: Function) -> bool:
+    return function in ROW_FUNCTIONS.values()
+
+
+def _calls(*scalars: Scalar, kind: Kind = _is_called) -> bool:
+    return any(isinstance(part, Call) and kind(part.function) for scalar in scalars for part in walk(scalar))
 
 
 def _parameters(calls: list[SessionCall], first: int) -> Callable[[Scalar], Scalar]:
@@ -185,7 +191,7 @@ def _parameters(calls: list[SessionCall], first: int) -> Callable[[Scalar], Scal
 
 
 def _session_call(call: Call) -> SessionCall:
-    if call.function in advisory_locks.ROWS:
+    if _is_lock(call.function):
         return SessionCall(call.function.name, 0, call.arguments)
     sequence, arguments = call.arguments[:1], call.arguments[1:]
     id = sequence[0].value if sequence and isinstance(sequence[0], Literal) else 0
@@ -193,7 +199,7 @@ def _session_call(call: Call) -> SessionCall:
     return SessionCall(call.function.name, id, arguments)
 
 
-def _replaced(calls: list[SessionCall], value: Callable[[int, Type], Scalar], among: Functions = CALLED) -> Callable[[Scalar], Scalar]:
+def _replaced(calls: list[SessionCall], value: Callable[[int, Type], Scalar], kind: Kind = _is_called) -> Callable[[Scalar], Scalar]:
     """Returns a function that appends the calls in a scalar to `calls` and replaces each by `value` of its number and type.
 
     It leaves those in COALESCE, and in CASE if they have arguments or its conditions call volatile functions.
@@ -204,7 +210,7 @@ def _replaced(calls: list[SessionCall], value: Callable[[int, Type], Scalar], am
             return of_case(scalar, condition)
         if isinstance(scalar, Case | Coalesce):
             return scalar
-        if isinstance(scalar, Call) and _is_call(scalar, among):
+        if isinstance(scalar, Call) and kind(scalar.function):
             call = _session_call(scalar)
             if condition is not None and call.arguments:
                 return scalar
