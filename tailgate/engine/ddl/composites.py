@@ -12,7 +12,7 @@ from typing_extensions import assert_never
 
 from tailgate.engine.ddl.drop import Notice, notice
 from tailgate.lake.catalog import Catalog, Change, Composite, Table
-from tailgate.lake.catalog.custom_types import types_of, types_of_column
+from tailgate.lake.catalog.custom_types import check_no_column, types_of
 from tailgate.lake.catalog.dropping import described
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import SCHEMA
@@ -135,10 +135,7 @@ def _levels(columns: Sequence[Field], level: int = 1) -> Iterator[int]:
 
 def _check_unused(item: Composite, catalog: Catalog) -> None:
     """Raises 0A000 if a column of a table has values of the type, or if a definition names it or a composite type that has it."""
-    for table in catalog.each(Table):
-        for column in table.columns:
-            if not column.is_dropped and item.id in types_of_column(column):
-                raise FeatureNotSupported(f'cannot alter type "{item.name}" because column "{table.name}.{column.name}" uses it')
+    check_no_column(item, catalog.each(Table))
     for type in (item, *(other for other in catalog.each(Composite) if item.id in types_of(other))):
         for other in catalog.dependents(type.id):
             names = "it" if type is item else described(catalog, type)

@@ -7,12 +7,13 @@ columns of this type in the same entry of the log (`with_types`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from tailgate.lake.catalog.formats import CheckConstraint, option
 from tailgate.lake.catalog.item_fields import ItemFields, Namespace
+from tailgate.lake.errors import FeatureNotSupported
 from tailgate.lake.types import DomainType, EnumType, Field, NamedType, Type
 
 AnyItem = TypeVar("AnyItem", bound=ItemFields)
@@ -115,6 +116,14 @@ def types_of(item: ItemFields) -> frozenset[int]:
 def types_of_column(column: Field) -> tuple[int, ...]:
     """Returns the ids of the domain of a column, and of the enum and composite types of its values and their fields."""
     return (*(() if column.domain is None else (column.domain.id,)), *map(id_of, column.type.named))
+
+
+def check_no_column(type: ItemFields, tables: Iterable[ItemFields]) -> None:
+    """Raises 0A000 if a column of one of the tables has values of a type, whose definition could therefore not be altered."""
+    for table in tables:
+        for column in table.columns:
+            if not column.is_dropped and type.id in types_of_column(column):
+                raise FeatureNotSupported(f'cannot alter type "{type.name}" because column "{table.name}.{column.name}" uses it')
 
 
 def with_types(items: Mapping[int, AnyItem], schemas: Mapping[int, str]) -> dict[int, AnyItem]:

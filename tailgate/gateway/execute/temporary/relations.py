@@ -17,7 +17,7 @@ from tailgate.gateway.session.session import Session
 from tailgate.gateway.session.statements.portals import Bound
 from tailgate.lake import errors as e
 from tailgate.lake.catalog import Catalog, Change, Item, View
-from tailgate.lake.catalog.custom_types import types_of_column
+from tailgate.lake.catalog.custom_types import check_no_column
 from tailgate.lake.catalog.dropping import described, dropping
 from tailgate.lake.catalog.names import Name
 from tailgate.lake.catalog.schemas import TEMPORARY, TEMPORARY_ID, Schema
@@ -212,11 +212,8 @@ def _check_own(session: Session, roots: Sequence[Item | Schema], cascade: bool) 
 
 def _check_unused(session: Session, name: Name) -> None:
     """Raises 0A000 if a column of one of the session's temporary tables has values of a composite type."""
-    type = session.catalog.find(name, "type")
-    for table in session.naming.temporary.values():
-        for column in table.columns:
-            if type is not None and type.id in types_of_column(column):
-                raise e.FeatureNotSupported(f'cannot alter type "{type.name}" because column "{table.name}.{column.name}" uses it')
+    if (type := session.catalog.find(name, "type")) is not None:
+        check_no_column(type, session.naming.temporary.values())
 
 
 def _create_index(session: Session, statement: s.CreateIndex) -> str:
