@@ -17,6 +17,8 @@ REPLACED_LOOK_S = 1.0  # between checks whether the engine was replaced
 
 @dataclass(frozen=True, slots=True)
 class Connection:
+    """A connection to the engine with this announcement."""
+
     engine: engines.Announcement
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from typing import cast
 
 from tailgate.gateway.resources.advisory_locks import HeldLock, Lock
 from tailgate.gateway.session.session import Session
@@ -23,7 +24,7 @@ async def called(session: Session, name: str, arguments: Sequence[object]) -> ob
     if None in arguments:
         return None
     action = ACTIONS[name]
-    lock = Lock(tuple(int(str(number)) for number in arguments), action.shared)
+    lock = Lock(cast("tuple[int, ...]", tuple(arguments)), action.shared)
     if action.kind == "unlock":
         released = locks.release(lock)
         if not released:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -114,7 +114,7 @@ class AdvisoryLocks:
         """Raises 40P01 if the session waits, directly or not, for itself."""
         session = claim.request.session
         waiting = {other.request.session: other for other in self._waiting}  # the last request of each, which is not canceled
-        reached: dict[int, tuple[LockRequest, int]] = {}  # by session: a request that it blocks
+        reached: dict[int, LockRequest] = {}  # by session: a request that it blocks
         paths = [claim]
         while paths:
             blocked = paths.pop()
@@ -122,21 +122,21 @@ class AdvisoryLocks:
                 blocker = other.request.session
                 if blocker in reached or other.client.gone():
                     continue
-                reached[blocker] = (blocked.request, blocker)
+                reached[blocker] = blocked.request
                 if blocker == session:
                     raise DeadlockDetected("deadlock detected", detail=_cycle(session, reached))
                 if blocker in waiting and not waiting[blocker].client.gone():
                     paths.append(waiting[blocker])
 
 
-def _cycle(session: int, reached: dict[int, tuple[LockRequest, int]]) -> str:
-    """Returns a line for each session of a cycle, as PostgreSQL's detail has."""
+def _cycle(session: int, reached: Mapping[int, LockRequest]) -> str:
+    """Returns a line for each session of a cycle, as PostgreSQL's detail has. `reached`: by session, a request that it blocks."""
     lines: list[str] = []
-    end = session
-    while not lines or end != session:
-        blocked, blocker = reached[end]
+    blocker = session
+    while not lines or blocker != session:
+        blocked = reached[blocker]
         mode = "ShareLock" if blocked.shared else "ExclusiveLock"
         numbers = ",".join(map(str, blocked.key))
         lines.append(f"Process {blocked.session} waits for {mode} on advisory lock [{numbers}]; blocked by process {blocker}.")
-        end = blocked.session
+        blocker = blocked.session
     return "\n".join(reversed(lines))
