@@ -85,7 +85,7 @@ def main() -> None:
         try:
             plans = {early: Bench(session, Path(scratch) / str(early), options, early) for early in (False, True)}
             for early, bench in plans.items():
-                nodes = bench.views.circuits.figures(str(bench.views.folder)).nodes.values()
+                nodes = bench.views.circuits.figures(str(bench.views.folder), [], 1).nodes.values()
                 state = {"entries": sum(n.state_rows for n in nodes), "bytes": sum(n.state_bytes for n in nodes)}
                 print(json.dumps({"grouped": "before" if early else "after", "fill_ms": round(bench.fill_us / 1000), **state}), flush=True)
             for what, count in (("facts", 150), ("facts", 3000), ("customers", 10), ("customers", 100)):
