@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import socket
 import sys
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from struct import pack
 from typing import NamedTuple
 
 import psycopg
@@ -23,12 +21,11 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.store.bucket import BucketStore
 from testing.engine_process import until
 from tests.tables.world import Engine, Served
-from tests.wire.wire import Client, Query
+from tests.wire.canceling import cancel_by_function, cancel_by_request
 
 READY = timedelta(seconds=60)
 LISTEN = "127.0.0.1:0"
 ELSEWHERE = "import socket, sys; socket.gethostname = lambda: 'elsewhere'; from tailgate.cli import main; sys.exit(main(sys.argv[1:]))"
-SLOW = "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b"
 
 
 class World(NamedTuple):
@@ -54,12 +51,6 @@ def world(bucket: BucketStore, tmp_path: Path) -> Iterator[World]:
     engine.close()
 
 
-def begun(asking: psycopg.Connection, pid: int) -> None:
-    """Waits until the session runs SLOW."""
-    text = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND state = 'active' AND query = %s"
-    until(lambda: asking.execute(text, [pid, SLOW]).fetchone() == (1,))
-
-
 def test_gateways_of_two_machines(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     dsn = f"host=127.0.0.1 port={world.port} user=ann dbname=shop"
     with (
@@ -74,39 +65,11 @@ def test_gateways_of_two_machines(world: World, monkeypatch: pytest.MonkeyPatch)
             assert rows == [("elsewhere",), ("here",)]
         cancel_by_function(canceled=remote, by=here)
         cancel_by_function(canceled=here, by=remote)
-        cancel_by_request(world, remote)
+        cancel_by_request(world.here.port, world.port, asking=remote)
     elsewhere = [peer for peer in peers.announced(world.lake) if not peer.is_here]
     assert [peer.host for peer in elsewhere] == ["elsewhere"]
     assert [peer.is_here for peer in peers.of_this_machine(world.lake)] == [True]
     a_gateway_that_was_killed_is_forgotten(world, monkeypatch)
-
-
-def cancel_by_function(canceled: psycopg.Connection, by: psycopg.Connection) -> None:
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            canceled.execute(SLOW)
-        except psycopg.Error as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    begun(by, canceled.info.backend_pid)
-    assert by.execute("SELECT pg_cancel_backend(%s)", [canceled.info.backend_pid]).fetchone() == (True,)
-    thread.join(20)
-    assert isinstance(errors[0], psycopg.errors.QueryCanceled)
-
-
-def cancel_by_request(world: World, asking: psycopg.Connection) -> None:
-    """Sends a CancelRequest to another gateway, as a load balancer does."""
-    client = Client.connect("127.0.0.1", world.here.port, "ann", "shop")
-    client.send(Query(SLOW))
-    begun(asking, client.key[0])
-    with socket.create_connection(("127.0.0.1", world.port)) as connection:
-        connection.sendall(pack("!III", 12 + len(client.key[1]), 80877102, client.key[0]) + client.key[1])
-    assert [letter for letter, _ in client.until_ready()] == ["E", "Z"]
-    client.close()
 
 
 def a_gateway_that_was_killed_is_forgotten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

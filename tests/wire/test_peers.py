@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from struct import pack
 
 import psycopg
 import pytest
@@ -17,10 +15,8 @@ from tailgate.lake import peers
 from tailgate.lake.host.process_tls import split
 from testing.engine_process import until
 from tests.tables.world import World
+from tests.wire.canceling import cancel_by_function, cancel_by_request
 from tests.wire.live import Live
-from tests.wire.wire import Client, Query
-
-SLOW = "SELECT count(*) FROM generate_series(1, 3000000) a, generate_series(1, 3000000) b"
 
 
 @pytest.fixture(scope="module")
@@ -51,32 +47,8 @@ def test_all_sessions_are_listed(first: psycopg.Connection, second: psycopg.Conn
         assert all(row[3] for row in rows)
 
 
-def begun(asking: psycopg.Connection, pid: int) -> None:
-    """Waits until the session runs SLOW."""
-    text = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND state = 'active' AND query = %s"
-    until(lambda: asking.execute(text, [pid, SLOW]).fetchone() == (1,))
-
-
-def running(connection: psycopg.Connection, asking: psycopg.Connection) -> tuple[threading.Thread, list[BaseException]]:
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            connection.execute(SLOW)
-        except psycopg.Error as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    begun(asking, connection.info.backend_pid)
-    return thread, errors
-
-
 def test_a_statement_of_the_other_is_cancelled(first: psycopg.Connection, second: psycopg.Connection) -> None:
-    thread, errors = running(first, second)
-    assert second.execute("SELECT pg_cancel_backend(%s)", [first.info.backend_pid]).fetchone() == (True,)
-    thread.join(20)
-    assert isinstance(errors[0], psycopg.errors.QueryCanceled)
+    cancel_by_function(canceled=first, by=second)
     assert first.execute("SELECT 1").fetchone() == (1,)
 
 
@@ -88,13 +60,7 @@ def test_a_session_of_the_other_is_ended(first: psycopg.Connection, second: psyc
 
 
 def test_a_cancel_request_reaches_a_session_of_another_gateway(world: World, second: psycopg.Connection) -> None:
-    client = Client.connect("127.0.0.1", world.gateways[0].port, "ann", "shop")
-    client.send(Query(SLOW))
-    begun(second, client.key[0])
-    with socket.create_connection(("127.0.0.1", world.gateways[1].port)) as connection:
-        connection.sendall(pack("!III", 12 + len(client.key[1]), 80877102, client.key[0]) + client.key[1])
-    assert [letter for letter, _ in client.until_ready()] == ["E", "Z"]
-    client.close()
+    cancel_by_request(world.gateways[0].port, world.gateways[1].port, asking=second)
 
 
 def test_a_dead_gateway_is_removed_from_the_list(world: World, first: psycopg.Connection) -> None:
