@@ -88,9 +88,8 @@ class Catalog:
         used = [max(i.id, i.errors) for i in change.put] + [r.id for r in change.put_roles] + [s.id for s in change.put_schemas]
         next_query = max([self.next_query, *(k.number + 1 for i in change.put if (k := ksqldb_of(i)) is not None)])
         next_id = max([self.next_id, *(id + 1 for id in used)])
-        before: Mapping[int, Item | Schema] = {**SCHEMAS, **self.schemas, **self.items}
-        access = following(self.access, before, {**SCHEMAS, **schemas, **items}) | {a.id: a for a in change.put_access}
         after = replace(self, items=items, next_id=next_id, next_query=next_query, roles=roles, schemas=schemas)
+        access = following(self.access, self.objects(), after.objects()) | {a.id: a for a in change.put_access}
         after = replace(after, access=access).with_access()
         if any(isinstance(item, UserType) for item in change.put) or change.put_schemas:
             after = after.with_types()
@@ -120,11 +119,15 @@ class Catalog:
                 raise changed("an object that the statement names")
         return replace(self, path=resolution.path, resolution=resolution)
 
+    def objects(self) -> dict[int, Item | Schema]:
+        """Returns all schemas and items by id: what has an owner and privileges."""
+        return {**self.all_schemas(), **self.items}
+
     # ---- roles
 
     def with_access(self) -> Catalog:
         """Returns the catalog with the privileges that roles of earlier versions contain."""
-        roles, access = without_grants(self.roles, self.access, (*self.all_schemas().values(), *self.items.values()))
+        roles, access = without_grants(self.roles, self.access, self.objects().values())
         return replace(self, roles=roles, access=access)
 
     @property
@@ -155,8 +158,7 @@ class Catalog:
             return True
         if is_system(object):
             return not grant and privilege == ("USAGE" if object == TAILGATE_ID else "SELECT") and object not in _FOR_SUPERUSERS
-        owned = self.items.get(object) or self.schemas.get(object) or SCHEMAS.get(object)
-        if owned is None:
+        if (owned := self.items.get(object) or self.schemas.get(object) or SCHEMAS.get(object)) is None:
             return False
         acting = self.acting(role.id)
         own = owned.owner in acting and (grant or privilege not in owned.privileges)
@@ -212,12 +214,11 @@ class Catalog:
         Raises 3F000 if there is none, and 42501 for system schemas.
         """
         if name.schema is not None:
-            schema = self.schema(name.schema, name.position)
+            schema: Schema | None = self.schema(name.schema, name.position)
         else:
-            durable = (self.find_schema(p) for p in self.path if not p.startswith(TEMPORARY))
-            if (first := next((s for s in durable if s is not None), None)) is None:
-                raise InvalidSchemaName("no schema has been selected to create in", position=name.position)
-            schema = first
+            schema = next(filter(None, (self.find_schema(p) for p in self.path if not p.startswith(TEMPORARY))), None)
+        if schema is None:
+            raise InvalidSchemaName("no schema has been selected to create in", position=name.position)
         if schema.id in SYSTEM:
             raise InsufficientPrivilege(
                 f'permission denied to create "{schema.name}.{name.name}"', detail="System catalog modifications are currently disallowed."
@@ -336,8 +337,7 @@ class Catalog:
         """Returns the catalog as if all replacements had finished and taken the names of the items that they replace."""
         if not (coming := self.replacements()):
             return self
-        remaining = {i: item for i, item in self.items.items() if i not in coming}
-        return replace(self, items={i: replace(item, replaces=0) for i, item in remaining.items()})
+        return replace(self, items={i: replace(item, replaces=0) for i, item in self.items.items() if i not in coming})
 
     def relation(self, name: Name | str, *, sequences: bool = False) -> Item:
         """Returns the relation, or with `sequences` maybe a sequence. Raises 42P01 or 42809 at the position of the name."""

@@ -22,10 +22,10 @@ def drop_owned(statement: DropOwned, acting: Role, catalog: Catalog) -> tuple[Ch
     roles = _roles(statement.roles, acting, catalog, "drop objects", "drop objects owned by")
     after, notices = catalog, list[Notice]()
     for role in roles:
-        objects = [object for id, object in _objects(after).items() if id in after.access and after.access[id].mentions(role.id)]
+        objects = [object for id, object in after.objects().items() if id in after.access and after.access[id].mentions(role.id)]
         change, warnings = revoked_from(role.id, objects, acting, after)
         after, notices = after.apply(change), [*notices, *warnings]
-    owned = {id: object for id, object in _objects(after).items() if object.owner in {role.id for role in roles} and not _follows(object)}
+    owned = {id: object for id, object in after.objects().items() if object.owner in {role.id for role in roles} and not _follows(object)}
     if SCHEMA_ID in owned:
         raise DependentObjectsStillExist(f"cannot drop schema {owned[SCHEMA_ID].name} because it is required by the database system")
     dropped, cascades = removal(owned, after, [], cascade=statement.cascade)
@@ -66,10 +66,6 @@ def _roles(names: tuple[Name, ...], acting: Role, catalog: Catalog, action: str,
         if role.id in BUILT_IN:
             raise DependentObjectsStillExist(f"cannot {verb} role {role.name} because they are required by the database system")
     return roles
-
-
-def _objects(catalog: Catalog) -> dict[int, Item | Schema]:
-    return {**catalog.all_schemas(), **catalog.items}
 
 
 def _follows(object: Item | Schema) -> bool:

@@ -13,7 +13,6 @@ from tailgate.engine.ddl.roles.privileges import change_privileges
 from tailgate.lake.catalog import Catalog, Change, Item
 from tailgate.lake.catalog.dropping import described
 from tailgate.lake.catalog.roles import BUILT_IN, Access, Role, mentions
-from tailgate.lake.catalog.schemas import Schema
 from tailgate.lake.errors import (
     ConfigurationLimitExceeded,
     DependentObjectsStillExist,
@@ -121,8 +120,7 @@ def _drop(statement: DropRole, catalog: Catalog) -> tuple[Change, list[Notice]]:
 def _objects(role: Role, catalog: Catalog) -> list[str]:
     """Returns descriptions of the objects that a role owns, and of those on which it has or has granted privileges."""
     lines: list[str] = []
-    objects: dict[int, Item | Schema] = {**catalog.all_schemas(), **catalog.items}
-    for id, object in sorted(objects.items()):
+    for id, object in sorted(catalog.objects().items()):
         access = catalog.access.get(id, Access(id))
         if object.owner == role.id:
             lines.append(f"owner of {described(catalog, object)}")
