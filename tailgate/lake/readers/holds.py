@@ -105,9 +105,13 @@ class Limits:
     """The limits of what readers may hold, and the objects of the log, both as they are when they are first needed."""
 
     def __init__(self, lake: Lake, first: int | None = None) -> None:
-        """Reads nothing, if the caller knows the oldest entry, `first`."""
-        self._lake = lake
-        self.first = lake.log.first() if first is None else first
+        """Reads nothing. `first`: the oldest entry, if the caller knows it."""
+        self._lake, self._known_first = lake, first
+
+    @cached_property
+    def _first(self) -> int:
+        """Returns the oldest entry."""
+        return self._lake.log.first() if self._known_first is None else self._known_first
 
     @cached_property
     def bytes_max(self) -> int:
@@ -127,7 +131,7 @@ class Limits:
 
     def held(self, hold: Hold) -> Held:
         """Returns the part of the log that a reader holds."""
-        newest, next_ = self._lake.log.newest(), max(hold.n + 1, self.first)
+        newest, next_ = self._lake.log.newest(), max(hold.n + 1, self._first)
         if newest is None or next_ > newest.n:
             return Held(0, 0)
         return Held(newest.age - self._lake.log.header(next_).age, self.size_after(hold.n))

@@ -135,10 +135,9 @@ class Observer:
         names: dict[str, Sink | Subscription] = {**items, **{subscriptions.reader(i.id): i for i in catalog.each(Subscription)}}
         all_holds = [hold for hold in holds.holds(lake) if hold.reader in names]
         if time.monotonic() - self._held_at >= HELD_S:
-            retentions = subscriptions.retentions(catalog)
+            retentions, limits = subscriptions.retentions(catalog), holds.Limits(lake)
             self._held_at = time.monotonic()
-            limits = holds.Limits(lake) if all_holds else None
-            self._held = {h.reader: limits.share(h, retentions.get(h.reader, holds.AGE_MAX_MS)) for h in all_holds if limits}
+            self._held = {h.reader: limits.share(h, retentions.get(h.reader, holds.AGE_MAX_MS)) for h in all_holds}
         for hold in all_holds:
             item = names[hold.reader]
             content = holds.read(lake, hold.reader) if isinstance(item, Sink) else None
