@@ -99,7 +99,7 @@ class _Connection:
         had_waiting = bool(self.waiting)
         self.waiting += data
         try:
-            while self.waiting and (sent := self.socket.send(bytes(self.waiting[:SEND_BYTES]))):
+            while self.waiting and (sent := self.socket.send(self.waiting[:SEND_BYTES])):
                 del self.waiting[:sent]
         except (BlockingIOError, ssl.SSLWantWriteError):
             if not had_waiting:
