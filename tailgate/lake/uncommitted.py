@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from tailgate.lake.catalog import Catalog, Change, Item, MaterializedView, Sequence, Table, View
 from tailgate.lake.catalog.codec import decode, decode_change, encode, encode_change, encode_item
@@ -24,12 +24,14 @@ from tailgate.lake.catalog.item_fields import ReaderFields, ReplaceableFields, k
 from tailgate.lake.catalog.resolution import digest, version
 from tailgate.lake.catalog.roles import Access, with_new_ids
 from tailgate.lake.errors import DuplicateSchema, SerializationFailure
-from tailgate.lake.types import DomainType, Field, Type
+from tailgate.lake.types import Field, NamedType, Type
 
 FIRST_ID = 1 << 26  # of the objects that a block creates; other ids are below it
 
 # of sequences, as (id, series) → (position, called): ALTER SEQUENCE begins a new series
 SequencePositions: TypeAlias = dict[tuple[int, int], tuple[int, bool]]
+
+AnyNamedType = TypeVar("AnyNamedType", bound=NamedType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +243,13 @@ def with_ids(item: Item, ids: Mapping[int, int]) -> Item:
 
 def _with_id(type: Type, ids: Mapping[int, int]) -> Type:
     """Returns the type with the new ids of its enum and composite types."""
-    enum = type.enum and replace(type.enum, id=ids.get(type.enum.id, type.enum.id))
-    composite = type.composite and replace(type.composite, id=ids.get(type.composite.id, type.composite.id))
+    enum, composite = _named_with_id(type.enum, ids), _named_with_id(type.composite, ids)
     return replace(type, enum=enum, composite=composite, fields=_columns_with_ids(type.fields, ids))
 
 
 def _columns_with_ids(columns: tuple[Field, ...], ids: Mapping[int, int]) -> tuple[Field, ...]:
-    return tuple(replace(c, type=_with_id(c.type, ids), domain=_domain_with_id(c.domain, ids)) for c in columns)
+    return tuple(replace(c, type=_with_id(c.type, ids), domain=_named_with_id(c.domain, ids)) for c in columns)
 
 
-def _domain_with_id(domain: DomainType | None, ids: Mapping[int, int]) -> DomainType | None:
-    return None if domain is None else replace(domain, id=ids.get(domain.id, domain.id))
+def _named_with_id(named: AnyNamedType | None, ids: Mapping[int, int]) -> AnyNamedType | None:
+    return None if named is None else replace(named, id=ids.get(named.id, named.id))
