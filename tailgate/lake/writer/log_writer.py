@@ -30,7 +30,7 @@ from tailgate.lake.folder import Lake
 from tailgate.lake.host import crash
 from tailgate.lake.log.ages import Ages
 from tailgate.lake.log.entry import ALIGNMENT, KINDS, LOG, Header, Section, StateFile, encode_header, rows, stream
-from tailgate.lake.log.log import carried, name
+from tailgate.lake.log.log import SECTION, carried, name
 from tailgate.lake.log.recent import SENT_BYTES_MAX
 from tailgate.lake.store import FencedWriter, Lock, Revoked
 from tailgate.lake.types import RANGES
@@ -227,7 +227,7 @@ class Writer:
             count = rows(file)
         if count == 0:
             return None
-        file = f"{n}.{self.epoch}.{relation}.arrow"
+        file = f"{n}.{self.epoch}.{relation}{SECTION}"
         return Section(relation, count, 0, self.lake.store.adopt(path, f"{LOG}/{file}"), file)
 
     def announce(self, *, address: str, token: str, jvm: int | None = None, certificate: str | None = None) -> None:
