@@ -21,7 +21,7 @@ from typing import Any
 from prometheus_client.exposition import choose_encoder
 
 from tailgate.lake.errors import InvalidParameterValue, ObjectInUse
-from tailgate.lake.host import ports
+from tailgate.lake.host import ports, process_tls
 from tailgate.lake.host.server_thread import ServerThread
 from tailgate.operations.definitions import Metric
 from tailgate.operations.health import Health
@@ -41,7 +41,7 @@ class Address:
     port: int
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return process_tls.joined(self.host, self.port)
 
     def plus(self, number: int) -> Address:
         """Returns the address with a port that is higher by `number`."""

@@ -16,6 +16,7 @@ from tailgate.gateway.ksqldb.server.app import Api
 from tailgate.gateway.ksqldb.server.options import Options
 from tailgate.gateway.ksqldb.server.values import APPLICATION
 from tailgate.gateway.security.tls import Tls
+from tailgate.lake.host.process_tls import joined
 
 BACKLOG = 100  # connections that wait in the kernel
 
@@ -64,7 +65,6 @@ async def _serve(options: Options) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     scheme = "https" if options.tls is not None else "http"
-    host = f"[{options.host}]" if ":" in options.host else options.host
-    print(f"ready ksqldb={scheme}://{host}:{server.port}", flush=True)
+    print(f"ready ksqldb={scheme}://{joined(options.host, server.port)}", flush=True)
     await stop.wait()
     await server.stop()
