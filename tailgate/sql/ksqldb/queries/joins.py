@@ -201,7 +201,7 @@ def _joined_streams(left: FromClause, join: e.JoinClause, item: Item, scopes: li
     before = replace(scopes[0], joined=tuple(scopes[1:]), key=left.scope.key, of_join=left.scope.of_join)
     both = replace(before, joined=(*before.joined, right))
     operands = _stream_sides(join, before, both, right)
-    one, other = (Translator(both, aggregates=False, clause="JOIN").value(operand) for operand in operands)
+    one, other = (_of_condition(both).value(operand) for operand in operands)
     _check_types(join, one, other, both)
     by_key = bool(left.key) and one.text in left.key[0].columns and len(left.key) == 1 + len(_bounds(item))
     one = left.key[0].value if by_key else one
@@ -244,7 +244,7 @@ def _same_windows(left: FromClause, both: Scope, right: Scope) -> str:
 
 def _window_bound(name: str, scope: Scope) -> KeyColumn:
     """Returns a bound of the windows of streams or tables as a column of the key of their join."""
-    value = Translator(scope, aggregates=False, clause="JOIN").value(bound_of_windows(name, scope))
+    value = _of_condition(scope).value(bound_of_windows(name, scope))
     return KeyColumn(value, frozenset([value.text, *(scope.text(name, side) for side in scope.sources)]), name)
 
 
@@ -261,14 +261,19 @@ def _stream_sides(join: e.JoinClause, left: Scope, both: Scope, right: Scope) ->
 
 def _reads(expression: e.Expression, scope: Scope, both: Scope) -> bool:
     """Returns whether an expression reads columns, and of a scope only. Raises 42703 or 42702 if it is wrong in the scope of the join."""
-    Translator(both, aggregates=False, clause="JOIN").value(expression)
+    _of_condition(both).value(expression)
     return _is_valid(expression, scope) and not _is_valid(expression, NO_COLUMNS)
+
+
+def _of_condition(scope: Scope) -> Translator:
+    """Returns a translator for expressions of ON."""
+    return Translator(scope, aggregates=False, clause="JOIN")
 
 
 def _is_valid(expression: e.Expression, scope: Scope) -> bool:
     """Returns whether a scope has the columns of an expression."""
     try:
-        Translator(scope, aggregates=False, clause="JOIN").value(expression)
+        _of_condition(scope).value(expression)
     except UndefinedColumn:
         return False
     return True
@@ -326,7 +331,7 @@ def _kind_of(left: FromClause, item: Item) -> str:
 def _check_types(join: e.JoinClause, one: Typed, other: Typed, both: Scope) -> None:
     """Raises 42804 for sides of ON with different types."""
     if one.type != other.type:
-        translator = Translator(both, aggregates=False, clause="JOIN")
+        translator = _of_condition(both)
         sides = [f"{ksqldb_text(side)}{{{types.in_schema(translator.value(side).type)}}}" for side in _equality(join).operands]
         listed = " = ".join(sides)
         raise DatatypeMismatch(f"Invalid join condition: types don't match. Got {listed}.", position=join.condition.position)
@@ -351,7 +356,7 @@ def _left_side(join: e.JoinClause, keys: Sequence[Typed], left: Scope, both: Sco
     equality with one of these columns.
     """
     condition = _equality(join)
-    translator = Translator(both, aggregates=False, clause="JOIN")
+    translator = _of_condition(both)
     sides = [translator.value(operand) for operand in condition.operands]
     texts = [key.text for key in keys]
     others = [n for n, side in enumerate(sides) if side.text not in texts]
@@ -362,5 +367,5 @@ def _left_side(join: e.JoinClause, keys: Sequence[Typed], left: Scope, both: Sco
         raise InvalidColumnReference(
             f"Invalid join condition: {kind} joins require to join on {required}. Got {got}.", position=condition.position
         )
-    Translator(left, aggregates=False, clause="JOIN").value(condition.operands[others[0]])  # reads columns of the left only
+    _of_condition(left).value(condition.operands[others[0]])  # reads columns of the left only
     return sides[others[0]], keys[texts.index(sides[1 - others[0]].text)]
