@@ -104,7 +104,8 @@ def build(connection: duckdb.DuckDBPyConnection) -> None:
     """Creates all relations, with PostgreSQL's fixed rows."""
     connection.execute("; ".join(f"CREATE SCHEMA {schema}" for schema in SCHEMAS.values()))
     connection.execute(ARRAY_OUT)
-    views = view_texts()
+    macros, views = definitions()
+    connection.execute(macros)
     connection.execute(
         "CREATE TABLE pg.made_roles (oid UINTEGER, rolname VARCHAR, rolsuper BOOLEAN, rolcanlogin BOOLEAN, rolpassword VARCHAR); "
         "CREATE TABLE pg.made_grants"
@@ -133,13 +134,17 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[
     connection.execute(f"CREATE TABLE {table} ({listed})")
 
 
-def view_texts() -> dict[str, str]:
-    """Returns the queries of views in views.sql, where each starts with `-- view schema.name`."""
+def definitions() -> tuple[str, dict[str, str]]:
+    """Returns the parts of views.sql: the statements that create macros, and the queries of views.
+
+    A line `-- view schema.name` begins each query.
+    """
+    macros, *parts = (HERE / "views.sql").read_text().split("\n-- view ")
     out: dict[str, str] = {}
-    for part in (HERE / "views.sql").read_text().split("\n-- view ")[1:]:
+    for part in parts:
         name, _, text = part.partition("\n")
         out[name.strip()] = text.strip().rstrip(";")
-    return out
+    return macros, out
 
 
 def replace(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:

@@ -1,5 +1,23 @@
 -- Relations of PostgreSQL's catalog that are queries over others, by their definitions in PostgreSQL 15 (system_views.sql,
 -- information_schema.sql). `-- view schema.name`, then the query; the columns' names come from relations.json.
+-- Before them are macros of a type's oid and modifier, as information_schema._pg_char_max_length() and others in PostgreSQL.
+
+CREATE MACRO pg_char_max_length(type, modifier) AS
+    CAST(CASE WHEN type IN (1042, 1043) AND modifier > 0 THEN modifier - 4 WHEN type IN (1560, 1562) AND modifier > 0 THEN modifier END AS INTEGER);
+CREATE MACRO pg_char_octet_length(type, modifier) AS
+    CAST(CASE WHEN type IN (25, 1042, 1043) THEN CASE WHEN modifier > 0 AND type <> 25 THEN (modifier - 4) * 4 ELSE 1073741824 END END AS INTEGER);
+CREATE MACRO pg_numeric_precision(type, modifier) AS
+    CAST(CASE type WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
+    WHEN 1700 THEN CASE WHEN modifier > 0 THEN ((modifier - 4) >> 16) & 65535 END END AS INTEGER);
+CREATE MACRO pg_numeric_precision_radix(type) AS
+    CAST(CASE WHEN type IN (21, 23, 20, 700, 701) THEN 2 WHEN type = 1700 THEN 10 END AS INTEGER);
+CREATE MACRO pg_numeric_scale(type, modifier) AS
+    CAST(CASE WHEN type IN (21, 23, 20) THEN 0 WHEN type = 1700 AND modifier > 0 THEN (modifier - 4) & 65535 END AS INTEGER);
+CREATE MACRO pg_datetime_precision(type, modifier) AS
+    CAST(CASE WHEN type = 1082 THEN 0 WHEN type IN (1083, 1114, 1184, 1266) THEN CASE WHEN modifier < 0 THEN 6 ELSE modifier END
+    WHEN type = 1186 THEN CASE WHEN modifier < 0 OR (modifier & 65535) = 65535 THEN 6 ELSE modifier & 65535 END END AS INTEGER);
+CREATE MACRO pg_interval_type(type, modifier) AS
+    CASE WHEN type = 1186 THEN upper(nullif(regexp_extract(pg_format_type_2(type, modifier), '^interval[()0-9]* (.*)$', 1), '')) END;
 
 -- view pg_catalog.pg_settings
 SELECT name, CASE WHEN unit IS NULL THEN coalesce(pg_current_setting_2(name, true), setting) ELSE setting END, unit, category, short_desc,
@@ -97,15 +115,9 @@ WHERE c.relkind = 'v' AND (pg_has_table_privilege_2(CAST(c.oid AS VARCHAR), 'SEL
 SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum AS INTEGER), CASE WHEN a.attgenerated = '' THEN d.adbin END,
        CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END,
        CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' WHEN tn.nspname = 'pg_catalog' THEN pg_format_type_2(a.atttypid, NULL) ELSE 'USER-DEFINED' END,
-       CAST(CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN a.atttypmod - 4 WHEN a.atttypid IN (1560, 1562) AND a.atttypmod > 0 THEN a.atttypmod END AS INTEGER),
-       CAST(CASE WHEN a.atttypid IN (25, 1042, 1043) THEN CASE WHEN a.atttypmod > 0 AND a.atttypid <> 25 THEN (a.atttypmod - 4) * 4 ELSE 1073741824 END END AS INTEGER),
-       CAST(CASE a.atttypid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
-            WHEN 1700 THEN CASE WHEN a.atttypmod > 0 THEN ((a.atttypmod - 4) >> 16) & 65535 END END AS INTEGER),
-       CAST(CASE WHEN a.atttypid IN (21, 23, 20, 700, 701) THEN 2 WHEN a.atttypid = 1700 THEN 10 END AS INTEGER),
-       CAST(CASE WHEN a.atttypid IN (21, 23, 20) THEN 0 WHEN a.atttypid = 1700 AND a.atttypmod > 0 THEN (a.atttypmod - 4) & 65535 END AS INTEGER),
-       CAST(CASE WHEN a.atttypid = 1082 THEN 0 WHEN a.atttypid IN (1083, 1114, 1184, 1266) THEN CASE WHEN a.atttypmod < 0 THEN 6 ELSE a.atttypmod END
-            WHEN a.atttypid = 1186 THEN CASE WHEN a.atttypmod < 0 OR (a.atttypmod & 65535) = 65535 THEN 6 ELSE a.atttypmod & 65535 END END AS INTEGER),
-       CASE WHEN a.atttypid = 1186 THEN upper(nullif(regexp_extract(pg_format_type_2(a.atttypid, a.atttypmod), '^interval[()0-9]* (.*)$', 1), '')) END,
+       pg_char_max_length(a.atttypid, a.atttypmod), pg_char_octet_length(a.atttypid, a.atttypmod),
+       pg_numeric_precision(a.atttypid, a.atttypmod), pg_numeric_precision_radix(a.atttypid), pg_numeric_scale(a.atttypid, a.atttypmod),
+       pg_datetime_precision(a.atttypid, a.atttypmod), pg_interval_type(a.atttypid, a.atttypmod),
        CAST(NULL AS INTEGER), NULL, NULL, NULL,
        CASE WHEN co.collname IS NOT NULL THEN pg_current_database_0() END, cn.nspname, co.collname,
        CASE WHEN dt.oid IS NOT NULL THEN pg_current_database_0() END, dn.nspname, dt.typname,
@@ -133,16 +145,10 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
 -- view information_schema.attributes
 SELECT pg_current_database_0(), n.nspname, c.relname, a.attname, CAST(a.attnum AS INTEGER), NULL, CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END,
        CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY' WHEN tn.nspname = 'pg_catalog' THEN pg_format_type_2(a.atttypid, NULL) ELSE 'USER-DEFINED' END,
-       CAST(CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN a.atttypmod - 4 WHEN a.atttypid IN (1560, 1562) AND a.atttypmod > 0 THEN a.atttypmod END AS INTEGER),
-       CAST(CASE WHEN a.atttypid IN (25, 1042, 1043) THEN CASE WHEN a.atttypmod > 0 AND a.atttypid <> 25 THEN (a.atttypmod - 4) * 4 ELSE 1073741824 END END AS INTEGER),
+       pg_char_max_length(a.atttypid, a.atttypmod), pg_char_octet_length(a.atttypid, a.atttypmod),
        NULL, NULL, NULL, CASE WHEN co.collname IS NOT NULL THEN pg_current_database_0() END, cn.nspname, co.collname,
-       CAST(CASE a.atttypid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
-            WHEN 1700 THEN CASE WHEN a.atttypmod > 0 THEN ((a.atttypmod - 4) >> 16) & 65535 END END AS INTEGER),
-       CAST(CASE WHEN a.atttypid IN (21, 23, 20, 700, 701) THEN 2 WHEN a.atttypid = 1700 THEN 10 END AS INTEGER),
-       CAST(CASE WHEN a.atttypid IN (21, 23, 20) THEN 0 WHEN a.atttypid = 1700 AND a.atttypmod > 0 THEN (a.atttypmod - 4) & 65535 END AS INTEGER),
-       CAST(CASE WHEN a.atttypid = 1082 THEN 0 WHEN a.atttypid IN (1083, 1114, 1184, 1266) THEN CASE WHEN a.atttypmod < 0 THEN 6 ELSE a.atttypmod END
-            WHEN a.atttypid = 1186 THEN CASE WHEN a.atttypmod < 0 OR (a.atttypmod & 65535) = 65535 THEN 6 ELSE a.atttypmod & 65535 END END AS INTEGER),
-       CASE WHEN a.atttypid = 1186 THEN upper(nullif(regexp_extract(pg_format_type_2(a.atttypid, a.atttypmod), '^interval[()0-9]* (.*)$', 1), '')) END,
+       pg_numeric_precision(a.atttypid, a.atttypmod), pg_numeric_precision_radix(a.atttypid), pg_numeric_scale(a.atttypid, a.atttypmod),
+       pg_datetime_precision(a.atttypid, a.atttypmod), pg_interval_type(a.atttypid, a.atttypmod),
        CAST(NULL AS INTEGER), pg_current_database_0(), tn.nspname, t.typname, NULL, NULL, NULL, CAST(NULL AS INTEGER), CAST(a.attnum AS VARCHAR), 'NO'
 FROM pg.pg_attribute a JOIN pg.pg_class c ON a.attrelid = c.oid JOIN pg.pg_namespace n ON c.relnamespace = n.oid
 JOIN pg.pg_type t ON a.atttypid = t.oid JOIN pg.pg_namespace tn ON t.typnamespace = tn.oid
@@ -158,15 +164,10 @@ FROM pg.pg_class c JOIN pg.pg_namespace n ON c.relnamespace = n.oid WHERE c.relk
 -- view information_schema.domains
 SELECT pg_current_database_0(), n.nspname, t.typname,
        CASE WHEN bn.nspname = 'pg_catalog' THEN pg_format_type_2(t.typbasetype, NULL) ELSE 'USER-DEFINED' END,
-       CAST(CASE WHEN b.oid IN (1042, 1043) AND t.typtypmod > 0 THEN t.typtypmod - 4 WHEN b.oid IN (1560, 1562) AND t.typtypmod > 0 THEN t.typtypmod END AS INTEGER),
-       CAST(CASE WHEN b.oid IN (25, 1042, 1043) THEN CASE WHEN t.typtypmod > 0 AND b.oid <> 25 THEN (t.typtypmod - 4) * 4 ELSE 1073741824 END END AS INTEGER),
+       pg_char_max_length(b.oid, t.typtypmod), pg_char_octet_length(b.oid, t.typtypmod),
        NULL, NULL, NULL, CASE WHEN co.collname IS NOT NULL THEN pg_current_database_0() END, cn.nspname, co.collname,
-       CAST(CASE b.oid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
-            WHEN 1700 THEN CASE WHEN t.typtypmod > 0 THEN ((t.typtypmod - 4) >> 16) & 65535 END END AS INTEGER),
-       CAST(CASE WHEN b.oid IN (21, 23, 20, 700, 701) THEN 2 WHEN b.oid = 1700 THEN 10 END AS INTEGER),
-       CAST(CASE WHEN b.oid IN (21, 23, 20) THEN 0 WHEN b.oid = 1700 AND t.typtypmod > 0 THEN (t.typtypmod - 4) & 65535 END AS INTEGER),
-       CAST(CASE WHEN b.oid = 1082 THEN 0 WHEN b.oid IN (1083, 1114, 1184, 1266) THEN CASE WHEN t.typtypmod < 0 THEN 6 ELSE t.typtypmod END
-            WHEN b.oid = 1186 THEN CASE WHEN t.typtypmod < 0 OR (t.typtypmod & 65535) = 65535 THEN 6 ELSE t.typtypmod & 65535 END END AS INTEGER),
+       pg_numeric_precision(b.oid, t.typtypmod), pg_numeric_precision_radix(b.oid), pg_numeric_scale(b.oid, t.typtypmod),
+       pg_datetime_precision(b.oid, t.typtypmod),
        NULL, CAST(NULL AS INTEGER), t.typdefault, pg_current_database_0(), bn.nspname, b.typname, NULL, NULL, NULL, CAST(NULL AS INTEGER), '1'
 FROM pg.pg_type t JOIN pg.pg_namespace n ON n.oid = t.typnamespace JOIN pg.pg_type b ON b.oid = t.typbasetype
 JOIN pg.pg_namespace bn ON bn.oid = b.typnamespace
