@@ -18,7 +18,6 @@ from tailgate.lake.errors import (
     DatatypeMismatch,
     FeatureNotSupported,
     InvalidBinaryRepresentation,
-    InvalidTextRepresentation,
     NumericValueOutOfRange,
     TailgateError,
 )
@@ -26,7 +25,7 @@ from tailgate.lake.types import BY_OID, Type
 from tailgate.values.codec.binary import TrailingData, insufficient, sized
 from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import Style
-from tailgate.values.codec.texts import BLANKS
+from tailgate.values.codec.texts import BLANKS, malformed
 from tailgate.values.composites import dimensions
 
 MULTIDIMENSIONAL = "arrays of more than one dimension or with another lower bound than 1 are not supported here"
@@ -136,13 +135,13 @@ def parsed(text: str) -> tuple[list[str | None], dimensions.Dimensions]:
     lengths, bounds, at = _declared(text)
     if text[at : at + 1] != "{":
         start = 'Array contents must start with "{".' if bounds else 'Array value must start with "{" or dimension information.'
-        raise _malformed(text, start)
+        raise malformed("array", text, start)
     contents = text[at:]
     items, actual, end = _contents(contents)
     if contents[end:].strip(BLANKS):
-        raise _malformed(contents, "Junk after closing right brace.")
+        raise malformed("array", contents, "Junk after closing right brace.")
     if bounds and lengths != actual:
-        raise _malformed(text, "Specified array dimensions do not match array contents.")
+        raise malformed("array", text, "Specified array dimensions do not match array contents.")
     return items, dimensions.dimensions(actual, bounds or None)
 
 
@@ -159,7 +158,7 @@ def _declared(text: str) -> tuple[list[int], list[int], int]:
             raise dimensions.too_many(len(bounds) + 1)
         match = _BOUND.match(text, at)
         if match is None:
-            raise _malformed(text, '"[" must introduce explicitly-specified array dimensions.')
+            raise malformed("array", text, '"[" must introduce explicitly-specified array dimensions.')
         low, high = (1, _bound(match[1])) if match[2] is None else (_bound(match[1]), _bound(match[2]))
         if high < low:
             raise ArraySubscriptError("upper bound cannot be less than lower bound")
@@ -168,7 +167,7 @@ def _declared(text: str) -> tuple[list[int], list[int], int]:
         at = _after_blanks(text, match.end())
     if bounds:
         if text[at : at + 1] != "=":
-            raise _malformed(text, 'Missing "=" after array dimensions.')
+            raise malformed("array", text, 'Missing "=" after array dimensions.')
         at = _after_blanks(text, at + 1)
     return lengths, bounds, at
 
@@ -203,7 +202,7 @@ def _contents(text: str) -> tuple[list[str | None], list[int], int]:
         if char == "}" and before == "open" and len(counts) == 1:
             return [], [], at + 1
         if before == "closed" and char not in ("", ",", "}", "\\"):
-            raise _malformed(text, "Unexpected array element.")
+            raise malformed("array", text, "Unexpected array element.")
         item, quoted, at = _element(text, at)
         end = text[at : at + 1]
         if end and not item and not quoted:
@@ -214,7 +213,7 @@ def _contents(text: str) -> tuple[list[str | None], list[int], int]:
         before = "element"
         while end == "}":
             if lengths.setdefault(len(counts), counts[-1]) != counts[-1] or (before == "element" and len(counts) != depth):
-                raise _malformed(text, "Multidimensional arrays must have sub-arrays with matching dimensions.")
+                raise malformed("array", text, "Multidimensional arrays must have sub-arrays with matching dimensions.")
             counts.pop()
             before, at = "closed", at + 1
             if not counts:
@@ -223,9 +222,9 @@ def _contents(text: str) -> tuple[list[str | None], list[int], int]:
             at = _after_blanks(text, at)
             end = text[at : at + 1]
             if end and end not in ",}":
-                raise _unexpected(text, end) if end in "{\\" else _malformed(text, "Unexpected array element.")
+                raise _unexpected(text, end) if end in "{\\" else malformed("array", text, "Unexpected array element.")
         if not end:
-            raise _malformed(text, "Unexpected end of input.")
+            raise malformed("array", text, "Unexpected end of input.")
         at += 1
 
 
@@ -236,7 +235,7 @@ def _after_blanks(text: str, at: int) -> int:
 
 
 def _unexpected(text: str, char: str) -> TailgateError:
-    return _malformed(text, f'Unexpected "{char}" character.')
+    return malformed("array", text, f'Unexpected "{char}" character.')
 
 
 _BARE = re.compile(r'(?:[^"\\{},]|\\.)*', re.DOTALL)
@@ -248,10 +247,10 @@ def _element(text: str, at: int) -> tuple[str, bool, int]:
     if text[at : at + 1] == '"':
         match = _IN_QUOTES.match(text, at)
         if match is None:
-            raise _malformed(text, "Unexpected end of input.")
+            raise malformed("array", text, "Unexpected end of input.")
         at = _after_blanks(text, match.end())
         if text[at : at + 1] not in ("", ",", "}"):
-            raise _malformed(text, "Unexpected array element.")
+            raise malformed("array", text, "Unexpected array element.")
         return match[1], True, at
     match = _BARE.match(text, at)
     assert match is not None
@@ -260,7 +259,7 @@ def _element(text: str, at: int) -> tuple[str, bool, int]:
     if following == "{":
         raise _unexpected(text, following)
     if following in ('"', "\\"):
-        raise _malformed(text, "Unexpected array element." if following == '"' else "Unexpected end of input.")
+        raise malformed("array", text, "Unexpected array element." if following == '"' else "Unexpected end of input.")
     return _without_last_blanks(match[0]), False, at
 
 
@@ -273,10 +272,6 @@ def _without_last_blanks(item: str) -> str:
 
 def _unescaped(item: str) -> str:
     return re.sub(r"\\(.)", r"\1", item, flags=re.DOTALL) if "\\" in item else item
-
-
-def _malformed(text: str, detail: str) -> TailgateError:
-    return InvalidTextRepresentation(f'malformed array literal: "{text}"', detail=detail)
 
 
 # --- binary --------------------------------------------------------------------------------------

@@ -14,14 +14,12 @@ from tailgate.lake.errors import (
     DatatypeMismatch,
     FeatureNotSupported,
     InvalidBinaryRepresentation,
-    InvalidTextRepresentation,
-    TailgateError,
 )
 from tailgate.lake.types import BY_OID, Type
 from tailgate.values.codec.binary import TrailingData, insufficient, sized
 from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import Style
-from tailgate.values.codec.texts import BLANKS
+from tailgate.values.codec.texts import BLANKS, malformed, read_field
 
 _QUOTED = re.compile(rb'[(),"\\\s\v]|^$')
 
@@ -54,9 +52,6 @@ def _check_named(type: Type) -> None:
 
 # --- text ----------------------------------------------------------------------------------------
 
-_BARE = re.compile(r'[^"\\,)]+')
-_IN_QUOTES = re.compile(r'[^"\\]+')
-
 
 def parsed(text: str, width: int) -> list[str | None]:
     r"""Returns the texts of a number of fields, None for NULL. Raises 22P02.
@@ -66,53 +61,21 @@ def parsed(text: str, width: int) -> list[str | None]:
     """
     at = len(text) - len(text.lstrip(BLANKS))
     if text[at : at + 1] != "(":
-        raise _malformed(text, "Missing left parenthesis.")
+        raise malformed("record", text, "Missing left parenthesis.")
     at += 1
     fields: list[str | None] = []
     for number in range(width):
         if number:
             if text[at : at + 1] != ",":
-                raise _malformed(text, "Too few columns.")
+                raise malformed("record", text, "Too few columns.")
             at += 1
-        if text[at : at + 1] in (",", ")"):
-            fields.append(None)
-            continue
-        field, at = _field(text, at)
-        fields.append(field)
+        value, at = read_field("record", text, at, ",)")
+        fields.append(value)
     if text[at : at + 1] != ")":
-        raise _malformed(text, "Too many columns.")
+        raise malformed("record", text, "Too many columns.")
     if text[at + 1 :].strip(BLANKS):
-        raise _malformed(text, "Junk after right parenthesis.")
+        raise malformed("record", text, "Junk after right parenthesis.")
     return fields
-
-
-def _field(text: str, at: int) -> tuple[str, int]:
-    """Returns the text of a field, and the place of the comma or parenthesis after it. A part of a field may be in quotes."""
-    parts: list[str] = []
-    quoted = False
-    while quoted or text[at : at + 1] not in (",", ")"):
-        char = text[at : at + 1]
-        if not char or (char == "\\" and at + 1 == len(text)):
-            raise _malformed(text, "Unexpected end of input.")
-        if char == "\\":
-            parts.append(text[at + 1])
-            at += 2
-        elif char == '"' and quoted and text[at + 1 : at + 2] == '"':
-            parts.append('"')
-            at += 2
-        elif char == '"':
-            quoted = not quoted
-            at += 1
-        else:
-            match = (_IN_QUOTES if quoted else _BARE).match(text, at)
-            assert match is not None
-            parts.append(match[0])
-            at = match.end()
-    return "".join(parts), at
-
-
-def _malformed(text: str, detail: str) -> TailgateError:
-    return InvalidTextRepresentation(f'malformed record literal: "{text}"', detail=detail)
 
 
 def quote(text: bytes) -> bytes:

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
-from tailgate.lake.errors import InvalidTextRepresentation, ProtocolViolation, TailgateError
+from tailgate.lake.errors import ProtocolViolation
 from tailgate.lake.types import Type
 from tailgate.values.codec.binary import insufficient, sized
 from tailgate.values.codec.codec import Codec, Value, Writer
 from tailgate.values.codec.style import Style
-from tailgate.values.codec.texts import BLANKS
+from tailgate.values.codec.texts import BLANKS, malformed, read_field
 from tailgate.values.composites.records import quote
 from tailgate.values.ranges.forms import RANGE_TYPES, Range, decode, encode, lower_bound, order_key, ranged, upper_bound, value
 
@@ -64,49 +64,23 @@ def _parsed(text: str) -> tuple[str, str | None, str | None, str] | None:
     >>> _parsed(' [1,"a,""b")')
     ('[', '1', 'a,"b', ')')
     """
-    stripped = text.lstrip(BLANKS)
-    if stripped[: len(_EMPTY)].lower() == _EMPTY:
-        if stripped[len(_EMPTY) :].strip(BLANKS):
-            raise _malformed(text, 'Junk after "empty" key word.')
+    at = len(text) - len(text.lstrip(BLANKS))
+    if text[at : at + len(_EMPTY)].lower() == _EMPTY:
+        if text[at + len(_EMPTY) :].strip(BLANKS):
+            raise malformed("range", text, 'Junk after "empty" key word.')
         return None
-    if stripped[:1] not in ("[", "("):
-        raise _malformed(text, "Missing left parenthesis or bracket.")
-    lower, at = _bound(text, stripped, 1)
-    if stripped[at] != ",":
-        raise _malformed(text, "Missing comma after lower bound.")
-    upper, at = _bound(text, stripped, at + 1)
-    if stripped[at] == ",":
-        raise _malformed(text, "Too many commas.")
-    if stripped[at + 1 :].strip(BLANKS):
-        raise _malformed(text, "Junk after right parenthesis or bracket.")
-    return stripped[0], lower, upper, stripped[at]
-
-
-def _bound(text: str, stripped: str, at: int) -> tuple[str | None, int]:
-    """Returns the text of a bound without quotes and backslashes, or None if there is none, and the place of the character after it."""
-    start, chars, quoted = at, list[str](), False
-    while at < len(stripped):
-        char = stripped[at]
-        if not quoted and char in ",)]":
-            return ("".join(chars) if at > start else None), at
-        at += 1
-        if char == '"':
-            if quoted and stripped[at : at + 1] == '"':
-                chars.append('"')
-                at += 1
-            else:
-                quoted = not quoted
-        elif char == "\\":
-            if at < len(stripped):
-                chars.append(stripped[at])
-            at += 1
-        else:
-            chars.append(char)
-    raise _malformed(text, "Unexpected end of input.")
-
-
-def _malformed(text: str, detail: str) -> TailgateError:
-    return InvalidTextRepresentation(f'malformed range literal: "{text}"', detail=detail)
+    opening = text[at : at + 1]
+    if opening not in ("[", "("):
+        raise malformed("range", text, "Missing left parenthesis or bracket.")
+    lower, at = read_field("range", text, at + 1, ",)]")
+    if text[at] != ",":
+        raise malformed("range", text, "Missing comma after lower bound.")
+    upper, at = read_field("range", text, at + 1, ",)]")
+    if text[at] == ",":
+        raise malformed("range", text, "Too many commas.")
+    if text[at + 1 :].strip(BLANKS):
+        raise malformed("range", text, "Junk after right parenthesis or bracket.")
+    return opening, lower, upper, text[at]
 
 
 def _text(range: Range, write: Writer) -> bytes:
