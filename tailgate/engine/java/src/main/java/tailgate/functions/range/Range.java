@@ -3,10 +3,29 @@ package tailgate.functions.range;
 import java.util.Arrays;
 import org.apache.spark.unsafe.types.UTF8String;
 import tailgate.errors.SqlError;
+import tailgate.functions.FieldInput;
 
 /** A range. An empty one has no bounds. {@code tailgate/values/ranges/forms.py} describes the stored form. */
 record Range(RangeType type, Bound lower, Bound upper) {
+  private static final String ENDS = ",)]";  // of the text of a bound
+
   static Range empty(RangeType type) { return new Range(type, null, null); }
+
+  /** Returns the range of a text. Raises 22P02. */
+  static Range read(UTF8String text, RangeType type) {
+    FieldInput input = new FieldInput("range", text);
+    if (input.accept("empty")) {
+      input.end();
+      return empty(type);
+    }
+    char opening = input.expect("[(");
+    UTF8String lower = input.field(ENDS);
+    input.expect(",");
+    UTF8String upper = input.field(ENDS);
+    char closing = input.expect(")]");
+    input.end();
+    return of(type, lower, opening == '[', upper, closing == ']');
+  }
 
   /** Returns the range between the texts of two bounds, null for infinite ones. */
   static Range of(RangeType type, UTF8String low, boolean withLow, UTF8String high, boolean withHigh) {

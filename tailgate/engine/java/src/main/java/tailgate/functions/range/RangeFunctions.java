@@ -30,7 +30,7 @@ public final class RangeFunctions {
 
   public static byte[] textToTstzrange(UTF8String text) { return read(text, RangeType.TSTZRANGE); }
 
-  private static byte[] read(UTF8String text, RangeType type) { return new RangeInput(text.toString()).read(type).encode(); }
+  private static byte[] read(UTF8String text, RangeType type) { return Range.read(text, type).encode(); }
 
   public static UTF8String rangeToText(byte[] form) {
     Range range = Range.decode(form);

@@ -5,7 +5,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
-import tailgate.errors.SqlError;
+import tailgate.functions.FieldInput;
 import tailgate.functions.Returns;
 
 /**
@@ -63,44 +63,17 @@ public final class TextArrays {
   /** Returns the texts of the fields of a row, from the row's text. */
   @Returns("array<string>")
   public static ArrayData textToFields(UTF8String text, int width) {
-    String s = text.toString();
     UTF8String[] fields = new UTF8String[width];
-    int at = 0;
-    while (at < s.length() && isBlank(s.charAt(at))) at++;
-    if (!isAt(s, at++, "(")) throw malformed(s);
+    FieldInput input = new FieldInput("record", text);
+    input.expect("(");
     for (int n = 0; n < width; n++) {
-      if (n > 0 && !isAt(s, at++, ",")) throw malformed(s);
-      if (isAt(s, at, ",)")) continue;
-      StringBuilder field = new StringBuilder();
-      boolean quoted = false;
-      while (quoted || !isAt(s, at, ",)")) {
-        if (isAt(s, at, "\\")) {
-          if (++at >= s.length()) throw malformed(s);
-          field.append(s.charAt(at++));
-        } else if (isAt(s, at, "\"")) {
-          boolean isPair = quoted && isAt(s, at + 1, "\"");
-          if (isPair) field.append('"');
-          else quoted = !quoted;
-          at += isPair ? 2 : 1;
-        } else if (at < s.length()) {
-          field.append(s.charAt(at++));
-        } else {
-          throw malformed(s);
-        }
-      }
-      fields[n] = UTF8String.fromString(field.toString());
+      if (n > 0) input.expect(",");
+      fields[n] = input.field(",)");
     }
-    if (!isAt(s, at++, ")")) throw malformed(s);
-    while (at < s.length() && isBlank(s.charAt(at))) at++;
-    if (at < s.length()) throw malformed(s);
+    input.expect(")");
+    input.end();
     return new GenericArrayData(fields);
   }
-
-  private static boolean isAt(String s, int at, String characters) { return at < s.length() && characters.indexOf(s.charAt(at)) >= 0; }
-
-  private static boolean isBlank(char c) { return c == ' ' || c >= '\t' && c <= '\r'; }
-
-  private static SqlError malformed(String s) { return new SqlError("22P02", "malformed record literal: \"" + s + "\""); }
 
   /** Returns an element in quotes, if it needs them. */
   static String element(String s) {
