@@ -32,7 +32,7 @@ from tailgate.sql.functions.entry import Function
 from tailgate.sql.plan import And, Call, Case, Coalesce, IsDistinct, IsNull, Literal, Not, Parameter, Relation, Scalar
 from tailgate.sql.plan.correlation import arguments_of, arguments_read
 from tailgate.sql.plan.rows import is_row
-from tailgate.sql.plan.sort_keys import has_equal_forms, sort_key
+from tailgate.sql.plan.sort_keys import EQUAL_FORMS, has_equal_forms, sort_key
 from tailgate.sql.plan.subqueries import Argument, argument, as_scalar
 
 
@@ -237,7 +237,7 @@ class ExpressionBinder(ABC):
         """Returns IS DISTINCT FROM of two operands."""
         equal = self.operate("=", operands, at)
         assert isinstance(equal, Call)
-        if equal.function.arguments[0] not in ("jsonb", "interval", "bpchar", "numrange") and not equal.function.takes_general:
+        if equal.function.arguments[0] not in EQUAL_FORMS and not equal.function.takes_general:
             return IsDistinct(*equal.arguments)
         # Values of these types can be equal in different stored forms, so `=` is needed. It is NULL
         # if an operand is NULL.

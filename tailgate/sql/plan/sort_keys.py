@@ -36,11 +36,12 @@ ORDERS: dict[str, tuple[Function, Type]] = {
     ),
     "jsonb": (Function("order", ("jsonb",), "bytea", COMPARED, COMPARED), BYTEA),
 }
+EQUAL_FORMS = ORDERS.keys() - {"numeric"}  # types whose equal values may have different stored forms, as those of a general numeric
 
 
 def has_equal_forms(type: Type) -> bool:
     """Returns whether equal values of a type may have different stored forms."""
-    return has_general(type) or not type.leaves.isdisjoint(ORDERS.keys() - {"numeric"})
+    return has_general(type) or not type.leaves.isdisjoint(EQUAL_FORMS)
 
 
 def has_general(type: Type) -> bool:

@@ -29,6 +29,7 @@ from tailgate.sql.plan import (
     Scalar,
 )  # fmt: skip
 from tailgate.sql.plan.rows import is_null, is_row
+from tailgate.sql.plan.sort_keys import EQUAL_FORMS
 
 
 def bind_and(binder: ExpressionBinder, node: exp.And) -> Scalar:
@@ -131,7 +132,7 @@ def _in_list(binder: ExpressionBinder, value: Scalar, items: list[Scalar]) -> In
         type = common([value, *items], [None] * (len(items) + 1), "IN")
     except DatatypeMismatch:
         return None
-    if type.general or type.name in ("interval", "bpchar", "json", "jsonb", "numrange", "record") or type.is_array:
+    if type.general or type.name in EQUAL_FORMS | {"json", "record"} or type.is_array:
         return None
     casts = [coerce(s, type, binder.parameters) for s in (value, *items)]
     if None in casts:

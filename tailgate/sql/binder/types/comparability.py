@@ -6,6 +6,7 @@ from tailgate.lake.errors import FeatureNotSupported, UndefinedFunction
 from tailgate.lake.types import Type
 from tailgate.sql.functions.comparison import INCOMPARABLE
 from tailgate.sql.plan.rows import is_row
+from tailgate.sql.plan.sort_keys import EQUAL_FORMS
 
 
 def check_one_form(type: Type, clause: str, position: int | None) -> None:
@@ -13,7 +14,7 @@ def check_one_form(type: Type, clause: str, position: int | None) -> None:
 
     Examples are 1.0 and 1 in jsonb and numrange, and 24 hours and a day in interval.
     """
-    if not type.leaves.isdisjoint(("jsonb", "interval", "numrange")):
+    if not type.leaves.isdisjoint(EQUAL_FORMS - {"bpchar"}):
         raise FeatureNotSupported(f"{clause} of type {type} is not supported", hint="Cast it to text.", position=position)
 
 
