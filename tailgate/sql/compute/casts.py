@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from tailgate.lake.errors import NumericValueOutOfRange
-from tailgate.lake.types import Type
+from tailgate.lake.types import RANGES, Type
 from tailgate.sql.compute.registry import udf
 from tailgate.values.composites import records
 from tailgate.values.composites.arrays import as_list, parsed, quote
@@ -23,10 +23,13 @@ from tailgate.values.strings import single_bytes
 from tailgate.values.times.dates import write_date, write_time, write_timestamp, write_timestamptz
 from tailgate.values.times.intervals import Interval, write_postgres
 
-PARSED_TYPES = """
+PARSED_TYPES = (
+    """
     bool int2 int4 int8 float4 float8 date time timetz timestamp timestamptz interval uuid bytea oid inet cidr macaddr macaddr8 bit varbit
-    money int4range int8range numrange daterange tsrange tstzrange
+    money
 """.split()
+    + list(RANGES)
+)
 
 # --- to text -------------------------------------------------------------------------------------
 

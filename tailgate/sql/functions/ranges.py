@@ -6,9 +6,8 @@ from tailgate.lake.types import GENERAL, NUMERIC, Type
 from tailgate.sql.functions.casts import TO_TEXT
 from tailgate.sql.functions.entry import Function, udf
 from tailgate.sql.numeric_types import keeps_general
+from tailgate.values.ranges.forms import RANGE_TYPES
 
-SUBTYPES = {"int4range": "int4", "int8range": "int8", "numrange": "numeric", "daterange": "date", "tsrange": "timestamp",
-            "tstzrange": "timestamptz"}  # fmt: skip
 B, T = "bool", "text"
 LISTS = ("array({})", "[{}]")  # in Spark and DuckDB
 TESTS = {
@@ -65,4 +64,4 @@ def _rows(name: str, subtype: str) -> list[Function]:
     ]
 
 
-ROWS = tuple(row for name, subtype in SUBTYPES.items() for row in _rows(name, subtype))
+ROWS = tuple(row for type in RANGE_TYPES.values() for row in _rows(type.name, type.subtype.name))
