@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
-from tailgate.lake.catalog import Function, MaterializedView, Table, View
+from tailgate.lake.catalog import Domain, Function, MaterializedView, Table, UserType, View
 from tailgate.lake.folder import Lake
 from testing.engine_process import EngineProcess
 from tests.tables.world import Served
@@ -58,3 +58,6 @@ def sql(world: World) -> Iterator[psycopg.Connection]:
         for item in world.lake.catalog().visible:
             if item.id not in before and isinstance(item, Function):
                 connection.execute(f"DROP FUNCTION IF EXISTS {item.display_name} CASCADE")
+        for item in sorted(world.lake.catalog().visible, key=lambda item: -item.id):  # a composite type before the types of its attributes
+            if item.id not in before and isinstance(item, UserType):
+                connection.execute(f'DROP {"DOMAIN" if isinstance(item, Domain) else "TYPE"} IF EXISTS "{item.name}" CASCADE')

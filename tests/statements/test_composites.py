@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 
-from tests.statements.conftest import World
 from tests.statements.maintained import check_views, rows
 
 MAINTAINED = {
@@ -42,26 +39,18 @@ CHANGES = (
 )
 
 
-@pytest.fixture
-def types(world: World, sql: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    """Yields a connection; drops the types after the objects that use them."""
-    yield sql
-    sql.execute("DROP TABLE IF EXISTS quads CASCADE")
-    sql.execute("DROP TYPE IF EXISTS misc, quad, complex, mood CASCADE")
-
-
-def test_views(types: psycopg.Connection, postgres: str) -> None:
-    check_views(types, postgres, SCHEMA, MAINTAINED, CHANGES)
+def test_views(sql: psycopg.Connection, postgres: str) -> None:
+    check_views(sql, postgres, SCHEMA, MAINTAINED, CHANGES)
     # a new label and a new name of the type of a field
-    types.execute("ALTER TYPE mood ADD VALUE 'glad'")
-    types.execute("ALTER TYPE misc RENAME TO mixed")
-    types.execute("UPDATE quads SET m.e = 'glad' WHERE id = 5")
-    assert rows(types, "SELECT e FROM fields WHERE id = 5") == [("glad",)]
-    assert rows(types, "SELECT (m).e, pg_typeof(m)::text FROM whole WHERE id = 5") == [("glad", "mixed")]
-    types.execute("ALTER TYPE mixed RENAME TO misc")
+    sql.execute("ALTER TYPE mood ADD VALUE 'glad'")
+    sql.execute("ALTER TYPE misc RENAME TO mixed")
+    sql.execute("UPDATE quads SET m.e = 'glad' WHERE id = 5")
+    assert rows(sql, "SELECT e FROM fields WHERE id = 5") == [("glad",)]
+    assert rows(sql, "SELECT (m).e, pg_typeof(m)::text FROM whole WHERE id = 5") == [("glad", "mixed")]
+    sql.execute("ALTER TYPE mixed RENAME TO misc")
     # an invalid text is an error of the view
-    types.execute("UPDATE quads SET text = '(1)' WHERE id = 5")
+    sql.execute("UPDATE quads SET text = '(1)' WHERE id = 5")
     with pytest.raises(psycopg.errors.InvalidTextRepresentation, match=r'malformed record literal: "\(1\)"'):
-        types.execute("SELECT * FROM parsed")
-    types.execute("UPDATE quads SET text = NULL WHERE id = 5")
-    assert rows(types, "SELECT c FROM parsed WHERE id = 5") == [(None,)]
+        sql.execute("SELECT * FROM parsed")
+    sql.execute("UPDATE quads SET text = NULL WHERE id = 5")
+    assert rows(sql, "SELECT c FROM parsed WHERE id = 5") == [(None,)]

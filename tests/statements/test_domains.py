@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 
-from tests.statements.conftest import World
 from tests.statements.maintained import check_views, rows
 
 MAINTAINED = {
@@ -28,42 +25,34 @@ SCHEMA = """
 CHANGES = ("INSERT INTO sample VALUES (4, 'd', 9, 8)", "UPDATE sample SET p = p + 1, n = 3 WHERE id < 3", "DELETE FROM sample WHERE id = 3")
 
 
-@pytest.fixture
-def types(world: World, sql: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    """Yields a connection; drops the domains after the objects that use them."""
-    yield sql
-    sql.execute("DROP TABLE IF EXISTS sample CASCADE")
-    sql.execute("DROP DOMAIN IF EXISTS small, positive, word, pair CASCADE")
+def test_views(sql: psycopg.Connection, postgres: str) -> None:
+    check_views(sql, postgres, SCHEMA, MAINTAINED, CHANGES)
 
 
-def test_views(types: psycopg.Connection, postgres: str) -> None:
-    check_views(types, postgres, SCHEMA, MAINTAINED, CHANGES)
-
-
-def test_violations(types: psycopg.Connection) -> None:
-    types.execute(SCHEMA)
-    types.execute("CREATE MATERIALIZED VIEW checked AS SELECT id, n::small AS c, name::word AS w FROM sample")
-    assert rows(types, "SELECT c FROM checked") == [(5,), (7,), (None,)]
+def test_violations(sql: psycopg.Connection) -> None:
+    sql.execute(SCHEMA)
+    sql.execute("CREATE MATERIALIZED VIEW checked AS SELECT id, n::small AS c, name::word AS w FROM sample")
+    assert rows(sql, "SELECT c FROM checked") == [(5,), (7,), (None,)]
     for change, repair, error in (
         ("UPDATE sample SET n = -1 WHERE id = 1", "UPDATE sample SET n = 5 WHERE id = 1", 'domain small violates .* "positive_check"'),
         ("UPDATE sample SET n = 100 WHERE id = 1", "UPDATE sample SET n = 5 WHERE id = 1", 'domain small violates .* "small_check"'),
         ("UPDATE sample SET name = NULL WHERE id = 1", "UPDATE sample SET name = 'a' WHERE id = 1", "domain word does not allow null"),
         ("UPDATE sample SET name = '{' WHERE id = 1", "UPDATE sample SET name = 'a' WHERE id = 1", 'domain word violates .* "word_check"'),
     ):
-        types.execute(change)
+        sql.execute(change)
         with pytest.raises(psycopg.IntegrityError, match=error):
-            types.execute("SELECT * FROM checked")
-        types.execute(repair)
-    assert rows(types, "SELECT c FROM checked") == [(5,), (7,), (None,)]
+            sql.execute("SELECT * FROM checked")
+        sql.execute(repair)
+    assert rows(sql, "SELECT c FROM checked") == [(5,), (7,), (None,)]
 
 
-def test_new_constraints(types: psycopg.Connection) -> None:
-    types.execute(SCHEMA)
-    types.execute("CREATE MATERIALIZED VIEW checked AS SELECT id, n::positive AS c FROM sample")
-    types.execute("CREATE MATERIALIZED VIEW above AS SELECT max(c) AS m FROM checked")
-    assert rows(types, "SELECT m FROM above") == [(7,)]
-    types.execute("ALTER DOMAIN positive ADD CONSTRAINT not_seven CHECK (VALUE <> 7)")
+def test_new_constraints(sql: psycopg.Connection) -> None:
+    sql.execute(SCHEMA)
+    sql.execute("CREATE MATERIALIZED VIEW checked AS SELECT id, n::positive AS c FROM sample")
+    sql.execute("CREATE MATERIALIZED VIEW above AS SELECT max(c) AS m FROM checked")
+    assert rows(sql, "SELECT m FROM above") == [(7,)]
+    sql.execute("ALTER DOMAIN positive ADD CONSTRAINT not_seven CHECK (VALUE <> 7)")
     with pytest.raises(psycopg.errors.CheckViolation, match='violates check constraint "not_seven"'):
-        rows(types, "SELECT m FROM above")
-    types.execute("ALTER DOMAIN positive DROP CONSTRAINT not_seven")
-    assert rows(types, "SELECT m FROM above") == [(7,)]
+        rows(sql, "SELECT m FROM above")
+    sql.execute("ALTER DOMAIN positive DROP CONSTRAINT not_seven")
+    assert rows(sql, "SELECT m FROM above") == [(7,)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 
@@ -44,33 +42,25 @@ CHANGES = (
 )
 
 
-@pytest.fixture
-def types(world: World, sql: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    """Yields a connection; drops the type after the objects that use it."""
-    yield sql
-    sql.execute("DROP TABLE IF EXISTS person CASCADE")
-    sql.execute("DROP TYPE IF EXISTS mood CASCADE")
-
-
-def test_views(types: psycopg.Connection, postgres: str) -> None:
-    check_views(types, postgres, SCHEMA, MAINTAINED, CHANGES)
+def test_views(sql: psycopg.Connection, postgres: str) -> None:
+    check_views(sql, postgres, SCHEMA, MAINTAINED, CHANGES)
     # values of the type that are read back as text
-    types.execute("INSERT INTO person VALUES (9, 'nosuch', NULL, NULL)")
-    types.execute("CREATE MATERIALIZED VIEW wrong AS SELECT name::mood AS m FROM person WHERE id = 9")
+    sql.execute("INSERT INTO person VALUES (9, 'nosuch', NULL, NULL)")
+    sql.execute("CREATE MATERIALIZED VIEW wrong AS SELECT name::mood AS m FROM person WHERE id = 9")
     with pytest.raises(psycopg.errors.InvalidTextRepresentation, match='invalid input value for enum mood: "nosuch"'):
-        types.execute("SELECT * FROM wrong")
-    types.execute("DROP MATERIALIZED VIEW wrong")
+        sql.execute("SELECT * FROM wrong")
+    sql.execute("DROP MATERIALIZED VIEW wrong")
 
 
-def test_new_and_renamed_labels(world: World, types: psycopg.Connection, postgres: str) -> None:
+def test_new_and_renamed_labels(world: World, sql: psycopg.Connection, postgres: str) -> None:
     with psycopg.connect(postgres, autocommit=True) as theirs:
         theirs.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-        for connection in (theirs, types):
+        for connection in (theirs, sql):
             connection.execute(SCHEMA)
         names = {name: query for name, query in MAINTAINED.items() if name in ("filtered", "grouped", "top", "printed", "documents")}
         for name, query in names.items():
             theirs.execute(f"CREATE VIEW {name} AS {query}")
-            types.execute(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+            sql.execute(f"CREATE MATERIALIZED VIEW {name} AS {query}")
         for statement in (
             "ALTER TYPE mood ADD VALUE 'awful' BEFORE 'sad'",
             "ALTER TYPE mood ADD VALUE 'fine' AFTER 'ok'",
@@ -80,69 +70,69 @@ def test_new_and_renamed_labels(world: World, types: psycopg.Connection, postgre
         ):
             fills = {item.name: item.numberings for item in world.lake.catalog().items.values() if item.kind == "materialized view"}
             theirs.execute(statement)
-            types.execute(statement)
+            sql.execute(statement)
             for name in names:
-                assert rows(types, f"SELECT * FROM {name}") == rows(theirs, f"SELECT * FROM {name}"), (name, statement)
+                assert rows(sql, f"SELECT * FROM {name}") == rows(theirs, f"SELECT * FROM {name}"), (name, statement)
             after = {item.name: item.numberings for item in world.lake.catalog().items.values() if item.kind == "materialized view"}
             assert {name for name in names if fills[name] != after[name]} <= PRINTING, statement
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="renaming a label that materialized view filtered names"):
-            types.execute("ALTER TYPE mood RENAME VALUE 'sad' TO 'down'")
-        assert types.execute("SELECT 'sad'::mood").fetchall() == [("sad",)]
+            sql.execute("ALTER TYPE mood RENAME VALUE 'sad' TO 'down'")
+        assert sql.execute("SELECT 'sad'::mood").fetchall() == [("sad",)]
 
 
-def test_labels_in_blocks(types: psycopg.Connection) -> None:
-    types.execute(SCHEMA)
-    types.execute("CREATE MATERIALIZED VIEW filtered AS SELECT id, m FROM person WHERE m > 'sad'")
-    with types.transaction():
-        types.execute("ALTER TYPE mood ADD VALUE 'calm' AFTER 'sad'")
-        types.execute("INSERT INTO person VALUES (5, 'calm', 'calm', '{calm}')")
-    assert rows(types, "SELECT id, m FROM filtered WHERE id = 5") == [(5, "calm")]
-    types.execute("CREATE MATERIALIZED VIEW printed AS SELECT id, m::text AS t FROM person")
+def test_labels_in_blocks(sql: psycopg.Connection) -> None:
+    sql.execute(SCHEMA)
+    sql.execute("CREATE MATERIALIZED VIEW filtered AS SELECT id, m FROM person WHERE m > 'sad'")
+    with sql.transaction():
+        sql.execute("ALTER TYPE mood ADD VALUE 'calm' AFTER 'sad'")
+        sql.execute("INSERT INTO person VALUES (5, 'calm', 'calm', '{calm}')")
+    assert rows(sql, "SELECT id, m FROM filtered WHERE id = 5") == [(5, "calm")]
+    sql.execute("CREATE MATERIALIZED VIEW printed AS SELECT id, m::text AS t FROM person")
     refused = pytest.raises(psycopg.errors.FeatureNotSupported, match='if materialized view "printed" reads or writes its labels')
-    with refused, types.transaction():
-        types.execute("ALTER TYPE mood ADD VALUE 'fine'")
-    types.execute("ALTER TYPE mood ADD VALUE 'fine'")
-    assert rows(types, "SELECT t FROM printed WHERE id = 5") == [("calm",)]
+    with refused, sql.transaction():
+        sql.execute("ALTER TYPE mood ADD VALUE 'fine'")
+    sql.execute("ALTER TYPE mood ADD VALUE 'fine'")
+    assert rows(sql, "SELECT t FROM printed WHERE id = 5") == [("calm",)]
 
 
-def test_drop(types: psycopg.Connection) -> None:
-    types.execute(SCHEMA)
-    types.execute("CREATE MATERIALIZED VIEW v AS SELECT 'ok'::mood AS m")
+def test_drop(sql: psycopg.Connection) -> None:
+    sql.execute(SCHEMA)
+    sql.execute("CREATE MATERIALIZED VIEW v AS SELECT 'ok'::mood AS m")
     with pytest.raises(psycopg.errors.DependentObjectsStillExist) as error:
-        types.execute("DROP TYPE mood")
+        sql.execute("DROP TYPE mood")
     assert error.value.diag.message_detail == (
         "column ms of table person depends on type mood[]\ncolumn m of table person depends on type mood\n"
         "materialized view v depends on type mood"
     )
 
 
-def test_drop_with_columns(types: psycopg.Connection) -> None:
-    types.execute(SCHEMA)
-    types.execute("CREATE MATERIALIZED VIEW moods AS SELECT id, m FROM person")
-    types.execute("CREATE MATERIALIZED VIEW happy AS SELECT id FROM moods WHERE m = 'happy'")
-    types.execute("CREATE MATERIALIZED VIEW named AS SELECT name, count(*) AS n FROM person GROUP BY name")
-    types.execute("DROP TYPE mood CASCADE")
+def test_drop_with_columns(sql: psycopg.Connection) -> None:
+    sql.execute(SCHEMA)
+    sql.execute("CREATE MATERIALIZED VIEW moods AS SELECT id, m FROM person")
+    sql.execute("CREATE MATERIALIZED VIEW happy AS SELECT id FROM moods WHERE m = 'happy'")
+    sql.execute("CREATE MATERIALIZED VIEW named AS SELECT name, count(*) AS n FROM person GROUP BY name")
+    sql.execute("DROP TYPE mood CASCADE")
     views = "SELECT matviewname FROM pg_matviews WHERE matviewname IN ('moods', 'happy', 'named')"
-    assert types.execute(views).fetchall() == [("named",)]
-    types.execute("INSERT INTO person VALUES (5, 'ok'), (6, 'new')")
-    types.execute("DELETE FROM person WHERE name = 'x'")
-    assert rows(types, "SELECT * FROM named") == [("new", 1), ("ok", 2), ("sad", 1), ("y", 1)]
-    assert rows(types, "SELECT * FROM person") == [(1, "ok"), (2, "sad"), (4, "y"), (5, "ok"), (6, "new")]
+    assert sql.execute(views).fetchall() == [("named",)]
+    sql.execute("INSERT INTO person VALUES (5, 'ok'), (6, 'new')")
+    sql.execute("DELETE FROM person WHERE name = 'x'")
+    assert rows(sql, "SELECT * FROM named") == [("new", 1), ("ok", 2), ("sad", 1), ("y", 1)]
+    assert rows(sql, "SELECT * FROM person") == [(1, "ok"), (2, "sad"), (4, "y"), (5, "ok"), (6, "new")]
 
 
-def test_new_name(types: psycopg.Connection) -> None:
-    types.execute(SCHEMA)
-    types.execute("CREATE MATERIALIZED VIEW v AS SELECT id, m FROM person WHERE m > 'sad'::mood")
-    types.execute("ALTER TYPE mood RENAME TO feeling")
-    types.execute("INSERT INTO person VALUES (5, 'x', 'ok', NULL)")
-    assert rows(types, "SELECT id FROM v") == [(1,), (4,), (5,)]
-    (text,) = types.execute("SHOW CREATE MATERIALIZED VIEW v").fetchone()[-1:]  # type: ignore[index]
+def test_new_name(sql: psycopg.Connection) -> None:
+    sql.execute(SCHEMA)
+    sql.execute("CREATE MATERIALIZED VIEW v AS SELECT id, m FROM person WHERE m > 'sad'::mood")
+    sql.execute("ALTER TYPE mood RENAME TO feeling")
+    sql.execute("INSERT INTO person VALUES (5, 'x', 'ok', NULL)")
+    assert rows(sql, "SELECT id FROM v") == [(1,), (4,), (5,)]
+    (text,) = sql.execute("SHOW CREATE MATERIALIZED VIEW v").fetchone()[-1:]  # type: ignore[index]
     assert "'sad'::feeling" in text
-    (text,) = types.execute("SHOW CREATE TABLE person").fetchone()[-1:]  # type: ignore[index]
+    (text,) = sql.execute("SHOW CREATE TABLE person").fetchone()[-1:]  # type: ignore[index]
     assert "m feeling" in text and "ms feeling[]" in text
-    types.execute("ALTER TABLE person ADD COLUMN k feeling DEFAULT 'ok'::feeling")
+    sql.execute("ALTER TABLE person ADD COLUMN k feeling DEFAULT 'ok'::feeling")
     with pytest.raises(psycopg.errors.FeatureNotSupported, match="an expression of table person names"):
-        types.execute("ALTER TYPE feeling RENAME TO mood")
-    types.execute("ALTER TABLE person ALTER COLUMN k DROP DEFAULT")
-    types.execute("ALTER TYPE feeling RENAME TO mood")
-    assert types.execute("SELECT pg_typeof(k)::text FROM person LIMIT 1").fetchall() == [("mood",)]
+        sql.execute("ALTER TYPE feeling RENAME TO mood")
+    sql.execute("ALTER TABLE person ALTER COLUMN k DROP DEFAULT")
+    sql.execute("ALTER TYPE feeling RENAME TO mood")
+    assert sql.execute("SELECT pg_typeof(k)::text FROM person LIMIT 1").fetchall() == [("mood",)]
