@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -112,18 +112,24 @@ def test_restart(tmp_path: Path) -> None:
             world.close()
 
 
+def check_refused(sql: psycopg.Connection, error: type[psycopg.Error], cases: Iterable[tuple[str, str]]) -> None:
+    """Checks that each statement raises the error with its message."""
+    for statement, message in cases:
+        with pytest.raises(error) as refused:
+            sql.execute(statement.encode())
+        assert refused.value.diag.message_primary == message
+
+
 def test_limits(sql: psycopg.Connection) -> None:
     for level in range(1, 33):
         sql.execute(f"CREATE TYPE level{level} AS (a {'int' if level == 1 else f'level{level - 1}'})".encode())
     sql.execute(f"CREATE TYPE wide AS ({', '.join(f'a{n} int' for n in range(800))})".encode())
-    for statement, message in (
+    cases = (
         ("CREATE TYPE deep AS (a level32)", 'type "deep" has more than 32 levels'),
         ("ALTER TYPE level1 ADD ATTRIBUTE c complex", 'type "level32" has more than 32 levels'),
         ("CREATE TYPE twice AS (a wide, b wide)", 'type "twice" has more than 1600 fields, with those of its attributes'),
-    ):
-        with pytest.raises(psycopg.errors.ProgramLimitExceeded) as refused:
-            sql.execute(statement)
-        assert refused.value.diag.message_primary == message
+    )
+    check_refused(sql, psycopg.errors.ProgramLimitExceeded, cases)
 
 
 def test_refused(sql: psycopg.Connection) -> None:
@@ -131,7 +137,7 @@ def test_refused(sql: psycopg.Connection) -> None:
         sql.execute(f"CREATE TYPE {name} AS ({attribute})".encode())
     sql.execute("CREATE VIEW wholes AS SELECT NULL::whole AS w")
     sql.execute("CREATE TEMPORARY TABLE solos (s solo[])")
-    for statement, message in (
+    cases = (
         ("CREATE TABLE t (c complex PRIMARY KEY)", "a primary key of type complex is not supported"),
         ("CREATE TABLE t (c complex UNIQUE)", "a unique constraint of type complex is not supported"),
         ("CREATE UNIQUE INDEX ON items (item)", "a unique index on a column of type item is not supported"),
@@ -142,7 +148,5 @@ def test_refused(sql: psycopg.Connection) -> None:
         ("ALTER TYPE part ADD ATTRIBUTE b int", 'cannot alter type "part" because view wholes names type whole'),
         ("ALTER TYPE solo ADD ATTRIBUTE b int", 'cannot alter type "solo" because column "solos.s" uses it'),
         ("ALTER TYPE complex ADD ATTRIBUTE x int", 'cannot alter type "complex" because column "items.item" uses it'),
-    ):
-        with pytest.raises(psycopg.errors.FeatureNotSupported) as refused:
-            sql.execute(statement)
-        assert refused.value.diag.message_primary == message
+    )
+    check_refused(sql, psycopg.errors.FeatureNotSupported, cases)
