@@ -17,6 +17,7 @@ CLOCK_AHEAD_MAX_MS = 60_000  # a log that is further ahead of the clock than thi
 MEMORY_USED_MAX = 0.90
 HELD_MAX = 0.80  # of a reader's limit
 NO_ENTRY_S = 15.0  # an idle engine appends an entry every 10 s
+TICK_MAX_S = 8.0  # a tick that runs for longer does not end soon
 NO_PROGRESS_S = 6.0  # a sink records its position every second
 LETTERS_S = 60.0  # an alert of dead letters is resolved after this time without a new one
 ENGINE_STATES = {
@@ -109,8 +110,11 @@ def _stopped_ticks(at: Observation, memory: Memory) -> Results | None:
     memory.entry, seconds = unchanged_s(memory.entry, at.n, at.at_s)
     if at.engine.state != "running":
         return None  # the alert of the engine says more
+    hint = "Look at its log and at the load of the machine; restart it if it stays so."
+    if at.engine.health["ticks"].get("running_s", 0.0) > TICK_MAX_S:
+        return [("", "a tick has been running for more than 8 s", hint)]
     what = "the engine has appended no entry to the log for more than 15 s, although it answers"
-    return [("", what, "Look at its log and at the load of the machine; restart it if it stays so.")] if seconds > NO_ENTRY_S else []
+    return [("", what, hint)] if seconds > NO_ENTRY_S else []
 
 
 def _gateways(at: Observation, memory: Memory) -> Results:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from tailgate.lake.catalog import Catalog
-from tailgate.operations.watch.checks import CHECKS, LETTERS_S, NO_ENTRY_S, NO_PROGRESS_S, Memory, checked
+from tailgate.operations.watch.checks import CHECKS, LETTERS_S, NO_ENTRY_S, NO_PROGRESS_S, TICK_MAX_S, Memory, checked
 from tailgate.operations.watch.observation import Engine, Gateway, Observation, Reader
 from tests.docs.pages import DOCS
 
 HEALTH: dict[str, Any] = {
     "sources": {"orders": {"status": "running", "dead_letters": 3}},
     "views": {"totals": {"status": "running", "ready": True}, "new": {"status": "filling", "ready": False}},
-    "ticks": {"failing": False, "age_s": 0.1},
+    "ticks": {"failing": False, "running_s": 0.1},
 }
 SINK = Reader("out", "sink", 100, "running", 0.1, False)
 WELL = Observation(
@@ -60,7 +60,8 @@ def test_a_healthy_lake_has_no_conditions() -> None:
         (replace(WELL, engine=Engine("not running")), [("engine_unavailable", "")]),
         (replace(WELL, engine=Engine("not answering", 1)), [("engine_unavailable", "")]),
         (replace(WELL, engine=Engine("ended unexpectedly", 1)), [("engine_unavailable", "")]),
-        (health(ticks={"failing": True, "age_s": 3}), [("tick_failing", "")]),
+        (health(ticks={"failing": True, "running_s": 0.0}), [("tick_failing", "")]),
+        (health(ticks={"failing": False, "running_s": TICK_MAX_S + 0.1}), [("ticks_stopped", "")]),
         (replace(WELL, gateways=()), [("gateway_unavailable", "")]),
         (replace(WELL, gateways=(Gateway("7", None), Gateway("8", {}))), [("gateway_unavailable", "7")]),
         (replace(WELL, gateways=None), []),

@@ -15,6 +15,8 @@ from tests.operations.watch.alerted import RAISED_S, REPAIRED_S, Alerted
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
+ROUNDS = 500_000  # of a recursive view, which take longer than a tick may
+
 
 @pytest.fixture(scope="module")
 def system(tmp_path_factory: pytest.TempPathFactory, kafka: Kafka) -> Iterator[Alerted]:
@@ -63,6 +65,21 @@ def test_a_poison_record(system: Alerted) -> None:
     until(lambda: system.receiver.events("source_stalled", "watched") == ["fired"], RAISED_S)
     system.run("DROP SOURCE watched CASCADE")
     until(lambda: system.receiver.events("source_stalled", "watched") == ["fired", "resolved"], REPAIRED_S)
+
+
+def test_a_tick_that_does_not_end(system: Alerted) -> None:
+    """A row of a recursive view that needs ROUNDS rounds. The view's only row is the largest number, so nothing else grows."""
+    system.receiver.clear()
+    counts = f"SELECT n FROM numbers UNION ALL SELECT n + 1 FROM counts WHERE n < {ROUNDS}"
+    system.run(
+        "CREATE TABLE numbers (n bigint PRIMARY KEY)",
+        f"""CREATE MATERIALIZED VIEW largest WITH (recursion_limit = 1000000) AS
+            WITH RECURSIVE counts AS ({counts}) SELECT max(n) FROM counts""",
+        "SET synchronous_commit = off; INSERT INTO numbers VALUES (0)",
+    )
+    system.fires_and_resolves("ticks_stopped")
+    until(lambda: system.run("SELECT * FROM largest") == [(ROUNDS,)], REPAIRED_S)
+    system.run("DROP MATERIALIZED VIEW largest", "DROP TABLE numbers")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ class Status:
         return {
             "sources": {name: {"status": of["status"], "dead_letters": of["dead_letters"]} for name, of in sources.items()},
             "views": {name: {"status": status, "ready": ready} for name, (status, ready) in views.items()},
-            "ticks": {"failing": figures.failing, "age_s": round(time.monotonic() - figures.committed_at, 3)},
+            "ticks": {"failing": figures.failing, "running_s": round(figures.running_s, 3)},
         }
 
     def _ask_jvm(self) -> None:

@@ -28,7 +28,8 @@ def intervals(tick: TickAge, result: Ticked) -> list[tuple[str, int, int]]:
 class TickFigures:
     """The figures of an engine's ticks. `rows` and `bytes`: changes by relation, whose label is its id.
 
-    `failing`: whether the newest tick failed. `committed_at`: when the newest tick was committed, by the monotonic clock.
+    `failing`: whether the newest tick failed. `committed_at`: when the newest tick was committed. `began_at`: when the
+    tick that runs began, None between ticks. Both are times of the monotonic clock.
     """
 
     def __init__(self) -> None:
@@ -36,6 +37,17 @@ class TickFigures:
         self.failures = 0
         self.failing = False
         self.committed_at = time.monotonic()
+        self.began_at: float | None = None
+
+    @property
+    def running_s(self) -> float:
+        """Returns for how long a tick has been running, 0 between ticks."""
+        began_at = self.began_at
+        return 0.0 if began_at is None else time.monotonic() - began_at
+
+    def began(self, at: float) -> None:
+        """Records the begin of a tick."""
+        self.began_at = at
 
     def committed(self, start: float, computed: float, result: Ticked) -> None:
         """Records a tick that is committed now. `start` and `computed`: when it began, and when the JVM had its result."""
@@ -45,9 +57,9 @@ class TickFigures:
         for relation, (rows, size) in result.sizes.items():
             self.rows.add(str(relation), by=rows)
             self.bytes.add(str(relation), by=size)
-        self.failing, self.committed_at = False, now
+        self.failing, self.committed_at, self.began_at = False, now, None
 
     def failed(self) -> None:
         """Records a tick that failed."""
         self.failures += 1
-        self.failing = True
+        self.failing, self.began_at = True, None

@@ -123,6 +123,7 @@ class TickRunner:
                 return None
             try:
                 began, start = time.time_ns() // 1_000_000, time.monotonic()
+                self.figures.began(start)
                 crash.point("tick.begin")
                 engine_log.ages.began()
                 time_ms = max(began, engine_log.newest.time + 1)
