@@ -6,7 +6,6 @@ A model says which events the sinks must write.
 from __future__ import annotations
 
 import io
-import json
 import os
 import random
 import signal
@@ -26,6 +25,7 @@ from tailgate.lake import types
 from tailgate.lake.catalog import Change, MaterializedView, Sink
 from tailgate.lake.catalog.formats import SinkFormat
 from tailgate.lake.folder import Lake
+from tailgate.lake.readers import holds
 from tailgate.lake.types import Field, arrow_schema
 from tailgate.lake.writer.log_writer import Writer, open_epoch
 
@@ -44,7 +44,7 @@ class Feed:
     `rows` is the view's current content, by key. `expected` are the events of the newest sink.
     """
 
-    def __init__(self, path: Path, *, keyed: bool = True) -> None:
+    def __init__(self, path: Path | str, *, keyed: bool = True) -> None:
         self.lake = Lake.create(path)
         self.writer: Writer = open_epoch(self.lake)
         self.rows: dict[int, Row] = {}
@@ -244,7 +244,4 @@ def until(what: Callable[[], Any], seconds: float = 60, every: float = 0.2) -> A
 
 def copy(lake: Lake, sink: int = FIRST_SINK) -> dict[str, Any]:
     """Returns the progress and status that the sink has reported in the lake, or {}."""
-    try:
-        return json.loads((lake.path / "readers" / f"sink-{sink}").read_bytes())  # type: ignore[no-any-return]
-    except FileNotFoundError:
-        return {}
+    return holds.read(lake, holds.sink(sink)) or {}

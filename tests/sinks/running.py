@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 
+from tailgate.lake.folder import Lake
 from tailgate.sinks.main import Sinks
 from tests.sinks.feed import FIRST_SINK, Feed, copy
 
 
 class Running:
-    """The sinks of a lake, in a thread of the test's process."""
+    """The sinks of a lake, in a thread of the test's process. `lake`: the lake as they open it."""
 
-    def __init__(self, feed: Feed) -> None:
-        self.sinks = Sinks(feed.lake)
+    def __init__(self, feed: Feed, lake: Lake | None = None) -> None:
+        self.sinks = Sinks(lake or feed.lake)
         self.thread = threading.Thread(target=self.sinks.follow)
         self.thread.start()
 
