@@ -178,6 +178,7 @@ def parser() -> argparse.ArgumentParser:
     _parallelism(up)
     watching.add_options(up)
     _metrics(up, "metrics and health checks of the supervisor; the next ports: engine, sinks, gateways, watch, second engine and sinks")
+    _control(up, "where other machines reach the engine; the next ports: gateways, second engine (loopback)")
 
     demo = _command(commands, "demo", "the shop: Kafka, registry, load, views and a sink, live", _demo)
     data_folder.add_for_demo(demo)
@@ -329,10 +330,8 @@ def _listen(command: argparse.ArgumentParser) -> None:
     command.add_argument("--insecure", action="store_true", help="allow --listen beyond loopback without TLS and roles")
 
 
-def _control(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--control-listen", type=reachable_address, metavar="HOST:PORT", help="where processes on other machines reach this one (loopback)"
-    )
+def _control(command: argparse.ArgumentParser, help: str = "where processes on other machines reach this one (loopback)") -> None:
+    command.add_argument("--control-listen", type=reachable_address, metavar="HOST:PORT", help=help)
 
 
 def _memory(command: argparse.ArgumentParser) -> None:
@@ -431,6 +430,7 @@ def _up(options: argparse.Namespace) -> int:
         watch=watching.arguments(passed),
         work_dir=options.work_dir,
         secrets_dir=options.secrets_dir,
+        control_listen=options.control_listen,
     )
     supervisor = Supervisor(plan, _say)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -32,6 +32,7 @@ from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake import peers
 from tailgate.lake.folder import WORK_DIR, Lake
+from tailgate.lake.host import process_tls
 from tailgate.operations.data_folder import Location
 from tailgate.operations.definitions import UP
 from tailgate.operations.endpoint import Address, Endpoint, opened
@@ -82,6 +83,7 @@ class Plan:
     log: str | None = None  # the form of the logs of engine, sinks and gateways, unless they have it from elsewhere
     work_dir: Path | None = None
     secrets_dir: Path | None = None
+    control_listen: str | None = None  # where other machines reach the engine; the gateways and the second engine have the next ports
 
     @property
     def folder(self) -> Path:
@@ -100,6 +102,13 @@ class Plan:
         metrics = () if self.metrics is None else ("--metrics", str(self.metrics.plus(number)))
         exported = () if self.otlp is None else ("--otlp", self.otlp)
         return (*metrics, *exported) if self.log is None else (*metrics, *exported, "--log", self.log)
+
+    def control(self, number: int) -> tuple[str, ...]:
+        """Returns the option for the address by which other machines reach a child: the port plus `number`. Port 0 is a free one."""
+        if self.control_listen is None:
+            return ()
+        host, port = process_tls.split(self.control_listen)
+        return ("--control-listen", process_tls.joined(host, port and port + number))
 
 
 @dataclass
@@ -244,7 +253,8 @@ class Supervisor:
         endpoints += ["--connect", self.connect] if self.connect else []
         endpoints += ["--processing-log"] if self.plan.processing_log else []
         of_engine = ("engine", *lake, *parallelism, *endpoints, *self.plan.secrets, *self.plan.engine)
-        engine = self._part("engine", *of_engine, *self.plan.operations(ENGINE_METRICS))
+        of_first = (*self.plan.operations(ENGINE_METRICS), *self.plan.control(0))
+        engine = self._part("engine", *of_engine, *of_first)
         self._add(engine, ENGINE_READY)
         if worker is not None:
             worker.wait_ready(worker.announced, connect.READY_TIMEOUT)
@@ -252,12 +262,13 @@ class Supervisor:
         sinks_part = self._part("sinks", *of_sinks, *self.plan.operations(SINKS_METRICS))
         sinks = self._launch(sinks_part)  # starts in parallel with the gateways
         for i in range(self.plan.gateways):
-            listening = ("--listen", self.plan.listen, *self.plan.listening, *self.plan.operations(GATEWAY_METRICS + i))
-            self._add(self._part(f"gateway{i or ''}", "gateway", *lake, *listening), READY)
+            listening = ("--listen", self.plan.listen, *self.plan.listening, *self.plan.control(1 + i))
+            self._add(self._part(f"gateway{i or ''}", "gateway", *lake, *listening, *self.plan.operations(GATEWAY_METRICS + i)), READY)
         if self.plan.stand_by:  # from now on each of the two engines stands by when it is started
             waiting = (*of_engine, "--stand-by")
-            engine.start = self._part("engine", *waiting, *self.plan.operations(ENGINE_METRICS)).start
-            second = self._part("stand-by", *waiting, *self.plan.operations(GATEWAY_METRICS + self.plan.gateways + 1))
+            engine.start = self._part("engine", *waiting, *of_first).start
+            of_second = (*self.plan.operations(GATEWAY_METRICS + self.plan.gateways + 1), *self.plan.control(1 + self.plan.gateways))
+            second = self._part("stand-by", *waiting, *of_second)
             self._add(second, ENGINE_READY)
         host, _, port = self.plan.listen.rpartition(":")
         reached = f"{'127.0.0.1' if host in EVERYWHERE else host}:{port}"

@@ -21,6 +21,10 @@ class Health:
             self._check = check
         self._started.set()
 
+    def stands_by(self) -> None:
+        """Records that the process has started, and stands by until it may replace another one."""
+        self.started(lambda: "the process stands by")
+
     def unstarted(self) -> str | None:
         """Returns why the process has not started, or None."""
         return None if self._started.is_set() else "the process is starting"

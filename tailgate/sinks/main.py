@@ -261,7 +261,7 @@ def run(
         time.sleep(LAKE_WAIT.total_seconds())
     try:
         lake = Lake(lake_path)
-        place = _awaited(lake) if stand_by else None
+        place = _awaited(lake, (lambda: None) if endpoint is None else endpoint.health.stands_by) if stand_by else None
         process = SinksProcess(lake)
         if place is not None:
             place.close()
@@ -288,9 +288,10 @@ def run(
     return 0
 
 
-def _awaited(lake: Lake) -> StandBy[Any]:
-    """Waits until this process may run the sinks. Returns its place, to be closed once it is announced."""
+def _awaited(lake: Lake, stands_by: Callable[[], None]) -> StandBy[Any]:
+    """Waits until this process may run the sinks. Returns its place, to be closed once it is announced. Calls `stands_by` first."""
     place = sinks_process.stand_by(lake)
+    stands_by()
     print("ready standing by", flush=True)
     if place.wait() is not None:
         log.warning("the running process has not renewed its lease; this process replaces it")

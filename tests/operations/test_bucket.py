@@ -18,9 +18,11 @@ from psycopg.rows import Row
 
 from tailgate.embedded.children import free_port
 from tailgate.embedded.supervisor import Plan, Supervisor
+from tailgate.lake import peers
 from tailgate.lake.folder import Lake
 from tailgate.lake.host import credentials
 from tailgate.lake.store.bucket import BucketStore
+from tailgate.lake.writer.engines import announced
 from testing.engine_process import until
 from testing.s3 import S3
 
@@ -33,8 +35,9 @@ class Up:
     """The processes of `tailgate up`, and their lake. The credentials are in files."""
 
     def __init__(self, store: BucketStore, folder: Path, secrets: Path) -> None:
-        self.location, self.folder, self.secrets, self.port = store.location(""), folder, secrets, free_port()
-        plan = Plan(self.location, f"127.0.0.1:{self.port}", work_dir=folder, secrets_dir=secrets)
+        self.location, self.folder, self.secrets, self.port, self.control = store.location(""), folder, secrets, free_port(), free_port(2)
+        reached = f"127.0.0.1:{self.control}"
+        plan = Plan(self.location, f"127.0.0.1:{self.port}", work_dir=folder, secrets_dir=secrets, control_listen=reached)
         self.supervisor = Supervisor(plan, lambda _: None)
 
     def run(self, *statements: str) -> list[Row]:
@@ -97,6 +100,12 @@ def test_all_processes(up: Up, s3: S3) -> None:
     assert up.run("SELECT * FROM totals ORDER BY product") == [("jam", 1), ("tea", 13)]
     assert up.run(f"SELECT * FROM totals ORDER BY product AS OF {before}") == [("jam", 1), ("tea", 12)]
     up.run("ALTER SYSTEM SET engine.history = '2h'")
+    lake = Lake(up.location, up.folder)
+    others = [announced(lake), *peers.announced(lake)]  # as processes on other machines find them
+    assert [(other.address, other.certificate is not None) for other in others if other is not None] == [
+        (f"127.0.0.1:{up.control}", True),
+        (f"127.0.0.1:{up.control + 1}", True),
+    ]
 
     engine = up.supervisor.pid("engine")
     shutil.rmtree(up.folder / "state")

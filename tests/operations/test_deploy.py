@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tailgate import cli
+from tailgate.lake.store.bucket import BucketStore
 from tailgate.operations.definitions import ENGINE, GATEWAY, SINKS, UP, WATCH, Metric
 from tailgate.operations.settings import configuration
 
@@ -69,8 +70,9 @@ def test_units_have_valid_command_lines(path: Path) -> None:
     assert f'"{options.metrics}"' in scraped
 
 
-def test_containers_have_valid_command_lines_and_settings(tmp_path: Path) -> None:
-    text = (DEPLOY / "kubernetes" / "tailgate.yml").read_text()
+@pytest.mark.parametrize("name", ["tailgate.yml", "machines.yml"])
+def test_containers_have_valid_command_lines_and_settings(name: str, bucket: BucketStore, tmp_path: Path) -> None:
+    text = (DEPLOY / "kubernetes" / name).read_text().replace("$(POD_IP)", "10.0.0.1").replace("s3://bucket/shop", bucket.location(""))
     lines = [json.loads(line) for line in re.findall(r"^ +args: (\[.*\])$", text, re.MULTILINE)]
     assert [line[0] for line in lines] == ["engine", "gateway", "sinks", "watch"]
     (settings,) = re.findall(r"tailgate\.toml: \|\n((?:(?:    .*)?\n)+)---", text)
@@ -78,4 +80,5 @@ def test_containers_have_valid_command_lines_and_settings(tmp_path: Path) -> Non
     for line in lines:
         options = configuration.parse(cli.parser(), line, {"TAILGATE_CONFIG": str(tmp_path / "tailgate.toml")})
         assert options.log == "json"
-        assert f"containerPort: {options.metrics.rpartition(':')[2]}" in text
+        addresses = [options.metrics, getattr(options, "control_listen", None)]
+        assert all(f"containerPort: {address.rpartition(':')[2]}" in text for address in addresses if address is not None)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tailgate.embedded.children import free_port
 from tailgate.embedded.kafka import Kafka
 from tailgate.embedded.registry import Registry
 from tailgate.lake.readers import sinks_process
 from tailgate.lake.store import stand_by
+from tests.operations.system import status
 from tests.sinks.feed import Feed, Process, copy, events, fold, until
 
 
@@ -43,8 +45,11 @@ def test_the_process_that_stands_by_continues(tmp_path: Path, kafka: Kafka, regi
 def test_a_process_that_stands_by_can_be_stopped(tmp_path: Path) -> None:
     feed = Feed(tmp_path / "lake")
     running = sinks_process.SinksProcess(feed.lake)
-    waiting = Process(feed.lake.path, "--stand-by")
-    until(lambda: stand_by.standing_by(feed.lake.store, sinks_process.PLACE))
+    port = free_port()
+    waiting = Process(feed.lake.path, "--stand-by", "--metrics", str(port))
+    until(lambda: status(port, "/startupz") == 200)
+    assert status(port, "/readyz") == 503
+    assert stand_by.standing_by(feed.lake.store, sinks_process.PLACE)
     assert waiting.stop() == 0
     assert running.renew()
     running.end()

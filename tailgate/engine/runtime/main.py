@@ -125,7 +125,7 @@ def run(options: Options, jvm: Jvm) -> int:
     logging.getLogger("py4j").setLevel(logging.ERROR)
     endpoint = opened(options.metrics, ENGINE)
     lake = Lake.open(options.data, options.work_dir, create=True)
-    epoch = _begun(options, lake, jvm)
+    epoch = _begun(options, lake, jvm, (lambda: None) if endpoint is None else endpoint.health.stands_by)
     session, writer = epoch.session, epoch.writer
     restoration.complete(lake, writer.newest, jvm.scratch, Lineages(session).copy)
     options.held.apply(lake)
@@ -236,12 +236,13 @@ class Begun:
     circuits: Circuits | None = None
 
 
-def _begun(options: Options, lake: Lake, jvm: Jvm) -> Begun:
-    """Starts Spark, and begins an epoch, with a lease."""
+def _begun(options: Options, lake: Lake, jvm: Jvm, stands_by: Callable[[], None]) -> Begun:
+    """Starts Spark, and begins an epoch, with a lease. Calls `stands_by` when this engine waits for its turn."""
     if options.begin in (Begin.STAND_BY, Begin.HAND_OVER):
         session = _spark(options, jvm)
         catalog = CompiledCatalog(lake, session, options.parallelism, options.vault)
-        place, writer, lease = standing_by.awaited(lake, session, jvm, catalog, hand_over=options.begin is Begin.HAND_OVER)
+        hand_over = options.begin is Begin.HAND_OVER
+        place, writer, lease = standing_by.awaited(lake, session, jvm, catalog, stands_by, hand_over=hand_over)
         _check_partitions(writer, options.parallelism)
         return Begun(session, writer, lease, place, catalog.circuits)
     writer = open_epoch(lake, take_over=options.begin is Begin.TAKE_OVER)

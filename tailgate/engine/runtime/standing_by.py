@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
@@ -40,10 +41,12 @@ class Awaited(NamedTuple):
     lease: Lease
 
 
-def awaited(lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalog, *, hand_over: bool) -> Awaited:
+def awaited(
+    lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalog, stands_by: Callable[[], None], *, hand_over: bool
+) -> Awaited:
     """Waits until this engine may write.
 
-    Meanwhile compiles the newest catalog, and downloads the state of a lake in a bucket.
+    Meanwhile compiles the newest catalog, and downloads the state of a lake in a bucket. Calls `stands_by` when it is ready.
     """
     place = stand_by(lake)
     folder = jvm.scratch / "small-lake"
@@ -54,6 +57,7 @@ def awaited(lake: Lake, session: SparkSession, jvm: Jvm, catalog: CompiledCatalo
     catalog.update()
     state = StateInAdvance(lake, jvm.scratch, Lineages(session).copy)
     state.update()
+    stands_by()
     print("ready standing by", flush=True)
     with catalog.updated(state.update):
         if hand_over:

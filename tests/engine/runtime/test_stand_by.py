@@ -23,6 +23,7 @@ from tailgate.lake.readers.verification import findings
 from tailgate.lake.writer.engines import announced
 from testing.engine_process import rows, until
 from tests.following import Tail
+from tests.operations.system import status
 from tests.tables.writers import TABLES, Writer, checked
 
 pytestmark = pytest.mark.spark
@@ -120,7 +121,9 @@ def engines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engines]
 
 def test_killed_and_handed_over(engines: Engines) -> None:
     (first,) = engines.running
-    second = engines.start("--stand-by")
+    metrics = free_port()
+    second = engines.start("--stand-by", "--metrics", str(metrics))
+    assert (status(metrics, "/startupz"), status(metrics, "/readyz")) == (200, 503)
     with engines.connect() as c:
         c.execute("CREATE TABLE bag (a int)")
         c.execute("CREATE MATERIALIZED VIEW sums AS SELECT sum(a) AS total FROM bag")
@@ -129,6 +132,7 @@ def test_killed_and_handed_over(engines: Engines) -> None:
         c.execute("INSERT INTO bag VALUES (2)")  # waits for the second engine
         assert engines.active() == second.pid
         assert c.execute("SELECT total FROM sums").fetchone() == (3,)
+        until(lambda: status(metrics, "/readyz") == 200)
         third = engines.start("--hand-over")
         c.execute("INSERT INTO bag VALUES (4)")
         until(lambda: engines.active() == third.pid)
