@@ -96,6 +96,7 @@ GATEWAY = (
     Metric("tailgate_gateway_mirror_time_seconds", "gauge", "seconds since 1970", "Time of this entry."),
     Metric("tailgate_gateway_mirror_behind_seconds", "gauge", "seconds", "Time since the mirrors were last at the end of the log."),
     Metric("tailgate_gateway_mirror_delay_seconds", "histogram", "seconds", "Time from the start of a tick until the mirrors show it."),
+    Metric("tailgate_gateway_mirror_update_seconds", "histogram", "seconds", "Time that the mirrors take to apply new log entries."),
     Metric("tailgate_gateway_mirror_relations", "gauge", "relations", "Relations that are mirrored."),
     Metric("tailgate_gateway_mirror_changes_total", "counter", "rows", "Changed rows applied to the mirror of a relation.", ("relation",)),
     Metric("tailgate_gateway_mirror_change_bytes_total", "counter", "bytes", "Bytes of these changes in memory.", ("relation",)),

@@ -17,6 +17,7 @@ ENTRIES_KEPT = 2_000  # some minutes of ticks
 class Figures:
     """The figures of a process's mirrors. `delays`: from the start of each tick until the mirrors show it.
 
+    `updates`: how long the mirrors take to read new entries and to apply them.
     `rows` and `bytes`: changes by relation, whose label is its id. `at_end`: when the mirrors were last at the end of the log.
     `entries`: the newest entries that the mirrors show, each with the time in ms since when; `began`: the first one.
     """
@@ -24,7 +25,7 @@ class Figures:
     def __init__(self) -> None:
         self.began = 0
         self.entries: deque[tuple[int, int]] = deque(maxlen=ENTRIES_KEPT)
-        self.delays = Histogram()
+        self.delays, self.updates = Histogram(), Histogram()
         self.rows, self.bytes = Counter(), Counter()
         self.at_end = time.monotonic()
         self.trace: Callable[[int, int, int], None] | None = None  # entry, begin and end in ns of each tick, with --otlp
@@ -37,6 +38,7 @@ class Figures:
     def shown(self, headers: Iterable[Header], began_ns: int) -> None:
         """Observes the delay of entries that the mirrors show from now on. `began_ns`: when they began to read them."""
         now = time.time()
+        self.updates.observe(max(0.0, now - began_ns / 1e9))
         for header in headers:
             self.delays.observe(max(0.0, now - header.time / 1000))
             self.entries.append((header.n, round(now * 1000)))

@@ -35,6 +35,7 @@ def connect(metrics: Metrics, gateway: Gateway, connections: Connections) -> Non
     metrics.read_one(P + "mirror_time_seconds", lambda: mirrors.state.time / 1000)
     metrics.read_one(P + "mirror_behind_seconds", lambda: figures.behind_s)
     metrics.read(P + "mirror_delay_seconds", figures.delays.series)
+    metrics.read(P + "mirror_update_seconds", figures.updates.series)
     metrics.read_one(P + "mirror_relations", lambda: len(mirrors.moving()))
     metrics.read(P + "mirror_changes_total", lambda: by_name(mirrors.state.catalog, figures.rows.series()))
     metrics.read(P + "mirror_change_bytes_total", lambda: by_name(mirrors.state.catalog, figures.bytes.series()))
