@@ -178,7 +178,7 @@ class Mirrors:
                 mirror.create(connection, shape)
                 rows = reading.snapshot(self._lake, shape.relation, at=time)
                 mirror.fill(connection, shape, rows)
-                self._tables.filled(shape, rows.num_rows)
+                self._tables.filled(connection, shape, rows.num_rows)
             connection.commit()
             while self.state.n - n > CATCH_UP:
                 n = self._catch_up(connection, shapes, n)

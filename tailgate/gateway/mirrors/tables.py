@@ -2,6 +2,7 @@
 
     keyed, few rows     UPDATE replaced rows in place, DELETE removed ones, INSERT added ones: 2.3 ms for 200 changed of 1,000 rows
     otherwise           DELETE and INSERT (`mirror.apply`): 3.9 ms for the same, but faster if few rows of a large table change
+    with an index       the same, without a scan (`mirror.apply_by_index`): from ROWS_INDEXED_MIN rows on
 
 DuckDB keeps the texts of updated rows, and removed rows of groups that are partly in use, for as long
 as the table exists. A table is therefore copied after as many changes as it has rows.
@@ -21,12 +22,14 @@ from tailgate.lake.types import WEIGHT
 
 ROWS_IN_PLACE_MAX = 200_000  # of a table that is updated in place, unless CHANGED_SHARE of it changes
 CHANGED_SHARE = 0.01  # DuckDB updates blocks of 2,048 rows: with more changes, most of a block's work is useful
+ROWS_INDEXED_MIN = 1_000_000  # from which on a table has an index of its key: an index of so many rows takes 1 s to create
 CHANGES_BEFORE_COPY_MIN = 100_000  # about 5 MB of old rows
 
 
 @dataclass(slots=True)
 class _Figures:
     rows: int
+    indexed: bool
     changes: int = 0  # since the table was filled or copied
 
 
@@ -36,9 +39,12 @@ class Tables:
     def __init__(self) -> None:
         self._figures: dict[int, _Figures] = {}
 
-    def filled(self, shape: Shape, rows: int) -> None:
-        """Records that a table was filled with this number of rows."""
-        self._figures[shape.relation] = _Figures(rows)
+    def filled(self, connection: duckdb.DuckDBPyConnection, shape: Shape, rows: int) -> None:
+        """Records that a table was filled with this number of rows. Creates the index of a large table."""
+        indexed = _indexed(shape, rows)
+        if indexed:
+            mirror.create_index(connection, shape)
+        self._figures[shape.relation] = _Figures(rows, indexed)
 
     def dropped(self, shape: Shape) -> None:
         """Forgets a table."""
@@ -51,15 +57,23 @@ class Tables:
         figures = self._figures[shape.relation]
         weights = changes.column(WEIGHT).to_numpy()
         removals = int(np.count_nonzero(weights < 0))
-        if shape.key is None or not removals or removals == len(weights) or not _in_place(figures.rows, removals):
+        if figures.indexed:
+            mirror.apply_by_index(connection, shape, changes)
+        elif shape.key is None or not removals or removals == len(weights) or not _in_place(figures.rows, removals):
             mirror.apply(connection, shape, changes)
         else:
             mirror.update(connection, shape, changes, removals)
         figures.rows += len(weights) - 2 * removals
         figures.changes += removals
-        if figures.changes > max(figures.rows, CHANGES_BEFORE_COPY_MIN):
-            mirror.copy(connection, shape)
-            figures.changes = 0
+        lacks_index = not figures.indexed and _indexed(shape, figures.rows)
+        if lacks_index or figures.changes > max(figures.rows, CHANGES_BEFORE_COPY_MIN):
+            mirror.copy(connection, shape)  # also before an index, which DuckDB refuses while readers may see older updates of the table
+            self.filled(connection, shape, figures.rows)
+
+
+def _indexed(shape: Shape, rows: int) -> bool:
+    """Returns whether a table with this number of rows has an index."""
+    return rows >= ROWS_INDEXED_MIN and mirror.can_have_index(shape)
 
 
 def _in_place(rows: int, changed: int) -> bool:

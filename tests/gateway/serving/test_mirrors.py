@@ -63,13 +63,15 @@ NARROW = {"id": INT8, "name": TEXT}
 
 @pytest.mark.parametrize("keyed", [True, False])
 @pytest.mark.parametrize("wide", [True, False])
-@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("way", ["in place", "scan", "index"])
 def test_the_mirror_is_the_snapshot_at_every_time(
-    model: ModelLake, run, seed: int, keyed: bool, wide: bool, in_place: bool, monkeypatch: pytest.MonkeyPatch
+    model: ModelLake, run, seed: int, keyed: bool, wide: bool, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mirror, model and lake.snapshot have the same rows before, during and after the mirror is filled."""
     monkeypatch.setattr(tables, "CHANGES_BEFORE_COPY_MIN", 10)
-    if not in_place:
+    if way == "index":
+        monkeypatch.setattr(tables, "ROWS_INDEXED_MIN", 5)
+    if way != "in place":
         monkeypatch.setattr(tables, "ROWS_IN_PLACE_MAX", 0)
         monkeypatch.setattr(tables, "CHANGED_SHARE", 2.0)
 
@@ -105,7 +107,7 @@ def test_old_rows_of_a_mirror_leave_memory(text: str) -> None:
         return pa.table([pa.array(keys * 2), pa.array(old + new), pa.array([-1] * 1000 + [1] * 1000)], schema=schema)
 
     mirror.fill(connection, shape, changes(0).slice(1000))
-    changing.filled(shape, 1000)
+    changing.filled(connection, shape, 1000)
     for i in range(1, 500):
         changing.apply(connection, shape, changes(i))
     row = connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchone()
