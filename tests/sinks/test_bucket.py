@@ -13,7 +13,7 @@ from tailgate.lake.store.bucket import BucketStore
 from tests.sinks.feed import Feed, events, fold, until
 from tests.sinks.running import Running, reached
 
-TIMES = int(os.environ.get("TAILGATE_TIMES", "100"))
+TIMES = int(os.environ.get("TAILGATE_TIMES", "20"))
 TICKS = 3
 
 
