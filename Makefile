@@ -59,7 +59,11 @@ wheel: .venv/.installed $(PRODUCT_JARS) $(ENGINE_JAR) ## dist/tailgate-*.whl wit
 demo: setup ## Kafka, registry, engine, gateway, sinks and the shop, live: ARGS="--for 60 --rate 1000 --check"
 	@exec $(BIN)/tailgate demo $(ARGS)
 
-test: setup java docs ## everything that needs no client programs and takes no minutes: ARGS="-k registry"
+test: setup ## everything that needs no client programs and takes no minutes: ARGS="-k registry"
+	@$(MAKE) --no-print-directory -j3 java docs python
+
+.PHONY: python
+python: setup
 	@echo "test: Python"
 	@$(BIN)/python -m pytest -m $(FAST) -n $(JOBS) $(ARGS) || \
 	  { echo "test: what failed once more, by itself: a test that passes now has a race, which is a defect of its own"; \
@@ -84,9 +88,10 @@ test-cdc: setup ## MariaDB and PostgreSQL through Debezium, everybody killed at 
 test-soak: setup ## a whole system under load, faults and DDL for an hour: SECONDS=300, ARGS="--seed 1"; see docs/reliability.md
 	@$(BIN)/python -m tests.soak.run --for $(SECONDS) $(ARGS)
 
+# Setup has compiled them: tests in Python, which run at the same time, load these classes.
 java: setup ## the Java library's own tests
 	@echo "test: the Java library"
-	@$(MAVEN) -f tailgate/engine/java/pom.xml test -Dpyspark.jars="$(PYSPARK_JARS)"
+	@$(MAVEN) -f tailgate/engine/java/pom.xml surefire:test -Dpyspark.jars="$(PYSPARK_JARS)"
 
 lint: .venv/.installed ## no conflict markers, ruff, mypy, import contracts, prose
 	@! git grep -nE '^(<<<<<<<|>>>>>>>) ' || { echo "lint: these files have conflict markers" >&2; exit 1; }
