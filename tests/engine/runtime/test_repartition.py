@@ -75,7 +75,7 @@ class World:
         self.engine.stop()
 
 
-@pytest.fixture(params=["folder", "bucket"])
+@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.long)])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     if request.param == "bucket":
         world = World(request.getfixturevalue("bucket").location(""), tmp_path / "engine")

@@ -143,7 +143,7 @@ def test_a_snapshot_that_was_not_uploaded(world: World, s3: S3) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("target", ["folder", "bucket"])
+@pytest.mark.parametrize("target", ["folder", pytest.param("bucket", marks=pytest.mark.long)])
 def test_a_backup_has_the_state(world: World, bucket: BucketStore, tmp_path: Path, target: str) -> None:
     world.insert()
     back_up(world.lake, tmp_path / "backups")
