@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
-from _processes import proportional_mib, tree_cpu_s  # a module of this folder
+from _processes import cpu_s, proportional_mib  # a module of this folder
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -196,7 +196,8 @@ def measured(rows: int, rate: float, look_ups: float, seconds: float) -> tuple[l
         time.sleep(WARM_S)
         client = LookUps(dsn, rows, look_ups)
         client.start()
-        before, cpu, behind, memory = updates(metrics), [tree_cpu_s(p) for p in (engine.pid, gateway.pid)], [], 0
+        processes = {"driver": engine.pid, "jvm": engine.jvm, "gateway": gateway.pid}
+        before, cpu, behind, memory = updates(metrics), {name: cpu_s(pid) for name, pid in processes.items()}, [], 0
         first, until_s = lake.log.newest(), time.monotonic() + seconds
         while time.monotonic() < until_s:
             time.sleep(1.0)
@@ -205,7 +206,7 @@ def measured(rows: int, rate: float, look_ups: float, seconds: float) -> tuple[l
         last, after = lake.log.newest(), updates(metrics)
         assert first is not None
         assert last is not None
-        spent = [(tree_cpu_s(pid) - at) / seconds for pid, at in zip((engine.pid, gateway.pid), cpu, strict=True)]
+        cores = {name: round((cpu_s(pid) - cpu[name]) / seconds, 2) for name, pid in processes.items()}
         looked_up = client.stop()
         values = [
             Value("tables behind the log, s, p95", percentile(behind, 95), 3),
@@ -221,7 +222,7 @@ def measured(rows: int, rate: float, look_ups: float, seconds: float) -> tuple[l
             "ticks_per_s": round((last.n - first.n) / seconds, 1),
             "update_p50_ms": round(update_ms(before, after, 50), 1),
             "look_up_p50_ms": round(percentile(looked_up, 50) * 1000, 1),
-            "cores": {"engine": round(spent[0], 2), "gateway": round(spent[1], 2)},
+            "cores": cores,
         }
 
 

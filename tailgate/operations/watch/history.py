@@ -14,6 +14,7 @@ import json
 import logging
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -75,7 +76,7 @@ class Recorder:
         self.newest = max([self._started - HOUR_STEPS, *(step for step, _ in self.recent(0))])
         self._pending: dict[int, Step] = {}
         self._since: dict[int, int] | None = None  # by relation: the step in which it was first there
-        self._hour, self._rows = 0, SCHEMA.empty_table()  # the hour of the last step, and its rows
+        self._hour, self._content, self._rows = 0, b"", SCHEMA.empty_table()  # the hour of the last step, its lines and rows
         self._complete = False  # the rows of the steps that earlier processes have recorded are written
 
     def reported(
@@ -98,7 +99,7 @@ class Recorder:
                 by_relation.setdefault(id, Sketch()).merge(sketch)
         self._pending |= merged
         last = int((now_s - SETTLE_S) // STEP_S) - 1  # the newest step that has settled
-        recorded = []
+        steps: list[tuple[int, Step]] = []
         before, first = ({}, self._started - 1) if self._since is None else (self._since, int(now_s // STEP_S))
         since = self._since = {id: before.get(id, first) for id in relations}
         for step in range(max(self.newest, last - HOUR_STEPS) + 1, last + 1):
@@ -108,34 +109,35 @@ class Recorder:
             unknown = {id: Sketch(missing=STEP_S) for id, start in since.items() if step > start}
             of = unknown | {id: sketch for id, sketch in sketches.items() if id in since}
             of |= {id: sketch for id, sketch in sketches.items() if id in endpoints}
-            self._append(step, of)
-            self.newest = step
-            recorded.append((step, of))
+            steps.append((step, of))
+        for hour, group in groupby(steps, lambda recorded: recorded[0] // HOUR_STEPS):
+            self._append(hour, list(group))
         self._pending = {step: of for step, of in self._pending.items() if step > self.newest}
-        return recorded
+        return steps
 
     def recent(self, since: int) -> list[tuple[int, Step]]:
         """Returns the recorded steps of the last hour that has one, those later than `since`."""
         hours = self._store.numbers(NAME)
-        return [(step, of) for step, of in _lines(self._store, hours[-1]) if step > since] if hours else []
+        return [(step, of) for step, of in _lines(_content(self._store, hours[-1])) if step > since] if hours else []
 
     def _write_missing_rows(self) -> None:
         """Writes the rows of the steps that a killed process has recorded without them."""
         for hour in self._store.numbers(NAME):
-            self._hour = hour
-            self._put_rows(_table(_lines(self._store, hour)))
+            self._hour, self._content = hour, _content(self._store, hour)
+            self._put_rows(_table(_lines(self._content)))
         self._close_hours(self._hour)
         self._complete = True
 
-    def _append(self, step: int, of: Step) -> None:
-        hour = step // HOUR_STEPS
+    def _append(self, hour: int, steps: Sequence[tuple[int, Step]]) -> None:
+        """Writes steps of one hour, with two requests to the store."""
         if hour != self._hour:
             self._close_hours(hour)
-            self._hour, self._rows = hour, SCHEMA.empty_table()
-        rows = [[id, sketch.missing, sketch.max, sketch.counts] for id, sketch in of.items()]
-        line = json.dumps({"step": step, "rows": rows}, separators=(",", ":")).encode()
-        self._store.put(f"{NAME}/{hour}", _content(self._store, hour) + b"\n" + line)
-        self._put_rows(pa.concat_tables([self._rows, _table([(step, of)])]))
+            self._hour, self._content, self._rows = hour, b"", SCHEMA.empty_table()
+        content = b"\n".join([self._content, *(_line(step, of) for step, of in steps)])
+        self._store.put(f"{NAME}/{hour}", content)
+        self._content = content
+        self._put_rows(pa.concat_tables([self._rows, _table(steps)]))
+        self.newest = steps[-1][0]
 
     def _put_rows(self, rows: pa.Table) -> None:
         """Writes the rows of the hour. A relation's are together, so a reader of one decodes few of them."""
@@ -199,10 +201,15 @@ def _content(store: Store, hour: int) -> bytes:
         return b""
 
 
-def _lines(store: Store, hour: int) -> list[tuple[int, Step]]:
+def _line(step: int, of: Step) -> bytes:
+    rows = [[id, sketch.missing, sketch.max, sketch.counts] for id, sketch in of.items()]
+    return json.dumps({"step": step, "rows": rows}, separators=(",", ":")).encode()
+
+
+def _lines(content: bytes) -> list[tuple[int, Step]]:
     """Returns the steps of an hour that has not ended. A step that is in it twice has the later values."""
     steps: dict[int, Step] = {}
-    for line in _content(store, hour).split(b"\n"):
+    for line in content.split(b"\n"):
         try:
             data = json.loads(line)
             of = {id: Sketch({int(b): n for b, n in counts.items()}, top, missing) for id, missing, top, counts in data["rows"]}

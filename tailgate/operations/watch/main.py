@@ -34,7 +34,7 @@ from tailgate.operations.watch.states import States
 log = logging.getLogger("tailgate.watch")
 
 POLL_S = 1.0  # between two observations
-LOOKS = 30  # the same, at least so many times `Store.look_s`: 15 s in a bucket
+LOOKS = 40  # the same, at least so many times `Store.look_s`: 20 s in a bucket
 OVERDUE_S = 30.0  # an observation takes at most some seconds
 CLEAN_S = 3600.0  # between two removals of old notifications
 LAKE_WAIT_S = 0.2  # it may be started before the engine has created the lake

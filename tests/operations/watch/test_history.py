@@ -11,9 +11,11 @@ import pyarrow as pa
 import pytest
 
 from tailgate.lake.folder import Lake
+from tailgate.lake.store.bucket import BucketStore
 from tailgate.operations.sketch import STEP_S, Sketch
 from tailgate.operations.watch import history
 from tailgate.operations.watch.history import HOUR_STEPS, SETTLE_S, Recorder, read
+from testing.s3 import S3
 
 FIRST = HOUR_STEPS * 1_000  # the first step of an hour
 STEP = FIRST + 5
@@ -65,6 +67,16 @@ def test_the_lags_of_several_gateways_are_one_distribution(lake: Lake) -> None:
     recording = recorder(lake)
     recording.reported([reported(STEP, 10, 10, 10), reported(STEP, 500, unknown=2)], [7], end(STEP))
     assert rows(lake) == [row(STEP, 10, 500, 500, samples=4, unknown=2)]
+
+
+def test_steps_that_are_recorded_together_are_two_requests(bucket: BucketStore, s3: S3) -> None:
+    lake = Lake.create(bucket.location(""))
+    recording = recorder(lake)
+    recording.reported([reported(STEP, 10)], [7], end(STEP))
+    s3.requests()
+    recording.reported([reported(STEP + 1, 10), reported(STEP + 2, 20)], [7], end(STEP + 2))
+    assert s3.requests() == {"PUT": 2}
+    assert [(row["step"], row["max_ms"]) for row in rows(lake)] == [(STEP, 10), (STEP + 1, 10), (STEP + 2, 20)]
 
 
 def test_the_latency_of_endpoints_survives_a_restart(lake: Lake) -> None:
