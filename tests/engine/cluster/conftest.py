@@ -13,7 +13,7 @@ from testing.spark_cluster import SparkCluster
 from tests.engine.cluster.topics import Topic
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     with SparkCluster(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
